@@ -1,0 +1,135 @@
+"""Reads a dataset of JSON lines; every fault names its line and field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .chat import ChatEncoder, Segment
+from .durable import sha256_of_file
+from .failures import bad_input
+from .segments import cut_to_length, merge_steps
+
+
+@dataclass(frozen=True)
+class Example:
+    """One unit of a batch: a trajectory (sft) or a pair of them (dpo, target)."""
+
+    chosen: list[Segment]
+    rejected: list[Segment]  # empty for sft
+    lambda_dpo: float
+    lambda_sft: float  # the weight of an sft example
+
+
+@dataclass(frozen=True)
+class Dataset:
+    examples: list[Example]
+    tokens: int  # all rows, without padding
+    segments: int
+    truncated: int
+
+
+def verify_dataset(path: Path, expected_sha256: str) -> None:
+    if not path.is_file():
+        raise bad_input("dataset", f"no file {path}", "a .jsonl file")
+    found = sha256_of_file(path)
+    if found != expected_sha256:
+        raise bad_input("dataset_sha256", found, f"{expected_sha256}, the hash of {path}")
+
+
+def read_texts(path: Path) -> Iterator[str]:
+    """Every message of the dataset as the tokenizer will see it: role, newline, content."""
+    for where, row in _rows(path):
+        trajectories = [row[side] for side in ("chosen", "rejected") if side in row] or [row]
+        for trajectory in trajectories:
+            for message in _messages(where, trajectory):
+                yield f"{message['role']}\n{message['content']}"
+
+
+def read_dataset(path: Path, encoder: ChatEncoder, *, paired: bool, max_length: int) -> Dataset:
+    """Reads trajectories, or pairs of them, as token rows of at most `max_length`.
+
+    Raises:
+        JobFailure: `bad-input`, naming line and field.
+    """
+    examples: list[Example] = []
+    truncated = 0
+
+    def rows_of(where: str, trajectory: Any) -> list[Segment]:
+        nonlocal truncated
+        cut = cut_to_length(_segments(where, trajectory, encoder), max_length)
+        truncated += cut.truncated
+        if not cut.segments:
+            raise bad_input(where, f"no action token in the first {max_length} tokens", "an action to learn from")
+        return cut.segments
+
+    for where, row in _rows(path):
+        if paired:
+            chosen = rows_of(f"{where}.chosen", row.get("chosen"))
+            rejected = rows_of(f"{where}.rejected", row.get("rejected"))
+            lambdas = [_weight(where, row, name) for name in ("lambda_dpo", "lambda_sft")]
+            examples.append(Example(chosen, rejected, *lambdas))
+        else:
+            weight = _weight(where, row, "weight") if "weight" in row else 1.0
+            examples.append(Example(rows_of(where, row), [], 0.0, weight))
+    if not examples:
+        raise bad_input("dataset", f"no row in {path}", "at least one")
+    rows = [segment for e in examples for segment in (*e.chosen, *e.rejected)]
+    return Dataset(examples, sum(len(r.input_ids) for r in rows), len(rows), truncated)
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            where = f"dataset line {number}"
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise bad_input(where, f"no JSON ({error})", "one JSON object per line") from None
+            if not isinstance(row, dict):
+                raise bad_input(where, type(row).__name__, "an object")
+            yield where, row
+
+
+def _segments(where: str, trajectory: Any, encoder: ChatEncoder) -> list[Segment]:
+    if not isinstance(trajectory, dict) or ("steps" in trajectory) == ("messages" in trajectory):
+        raise bad_input(where, _kind(trajectory), "a trajectory with either messages or steps")
+    if "messages" in trajectory:
+        return [encoder.segment(_messages(where, trajectory))]
+    steps = trajectory["steps"]
+    vocabulary = encoder.tokenizer.get_vocab_size()
+    if not isinstance(steps, list):
+        raise bad_input(f"{where}.steps", type(steps).__name__, "a list")
+    for index, step in enumerate(steps):
+        for name in ("prompt_token_ids", "token_ids"):
+            ids = step.get(name) if isinstance(step, dict) else None
+            if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < vocabulary for i in ids):
+                raise bad_input(f"{where}.steps[{index}].{name}", _kind(ids), f"a list of ids below {vocabulary}")
+    return merge_steps(steps)
+
+
+def _messages(where: str, trajectory: Any) -> list[Any]:
+    messages = trajectory.get("messages") if isinstance(trajectory, dict) else None
+    if not isinstance(messages, list) or not messages:
+        raise bad_input(f"{where}.messages", _kind(messages), "a list of messages")
+    for index, message in enumerate(messages):
+        for name in ("role", "content"):
+            if not isinstance(message, dict) or not isinstance(message.get(name), str):
+                raise bad_input(f"{where}.messages[{index}].{name}", _kind(message), "a string")
+    return messages
+
+
+def _weight(where: str, row: dict[str, Any], name: str) -> float:
+    value = row.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        raise bad_input(f"{where}.{name}", repr(value), "a number >= 0")
+    return float(value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"an object with {', '.join(sorted(value)) or 'no key'}"
+    return f"a list of {len(value)}" if isinstance(value, list) else repr(value)

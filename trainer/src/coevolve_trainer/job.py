@@ -1,0 +1,134 @@
+"""Reads job.json strictly and checks every input against its hash before anything is spent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .dataset import verify_dataset
+from .durable import canonical_json
+from .failures import bad_input
+from .policy_files import verify_policy
+from .settings import SETTINGS, Settings, parse_settings
+
+REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
+OPTIONAL = ("base", "base_hash", "reference", "reference_hash", "settings")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training run. Paths are absolute; hashes are sha256 in hex."""
+
+    job_key: str
+    method: str
+    dataset: Path
+    dataset_sha256: str
+    output: Path
+    """Appears by rename when the job succeeds, and not before."""
+    seed: int
+    base: Path | None
+    """Policy to start from; none for `init`."""
+    base_hash: str | None
+    reference: Path | None
+    """Frozen policy of the DPO loss; the base when not given. Only for dpo and target."""
+    reference_hash: str | None
+    settings: Settings
+
+    def facts(self) -> dict[str, object]:
+        """What decides the resulting policy; goes into its manifest."""
+        return {
+            "method": self.method,
+            "base_hash": self.base_hash,
+            "reference_hash": self.reference_hash,
+            "dataset_sha256": self.dataset_sha256,
+            "seed": self.seed,
+            "settings": asdict(self.settings),
+        }
+
+    def identity(self) -> str:
+        return hashlib.sha256(canonical_json(self.facts())).hexdigest()
+
+
+def read_job(job_dir: Path) -> Job:
+    """Parses `job.json`; raises `bad-input` naming the field, what was found and what was expected."""
+    path = job_dir / "job.json"
+    try:
+        given = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise bad_input("job.json", f"no file {path}", "the job's description") from None
+    except ValueError as error:
+        raise bad_input("job.json", f"no JSON ({error})", "a JSON object") from None
+    if not isinstance(given, dict):
+        raise bad_input("job.json", type(given).__name__, "a JSON object")
+    for name in given:
+        if name not in REQUIRED + OPTIONAL:
+            raise bad_input(name, "an unknown field", f"one of {', '.join(REQUIRED + OPTIONAL)}")
+    for name in REQUIRED:
+        if name not in given:
+            raise bad_input(name, "nothing", "a value")
+    return _job(given)
+
+
+def verify_inputs(job: Job) -> None:
+    """Raises `bad-input` when a policy or the dataset is not what the job's hashes say."""
+    verify_dataset(job.dataset, job.dataset_sha256)
+    if job.base is not None:
+        verify_policy(job.base, job.base_hash, field="base")
+    if job.reference is not None and job.reference != job.base:
+        verify_policy(job.reference, job.reference_hash, field="reference")
+
+
+def _job(given: dict[str, Any]) -> Job:
+    method = given["method"]
+    if method not in SETTINGS:
+        raise bad_input("method", repr(method), f"one of {', '.join(SETTINGS)}")
+    seed = given["seed"]
+    if type(seed) is not int or not 0 <= seed < 2**63:
+        raise bad_input("seed", repr(seed), "an integer from 0 to 2^63 - 1")
+    base, base_hash = _policy(given, "base")
+    reference, reference_hash = _policy(given, "reference")
+    if (base is None) != (method == "init"):
+        expected = "nothing: init starts from random weights" if method == "init" else "the policy to start from"
+        raise bad_input("base", base or "nothing", expected)
+    if method in ("init", "sft") and reference is not None:
+        raise bad_input("reference", reference, f"nothing: {method} has no reference")
+    if method in ("dpo", "target") and reference is None:
+        reference, reference_hash = base, base_hash
+    return Job(
+        job_key=_text(given, "job_key"),
+        method=method,
+        dataset=_path(given, "dataset"),
+        dataset_sha256=_text(given, "dataset_sha256"),
+        output=_path(given, "output"),
+        seed=seed,
+        base=base,
+        base_hash=base_hash,
+        reference=reference,
+        reference_hash=reference_hash,
+        settings=parse_settings(method, given.get("settings", {})),
+    )
+
+
+def _policy(given: dict[str, Any], name: str) -> tuple[Path | None, str | None]:
+    if given.get(name) is None:
+        if given.get(f"{name}_hash") is not None:
+            raise bad_input(name, "nothing", f"a policy directory, because {name}_hash is given")
+        return None, None
+    return _path(given, name), _text(given, f"{name}_hash")
+
+
+def _text(given: dict[str, Any], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise bad_input(name, repr(value), "a text")
+    return value
+
+
+def _path(given: dict[str, Any], name: str) -> Path:
+    path = Path(_text(given, name))
+    if not path.is_absolute():
+        raise bad_input(name, repr(str(path)), "an absolute path")
+    return path

@@ -1,0 +1,54 @@
+"""The losses, equation by equation; pure functions of log-probabilities.
+
+Numbers are those of "Co-Evolving Agents" (arXiv:2511.22254v1). Log-probabilities are in nats, summed over the
+action tokens of a trajectory. [B] is the batch axis; the caller reduces it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch.nn.functional as F
+from torch import Tensor
+
+
+class DpoLoss(NamedTuple):
+    loss: Tensor  # [B]  nats, >= 0
+    margin: Tensor  # [B]  implicit reward of chosen minus rejected, detached; > 0 means ranked right
+
+
+def dpo_loss(
+    policy_chosen: Tensor,
+    policy_rejected: Tensor,
+    reference_chosen: Tensor,
+    reference_rejected: Tensor,
+    *,
+    beta: float,
+) -> DpoLoss:
+    """-log sigmoid(beta * (chosen log-ratio - rejected log-ratio)), per pair: Eq. 7.
+
+    After Rafailov et al. 2023, arXiv:2305.18290. Every tensor is [B].
+
+    Raises:
+        ValueError: beta is not positive, or the shapes differ.
+    """
+    if beta <= 0:
+        raise ValueError(f"beta must be positive, got {beta}")
+    if len({t.shape for t in (policy_chosen, policy_rejected, reference_chosen, reference_rejected)}) != 1:
+        raise ValueError("the four log-probabilities must share one shape")
+
+    margin = beta * ((policy_chosen - reference_chosen) - (policy_rejected - reference_rejected))
+    return DpoLoss(loss=-F.logsigmoid(margin), margin=margin.detach())
+
+
+def sft_loss(action_logp: Tensor, action_tokens: Tensor, weight: Tensor) -> Tensor:
+    """Weighted negative log-likelihood per action token of the batch, scalar: Eq. 5.
+
+    `action_logp`, `action_tokens` and `weight` are [B]: sum, count and importance per trajectory.
+    """
+    return -(weight * action_logp).sum() / (weight * action_tokens).sum().clamp(min=1.0)
+
+
+def target_loss(dpo: Tensor, chosen_nll: Tensor, lambda_dpo: Tensor, lambda_sft: Tensor) -> Tensor:
+    """lambda_dpo * DPO + lambda_sft * NLL(chosen), [B], both lambdas per pair: Eq. 9."""
+    return lambda_dpo * dpo + lambda_sft * chosen_nll

@@ -1,0 +1,153 @@
+"""Runs one job directory to its end: lock, check, train, publish, report."""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+from .chat import ChatEncoder
+from .dataset import read_dataset, read_texts
+from .durable import fresh_directory, publish_directory, require_free_disk, write_synced
+from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
+from .job import Job, read_job, verify_inputs
+from .policy_files import read_manifest, verify_policy, write_manifest
+from .progress import Progress
+from .settings import DpoSettings, InitSettings, TrainSettings
+
+COPIED = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+WRITTEN_PER_WEIGHT = 10  # files of the weights' size: two checkpoints and a staged one of 3, and the output
+
+
+def run_job(job_dir: Path, stop: Event) -> int:
+    """Does the job in `job_dir`, or what is left of it; returns the exit code.
+
+    Safe to start again at any time: a finished job succeeds at once, a killed one resumes, and a second process
+    beside a running one leaves with `already-running` and touches nothing.
+    """
+    try:
+        with _locked(job_dir):
+            progress = Progress(job_dir)
+            try:
+                policy_hash = _policy_of(read_job(job_dir), job_dir, progress, stop)
+            except Exception as error:
+                failure = as_job_failure(error)
+                progress.failed(failure)
+                if failure.type == "internal":
+                    raise
+                raise failure from error
+            progress.succeeded(policy_hash)
+            return 0
+    except JobFailure as failure:
+        print(f"{failure.type}: {failure.message}", file=sys.stderr)
+        return EXIT_CODES[failure.type]
+
+
+def _policy_of(job: Job, job_dir: Path, progress: Progress, stop: Event) -> str:
+    """The hash of the job's policy: found finished, or made now."""
+    if job.output.exists():
+        return _finished(job)
+    verify_inputs(job)
+    weights = job.base / "model.safetensors" if job.base else None
+    per_weight = WRITTEN_PER_WEIGHT * weights.stat().st_size if weights else 0
+    require_free_disk(job_dir, per_weight + job.settings.reserve_disk_bytes)
+    job.output.parent.mkdir(parents=True, exist_ok=True)
+    staging = fresh_directory(job.output.with_name(f".{job.output.name}.staging"))
+    if isinstance(job.settings, InitSettings):
+        parameters = _initialise(job, job.settings, staging)
+    else:
+        parameters = _train(job, job.settings, staging, job_dir, progress, stop)
+    policy_hash = write_manifest(staging, {**job.facts(), "parameters": parameters})
+    publish_directory(staging, job.output)
+    progress.update(parameters=parameters)
+    return policy_hash
+
+
+def _finished(job: Job) -> str:
+    policy_hash = verify_policy(job.output, field="output")
+    manifest = read_manifest(job.output)
+    for name, expected in job.facts().items():
+        if manifest.get(name) != expected:
+            raise bad_input(f"output: {name} of the policy in {job.output}", manifest.get(name), str(expected))
+    return policy_hash
+
+
+def _initialise(job: Job, settings: InitSettings, staging: Path) -> int:
+    import torch
+
+    from .model import create_model, parameter_count, save_model
+    from .tokenizer import train_tokenizer, write_tokenizer
+
+    tokenizer = train_tokenizer(read_texts(job.dataset), vocabulary_size=settings.vocabulary_size)
+    write_tokenizer(tokenizer, staging, max_positions=settings.max_positions)
+    encoder = ChatEncoder(tokenizer)
+    torch.manual_seed(job.seed)
+    model = create_model(
+        settings,
+        vocabulary_size=tokenizer.get_vocab_size(),
+        pad_id=encoder.pad_id,
+        end_id=encoder.end_id,
+    )
+    save_model(model, staging)
+    return parameter_count(model)
+
+
+def _train(
+    job: Job, settings: TrainSettings, staging: Path, job_dir: Path, progress: Progress, stop: Event
+) -> int:
+    assert job.base is not None
+    encoder = ChatEncoder.load(job.base)
+    paired = isinstance(settings, DpoSettings)
+    data = read_dataset(job.dataset, encoder, paired=paired, max_length=settings.max_length)
+    progress.update(truncated=data.truncated, segments=data.segments, examples=len(data.examples))
+
+    import torch
+
+    from .batches import row_length
+    from .model import load_model, parameter_count, save_model
+    from .objectives import pair_objective, sft_objective
+    from .reference import reference_logprobs
+    from .train import train
+
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(job.seed)
+    if isinstance(settings, DpoSettings):
+        assert job.reference is not None
+        cache = job_dir / "reference-logprobs.safetensors"
+        reference = reference_logprobs(cache, job.identity(), job.reference, data.examples, encoder.pad_id)
+        objective = pair_objective(data.examples, encoder.pad_id, reference, settings)
+    else:
+        objective = sft_objective(data.examples, encoder.pad_id)
+    checkpoints = job_dir / "checkpoints"
+    checkpoints.mkdir(exist_ok=True)
+    model = load_model(job.base)
+    train(
+        model,
+        objective,
+        [row_length(example) for example in data.examples],
+        settings,
+        seed=job.seed,
+        checkpoints=checkpoints,
+        job=job.identity(),
+        progress=progress,
+        stop=stop,
+    )
+    save_model(model, staging)
+    for name in COPIED:
+        write_synced(staging / name, (job.base / name).read_bytes())
+    return parameter_count(model)
+
+
+@contextmanager
+def _locked(job_dir: Path) -> Iterator[None]:
+    if not job_dir.is_dir():
+        raise bad_input("job directory", f"no directory {job_dir}", "a directory with a job.json")
+    with (job_dir / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JobFailure("already-running", f"another process works on {job_dir}") from None
+        yield

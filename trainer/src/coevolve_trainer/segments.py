@@ -1,0 +1,53 @@
+"""Turns a trajectory into token rows with action masks, without tokenizing anything twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypedDict
+
+from .chat import Segment
+
+
+class Step(TypedDict):
+    """What the policy server returned for one action."""
+
+    prompt_token_ids: list[int]
+    token_ids: list[int]
+
+
+class Cut(NamedTuple):
+    segments: list[Segment]
+    truncated: int  # rows that were cut or dropped
+
+
+def merge_steps(steps: Iterable[Step]) -> list[Segment]:
+    """One row while each prompt extends the row before it; a new row where it does not.
+
+    A prompt does not extend the row when the text of an earlier action tokenizes to other ids than were
+    sampled. Training must see the sampled ids, so the old row is kept as it is and nothing is re-tokenized:
+    every sampled token lies under a mask of 1 in exactly one row.
+    """
+    segments: list[Segment] = []
+    for step in steps:
+        prompt, action = step["prompt_token_ids"], step["token_ids"]
+        if segments and prompt[: len(segments[-1].input_ids)] == segments[-1].input_ids:
+            row = segments[-1]
+        else:
+            row = Segment([], [])
+            segments.append(row)
+        added = prompt[len(row.input_ids) :]
+        row.input_ids.extend([*added, *action])
+        row.action_mask.extend([0] * len(added) + [1] * len(action))
+    return segments
+
+
+def cut_to_length(segments: Sequence[Segment], max_length: int) -> Cut:
+    """Cuts rows at `max_length` tokens, drops rows in which no action is left, and counts both."""
+    kept: list[Segment] = []
+    truncated = 0
+    for segment in segments:
+        truncated += len(segment.input_ids) > max_length
+        cut = Segment(segment.input_ids[:max_length], segment.action_mask[:max_length])
+        if any(cut.action_mask[1:]):
+            kept.append(cut)
+    return Cut(kept, truncated)

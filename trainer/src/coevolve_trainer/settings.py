@@ -1,0 +1,133 @@
+"""Settings of a job: one frozen dataclass per method, every field with its default, range and reason."""
+
+from __future__ import annotations
+
+from dataclasses import Field, asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from .failures import bad_input
+
+Method = Literal["init", "sft", "dpo", "target"]
+
+
+def setting(
+    default: Any, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+) -> Any:
+    """A dataclass field with its permitted range, both ends included."""
+    return field(default=default, metadata={"low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True)
+class InitSettings:
+    """A random decoder of transformers' Qwen3 configuration and a tokenizer trained on the dataset."""
+
+    vocabulary_size: int = setting(768, 300, 200_000)
+    """Entries of the byte-level BPE, at most: 256 bytes, 3 special tokens, the rest merges."""
+    hidden_size: int = setting(96, 8, 8192)
+    layers: int = setting(3, 1, 128)
+    heads: int = setting(4, 1, 128)
+    kv_heads: int = setting(2, 1, 128)
+    """Must divide `heads`."""
+    head_dim: int = setting(32, 8, 256)
+    """32 or 64 keep the policy servable by vLLM's CPU kernels."""
+    feed_forward_size: int = setting(256, 8, 65_536)
+    max_positions: int = setting(1024, 64, 131_072)
+    """Longest row in tokens that the policy can be trained on or serve."""
+    initializer_range: float = setting(0.1, 1e-4, 1.0)
+    """Decisive at this size: with transformers' 0.02 the model does not learn the task in 1,800 updates."""
+    reserve_disk_bytes: int = setting(64 * 2**20, 0, 2**62)
+    """Disk that must be free beside what the job writes."""
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """What every training method shares."""
+
+    epochs: int = setting(14, 1, 1000)
+    batch_size: int = setting(8, 1, 4096)
+    """Trajectories (sft) or pairs (dpo, target) per update."""
+    learning_rate: float = setting(3e-3, 1e-12, 1e6)
+    """Peak of the schedule."""
+    schedule: str = setting("cosine", choices=("cosine", "constant"))
+    """After the warm-up: cosine falls to 0 at the last update, constant stays."""
+    warmup_fraction: float = setting(0.05, 0.0, 1.0)
+    """Share of the updates over which the learning rate rises linearly."""
+    weight_decay: float = setting(0.01, 0.0, 10.0)
+    max_grad_norm: float = setting(1.0, 1e-9, 1e9)
+    max_length: int = setting(512, 8, 131_072)
+    """Tokens per row; longer rows are cut at the end and counted as truncated."""
+    checkpoint_every: int = setting(100, 1, 10**9)
+    """Updates between checkpoints."""
+    log_every: int = setting(10, 1, 10**9)
+    """Updates between progress lines; the last update always writes one."""
+    reserve_disk_bytes: int = setting(64 * 2**20, 0, 2**62)
+    """Disk that must be free beside what the job writes."""
+
+
+@dataclass(frozen=True)
+class SftSettings(TrainSettings):
+    """Eq. 5: negative log-likelihood of the action tokens, averaged over the tokens of a batch."""
+
+
+@dataclass(frozen=True)
+class DpoSettings(TrainSettings):
+    """Eq. 7 over trajectory pairs. Three epochs as the paper; the learning rate is for 0.1-0.6 M parameters."""
+
+    epochs: int = setting(3, 1, 1000)
+    learning_rate: float = setting(1e-4, 1e-12, 1e6)
+    beta: float = setting(0.1, 1e-6, 1e3)
+    """Strength of the pull to the reference; 0.1 as ETO."""
+
+
+@dataclass(frozen=True)
+class TargetSettings(DpoSettings):
+    """Eq. 9: lambda_dpo * DPO + lambda_sft * NLL(chosen), both lambdas per pair."""
+
+    sft_reduction: str = setting("mean", choices=("mean", "sum"))
+    """Eq. 9 prints the sum over action tokens. At 50 tokens a trajectory that sum is some 100 times the DPO
+    term (at most ln 2 near the reference) and drowns it, so the default is the mean per token."""
+
+
+Settings = InitSettings | SftSettings | DpoSettings | TargetSettings
+SETTINGS: dict[str, type[Settings]] = {
+    "init": InitSettings,
+    "sft": SftSettings,
+    "dpo": DpoSettings,
+    "target": TargetSettings,
+}
+
+
+def parse_settings(method: str, given: object) -> Settings:
+    """Defaults overlaid with `given`; raises `bad-input` for an unknown key, wrong type or value out of range."""
+    if not isinstance(given, dict):
+        raise bad_input("settings", type(given).__name__, "an object")
+    kind = SETTINGS[method]
+    known = {f.name: f for f in fields(kind)}
+    for name in given:
+        if name not in known:
+            raise bad_input(f"settings.{name}", "an unknown setting", f"one of {', '.join(sorted(known))}")
+    parsed = kind(**{name: _checked(known[name], value) for name, value in given.items()})
+    if isinstance(parsed, InitSettings) and parsed.heads % parsed.kv_heads != 0:
+        raise bad_input("settings.kv_heads", parsed.kv_heads, f"a divisor of heads ({parsed.heads})")
+    return parsed
+
+
+def defaults() -> dict[str, dict[str, object]]:
+    """Every method's settings with their defaults, as a job would record them."""
+    return {method: asdict(kind()) for method, kind in SETTINGS.items()}
+
+
+def _checked(known: Field[Any], value: object) -> object:
+    name, low, high = f"settings.{known.name}", known.metadata["low"], known.metadata["high"]
+    choices = known.metadata["choices"]
+    if choices:
+        if value not in choices:
+            raise bad_input(name, repr(value), f"one of {', '.join(choices)}")
+        return value
+    wants_integer = isinstance(known.default, int)
+    if isinstance(value, bool) or not isinstance(value, int if wants_integer else (int, float)):
+        raise bad_input(name, repr(value), "an integer" if wants_integer else "a number")
+    assert isinstance(value, (int, float))
+    if not low <= value <= high:
+        raise bad_input(name, value, f"{low:g} to {high:g}")
+    return value if wants_integer else float(value)

@@ -1,0 +1,49 @@
+"""Trains the tokenizer of a fresh policy and writes its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from .chat import CHAT_TEMPLATE, END_TOKEN, PAD_TOKEN, START_TOKEN
+from .durable import canonical_json, write_synced
+
+
+def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
+    """Byte-level BPE: every text has an encoding, and decoding gives it back.
+
+    Newlines always stand alone. So the ids of `a + newline + b` are those of a, newline and b, and encoding a
+    conversation message by message gives what encoding its whole text gives.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex("\n"), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary_size,
+        special_tokens=[PAD_TOKEN, START_TOKEN, END_TOKEN],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def write_tokenizer(tokenizer: Tokenizer, folder: Path, *, max_positions: int) -> None:
+    """Writes the files from which transformers' AutoTokenizer loads the same tokenizer."""
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "eos_token": END_TOKEN,
+        "pad_token": PAD_TOKEN,
+        "model_max_length": max_positions,
+    }
+    write_synced(folder / "tokenizer.json", tokenizer.to_str().encode())
+    write_synced(folder / "tokenizer_config.json", canonical_json(config))
+    write_synced(folder / "chat_template.jinja", CHAT_TEMPLATE.encode())
