@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+
+/** Where everything is: what the environment says and, after `readStackConfig`, what the embedded stack adds. */
+export type Config = {
+  /** State of the embedded stack: data, logs, pid files, secrets. */
+  readonly home: string;
+  readonly projectRoot: string;
+  /** Interpreter with the two Python packages. */
+  readonly python: string;
+  /** Folder of checkpoints and datasets. */
+  readonly artifacts: string;
+  /** Folders in which programs are looked for, as PATH writes them. */
+  readonly searchPath: string;
+  readonly databaseUrl?: string;
+  readonly temporal: TemporalConfig;
+  readonly environment: Endpoint;
+  readonly policy: Endpoint;
+};
+
+export type TemporalConfig = {
+  /** `host:port`; absent means the embedded server. */
+  readonly address?: string;
+  readonly namespace: string;
+  readonly uiUrl?: string;
+  /** The `temporal` program of the embedded server; absent means: look for it. */
+  readonly binary?: string;
+  /** TLS, API key and gRPC metadata, to spread into `Connection.connect` and `NativeConnection.connect`. */
+  readonly connection: TemporalCredentials;
+};
+
+export type TemporalCredentials = Omit<ReturnType<typeof loadClientConnectConfig>['connectionOptions'], 'address'>;
+
+export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
+
+/** A variable holds what cannot be used; the message begins with its name. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(
+    readonly variable: string,
+    problem: string,
+  ) {
+    super(`${variable}: ${problem}`);
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the environment, and nothing else: the one reader of process.env. An empty variable counts as absent.
+ *
+ * @throws ConfigError naming the variable that cannot be used
+ */
+export function readConfig(env: Env = process.env): Config {
+  const projectRoot = path.resolve(__dirname, '..'); // of src/ as of dist/
+  const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
+  return Object.freeze({
+    home,
+    projectRoot,
+    python: path.resolve(env['COEVOLVE_PYTHON'] || path.join(projectRoot, '.venv', 'bin', 'python')),
+    artifacts: path.resolve(env['COEVOLVE_ARTIFACTS'] || path.join(home, 'artifacts')),
+    searchPath: env['PATH'] ?? '',
+    ...given('databaseUrl', readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:'])),
+    temporal: readTemporal(env),
+    environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
+    policy: readEndpoint(env, 'COEVOLVE_POLICY'),
+  });
+}
+
+/** The variables from which `readConfig` reads this configuration back; for the processes that the stack starts. */
+export function variablesOf(config: Config): Record<string, string> {
+  const variables = {
+    COEVOLVE_HOME: config.home,
+    COEVOLVE_PYTHON: config.python,
+    COEVOLVE_ARTIFACTS: config.artifacts,
+    DATABASE_URL: config.databaseUrl,
+    TEMPORAL_ADDRESS: config.temporal.address,
+    TEMPORAL_NAMESPACE: config.temporal.namespace,
+    COEVOLVE_TEMPORAL_UI_URL: config.temporal.uiUrl,
+    COEVOLVE_TEMPORAL_BIN: config.temporal.binary,
+    COEVOLVE_ENVIRONMENT_URL: config.environment.url,
+    COEVOLVE_ENVIRONMENT_TOKEN_FILE: config.environment.tokenFile,
+    COEVOLVE_POLICY_URL: config.policy.url,
+    COEVOLVE_POLICY_TOKEN_FILE: config.policy.tokenFile,
+  };
+  return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
+}
+
+function readTemporal(env: Env): TemporalConfig {
+  const { address, ...connection } = loadTemporalProfile(env);
+  if (address !== undefined && !/^[^\s/]+:\d+$/.test(address))
+    throw new ConfigError('TEMPORAL_ADDRESS', `expected host:port, got "${address}"`);
+  return Object.freeze({
+    ...given('address', address),
+    namespace: connection.namespace ?? 'coevolve',
+    ...given('uiUrl', readUrl(env, 'COEVOLVE_TEMPORAL_UI_URL', ['http:', 'https:'])),
+    ...given('binary', env['COEVOLVE_TEMPORAL_BIN'] || undefined),
+    connection: connection.credentials,
+  });
+}
+
+/** Temporal's own variables and its TOML file; without an address the credentials in it belong to no server of ours. */
+function loadTemporalProfile(env: Env): { address?: string; namespace?: string; credentials: TemporalCredentials } {
+  const filled = Object.entries(env).filter((entry): entry is [string, string] => !!entry[1]);
+  try {
+    const { connectionOptions, namespace } = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(filled) });
+    const { address, ...options } = connectionOptions;
+    const credentials = address
+      ? (Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as TemporalCredentials)
+      : {};
+    return { ...given('address', address), ...given('namespace', namespace), credentials };
+  } catch (error) {
+    const variable = env['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_CONFIG_FILE';
+    throw new ConfigError(variable, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function readEndpoint(env: Env, prefix: string): Endpoint {
+  const tokenFile = env[`${prefix}_TOKEN_FILE`];
+  return Object.freeze({
+    ...given('url', readUrl(env, `${prefix}_URL`, ['http:', 'https:'])),
+    ...(tokenFile ? { tokenFile: path.resolve(tokenFile), token: readToken(`${prefix}_TOKEN_FILE`, tokenFile) } : {}),
+  });
+}
+
+function readToken(variable: string, file: string): string {
+  let token: string;
+  try {
+    token = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ConfigError(variable, `cannot read the token: ${(error as Error).message}`);
+  }
+  if (!token) throw new ConfigError(variable, `${file} is empty`);
+  return token;
+}
+
+function readUrl(env: Env, variable: string, protocols: string[]): string | undefined {
+  const text = env[variable];
+  if (!text) return undefined;
+  const shape = `expected ${protocols.map((protocol) => `${protocol}//...`).join(' or ')}`;
+  if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got something that is no URL`); // may hold a password
+  if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
+  return text.replace(/\/+$/, '');
+}
+
+/** A property that is absent, not undefined, when there is no value. */
+function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
+}

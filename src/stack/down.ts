@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import type { Config } from '../config';
+import { withStackLock } from './lock';
+import { findMarked } from './marked-processes';
+import { findProcess, forgetProcess, killGroup, readRecord, stopProcess } from './processes';
+import type { Service, ServiceName } from './service';
+import { servers, workers } from './services';
+import { openHome } from './home';
+
+export type Stopped = { name: ServiceName | 'leftover'; pid: number; killed: boolean };
+
+/** What trainers that their worker left behind may take to write a checkpoint. */
+const leftoverGraceMs = 10_000;
+
+/**
+ * Stops everything in reverse order of its start and returns what it stopped: workers, what they left behind
+ * (trainers outlive their worker), then the servers, Postgres last. No process of this home is left.
+ */
+export async function stackDown(config: Config, { onProgress }: DownOptions = {}): Promise<Stopped[]> {
+  const tell = onProgress ?? (() => undefined);
+  if (!existsSync(config.home)) return [];
+  openHome(config.home);
+  const onWait = (pid: number) => tell(`waits for the coevolve of pid ${pid}, which changes this stack`);
+  return withStackLock(config.home, onWait, async () => {
+    const [database, ...others] = servers;
+    const stopped = [...(await stopAll(config, workers, tell)), ...(await stopLeftovers(config, tell))];
+    stopped.push(...(await stopAll(config, others, tell)), ...(await stopAll(config, [database!], tell)));
+    return [...stopped, ...(await stopLeftovers(config, tell))];
+  });
+}
+
+export type DownOptions = { onProgress?: (line: string) => void };
+
+async function stopAll({ home }: Config, services: readonly Service[], tell: Tell): Promise<Stopped[]> {
+  const stopped = await Promise.all(
+    services.map(async ({ name, stopSignal, stopGraceMs }): Promise<Stopped[]> => {
+      const running = findProcess(home, name);
+      const last = readRecord(home, name);
+      if (!running && last) killGroup(last); // the children of a dead one
+      const killed = running ? await stopProcess(running, stopSignal, stopGraceMs) : false;
+      forgetProcess(home, name);
+      if (!running) return [];
+      tell(`${name}: stopped (pid ${running.pid})${killed ? ', by force' : ''}`);
+      return [{ name, pid: running.pid, killed }];
+    }),
+  );
+  return stopped.flat();
+}
+
+/** By their environment, not only by pid files; those of services are gone by the second call. */
+async function stopLeftovers({ home }: Config, tell: Tell): Promise<Stopped[]> {
+  const services = new Set(servers.map(({ name }) => findProcess(home, name)?.pid));
+  const leftovers = findMarked(home).filter(({ pid, group }) => !services.has(pid) && !services.has(group));
+  return Promise.all(
+    leftovers.map(async ({ pid, startTime }): Promise<Stopped> => {
+      const killed = await stopProcess({ pid, startTime, fingerprint: '' }, 'SIGTERM', leftoverGraceMs);
+      tell(`a process left behind: stopped (pid ${pid})${killed ? ', by force' : ''}`);
+      return { name: 'leftover', pid, killed };
+    }),
+  );
+}
+
+type Tell = (line: string) => void;

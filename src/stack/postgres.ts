@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { Client } from 'pg';
+import { StackError } from './errors';
+import { ensureSecret, secretFile } from './home';
+import { findPostgres } from './postgres-binaries';
+import { placePostgres, type PostgresPlace } from './postgres-place';
+import { startTimeOf } from './processes';
+import { portOf, type Service, type Stack } from './service';
+
+/** The embedded database server: Postgres 18, loopback only, one generated password, no Unix socket. */
+export const postgres: Service = {
+  name: 'postgres',
+  ports: ['postgres'],
+  foreignAddress: ({ databaseUrl }) => (databaseUrl ? new URL(databaseUrl).host : undefined),
+  readyTimeoutMs: 60_000, // long enough to replay the log of a crashed server
+  stopSignal: 'SIGINT', // "fast" shutdown; SIGTERM would wait for every client to leave
+  stopGraceMs: 10_000,
+
+  async launch(stack) {
+    const place = placePostgres(stack, findPostgres(stack.config), passwordOf(stack));
+    const data = path.join(place.directory, 'data');
+    if (!existsSync(data)) await createCluster(place, data, passwordOf(stack));
+    removeStalePidFile(data);
+    const settings = {
+      port: portOf(stack, 'postgres'),
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      max_connections: 100,
+      timezone: 'UTC',
+      log_timezone: 'UTC',
+    };
+    return {
+      file: path.join(place.native, 'bin', 'postgres'),
+      args: ['-D', data, ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])],
+      env: environmentOf(stack.config.home),
+      inheritsEnvironment: false,
+      cwd: data,
+      ...place.user,
+    };
+  },
+
+  async isReady(stack) {
+    try {
+      await withClient(stack, 'postgres', (client) => client.query('select 1'));
+      return true;
+    } catch (error) {
+      if ((error as { code?: string }).code !== '28P01') return false;
+      const file = secretFile(stack.config.home, 'postgres-password');
+      throw new StackError(`Postgres refuses the password in ${file}`, `restore that file`);
+    }
+  },
+
+  async settle(stack) {
+    await withClient(stack, 'postgres', async (client) => {
+      const { rowCount } = await client.query(`select from pg_database where datname = 'coevolve'`);
+      if (!rowCount) await client.query('create database coevolve');
+    });
+  },
+};
+
+const passwordOf = ({ config }: Stack): string => ensureSecret(config.home, 'postgres-password');
+
+/** Nothing of the caller's: the server runs as another user, and its children show what they were given. */
+const environmentOf = (home: string) => ({ PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', COEVOLVE_STACK: home });
+
+/** Makes the cluster beside its place and renames it, so that an interrupted one is never taken for whole. */
+async function createCluster(
+  { directory, native, user }: PostgresPlace,
+  data: string,
+  password: string,
+): Promise<void> {
+  for (const name of readdirSync(directory))
+    if (name.startsWith('staged-')) rmSync(path.join(directory, name), { recursive: true, force: true });
+  const staged = path.join(directory, `staged-${process.pid}`);
+  const passwordFile = path.join(directory, `staged-password-${process.pid}`);
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (user) chownSync(passwordFile, user.uid, user.gid);
+  const options = ['--username=coevolve', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
+  const child = spawn(
+    path.join(native, 'bin', 'initdb'),
+    ['-D', staged, ...options, '--encoding=UTF8', '--locale=C', '--data-checksums'],
+    { cwd: directory, env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }, ...user },
+  );
+  let output = '';
+  child.stdout.on('data', (text) => (output += text));
+  child.stderr.on('data', (text) => (output += text));
+  const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
+  rmSync(passwordFile, { force: true });
+  if (code !== 0) throw new StackError(`initdb failed (${code}):\n${output.trim()}`, 'coevolve doctor');
+  renameSync(staged, data);
+}
+
+/** Postgres does not start while a process has the pid in its pid file; after a crash that may be a stranger. */
+function removeStalePidFile(data: string): void {
+  const file = path.join(data, 'postmaster.pid');
+  if (!existsSync(file)) return;
+  const pid = Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
+  if (startTimeOf(pid) !== undefined && !isPostmaster(pid, data)) rmSync(file);
+}
+
+function isPostmaster(pid: number, data: string): boolean {
+  if (!existsSync('/proc/self/cmdline')) return true; // elsewhere Postgres decides alone
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(data);
+}
+
+async function withClient<T>(stack: Stack, database: string, run: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({
+    host: '127.0.0.1',
+    port: portOf(stack, 'postgres'),
+    user: 'coevolve',
+    password: passwordOf(stack),
+    database,
+    connectionTimeoutMillis: 5_000,
+  });
+  client.on('error', () => undefined); // a server that stops meanwhile; the query in flight reports it
+  try {
+    await client.connect();
+    return await run(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,66 @@
+import { accessSync, constants } from 'node:fs';
+import type { Config, Endpoint } from '../config';
+import { StackError } from './errors';
+import { ensureSecret, secretFile, type SecretName } from './home';
+import { portOf, type Service } from './service';
+
+/** Hosts the environments' sessions. */
+export const environmentServer = pythonServer({
+  name: 'environment-server',
+  module: 'coevolve_environments',
+  secret: 'environment-token',
+  endpointOf: (config) => config.environment,
+});
+
+/** Answers chat completions with the policies that it is told to load. */
+export const policyServer = pythonServer({
+  name: 'policy-server',
+  module: 'coevolve_policy_server',
+  secret: 'policy-token',
+  endpointOf: (config) => config.policy,
+});
+
+type PythonServer = {
+  name: 'environment-server' | 'policy-server';
+  module: string;
+  secret: SecretName;
+  endpointOf: (config: Config) => Endpoint;
+};
+
+function pythonServer({ name, module, secret, endpointOf }: PythonServer): Service {
+  return {
+    name,
+    ports: [name],
+    foreignAddress: (config) => endpointOf(config).url,
+    readyTimeoutMs: 120_000, // importing torch takes half a minute on a loaded machine
+    stopSignal: 'SIGTERM',
+    stopGraceMs: 5_000,
+
+    launch(stack) {
+      const { config } = stack;
+      ensureSecret(config.home, secret);
+      requirePython(config.python);
+      const address = ['--host', '127.0.0.1', '--port', String(portOf(stack, name))];
+      const args = ['-m', module, ...address, '--token-file', secretFile(config.home, secret)];
+      const env = { PYTHONUNBUFFERED: '1', COEVOLVE_STACK: config.home };
+      return Promise.resolve({ file: config.python, args, env, inheritsEnvironment: true, cwd: config.projectRoot });
+    },
+
+    async isReady(stack) {
+      try {
+        const url = `http://127.0.0.1:${portOf(stack, name)}/health`;
+        return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+function requirePython(python: string): void {
+  try {
+    accessSync(python, constants.X_OK);
+  } catch (cause) {
+    throw new StackError(`no Python at ${python}`, 'npm run setup; or set COEVOLVE_PYTHON', { cause });
+  }
+}

@@ -1,0 +1,35 @@
+import type { Config } from '../config';
+import type { Launch } from './processes';
+import type { PortName, StackState } from './state';
+
+export const workerRoles = ['workflow', 'store', 'rollout', 'llm', 'train'] as const;
+export type WorkerRole = (typeof workerRoles)[number];
+
+export type ServiceName = 'postgres' | 'temporal' | 'environment-server' | 'policy-server' | `worker-${WorkerRole}`;
+
+/** What the services share while a command runs: the environment's configuration and the stack's memory. */
+export type Stack = { readonly config: Config; readonly state: StackState };
+
+/** One process of the embedded stack. */
+export type Service = {
+  readonly name: ServiceName;
+  readonly ports: readonly PortName[];
+  /** Where the service is instead when the configuration points elsewhere: it is not started then. */
+  foreignAddress(config: Config): string | undefined;
+  /** Makes what must exist before the first start, and says what to run. Safe to repeat beside the running service. */
+  launch(stack: Stack): Promise<Launch>;
+  /** Whether it answers. */
+  isReady(stack: Stack, pid: number): Promise<boolean>;
+  /** What must be arranged inside the service once it answers; safe to repeat. */
+  settle?(stack: Stack): Promise<void>;
+  readonly readyTimeoutMs: number;
+  readonly stopSignal: NodeJS.Signals;
+  readonly stopGraceMs: number;
+};
+
+/** @throws Error when the stack has not chosen the port yet */
+export function portOf({ state }: Stack, name: PortName): number {
+  const port = state.ports[name];
+  if (!port) throw new Error(`no port was chosen for ${name}`);
+  return port;
+}

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StackError } from './errors';
+import { chooseFreePort, isPortFree } from './ports';
+import {
+  findProcess,
+  isAlive,
+  killGroup,
+  logFile,
+  readRecord,
+  startDetached,
+  stopProcess,
+  type Launch,
+  type ProcessRecord,
+} from './processes';
+import type { Service, Stack } from './service';
+import { writeState } from './state';
+
+/** More than one, for a port that a stranger took between the look and the start. */
+const maxStarts = 3;
+
+/** Leaves the service running and answering: adopts one that runs as it should, starts it otherwise. */
+export async function startService(stack: Stack, service: Service, tell: (line: string) => void): Promise<void> {
+  const { home } = stack.config;
+  const adopted = await adopt(stack, service, tell);
+  if (adopted && (await becomesReady(stack, service, adopted))) {
+    await service.settle?.(stack);
+    return tell(`${service.name}: runs (pid ${adopted.pid})`);
+  }
+  const startedAt = Date.now();
+  for (let start = 1; start <= maxStarts; start++) {
+    const running = await launch(stack, service, tell);
+    if (await becomesReady(stack, service, running)) {
+      await service.settle?.(stack);
+      return tell(
+        `${service.name}: ready after ${((Date.now() - startedAt) / 1000).toFixed(1)} s (pid ${running.pid})`,
+      );
+    }
+  }
+  const log = logFile(home, service.name);
+  throw new StackError(`${service.name} ends as soon as it starts:\n${tailOf(log)}`, `look into ${log}`);
+}
+
+/** The running process, when it was started as it would be started now; one started otherwise is stopped. */
+async function adopt(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord | undefined> {
+  const running = findProcess(stack.config.home, service.name);
+  if (!running) return undefined;
+  if (running.fingerprint === fingerprintOf(await service.launch(stack))) return running;
+  tell(`${service.name}: restarts, its configuration has changed`);
+  await stopProcess(running, service.stopSignal, service.stopGraceMs);
+  return undefined;
+}
+
+async function launch(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord> {
+  const { home } = stack.config;
+  const dead = readRecord(home, service.name);
+  if (dead) killGroup(dead);
+  await choosePorts(stack, service);
+  const toRun = await service.launch(stack);
+  const ports = service.ports.map((name) => stack.state.ports[name]).join(', ');
+  tell(`${service.name}: starts${ports ? ` on port ${ports}` : ''}`);
+  await startDetached(home, service.name, fingerprintOf(toRun), toRun);
+  const record = readRecord(home, service.name);
+  if (!record) throw new StackError(`${service.name} cannot be started: ${toRun.file}`, 'coevolve doctor');
+  return record;
+}
+
+/** Keeps the ports of the last time, so that what points at them stays true; a stranger's port is given up. */
+async function choosePorts({ config, state }: Stack, service: Service): Promise<void> {
+  for (const name of service.ports) {
+    const port = state.ports[name];
+    if (port && (await isFreeSoon(port))) continue;
+    state.ports[name] = await chooseFreePort(Object.values(state.ports));
+  }
+  writeState(config.home, state);
+}
+
+/** A service that was just killed may hold its port for a moment. */
+async function isFreeSoon(port: number): Promise<boolean> {
+  for (let look = 0; look < 5; look++) {
+    if (await isPortFree(port)) return true;
+    await sleep(100);
+  }
+  return false;
+}
+
+/** False when the process ended first. */
+async function becomesReady(stack: Stack, service: Service, running: ProcessRecord): Promise<boolean> {
+  const deadline = Date.now() + service.readyTimeoutMs;
+  while (isAlive(running)) {
+    if (await service.isReady(stack, running.pid)) return true;
+    if (Date.now() > deadline) {
+      const log = logFile(stack.config.home, service.name);
+      const seconds = service.readyTimeoutMs / 1000;
+      throw new StackError(
+        `${service.name} (pid ${running.pid}) has not answered for ${seconds} s:\n${tailOf(log)}`,
+        `look into ${log}; coevolve down; coevolve up`,
+      );
+    }
+    await sleep(50);
+  }
+  return false;
+}
+
+/** Of everything that the stack decides about a process; what the caller's environment adds does not count. */
+function fingerprintOf({ file, args, env, cwd }: Launch): string {
+  const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256')
+    .update(JSON.stringify([file, args, variables, cwd]))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+function tailOf(file: string): string {
+  if (!existsSync(file)) return '';
+  const log = openSync(file, 'r');
+  const { size } = fstatSync(log);
+  const buffer = Buffer.alloc(Math.min(size, 2_000));
+  readSync(log, buffer, 0, buffer.length, size - buffer.length);
+  closeSync(log);
+  return buffer.toString().trim().split('\n').slice(-8).join('\n');
+}

@@ -1,0 +1,68 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Config, Endpoint } from '../config';
+import { StackError } from './errors';
+import { secretFile, writeAtomically, type SecretName } from './home';
+
+export type PortName = 'postgres' | 'temporal' | 'temporal-ui' | 'environment-server' | 'policy-server';
+
+/** What the stack remembers between commands: `<home>/stack.json`. */
+export type StackState = {
+  ports: Partial<Record<PortName, number>>;
+  /** Home of the embedded cluster, which may lie outside the home when Postgres runs as another user. */
+  postgresDirectory?: string;
+};
+
+/** Fills what the environment left open from the embedded stack's own memory; a home without a stack adds nothing. */
+export function readStackConfig(config: Config): Config {
+  const { ports } = readState(config.home);
+  const temporal = config.temporal.address
+    ? config.temporal
+    : {
+        ...config.temporal,
+        ...(ports.temporal ? { address: `127.0.0.1:${ports.temporal}` } : {}),
+        ...(ports['temporal-ui'] ? { uiUrl: `http://127.0.0.1:${ports['temporal-ui']}` } : {}),
+      };
+  const databaseUrl = config.databaseUrl ?? embeddedDatabaseUrl(config.home, ports.postgres);
+  return Object.freeze({
+    ...config,
+    ...(databaseUrl ? { databaseUrl } : {}),
+    temporal: Object.freeze(temporal),
+    environment: fillEndpoint(config, config.environment, 'environment-token', ports['environment-server']),
+    policy: fillEndpoint(config, config.policy, 'policy-token', ports['policy-server']),
+  });
+}
+
+/** @throws StackError when stack.json is there but is not what `up` writes */
+export function readState(home: string): StackState {
+  const file = stateFile(home);
+  if (!existsSync(file)) return { ports: {} };
+  try {
+    const { ports = {}, postgresDirectory } = JSON.parse(readFileSync(file, 'utf8')) as Partial<StackState>;
+    return { ports, ...(postgresDirectory ? { postgresDirectory } : {}) };
+  } catch (error) {
+    throw new StackError(`${file} cannot be read: ${(error as Error).message}`, `delete it, then coevolve up`);
+  }
+}
+
+export function writeState(home: string, state: StackState): void {
+  writeAtomically(stateFile(home), `${JSON.stringify(state, null, 2)}\n`);
+}
+
+const stateFile = (home: string): string => path.join(home, 'stack.json');
+
+function embeddedDatabaseUrl(home: string, port: number | undefined): string | undefined {
+  const password = port && readSecret(home, 'postgres-password');
+  return password ? `postgres://coevolve:${password}@127.0.0.1:${port}/coevolve` : undefined;
+}
+
+function fillEndpoint(config: Config, endpoint: Endpoint, secret: SecretName, port: number | undefined): Endpoint {
+  const token = readSecret(config.home, secret);
+  if (endpoint.url || !port || !token) return endpoint;
+  return Object.freeze({ url: `http://127.0.0.1:${port}`, token, tokenFile: secretFile(config.home, secret) });
+}
+
+function readSecret(home: string, name: SecretName): string | undefined {
+  const file = secretFile(home, name);
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+}

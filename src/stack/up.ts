@@ -1,0 +1,66 @@
+import type { Config } from '../config';
+import { openHome } from './home';
+import { withStackLock } from './lock';
+import { findProcess, forgetProcess, stopProcess } from './processes';
+import type { Service, ServiceName, Stack, WorkerRole } from './service';
+import { allServices, servers, workers } from './services';
+import { startService } from './start-service';
+import { readStackConfig, readState } from './state';
+
+export type UpOptions = {
+  onProgress?: (line: string) => void;
+  /** Workers to start, of all roles unless given. */
+  roles?: readonly WorkerRole[];
+  /** Services to start, all unless given; for tests that need few. Others are left as they are. */
+  services?: readonly ServiceName[];
+  /** Runs when the servers answer and before the first worker starts: the place of the migrations. */
+  beforeWorkers?: (config: Config) => Promise<void>;
+};
+
+/**
+ * Brings the stack up and returns where everything is. Safe to repeat, and to run while another one runs: what runs as
+ * it should is left alone, what is dead is started, what the configuration now has elsewhere is stopped.
+ *
+ * @throws StackError naming the service, the end of its log, and what to do next
+ */
+export async function stackUp(config: Config, options: UpOptions = {}): Promise<Config> {
+  const tell = options.onProgress ?? (() => undefined);
+  openHome(config.home);
+  const onWait = (pid: number) => tell(`waits for the coevolve of pid ${pid}, which changes this stack`);
+  return withStackLock(config.home, onWait, async () => {
+    const stack = { config, state: readState(config.home) };
+    await stopForeign(stack, tell);
+    await startAll(stack, servers.filter(isWanted(config, options)), tell);
+    const filled = readStackConfig(config);
+    const wantedWorkers = workers.filter(isWanted(config, options));
+    if (wantedWorkers.length > 0) await options.beforeWorkers?.(filled);
+    await startAll(stack, wantedWorkers, tell);
+    return filled;
+  });
+}
+
+function isWanted(config: Config, { roles, services }: UpOptions): (service: Service) => boolean {
+  return ({ name, foreignAddress }) =>
+    !foreignAddress(config) &&
+    (!services || services.includes(name)) &&
+    (!roles || !name.startsWith('worker-') || roles.some((role) => name === `worker-${role}`));
+}
+
+async function stopForeign({ config }: Stack, tell: (line: string) => void): Promise<void> {
+  for (const service of allServices) {
+    const address = service.foreignAddress(config);
+    if (!address) continue;
+    tell(`${service.name}: elsewhere (${address})`);
+    const running = findProcess(config.home, service.name);
+    if (!running) continue;
+    await stopProcess(running, service.stopSignal, service.stopGraceMs);
+    forgetProcess(config.home, service.name);
+    tell(`${service.name}: the embedded one is stopped`);
+  }
+}
+
+/** Side by side. The first failure is reported when all have come to an end, so that none is left half started. */
+async function startAll(stack: Stack, services: readonly Service[], tell: (line: string) => void): Promise<void> {
+  const starts = await Promise.allSettled(services.map((service) => startService(stack, service, tell)));
+  for (const start of starts) if (start.status === 'rejected') throw start.reason;
+}
