@@ -56,13 +56,14 @@ type Env = Readonly<Record<string, string | undefined>>;
 export function readConfig(env: Env = process.env): Config {
   const projectRoot = path.resolve(__dirname, '..'); // of src/ as of dist/
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
+  const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   return Object.freeze({
     home,
     projectRoot,
     python: path.resolve(env['COEVOLVE_PYTHON'] || path.join(projectRoot, '.venv', 'bin', 'python')),
     artifacts: path.resolve(env['COEVOLVE_ARTIFACTS'] || path.join(home, 'artifacts')),
     searchPath: env['PATH'] ?? '',
-    ...given('databaseUrl', readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:'])),
+    ...(databaseUrl ? { databaseUrl } : {}),
     temporal: readTemporal(env),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
@@ -89,28 +90,31 @@ export function variablesOf(config: Config): Record<string, string> {
 }
 
 function readTemporal(env: Env): TemporalConfig {
-  const { address, ...connection } = loadTemporalProfile(env);
-  if (address !== undefined && !/^[^\s/]+:\d+$/.test(address))
+  const { connectionOptions, namespace = 'coevolve' } = loadTemporalProfile(env);
+  const { address, apiKey, tls, metadata } = connectionOptions;
+  const uiUrl = readUrl(env, 'COEVOLVE_TEMPORAL_UI_URL', ['http:', 'https:']);
+  const binary = env['COEVOLVE_TEMPORAL_BIN'];
+  if (address && !/^[^\s/]+:\d+$/.test(address))
     throw new ConfigError('TEMPORAL_ADDRESS', `expected host:port, got "${address}"`);
+  const credentials = {
+    ...(apiKey ? { apiKey } : {}),
+    ...(tls === undefined ? {} : { tls }),
+    ...(metadata ? { metadata } : {}),
+  };
   return Object.freeze({
-    ...given('address', address),
-    namespace: connection.namespace ?? 'coevolve',
-    ...given('uiUrl', readUrl(env, 'COEVOLVE_TEMPORAL_UI_URL', ['http:', 'https:'])),
-    ...given('binary', env['COEVOLVE_TEMPORAL_BIN'] || undefined),
-    connection: connection.credentials,
+    namespace,
+    ...(address ? { address } : {}),
+    ...(uiUrl ? { uiUrl } : {}),
+    ...(binary ? { binary: path.resolve(binary) } : {}),
+    connection: address ? credentials : {}, // without an address they belong to no server that is ours
   });
 }
 
-/** Temporal's own variables and its TOML file; without an address the credentials in it belong to no server of ours. */
-function loadTemporalProfile(env: Env): { address?: string; namespace?: string; credentials: TemporalCredentials } {
+/** Temporal's own variables and its TOML file of profiles. */
+function loadTemporalProfile(env: Env): ReturnType<typeof loadClientConnectConfig> {
   const filled = Object.entries(env).filter((entry): entry is [string, string] => !!entry[1]);
   try {
-    const { connectionOptions, namespace } = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(filled) });
-    const { address, ...options } = connectionOptions;
-    const credentials = address
-      ? (Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as TemporalCredentials)
-      : {};
-    return { ...given('address', address), ...given('namespace', namespace), credentials };
+    return loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(filled) });
   } catch (error) {
     const variable = env['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_CONFIG_FILE';
     throw new ConfigError(variable, error instanceof Error ? error.message : String(error));
@@ -118,9 +122,10 @@ function loadTemporalProfile(env: Env): { address?: string; namespace?: string; 
 }
 
 function readEndpoint(env: Env, prefix: string): Endpoint {
+  const url = readUrl(env, `${prefix}_URL`, ['http:', 'https:']);
   const tokenFile = env[`${prefix}_TOKEN_FILE`];
   return Object.freeze({
-    ...given('url', readUrl(env, `${prefix}_URL`, ['http:', 'https:'])),
+    ...(url ? { url } : {}),
     ...(tokenFile ? { tokenFile: path.resolve(tokenFile), token: readToken(`${prefix}_TOKEN_FILE`, tokenFile) } : {}),
   });
 }
@@ -130,7 +135,7 @@ function readToken(variable: string, file: string): string {
   try {
     token = readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new ConfigError(variable, `cannot read the token: ${(error as Error).message}`);
+    throw new ConfigError(variable, `cannot read the token: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!token) throw new ConfigError(variable, `${file} is empty`);
   return token;
@@ -143,9 +148,4 @@ function readUrl(env: Env, variable: string, protocols: string[]): string | unde
   if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got something that is no URL`); // may hold a password
   if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
   return text.replace(/\/+$/, '');
-}
-
-/** A property that is absent, not undefined, when there is no value. */
-function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
 }

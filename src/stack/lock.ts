@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { codeOf } from './errors';
 import { isAlive, startTimeOf } from './processes';
 
-type Owner = { pid: number; startTime: string; nonce: string };
+const Owner = z.object({ pid: z.number(), startTime: z.string(), nonce: z.string() });
+type Owner = z.infer<typeof Owner>;
 
 /** Runs while no other process changes the stack of this home; waits for its turn. A dead owner's lock is void. */
 export async function withStackLock<T>(home: string, onWait: (pid: number) => void, run: () => Promise<T>): Promise<T> {
@@ -38,7 +41,7 @@ function linkOwner(file: string, mine: Owner): boolean {
     linkSync(staged, file);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
     return false;
   } finally {
     rmSync(staged, { force: true });
@@ -58,9 +61,9 @@ function removeStale(file: string, dead: Owner, mine: Owner): void {
 
 function readOwner(file: string): Owner | undefined {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Owner;
+    return Owner.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
     return undefined;
   }
 }

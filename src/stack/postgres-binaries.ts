@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
+import { z } from 'zod';
 import type { Config } from '../config';
-import { StackError } from './errors';
+import { codeOf, StackError } from './errors';
 import { findProgram } from './programs';
 
 /** Folder with `bin/initdb` and `bin/postgres`: the npm package for this platform, or else an installation on PATH. */
@@ -32,17 +33,18 @@ function findPackage(): string | undefined {
     const native = path.resolve(path.dirname(entry), '..', 'native');
     return existsSync(path.join(native, 'bin', 'initdb')) ? native : undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
+    if (codeOf(error) === 'MODULE_NOT_FOUND') return undefined;
     throw error;
   }
 }
+
+const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /** npm packages hold no symbolic links; the package's install script makes them, unless scripts are switched off. */
 function linkLibraries(native: string): void {
   const list = path.join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
-  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[];
-  for (const { source, target } of links) {
+  for (const { source, target } of Links.parse(JSON.parse(readFileSync(list, 'utf8')))) {
     const link = path.resolve(native, '..', target);
     if (existsSync(link)) continue;
     accessSync(path.dirname(link), constants.W_OK);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
-import { StackError } from './errors';
+import { codeOf, StackError } from './errors';
 import { ensureSecret, secretFile } from './home';
 import { findPostgres } from './postgres-binaries';
 import { placePostgres, type PostgresPlace } from './postgres-place';
@@ -46,7 +46,7 @@ export const postgres: Service = {
       await withClient(stack, 'postgres', (client) => client.query('select 1'));
       return true;
     } catch (error) {
-      if ((error as { code?: string }).code !== '28P01') return false;
+      if (codeOf(error) !== '28P01') return false;
       const file = secretFile(stack.config.home, 'postgres-password');
       throw new StackError(`Postgres refuses the password in ${file}`, `restore that file`);
     }
@@ -86,7 +86,9 @@ async function createCluster(
   let output = '';
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (output += text));
-  const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
+  const code = await new Promise<number | null>((resolve, reject) =>
+    child.once('close', resolve).once('error', reject),
+  );
   rmSync(passwordFile, { force: true });
   if (code !== 0) throw new StackError(`initdb failed (${code}):\n${output.trim()}`, 'coevolve doctor');
   renameSync(staged, data);

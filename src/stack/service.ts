@@ -15,13 +15,13 @@ export type Service = {
   readonly name: ServiceName;
   readonly ports: readonly PortName[];
   /** Where the service is instead when the configuration points elsewhere: it is not started then. */
-  foreignAddress(config: Config): string | undefined;
+  foreignAddress: (config: Config) => string | undefined;
   /** Makes what must exist before the first start, and says what to run. Safe to repeat beside the running service. */
-  launch(stack: Stack): Promise<Launch>;
+  launch: (stack: Stack) => Promise<Launch>;
   /** Whether it answers. */
-  isReady(stack: Stack, pid: number): Promise<boolean>;
+  isReady: (stack: Stack, pid: number) => Promise<boolean>;
   /** What must be arranged inside the service once it answers; safe to repeat. */
-  settle?(stack: Stack): Promise<void>;
+  settle?: (stack: Stack) => Promise<void>;
   readonly readyTimeoutMs: number;
   readonly stopSignal: NodeJS.Signals;
   readonly stopGraceMs: number;

@@ -1,17 +1,21 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { z } from 'zod';
 import type { Config, Endpoint } from '../config';
-import { StackError } from './errors';
+import { messageOf, StackError } from './errors';
 import { secretFile, writeAtomically, type SecretName } from './home';
 
-export type PortName = 'postgres' | 'temporal' | 'temporal-ui' | 'environment-server' | 'policy-server';
+const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
+export type PortName = (typeof portNames)[number];
+
+const StackState = z.object({
+  ports: z.partialRecord(z.enum(portNames), z.number()),
+  /** Home of the embedded cluster, which may lie outside the home when Postgres runs as another user. */
+  postgresDirectory: z.string().exactOptional(),
+});
 
 /** What the stack remembers between commands: `<home>/stack.json`. */
-export type StackState = {
-  ports: Partial<Record<PortName, number>>;
-  /** Home of the embedded cluster, which may lie outside the home when Postgres runs as another user. */
-  postgresDirectory?: string;
-};
+export type StackState = z.infer<typeof StackState>;
 
 /** Fills what the environment left open from the embedded stack's own memory; a home without a stack adds nothing. */
 export function readStackConfig(config: Config): Config {
@@ -38,10 +42,9 @@ export function readState(home: string): StackState {
   const file = stateFile(home);
   if (!existsSync(file)) return { ports: {} };
   try {
-    const { ports = {}, postgresDirectory } = JSON.parse(readFileSync(file, 'utf8')) as Partial<StackState>;
-    return { ports, ...(postgresDirectory ? { postgresDirectory } : {}) };
+    return StackState.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    throw new StackError(`${file} cannot be read: ${(error as Error).message}`, `delete it, then coevolve up`);
+    throw new StackError(`${file} cannot be read: ${messageOf(error)}`, `delete it, then coevolve up`);
   }
 }
 

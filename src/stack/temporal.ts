@@ -19,6 +19,8 @@ export const searchAttributes = {
   NeedsAttention: 'Bool',
 } as const;
 
+const valueTypes = { Keyword: 2, Int: 3, Double: 4, Bool: 5 }; // temporal.api.enums.v1.IndexedValueType
+
 /** Closed campaigns stay in the UI for this long; the server's own default is one day. */
 const retentionMs = 30 * 24 * 3600 * 1000;
 
@@ -77,15 +79,29 @@ export const temporal: Service = {
 
   async settle(stack) {
     const { namespace } = stack.config.temporal;
-    await withConnection(stack, async ({ workflowService }) => {
-      const { config } = await workflowService.describeNamespace({ namespace });
-      const current = config?.workflowExecutionRetentionTtl;
-      if (current && tsToMs(current) >= retentionMs) return;
-      const retention = { workflowExecutionRetentionTtl: msToTs(retentionMs) };
-      await workflowService.updateNamespace({ namespace, config: retention });
+    await withConnection(stack, async (connection) => {
+      await keepClosedCampaigns(connection, namespace);
+      await addSearchAttributes(connection, namespace);
     });
   },
 };
+
+async function keepClosedCampaigns({ workflowService }: Connection, namespace: string): Promise<void> {
+  const { config } = await workflowService.describeNamespace({ namespace });
+  const current = config?.workflowExecutionRetentionTtl;
+  if (current && tsToMs(current) >= retentionMs) return;
+  const retention = { workflowExecutionRetentionTtl: msToTs(retentionMs) };
+  await workflowService.updateNamespace({ namespace, config: retention });
+}
+
+/** The server's own flag for them is ignored when the namespace exists: one that a later version adds comes this way. */
+async function addSearchAttributes({ operatorService }: Connection, namespace: string): Promise<void> {
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+  const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
+  if (missing.length === 0) return;
+  const added = Object.fromEntries(missing.map(([name, type]) => [name, valueTypes[type]]));
+  await operatorService.addSearchAttributes({ namespace, searchAttributes: added });
+}
 
 /** The `temporal` program: as configured, or of the project's virtual environment, or on PATH. */
 export function findTemporal({ temporal: { binary }, python, searchPath }: Config): string {
