@@ -1,6 +1,9 @@
+export type { Check } from './check';
+export { doctor } from './doctor';
 export { stackDown, type DownOptions, type Stopped } from './down';
 export { StackError } from './errors';
 export { workerRoles, type ServiceName, type WorkerRole } from './service';
 export { readStackConfig } from './state';
-export { stackUp, type UpOptions } from './up';
+export { stackStatus, type ServiceStatus } from './status';
 export { searchAttributes } from './temporal';
+export { stackUp, type UpOptions } from './up';

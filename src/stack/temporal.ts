@@ -1,11 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { Connection } from '@temporalio/client';
+import type { Connection } from '@temporalio/client';
 import { msToTs, tsToMs } from '@temporalio/common/lib/time';
 import type { Config } from '../config';
 import { StackError } from './errors';
 import { findProgram, isExecutable } from './programs';
 import { portOf, type Service, type Stack } from './service';
+import { withTemporal } from './temporal-connection';
 
 /** What the workflows write about themselves, for lists and searches in the UI. */
 export const searchAttributes = {
@@ -118,12 +119,5 @@ export function findTemporal({ temporal: { binary }, python, searchPath }: Confi
   );
 }
 
-async function withConnection<T>(stack: Stack, run: (connection: Connection) => Promise<T>): Promise<T> {
-  const address = `127.0.0.1:${portOf(stack, 'temporal')}`;
-  const connection = await Connection.connect({ address, connectTimeout: 2_000 });
-  try {
-    return await connection.withDeadline(Date.now() + 5_000, () => run(connection));
-  } finally {
-    await connection.close();
-  }
-}
+const withConnection = <T>(stack: Stack, run: (connection: Connection) => Promise<T>): Promise<T> =>
+  withTemporal({ address: `127.0.0.1:${portOf(stack, 'temporal')}`, connection: {} }, run);

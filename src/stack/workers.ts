@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { variablesOf } from '../config';
+import { variablesOf, type Config } from '../config';
 import { StackError } from './errors';
 import { findProcess } from './processes';
 import { workerRoles, type Service, type WorkerRole } from './service';
@@ -24,7 +24,7 @@ function worker(role: WorkerRole): Service {
       if (!existsSync(program)) throw new StackError(`the program is not built: no ${program}`, 'npm run build');
       const live = findProcess(config.home, name);
       if (!live) rmSync(readyFile(config.home, role), { force: true });
-      const env = { ...variablesOf(readStackConfig(config)), COEVOLVE_STACK: config.home };
+      const env = { ...variablesOf(readStackConfig(config)), ...plainTemporal(config), COEVOLVE_STACK: config.home };
       return Promise.resolve({
         file: process.execPath,
         args: [program, 'worker', '--role', role],
@@ -35,11 +35,24 @@ function worker(role: WorkerRole): Service {
     },
 
     isReady({ config }, pid) {
-      const file = readyFile(config.home, role);
-      return Promise.resolve(existsSync(file) && Number.parseInt(readFileSync(file, 'utf8'), 10) === pid);
+      return Promise.resolve(readReadyWorker(config.home, role)?.pid === pid);
     },
   };
 }
 
-/** Written by the worker, with its pid, when it polls. */
+/** What a worker says of itself when it polls. */
+export type ReadyWorker = { pid: number; taskQueues: string[] };
+
+/** Reads `<home>/run/worker-<role>.ready`, which the worker writes: its pid, then its task queues, one a line. */
+export function readReadyWorker(home: string, role: WorkerRole): ReadyWorker | undefined {
+  const file = readyFile(home, role);
+  if (!existsSync(file)) return undefined;
+  const [pid = '', ...taskQueues] = readFileSync(file, 'utf8').split('\n');
+  return { pid: Number.parseInt(pid, 10), taskQueues: taskQueues.map((name) => name.trim()).filter(Boolean) };
+}
+
 const readyFile = (home: string, role: WorkerRole): string => path.join(home, 'run', `worker-${role}.ready`);
+
+/** The embedded server speaks without TLS, whatever profile the caller's environment has for other servers. */
+const plainTemporal = (config: Config): Record<string, string> =>
+  config.temporal.address ? {} : { TEMPORAL_TLS: 'false', TEMPORAL_API_KEY: '', TEMPORAL_PROFILE: '' };

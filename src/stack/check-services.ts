@@ -1,0 +1,108 @@
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import type { Connection } from '@temporalio/client';
+import { Client } from 'pg';
+import type { Config } from '../config';
+import { check, type Check } from './check';
+import { messageOf } from './errors';
+import { findProcess } from './processes';
+import { workerRoles, type Service, type Stack, type WorkerRole } from './service';
+import { servers } from './services';
+import { searchAttributes } from './temporal';
+import { withTemporal } from './temporal-connection';
+import { readReadyWorker } from './workers';
+
+/** Whether each service answers, wherever it is, and holds what the others rely on. `stack.config` is the filled one. */
+export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
+  const { config } = stack;
+  return [
+    ...servers.filter((service) => !service.foreignAddress(given)).map((service) => checkProcess(stack, service)),
+    check('database', 'coevolve migrate', () => checkSchema(config)),
+    check('temporal namespace', 'coevolve up', () => checkNamespace(config)),
+    ...(given.environment.url ? [checkEndpoint('environment-server', given.environment.url)] : []),
+    ...(given.policy.url ? [checkEndpoint('policy-server', given.policy.url)] : []),
+    ...workerRoles.map((role) => check(`worker-${role}`, 'coevolve up', () => checkWorker(config, role))),
+  ];
+}
+
+function checkProcess(stack: Stack, service: Service): Promise<Check> {
+  return check(service.name, 'coevolve up', async () => {
+    const running = findProcess(stack.config.home, service.name);
+    if (!running) throw new Error('does not run');
+    if (!(await service.isReady(stack, running.pid))) throw new Error(`runs (pid ${running.pid}) but does not answer`);
+    return `answers (pid ${running.pid}, port ${service.ports.map((name) => stack.state.ports[name]).join(', ')})`;
+  });
+}
+
+async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string> {
+  if (!databaseUrl) throw new Error('there is none yet\n  next: coevolve up');
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  try {
+    await client.connect().catch((error: unknown) => {
+      throw new Error(`cannot be reached: ${messageOf(error)}\n  next: coevolve up, or correct DATABASE_URL`);
+    });
+    const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
+    const applied = new Set(rows.map(({ name }) => name));
+    const known = readdirSync(path.join(projectRoot, 'migrations'))
+      .filter((file) => /^\d+_.*\.sql$/.test(file))
+      .map((file) => path.basename(file, '.sql'));
+    const missing = known.filter((name) => !applied.has(name));
+    if (missing.length > 0) throw new Error(`its schema lacks ${missing.join(', ')}`);
+    return `schema ${known.at(-1)}`;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function checkNamespace({ temporal }: Config): Promise<string> {
+  if (!temporal.address) throw new Error('there is no server yet');
+  const { address, namespace } = temporal;
+  return withTemporal(temporal, async ({ workflowService, operatorService }) => {
+    await workflowService.describeNamespace({ namespace });
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
+    if (missing.length === 0) return `${namespace} at ${address}, with its search attributes`;
+    const flags = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
+    const command = `temporal operator search-attribute create --namespace ${namespace} ${flags}`;
+    throw new Error(`${namespace} lacks search attributes\n  next: ${command}`);
+  });
+}
+
+function checkEndpoint(name: string, url: string): Promise<Check> {
+  const next = 'start that server, or correct its URL';
+  return check(name, next, async () => {
+    const reply = await fetch(`${url}/health`, { signal: AbortSignal.timeout(5_000) }).catch((error: unknown) => {
+      throw new Error(`${url} does not answer: ${messageOf(error)}`);
+    });
+    if (!reply.ok) throw new Error(`${url}/health answers ${reply.status}`);
+    return `${url} answers`;
+  });
+}
+
+async function checkWorker(config: Config, role: WorkerRole): Promise<string> {
+  const running = findProcess(config.home, `worker-${role}`);
+  if (!running) throw new Error('does not run');
+  const ready = readReadyWorker(config.home, role);
+  if (ready?.pid !== running.pid) throw new Error(`runs (pid ${running.pid}) but does not poll yet`);
+  const unpolled = await withTemporal(config.temporal, async (connection) => {
+    const looks = ready.taskQueues.map((queue) =>
+      isPolledBy(connection, config.temporal.namespace, queue, running.pid),
+    );
+    const polled = await Promise.all(looks);
+    return ready.taskQueues.filter((_, index) => !polled[index]);
+  });
+  if (unpolled.length > 0) throw new Error(`runs (pid ${running.pid}) but does not poll ${unpolled.join(', ')}`);
+  return `polls ${ready.taskQueues.join(', ')} (pid ${running.pid})`;
+}
+
+const taskQueueTypes = [1, 2]; // workflow, activity: temporal.api.enums.v1.TaskQueueType
+
+/** By the identity that the SDK gives a worker, `<pid>@<host>`. */
+async function isPolledBy(connection: Connection, namespace: string, name: string, pid: number): Promise<boolean> {
+  const replies = await Promise.all(
+    taskQueueTypes.map((taskQueueType) =>
+      connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
+    ),
+  );
+  return replies.some(({ pollers }) => pollers.some(({ identity }) => identity?.startsWith(`${pid}@`)));
+}

@@ -1,0 +1,31 @@
+import type { Config } from '../config';
+import { findProcess } from './processes';
+import type { Service, ServiceName } from './service';
+import { allServices } from './services';
+import { readState, type PortName } from './state';
+
+export type ServiceStatus = {
+  name: ServiceName;
+  /** `elsewhere`: the configuration points at a server that is not the stack's. */
+  state: 'running' | 'stopped' | 'elsewhere';
+  pid?: number;
+  /** By port name. */
+  ports?: Partial<Record<PortName, number>>;
+  address?: string;
+};
+
+/** What runs, by pid files and process start times; asks no service. */
+export function stackStatus(config: Config): ServiceStatus[] {
+  const { ports } = readState(config.home);
+  return allServices.map((service) => statusOf(config, service, ports));
+}
+
+function statusOf(config: Config, service: Service, known: Partial<Record<PortName, number>>): ServiceStatus {
+  const { name } = service;
+  const address = service.foreignAddress(config);
+  if (address) return { name, state: 'elsewhere', address };
+  const running = findProcess(config.home, name);
+  if (!running) return { name, state: 'stopped' };
+  const ports = Object.fromEntries(service.ports.map((port) => [port, known[port]]));
+  return { name, state: 'running', pid: running.pid, ...(service.ports.length > 0 ? { ports } : {}) };
+}
