@@ -1,0 +1,1 @@
+"""Agent environments served over OpenEnv's wire: one WebSocket is one episode."""

@@ -1,0 +1,100 @@
+"""python -m coevolve_environments --host 127.0.0.1 --port 8700 --token-file token"""
+
+import argparse
+import ipaddress
+import logging
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from coevolve_environments.app import create_app
+from coevolve_environments.registry import FACTORIES, Sources, build_environments
+
+DRAIN_SECONDS = 2
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    try:
+        token = _read_token(arguments.token_file)
+        if token is None and not _is_loopback(arguments.host):
+            raise SystemExit(
+                f"refusing to serve {arguments.host} without --token-file: only loopback is open to all"
+            )
+        environments = build_environments(arguments.environments, Sources(arguments.intercode_questions))
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"cannot start: {error}") from error
+    app = create_app(
+        environments, capacity=arguments.capacity, idle_seconds=arguments.idle_timeout_s, token=token
+    )
+    uvicorn.run(
+        app,
+        host=arguments.host,
+        port=arguments.port,
+        ws="websockets-sansio",
+        ws_max_size=2**20,
+        ws_per_message_deflate=False,  # costs more than the loopback saves
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "coevolve-environments", description="Serves agent environments (OpenEnv wire)."
+    )
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--token-file", type=Path, help="file whose first line is the bearer token")
+    parser.add_argument("--capacity", type=_positive, default=256, help="sessions per environment (256)")
+    parser.add_argument(
+        "--idle-timeout-s", type=float, default=300, help="a silent session ends after this (300)"
+    )
+    parser.add_argument(
+        "--environments",
+        type=_names,
+        default=list(FACTORIES),
+        help=f"comma-separated ({','.join(FACTORIES)})",
+    )
+    parser.add_argument("--intercode-questions", type=Path, help="InterCode's full question file (JSON)")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in FACTORIES:
+            raise argparse.ArgumentTypeError(f"unknown environment {name!r}; known: {', '.join(FACTORIES)}")
+    return names
+
+
+def _read_token(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    token = path.read_text(encoding="utf8").strip()
+    if not token:
+        raise ValueError(f"{path} holds no token")
+    return token
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+if __name__ == "__main__":
+    main()

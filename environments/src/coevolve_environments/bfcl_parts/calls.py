@@ -1,0 +1,73 @@
+"""Reads `[cd(folder='document'), ls()]` as calls. Nothing that a model wrote is ever evaluated."""
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+MAX_CALLS = 64
+MAX_CHARACTERS = 20_000
+_LARGEST_NUMBER = 10**18
+_LONGEST_ITEMS = 1_000
+
+
+class NotCalls(ValueError):
+    """The text is not a list of function calls with literal arguments."""
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str
+    positional: tuple[Any, ...]
+    keyword: dict[str, Any]
+
+
+def parse_calls(text: str) -> list[Call]:
+    """The calls of an assistant message; brackets around a single call may be missing.
+
+    Raises:
+        NotCalls: anything else, down to one argument that is not a literal or is unreasonably large.
+    """
+    stripped = text.strip().strip("`").strip()
+    if len(stripped) > MAX_CHARACTERS:
+        raise NotCalls("too long")
+    bracketed = stripped if stripped.startswith("[") else f"[{stripped}]"
+    try:
+        body = ast.parse(bracketed, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotCalls(str(error)) from None
+    if not isinstance(body, ast.List) or len(body.elts) > MAX_CALLS:
+        raise NotCalls("not a list of calls")
+    return [_call(node) for node in body.elts]
+
+
+def _call(node: ast.expr) -> Call:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise NotCalls("not a call of a named function")
+    keyword: dict[str, Any] = {}
+    for argument in node.keywords:
+        if argument.arg is None or argument.arg in keyword:
+            raise NotCalls("arguments must be named once and not unpacked")
+        keyword[argument.arg] = _literal(argument.value)
+    return Call(node.func.id, tuple(_literal(argument) for argument in node.args), keyword)
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise NotCalls(f"not a literal: {error}") from None
+    _check_size(value)
+    return value
+
+
+def _check_size(value: object) -> None:
+    """A few arguments make the package's functions run for minutes: an exponent or a precision of billions."""
+    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+        raise NotCalls("a number is too large")
+    if isinstance(value, list | tuple | set | dict):
+        if len(value) > _LONGEST_ITEMS:
+            raise NotCalls("a list is too long")
+        for item in value:
+            _check_size(item)
+        for item in value.values() if isinstance(value, dict) else ():
+            _check_size(item)

@@ -1,0 +1,99 @@
+"""Questions, answers and function documents of the installed bfcl-eval package."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from coevolve_environments.protocol import Json
+
+CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
+
+_DOCUMENTS = {
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "VehicleControlAPI": "vehicle_control",
+}
+_JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "any": "string"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    id: str
+    category: str
+    number: int
+    """Position in its category, 0..199."""
+    turns: list[list[dict[str, str]]]
+    answers: list[list[str]]
+    config: Json
+    classes: list[str]
+    held_back: dict[int, list[str]]
+    """Turn -> functions that the policy learns of only then (miss_func)."""
+
+
+def read_entries(category: str) -> Iterator[Entry]:
+    name = f"BFCL_v4_multi_turn_{category}.json"
+    answers = {row["id"]: row["ground_truth"] for row in _read_lines(f"possible_answer/{name}")}
+    for number, row in enumerate(_read_lines(name)):
+        yield Entry(
+            id=row["id"],
+            category=category,
+            number=number,
+            turns=row["question"],
+            answers=answers[row["id"]],
+            config=row["initial_config"],
+            classes=row["involved_classes"],
+            held_back={int(turn): names for turn, names in row.get("missed_function", {}).items()},
+        )
+
+
+def tools_of(entry: Entry, turn: int) -> list[Json]:
+    """JSON schemas of the functions that the policy knows of in this turn, in the package's order."""
+    hidden = {name for start, names in entry.held_back.items() if start > turn for name in names}
+    documents = [document for name in entry.classes for document in _documents(name)]
+    return [document for document in documents if document["name"] not in hidden]
+
+
+@cache
+def _documents(class_name: str) -> tuple[Json, ...]:
+    rows = _read_lines(f"multi_turn_func_doc/{_DOCUMENTS[class_name]}.json")
+    return tuple(
+        {
+            "name": row["name"],
+            "description": row["description"],
+            "parameters": _json_schema(row["parameters"]),
+        }
+        for row in rows
+    )
+
+
+def _json_schema(value: Any) -> Any:
+    """The package writes Python type names where JSON Schema has its own."""
+    if isinstance(value, list):
+        return [_json_schema(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    converted = {key: _json_schema(item) for key, item in value.items()}
+    if isinstance(kind := converted.get("type"), str):
+        converted["type"] = _JSON_TYPES.get(kind, kind)
+    return converted
+
+
+def _read_lines(name: str) -> list[Json]:
+    path = _data_folder() / name
+    return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines() if line.strip()]
+
+
+def _data_folder() -> Path:
+    spec = find_spec("bfcl_eval")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("bfcl-eval is not installed: `pip install --no-deps bfcl-eval==2026.3.23`")
+    return Path(spec.origin).parent / "data"

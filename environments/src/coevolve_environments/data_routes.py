@@ -1,0 +1,99 @@
+"""Token-protected routes of the data jobs: whole tasks with their gold, and variants of given tasks."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import cast
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from coevolve_environments.hosting import CALL_SECONDS, Host
+from coevolve_environments.protocol import RELATIONS, SPLITS, BadRequest, Json, NotOffered, Relation
+from coevolve_environments.request_body import (
+    count_field,
+    integer_field,
+    object_field,
+    read_body,
+    split_field,
+)
+
+MAX_COUNT = 20_000
+MAX_PARENTS = 2_000
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def data_routes(host: Host, *, open_to_callers: bool) -> list[BaseRoute]:
+    """The three routes; all answer 403 when the server has no token, because they give the gold away."""
+
+    def guarded(handler: Handler) -> Handler:
+        async def guard(request: Request) -> Response:
+            if not open_to_callers:
+                raise HTTPException(403, "data routes need a server started with --token-file")
+            return await handler(request)
+
+        return guard
+
+    return [
+        Route("/data/capabilities", guarded(_capabilities(host))),
+        Route("/data/tasks", guarded(_tasks(host)), methods=["POST"]),
+        Route("/data/variants", guarded(_variants(host)), methods=["POST"]),
+    ]
+
+
+def _capabilities(host: Host) -> Handler:
+    async def capabilities(_: Request) -> Response:
+        environment = host.environment
+        return JSONResponse(
+            {"name": environment.name, **asdict(environment.capabilities), "splits": list(SPLITS)}
+        )
+
+    return capabilities
+
+
+def _tasks(host: Host) -> Handler:
+    async def tasks(request: Request) -> Response:
+        body = await read_body(request, {"split", "count", "seed", "options"})
+        split, count, seed = split_field(body), count_field(body, MAX_COUNT), integer_field(body, "seed")
+        options = object_field(body, "options")
+        drawn = await host.call_in_thread(
+            lambda: host.environment.tasks(split, count, seed, options), 5 * CALL_SECONDS
+        )
+        return JSONResponse({"tasks": [asdict(record) for record in drawn]})
+
+    return tasks
+
+
+def _variants(host: Host) -> Handler:
+    async def variants(request: Request) -> Response:
+        body = await read_body(request, {"parents", "relation", "count", "seed", "options"})
+        if not host.environment.capabilities.variants:
+            raise NotOffered(f"{host.environment.name} declares no generator of task variants")
+        parents, relation = _parents(body), _relation(body)
+        count, seed = count_field(body, MAX_COUNT), integer_field(body, "seed")
+        options = object_field(body, "options")
+        drawn = await host.call_in_thread(
+            lambda: host.environment.variants(parents, relation, count, seed, options), 5 * CALL_SECONDS
+        )
+        return JSONResponse(
+            {"tasks": [{**asdict(variant.record), "parent": variant.parent} for variant in drawn]}
+        )
+
+    return variants
+
+
+def _parents(body: Json) -> list[Json]:
+    parents = body.get("parents", [])
+    if not isinstance(parents, list) or not all(isinstance(parent, dict) for parent in parents):
+        raise BadRequest("`parents` must be a list of task definitions")
+    if len(parents) > MAX_PARENTS:
+        raise BadRequest(f"`parents` must be at most {MAX_PARENTS}, got {len(parents)}")
+    return parents
+
+
+def _relation(body: Json) -> Relation:
+    if body.get("relation") not in RELATIONS:
+        raise BadRequest(f"`relation` must be one of {', '.join(RELATIONS)}, got {body.get('relation')!r}")
+    return cast(Relation, body["relation"])

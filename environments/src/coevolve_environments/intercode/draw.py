@@ -1,0 +1,55 @@
+"""Draws tasks of one split from the space: patterns in equal shares, then databases, without repetition."""
+
+import random
+from collections.abc import Iterator, Sequence
+
+from coevolve_environments.intercode.content import split_of
+from coevolve_environments.intercode.options import Options
+from coevolve_environments.intercode.patterns import PATTERNS
+from coevolve_environments.intercode.space import Draft, Space
+from coevolve_environments.protocol import Split
+
+
+def draw_tasks(space: Space, split: Split, count: int, seed: int, options: Options) -> list[Draft]:
+    """At most `count` drafts; a larger count with the same seed begins with the same ones."""
+    drawn: list[Draft] = []
+    for draft in _drafts(space, random.Random(f"{seed}/{split}"), options):
+        if len(drawn) == count:
+            break
+        if split_of(draft.key) == split and space.is_fit(draft):
+            drawn.append(draft)
+    return drawn
+
+
+def draw_any(space: Space, rng: random.Random, options: Options) -> Iterator[Draft]:
+    """Fit drafts of both splits, in random order, until the space is empty."""
+    return (draft for draft in _drafts(space, rng, options) if space.is_fit(draft))
+
+
+def allowed_patterns(options: Options) -> list[str]:
+    named = options.patterns or tuple(PATTERNS)
+    return [
+        name for name in PATTERNS if name in named and PATTERNS[name].difficulty <= options.max_difficulty
+    ]
+
+
+def shuffled(drafts: Sequence[Draft], rng: random.Random) -> list[Draft]:
+    return rng.sample(drafts, len(drafts))
+
+
+def _drafts(space: Space, rng: random.Random, options: Options) -> Iterator[Draft]:
+    databases = options.databases or space.databases.names
+    piles = {pattern: dict.fromkeys(databases) for pattern in allowed_patterns(options)}
+    open_piles: dict[str, dict[str, list[Draft] | None]] = {name: dict(pile) for name, pile in piles.items()}
+    while open_piles:
+        pattern = rng.choice(list(open_piles))
+        database = rng.choice(list(open_piles[pattern]))
+        pile = open_piles[pattern][database]
+        if pile is None:
+            pile = open_piles[pattern][database] = shuffled(space.cell(database, pattern), rng)
+        if pile:
+            yield pile.pop()
+        else:
+            del open_piles[pattern][database]
+            if not open_piles[pattern]:
+                del open_piles[pattern]

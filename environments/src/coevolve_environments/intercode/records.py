@@ -1,0 +1,41 @@
+"""Builds the task that the service stores from a question, its gold SQL and where both came from."""
+
+from coevolve_environments.intercode.content import content_key, split_of
+from coevolve_environments.protocol import TaskRecord
+
+NAME = "intercode-sql"
+SUBMIT = "submit"
+
+
+def make_record(
+    *,
+    database: str,
+    question: str,
+    sql: str,
+    pattern: str,
+    difficulty: int,
+    source: str,
+    schema: bool,
+    wording: int = 1,
+) -> TaskRecord:
+    """
+    Args:
+        difficulty: 1 (easy) to 5.
+        source: where the question is from: generated, wheel or file.
+        wording: which of several questions with this SQL it is, from 1; they share the content key, not the id.
+    """
+    key = content_key(database, sql)
+    task_id = f"{NAME}/{source}/{database}/{pattern}/{key[:12]}" + (f"-{wording}" if wording > 1 else "")
+    split = split_of(key)
+    features = {"pattern": pattern, "difficulty": difficulty, "group": database, "source": source}
+    definition = {
+        "task_id": task_id,
+        "split": split,
+        "database": database,
+        "question": question,
+        "gold": sql,
+        "pattern": pattern,
+        "difficulty": difficulty,
+        "schema": schema,
+    }
+    return TaskRecord(task_id, split, question, definition, features, key, [sql, SUBMIT])

@@ -1,0 +1,117 @@
+"""What an environment is: the contract between a plug-in and the server.
+
+A plug-in is one module with a class that satisfies `Environment`. The server opens one `Episode` per reset,
+feeds it the policy's text, and never looks inside. A lost game is an answer with a low reward; an exception
+other than `BadRequest` is a fault of the environment and is never turned into a reward.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Json = dict[str, Any]
+Split = Literal["train", "held-out"]
+Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
+
+SPLITS: tuple[Split, ...] = ("train", "held-out")
+RELATIONS: tuple[Relation, ...] = ("neighbour", "rarer", "easier", "harder", "random")
+
+
+class BadRequest(Exception):
+    """The caller asked for something that cannot be: a retry of the same request will fail again."""
+
+
+class NotOffered(Exception):
+    """The environment does not declare the capability that the request needs."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an environment promises, so that a recipe needing more can be refused before anything is spent."""
+
+    variants: bool
+    """Can draw new tasks related to given ones."""
+    replay_deterministic: bool
+    """The same actions from a fresh episode give the same observations and reward, in any process."""
+    dense_reward: bool
+    """Rewards strictly between 0 and 1 occur."""
+    max_steps: int
+    """No episode takes more actions than this."""
+
+
+@dataclass(frozen=True)
+class TaskRecord:
+    """A task as the service stores it. `definition` alone is enough to open and score it."""
+
+    task_id: str
+    split: Split
+    goal: str
+    definition: Json
+    features: Json
+    content_key: str
+    """sha256 hex of what makes the task this task: equal keys are the same task however it is worded."""
+    reference_actions: list[str]
+    """Assistant texts that score 1 when played in order."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A generated task and the index of the parent that it was drawn for; None when it was drawn for none."""
+
+    record: TaskRecord
+    parent: int | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an episode says after the reset or an action. `messages` holds the new ones only."""
+
+    messages: list[dict[str, str]]
+    turn: int
+    tools: list[Json] | None = None
+    done: bool = False
+    reward: float = 0.0
+    """In [0, 1]; 0 until done."""
+    metadata: Json = field(default_factory=dict)
+
+
+class Episode(Protocol):
+    """One attempt at one task. Used by one caller at a time, opened once, closed once."""
+
+    task_id: str
+    split: str
+
+    def open(self) -> Answer: ...
+
+    def act(self, content: str) -> Answer: ...
+
+    def close(self) -> None: ...
+
+
+class Environment(Protocol):
+    """A plug-in. Everything it returns is a function of its arguments: no clock, no global random source."""
+
+    name: str
+    description: str
+    capabilities: Capabilities
+    inline: bool
+    """Acts in well under a millisecond, or must not run in two threads: the server then calls it on the event
+    loop. Otherwise every call runs in a thread under the server's deadline."""
+
+    def published(self, split: Split) -> Sequence[TaskRecord]:
+        """The tasks that the benchmark itself ships, in its own order."""
+        ...
+
+    def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
+        """At most `count` distinct tasks. No key of one split ever appears in the other."""
+        ...
+
+    def variants(
+        self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
+    ) -> list[Variant]:
+        """At most `count` tasks in total, none of them a parent. Raises `NotOffered` without a generator."""
+        ...
+
+    def start(self, definition: Json, seed: int) -> Episode:
+        """A fresh episode; raises `BadRequest` when the definition cannot be played."""
+        ...

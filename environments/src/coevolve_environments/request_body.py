@@ -1,0 +1,49 @@
+"""Reads the JSON bodies of the HTTP routes; every mistake is named."""
+
+import json
+from typing import cast
+
+from starlette.requests import Request
+
+from coevolve_environments.protocol import SPLITS, BadRequest, Json, Split
+
+
+async def read_body(request: Request, known: set[str]) -> Json:
+    try:
+        body = json.loads(await request.body() or b"{}")
+    except ValueError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise BadRequest("the body must be a JSON object")
+    if unknown := sorted(set(body) - known):
+        raise BadRequest(f"unknown field {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    return body
+
+
+def split_field(body: Json) -> Split:
+    if body.get("split") not in SPLITS:
+        raise BadRequest(f"`split` must be one of {', '.join(SPLITS)}, got {body.get('split')!r}")
+    return cast(Split, body["split"])
+
+
+def integer_field(body: Json, name: str, default: int | None = None) -> int:
+    value = body.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRequest(f"`{name}` must be an integer, got {value!r}")
+    return value
+
+
+def count_field(body: Json, most: int) -> int:
+    count = integer_field(body, "count")
+    if not 1 <= count <= most:
+        raise BadRequest(f"`count` must be in 1..{most}, got {count}")
+    return count
+
+
+def object_field(body: Json, name: str) -> Json:
+    value = body.get(name, {})
+    if not isinstance(value, dict):
+        raise BadRequest(f"`{name}` must be an object, got {value!r}")
+    return value
