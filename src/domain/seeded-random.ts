@@ -5,13 +5,13 @@ import { requireSeed } from './seed-tree';
 /** The source of chance that every sampler takes as argument. */
 export type Random = {
   /** Uniform in [0, 1), a multiple of 2^-53. */
-  next(): number;
+  next: () => number;
   /** Uniform in 0..n-1, 1 <= n <= 2^32. Throws DomainError `InvalidRange` otherwise. */
-  integer(n: number): number;
+  integer: (n: number) => number;
   /** A new array in uniformly random order. */
-  shuffle<T>(items: readonly T[]): T[];
+  shuffle: <T>(items: readonly T[]) => T[];
   /** `k` distinct positions of `items` in random order; all of them when `k` exceeds the length. */
-  sample<T>(items: readonly T[], k: number): T[];
+  sample: <T>(items: readonly T[], k: number) => T[];
 };
 
 /**

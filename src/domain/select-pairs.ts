@@ -3,7 +3,6 @@ import { compareText } from './order';
 import type { FailurePairSettings, PairKindSettings, TargetPairSettings } from './pair-settings';
 import { type DropReason, type PairingResult, type PairKind, pairKinds, type PreferencePair } from './preference-pair';
 import { requireSetting } from './require-setting';
-import type { AgentRole } from './roles';
 import { deriveSeed } from './seed-tree';
 import { isSuccess, type ScoredAttempt } from './trajectory';
 
@@ -33,6 +32,13 @@ export type PairSelection = Pick<TargetPairSettings, 'forRole' | 'expertBeaten' 
  * @throws DomainError `InvalidSetting`, `InvalidSeed`
  */
 export function selectPairs(candidates: readonly PairCandidate[], selection: PairSelection): PairingResult {
+  const { hardNegativeReward } = selection;
+  requireSetting(
+    hardNegativeReward >= 0 && hardNegativeReward <= 1,
+    'hardNegativeReward',
+    'in [0, 1]',
+    hardNegativeReward,
+  );
   const result: PairingResult = { pairs: [], dropped: [] };
   for (const kind of pairKinds) {
     const settings = selection.kinds[kind];
@@ -112,9 +118,8 @@ function smallest(pairs: readonly Oriented[], limit: number | null, seed: number
 
 function toPreferencePair({ chosen, rejected }: Oriented, kind: PairKind, selection: PairSelection): PreferencePair {
   const { lambdaDpo, lambdaSft } = selection.kinds[kind];
-  const forRole: AgentRole = selection.forRole;
   return {
-    forRole,
+    forRole: selection.forRole,
     kind,
     taskId: chosen.taskId,
     chosenId: chosen.trajectoryId,

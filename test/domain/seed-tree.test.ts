@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { deriveSeed, seedLimit } from '../../src/domain/seed-tree';
 
 const seeds = fc.integer({ min: 0, max: seedLimit - 1 });
