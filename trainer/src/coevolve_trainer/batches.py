@@ -16,7 +16,7 @@ POOL_BATCHES = 16  # batches sorted by length together: padding falls below 5 %,
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of several trajectories, padded on the right; R rows, T positions, A action tokens, B trajectories."""
+    """Right-padded rows of several trajectories: R rows, T positions, A action tokens, B trajectories."""
 
     input_ids: Tensor  # [R, T]
     action_at: Tensor  # [A] flat index into [R, T] of the position that predicts an action token

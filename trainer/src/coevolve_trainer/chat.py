@@ -1,7 +1,7 @@
 """The chat encoding, the only one: trainer, policy server and the Jinja template give the same ids.
 
-A message is `<|im_start|>role\\ncontent<|im_end|>\\n`. Of an assistant's message the header is prompt, content
-and `<|im_end|>` are action, and the newline after it belongs to the next prompt.
+A message is `<|im_start|>role\\ncontent<|im_end|>\\n`. Of an assistant's message the header is prompt, the
+content and `<|im_end|>` are action, and the newline after it belongs to the next prompt.
 """
 
 from __future__ import annotations

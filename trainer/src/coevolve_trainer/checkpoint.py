@@ -1,7 +1,7 @@
 """Checkpoints from which a killed job goes on to bit-equal weights.
 
-A checkpoint is staged, synced, closed by a manifest of hashes and renamed. One that was torn by a crash has no
-manifest that verifies and is passed over.
+A checkpoint is staged, synced, closed by a manifest of hashes and renamed. One that a crash tore has no
+manifest that verifies, and is passed over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
 
 @dataclass
 class Cursor:
-    """Where a run stands. Schedule and data order are functions of the update number, so this is all of both."""
+    """Where a run stands. Schedule and data order are functions of the update, so this is all of both."""
 
     step: int = 0  # updates done
     tokens: int = 0  # trained on so far, without padding
@@ -53,7 +53,7 @@ def save_checkpoint(
 
 
 def resume(folder: Path, job: str, model: Qwen3ForCausalLM, optimizer: torch.optim.AdamW) -> Cursor:
-    """Restores the newest whole checkpoint of this job into model and optimizer; a fresh cursor if there is none."""
+    """Restores the newest whole checkpoint of this job; a fresh cursor if there is none."""
     for staging in folder.glob(".staging-*"):
         shutil.rmtree(staging)
     for path in sorted(folder.glob("step-*"), reverse=True):

@@ -63,7 +63,9 @@ def read_dataset(path: Path, encoder: ChatEncoder, *, paired: bool, max_length: 
         cut = cut_to_length(_segments(where, trajectory, encoder), max_length)
         truncated += cut.truncated
         if not cut.segments:
-            raise bad_input(where, f"no action token in the first {max_length} tokens", "an action to learn from")
+            raise bad_input(
+                where, f"no action token in the first {max_length} tokens", "an action to learn from"
+            )
         return cut.segments
 
     for where, row in _rows(path):
@@ -107,7 +109,9 @@ def _segments(where: str, trajectory: Any, encoder: ChatEncoder) -> list[Segment
         for name in ("prompt_token_ids", "token_ids"):
             ids = step.get(name) if isinstance(step, dict) else None
             if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < vocabulary for i in ids):
-                raise bad_input(f"{where}.steps[{index}].{name}", _kind(ids), f"a list of ids below {vocabulary}")
+                raise bad_input(
+                    f"{where}.steps[{index}].{name}", _kind(ids), f"a list of ids below {vocabulary}"
+                )
     return merge_steps(steps)
 
 

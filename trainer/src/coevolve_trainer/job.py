@@ -91,7 +91,9 @@ def _job(given: dict[str, Any]) -> Job:
     base, base_hash = _policy(given, "base")
     reference, reference_hash = _policy(given, "reference")
     if (base is None) != (method == "init"):
-        expected = "nothing: init starts from random weights" if method == "init" else "the policy to start from"
+        expected = (
+            "nothing: init starts from random weights" if method == "init" else "the policy to start from"
+        )
         raise bad_input("base", base or "nothing", expected)
     if method in ("init", "sft") and reference is not None:
         raise bad_input("reference", reference, f"nothing: {method} has no reference")

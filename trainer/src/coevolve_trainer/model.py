@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 WEIGHTS, CONFIG, GENERATION_CONFIG = "model.safetensors", "config.json", "generation_config.json"
 
 
-def create_model(settings: InitSettings, *, vocabulary_size: int, pad_id: int, end_id: int) -> Qwen3ForCausalLM:
+def create_model(
+    settings: InitSettings, *, vocabulary_size: int, pad_id: int, end_id: int
+) -> Qwen3ForCausalLM:
     """A random decoder; the weights depend on torch's seed alone."""
     from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM

@@ -43,7 +43,7 @@ def pair_objective(
 ) -> Objective:
     """Eq. 7 (dpo) or Eq. 9 (target), the mean over the batch's pairs. `reference` is [N, 2].
 
-    Chosen and rejected share one forward pass. `dpo` is Eq. 7 for every pair, whatever lambdas the rows carry.
+    Chosen and rejected share one forward pass. `dpo` is Eq. 7 for every pair and reads no lambda.
     """
 
     def outcome(model: Qwen3ForCausalLM, batch: list[int]) -> Outcome:

@@ -18,7 +18,9 @@ from .model import load_model
 BATCH_PAIRS = 16
 
 
-def reference_logprobs(cache: Path, job: str, reference: Path, examples: list[Example], pad_id: int) -> Tensor:
+def reference_logprobs(
+    cache: Path, job: str, reference: Path, examples: list[Example], pad_id: int
+) -> Tensor:
     """[N, 2] nats: log-probability of chosen and rejected of each pair under the frozen reference.
 
     `job` is the job's identity; a cache of another job, or a damaged one, is computed anew.

@@ -25,8 +25,8 @@ WRITTEN_PER_WEIGHT = 10  # files of the weights' size: two checkpoints and a sta
 def run_job(job_dir: Path, stop: Event) -> int:
     """Does the job in `job_dir`, or what is left of it; returns the exit code.
 
-    Safe to start again at any time: a finished job succeeds at once, a killed one resumes, and a second process
-    beside a running one leaves with `already-running` and touches nothing.
+    Safe to start again at any time: a finished job succeeds at once, a killed one resumes, and a second
+    process beside a running one leaves with `already-running` and touches nothing.
     """
     try:
         with _locked(job_dir):
@@ -71,7 +71,9 @@ def _finished(job: Job) -> str:
     manifest = read_manifest(job.output)
     for name, expected in job.facts().items():
         if manifest.get(name) != expected:
-            raise bad_input(f"output: {name} of the policy in {job.output}", manifest.get(name), str(expected))
+            raise bad_input(
+                f"output: {name} of the policy in {job.output}", manifest.get(name), str(expected)
+            )
     return policy_hash
 
 

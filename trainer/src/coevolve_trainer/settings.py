@@ -71,7 +71,7 @@ class SftSettings(TrainSettings):
 
 @dataclass(frozen=True)
 class DpoSettings(TrainSettings):
-    """Eq. 7 over trajectory pairs. Three epochs as the paper; the learning rate is for 0.1-0.6 M parameters."""
+    """Eq. 7 over trajectory pairs. Three epochs as in the paper; the rate suits 0.1-0.6 M parameters."""
 
     epochs: int = setting(3, 1, 1000)
     learning_rate: float = setting(1e-4, 1e-12, 1e6)
@@ -98,7 +98,7 @@ SETTINGS: dict[str, type[Settings]] = {
 
 
 def parse_settings(method: str, given: object) -> Settings:
-    """Defaults overlaid with `given`; raises `bad-input` for an unknown key, wrong type or value out of range."""
+    """Defaults overlaid with `given`; raises `bad-input` for an unknown key, a wrong type or range."""
     if not isinstance(given, dict):
         raise bad_input("settings", type(given).__name__, "an object")
     kind = SETTINGS[method]
@@ -106,7 +106,8 @@ def parse_settings(method: str, given: object) -> Settings:
     for name in given:
         if name not in known:
             raise bad_input(f"settings.{name}", "an unknown setting", f"one of {', '.join(sorted(known))}")
-    parsed = kind(**{name: _checked(known[name], value) for name, value in given.items()})
+    checked: dict[str, Any] = {name: _checked(known[name], value) for name, value in given.items()}
+    parsed = kind(**checked)
     if isinstance(parsed, InitSettings) and parsed.heads % parsed.kv_heads != 0:
         raise bad_input("settings.kv_heads", parsed.kv_heads, f"a divisor of heads ({parsed.heads})")
     return parsed

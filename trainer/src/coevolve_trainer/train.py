@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .batches import plan_epoch
-from .checkpoint import Cursor, resume, save_checkpoint
+from .checkpoint import resume, save_checkpoint
 from .failures import JobFailure
 from .objectives import Objective
 from .progress import Progress
@@ -66,7 +66,9 @@ def train(
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm).item()
         window.add(loss.item(), norm, metrics)
         if not math.isfinite(window.loss) or not math.isfinite(norm):
-            raise JobFailure("diverged", f"update {cursor.step + 1}: loss {window.loss}, gradient norm {norm}")
+            raise JobFailure(
+                "diverged", f"update {cursor.step + 1}: loss {window.loss}, gradient norm {norm}"
+            )
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 

@@ -1,0 +1,118 @@
+"""A chat completion request, read strictly: what the server cannot honour, it refuses by name."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from coevolve_trainer.chat import Message
+
+from .api_errors import ApiError
+
+ROLES = ("system", "user", "assistant", "tool")
+PARAMETERS = (
+    "model", "messages", "temperature", "top_p", "seed", "max_tokens", "max_completion_tokens", "stop",
+    "logprobs", "return_token_ids", "n", "stream",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """What one completion is asked for."""
+
+    model: str
+    messages: list[Message]
+    temperature: float
+    top_p: float
+    seed: int
+    max_tokens: int | None  # None: what the context leaves
+    stop: tuple[str, ...]
+    logprobs: bool
+    return_token_ids: bool
+
+
+def parse_chat_request(body: object) -> ChatRequest:
+    """Raises ApiError 400, naming the parameter, what was found and what is expected."""
+    if not isinstance(body, dict):
+        raise ApiError(400, "invalid_json", "the body must be a JSON object")
+    given = {name: value for name, value in body.items() if value is not None}
+    for name in given:
+        if name not in PARAMETERS:
+            raise ApiError(
+                400, "unsupported_parameter", f"{name} is not supported by this server", param=name
+            )
+    if given.get("n", 1) != 1:
+        raise _wrong("n", given["n"], "1")
+    if given.get("stream", False) is not False:
+        raise _wrong("stream", given["stream"], "false")
+    max_tokens = given.get("max_completion_tokens", given.get("max_tokens"))
+    return ChatRequest(
+        model=_text(given, "model"),
+        messages=_messages(given.get("messages")),
+        temperature=_number(given, "temperature", 1.0, 0.0, 100.0),
+        top_p=_number(given, "top_p", 1.0, 1e-6, 1.0),
+        seed=_integer(given, "seed", -(2**63), 2**64 - 1) if "seed" in given else secrets.randbits(63),
+        max_tokens=_integer({"max_tokens": max_tokens}, "max_tokens", 1, 2**31)
+        if max_tokens is not None
+        else None,
+        stop=_stop(given.get("stop", [])),
+        logprobs=_flag(given, "logprobs"),
+        return_token_ids=_flag(given, "return_token_ids"),
+    )
+
+
+def _messages(value: object) -> list[Message]:
+    if not isinstance(value, list) or not value:
+        raise _wrong("messages", value, "a list of at least one message")
+    for index, message in enumerate(value):
+        where = f"messages[{index}]"
+        if not isinstance(message, dict) or message.get("role") not in ROLES:
+            raise _wrong(f"{where}.role", message, f"one of {', '.join(ROLES)}")
+        if not isinstance(message.get("content"), str):
+            raise _wrong(f"{where}.content", message.get("content"), "a string")
+        # tool_call_id is required by OpenAI's types; the chat template has no place for it
+        for name in message.keys() - {"role", "content", "tool_call_id"}:
+            raise ApiError(400, "unsupported_parameter", f"{where}.{name} is not supported", param=where)
+    return value
+
+
+def _stop(value: object) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
+        raise _wrong("stop", value, "a text or a list of texts")
+    return tuple(texts)
+
+
+def _text(given: dict[str, Any], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str):
+        raise _wrong(name, value, "a text")
+    return value
+
+
+def _flag(given: dict[str, Any], name: str) -> bool:
+    value = given.get(name, False)
+    if not isinstance(value, bool):
+        raise _wrong(name, value, "true or false")
+    return value
+
+
+def _number(given: dict[str, Any], name: str, default: float, low: float, high: float) -> float:
+    value = given.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise _wrong(name, value, f"a number from {low:g} to {high:g}")
+    # Below this a float32 softmax is greedy anyway, and dividing by it overflows
+    return 0.0 if value < 1e-4 or math.isclose(value, 0.0) else float(value)
+
+
+def _integer(given: dict[str, Any], name: str, low: int, high: int) -> int:
+    value = given[name]
+    if type(value) is not int or not low <= value <= high:
+        raise _wrong(name, value, f"an integer from {low} to {high}")
+    return value
+
+
+def _wrong(param: str, found: object, expected: str) -> ApiError:
+    return ApiError(400, "invalid_value", f"{param}: found {found!r:.200}, expected {expected}", param=param)

@@ -1,0 +1,148 @@
+"""One policy being served: its slots, its queue, and the step that advances them all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from coevolve_trainer.chat import ChatEncoder
+
+from .decoder import CHUNK, Decoder
+from .prefix_cache import PrefixCache
+from .sampling import Floats, Sampler, choose_tokens
+
+PREFIX_CACHE_BYTES = 32 * 2**20
+
+
+@dataclass(eq=False)
+class Generation:
+    """One request on its way: what it asked for, and what it has so far."""
+
+    prompt_ids: list[int]
+    max_tokens: int
+    sampler: Sampler
+    stop: tuple[str, ...]
+    done: asyncio.Future[None]
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    finish_reason: Literal["stop", "length"] = "length"
+
+
+class Lane:
+    """Continuous batching over fixed slots."""
+
+    def __init__(self, policy: Path, *, slots: int, max_context: int) -> None:
+        self.encoder = ChatEncoder.load(policy)
+        self.waiting: deque[Generation] = deque()
+        self._decoder = Decoder(policy, slots=slots, max_context=max_context)
+        self._prefixes = PrefixCache(PREFIX_CACHE_BYTES)
+        self._token_entries: dict[int, dict[str, object]] = {}
+        self._slots: list[Generation | None] = [None] * slots
+        self._ids = torch.zeros(slots, dtype=torch.long)
+        self._positions = torch.zeros(slots, dtype=torch.long)
+
+    @property
+    def context(self) -> int:
+        return int(self._decoder.context)
+
+    @property
+    def active(self) -> int:
+        return sum(slot is not None for slot in self._slots)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.waiting) or self.active > 0
+
+    def drop(self, generation: Generation) -> None:
+        """Frees what a vanished client held."""
+        if generation in self.waiting:
+            self.waiting.remove(generation)
+        if generation in self._slots:
+            self._release(self._slots.index(generation))
+
+    def text_of(self, generation: Generation) -> tuple[str, str | None]:
+        """The answer's text up to the first stop text in it, and that stop text."""
+        text = self.encoder.decode(generation.token_ids)
+        found = [(at, stop) for stop in generation.stop if (at := text.find(stop)) >= 0]
+        if not found:
+            return text, None
+        at, stop = min(found)
+        return text[:at], stop
+
+    def token_entry(self, token: int) -> dict[str, object]:
+        """How a log-probability entry names its token."""
+        if token not in self._token_entries:
+            text = self.encoder.tokenizer.decode([token], skip_special_tokens=False)
+            self._token_entries[token] = {"token": text, "bytes": list(text.encode())}
+        return self._token_entries[token]
+
+    def advance(self) -> None:
+        """Admits what fits, then gives every active slot its next token."""
+        for slot, occupant in enumerate(self._slots):
+            if occupant is None and self.waiting:
+                self._admit(slot, self.waiting.popleft())
+        active = [slot for slot, occupant in enumerate(self._slots) if occupant is not None]
+        if not active:
+            return
+        longest = int(self._positions.max())
+        logits = self._decoder.decode(self._ids, self._positions, longest)
+        self._positions[active] += 1
+        self._take(active, logits.numpy()[active])
+
+    def _admit(self, slot: int, generation: Generation) -> None:
+        logits = self._prefill(slot, generation.prompt_ids)
+        self._slots[slot] = generation
+        self._positions[slot] = len(generation.prompt_ids)
+        self._take([slot], logits.numpy())
+
+    def _prefill(self, slot: int, prompt: list[int]) -> Tensor:
+        """Fills the slot, from the prefix cache where it can; the last chunk always runs, for its logits."""
+        cache = self._decoder.cache
+        logits: Tensor | None = None
+        for start in range(0, len(prompt), CHUNK):
+            end = min(start + CHUNK, len(prompt))
+            place = cache[:, :, slot, :, start : start + CHUNK]  # [layers, 2, K, CHUNK, E]
+            prefix = tuple(prompt[:end])
+            cached = self._prefixes.find(prefix) if end < len(prompt) else None
+            if cached is not None:
+                place.copy_(cached)
+                continue
+            ids = F.pad(torch.tensor(prompt[start:end]), (0, start + CHUNK - end))
+            logits = self._decoder.prefill(slot, start, ids, end - start - 1)
+            if end - start == CHUNK:
+                self._prefixes.save(prefix, place.clone())
+        assert logits is not None
+        return logits
+
+    def _take(self, slots: list[int], logits: Floats) -> None:
+        generations = [g for slot in slots if (g := self._slots[slot]) is not None]
+        tokens, logprobs = choose_tokens(logits, [g.sampler for g in generations])
+        for slot, generation, token, logprob in zip(slots, generations, tokens, logprobs, strict=True):
+            generation.token_ids.append(token)
+            generation.logprobs.append(logprob)
+            self._ids[slot] = token
+            if self._is_finished(generation, token):
+                self._release(slot)
+                if not generation.done.done():
+                    generation.done.set_result(None)
+
+    def _is_finished(self, generation: Generation, token: int) -> bool:
+        if token == self.encoder.end_id or self._stopped(generation):
+            generation.finish_reason = "stop"
+            return True
+        return len(generation.token_ids) >= generation.max_tokens
+
+    def _stopped(self, generation: Generation) -> bool:
+        return bool(generation.stop) and self.text_of(generation)[1] is not None
+
+    def _release(self, slot: int) -> None:
+        self._slots[slot] = None
+        self._ids[slot] = 0
+        self._positions[slot] = 0
