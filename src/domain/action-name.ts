@@ -41,7 +41,7 @@ function clauseSkeleton(sql: string): string {
 function calledNames(text: string): string[] {
   const names: string[] = [];
   let depth = 0;
-  for (const [token] of text.matchAll(/[A-Za-z_][\w.]*\(|[()]/g)) {
+  for (const [token] of text.matchAll(/(?<![\w.])[A-Za-z_][\w.]*\(|[()]/g)) {
     if (token === ')') depth = Math.max(0, depth - 1);
     else if (depth++ === 0 && token !== '(') names.push(token.slice(0, -1));
   }

@@ -42,3 +42,11 @@ test('whatever stands between quotes, it does not change the name', () => {
 test('every text has a name that is not empty', () => {
   fc.assert(fc.property(fc.string(), (text) => actionName(text).length > 0));
 });
+
+test.each([
+  { shape: 'one long word', text: 'a'.repeat(200_000), name: 'a'.repeat(200_000) },
+  { shape: 'a long literal', text: `SELECT a FROM t WHERE b = '${'x '.repeat(200_000)}'`, name: 'SELECT WHERE' },
+  { shape: 'deep nesting', text: 'f('.repeat(100_000), name: 'f' },
+])('a runaway generation of $shape is named too', ({ text, name }) => {
+  expect(actionName(text)).toBe(name);
+});
