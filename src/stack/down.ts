@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '../config';
+import { openHome } from './home';
 import { withStackLock } from './lock';
 import { findMarked } from './marked-processes';
-import { findProcess, forgetProcess, killGroup, readRecord, stopProcess } from './processes';
-import type { Service, ServiceName } from './service';
+import { findProcess, stopProcess } from './processes';
+import type { Service } from './service';
 import { servers, workers } from './services';
-import { openHome } from './home';
-
-export type Stopped = { name: ServiceName | 'leftover'; pid: number; killed: boolean };
+import { stopService, type Stopped } from './stop-service';
 
 /** What trainers that their worker left behind may take to write a checkpoint. */
 const leftoverGraceMs = 10_000;
@@ -31,26 +30,19 @@ export async function stackDown(config: Config, { onProgress }: DownOptions = {}
 
 export type DownOptions = { onProgress?: (line: string) => void };
 
-async function stopAll({ home }: Config, services: readonly Service[], tell: Tell): Promise<Stopped[]> {
-  const stopped = await Promise.all(
-    services.map(async ({ name, stopSignal, stopGraceMs }): Promise<Stopped[]> => {
-      const running = findProcess(home, name);
-      const last = readRecord(home, name);
-      if (!running && last) killGroup(last); // the children of a dead one
-      const killed = running ? await stopProcess(running, stopSignal, stopGraceMs) : false;
-      forgetProcess(home, name);
-      if (!running) return [];
-      tell(`${name}: stopped (pid ${running.pid})${killed ? ', by force' : ''}`);
-      return [{ name, pid: running.pid, killed }];
-    }),
-  );
+async function stopAll(config: Config, services: readonly Service[], tell: Tell): Promise<Stopped[]> {
+  const stopped = await Promise.all(services.map((service) => stopService(config, service)));
+  for (const { name, pid, killed } of stopped.flat())
+    tell(`${name}: stopped (pid ${pid})${killed ? ', by force' : ''}`);
   return stopped.flat();
 }
 
 /** By their environment, not only by pid files; those of services are gone by the second call. */
 async function stopLeftovers({ home }: Config, tell: Tell): Promise<Stopped[]> {
   const services = new Set(servers.map(({ name }) => findProcess(home, name)?.pid));
-  const leftovers = findMarked(home).filter(({ pid, group }) => !services.has(pid) && !services.has(group));
+  const leftovers = findMarked(home).filter(
+    (found) => ![found.pid, found.group, found.parent].some((pid) => services.has(pid)),
+  );
   return Promise.all(
     leftovers.map(async ({ pid, startTime }): Promise<Stopped> => {
       const killed = await stopProcess({ pid, startTime, fingerprint: '' }, 'SIGTERM', leftoverGraceMs);

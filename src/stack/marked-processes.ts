@@ -2,43 +2,58 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { startTimeOf } from './processes';
 
-export type MarkedProcess = { pid: number; group: number; startTime: string };
+export type MarkedProcess = { pid: number; parent: number; group: number; startTime: string };
 
 /**
  * Processes that descend from this home's stack, wherever they are: each service is started with COEVOLVE_STACK set to
  * its home, and its children inherit it. This process itself is left out.
  */
 export function findMarked(home: string): MarkedProcess[] {
-  const pids = existsSync('/proc/self/environ') ? pidsOnLinux(home) : pidsElsewhere(home);
+  const pids = hasProc() ? pidsOnLinux(home) : pidsElsewhere(home);
   return pids
     .filter((pid) => pid !== process.pid)
     .flatMap((pid) => {
       const startTime = startTimeOf(pid);
-      return startTime === undefined ? [] : [{ pid, group: groupOf(pid), startTime }];
+      return startTime === undefined ? [] : [{ pid, ...familyOf(pid), startTime }];
     });
+}
+
+/** Every process with its command line, as `ps` shows it. */
+export function listCommands(): { pid: number; command: string }[] {
+  if (hasProc())
+    return procPids().map((pid) => ({ pid, command: readQuietly(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }));
+  return ps('-axww', '-o', 'pid=,command=').map((line) => {
+    const [, pid = '', command = ''] = /^\s*(\d+)\s(.*)$/.exec(line) ?? [];
+    return { pid: Number(pid), command };
+  });
 }
 
 function pidsOnLinux(home: string): number[] {
   const mark = `COEVOLVE_STACK=${home}`;
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => readQuietly(`/proc/${pid}/environ`).split('\0').includes(mark))
-    .map(Number);
+  return procPids().filter((pid) => readQuietly(`/proc/${pid}/environ`).split('\0').includes(mark));
 }
 
 function pidsElsewhere(home: string): number[] {
-  const { stdout } = spawnSync('ps', ['-axEww', '-o', 'pid=,command='], { encoding: 'utf8' });
-  return (stdout ?? '')
-    .split('\n')
+  return ps('-axEww', '-o', 'pid=,command=')
     .filter((line) => `${line} `.includes(` COEVOLVE_STACK=${home} `))
     .map((line) => Number.parseInt(line, 10));
 }
 
-function groupOf(pid: number): number {
+function familyOf(pid: number): { parent: number; group: number } {
   const stat = readQuietly(`/proc/${pid}/stat`);
-  if (stat) return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
-  return Number(spawnSync('ps', ['-o', 'pgid=', '-p', String(pid)], { encoding: 'utf8' }).stdout);
+  const fields = stat ? stat.slice(stat.lastIndexOf(')') + 4) : ps('-o', 'ppid=,pgid=', '-p', String(pid)).join('');
+  const [parent, group] = fields.trim().split(/\s+/).map(Number);
+  return { parent: parent ?? 0, group: group ?? 0 };
 }
+
+const hasProc = (): boolean => existsSync('/proc/self/environ');
+
+const procPids = (): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+
+const ps = (...args: string[]): string[] => (spawnSync('ps', args, { encoding: 'utf8' }).stdout ?? '').split('\n');
 
 /** Empty for a process that is gone or another user's. */
 function readQuietly(file: string): string {

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
 import { codeOf, StackError } from './errors';
 import { ensureSecret, secretFile } from './home';
 import { findPostgres } from './postgres-binaries';
 import { placePostgres, type PostgresPlace } from './postgres-place';
-import { startTimeOf } from './processes';
+import { clusterName, killBackends, removeStalePidFile } from './postgres-remains';
 import { portOf, type Service, type Stack } from './service';
 
 /** The embedded database server: Postgres 18, loopback only, one generated password, no Unix socket. */
@@ -18,12 +18,21 @@ export const postgres: Service = {
   stopSignal: 'SIGINT', // "fast" shutdown; SIGTERM would wait for every client to leave
   stopGraceMs: 10_000,
 
-  async launch(stack) {
-    const place = placePostgres(stack, findPostgres(stack.config), passwordOf(stack));
+  async prepare(stack) {
+    const place = placeOf(stack);
     const data = path.join(place.directory, 'data');
     if (!existsSync(data)) await createCluster(place, data, passwordOf(stack));
+    await killBackends(stack.config.home);
     removeStalePidFile(data);
+  },
+
+  killRemains: ({ config }) => killBackends(config.home),
+
+  launch(stack) {
+    const place = placeOf(stack);
+    const data = path.join(place.directory, 'data');
     const settings = {
+      cluster_name: clusterName(stack.config.home),
       port: portOf(stack, 'postgres'),
       listen_addresses: '127.0.0.1',
       unix_socket_directories: '',
@@ -60,6 +69,8 @@ export const postgres: Service = {
   },
 };
 
+const placeOf = (stack: Stack): PostgresPlace => placePostgres(stack, findPostgres(stack.config), passwordOf(stack));
+
 const passwordOf = ({ config }: Stack): string => ensureSecret(config.home, 'postgres-password');
 
 /** Nothing of the caller's: the server runs as another user, and its children show what they were given. */
@@ -92,19 +103,6 @@ async function createCluster(
   rmSync(passwordFile, { force: true });
   if (code !== 0) throw new StackError(`initdb failed (${code}):\n${output.trim()}`, 'coevolve doctor');
   renameSync(staged, data);
-}
-
-/** Postgres does not start while a process has the pid in its pid file; after a crash that may be a stranger. */
-function removeStalePidFile(data: string): void {
-  const file = path.join(data, 'postmaster.pid');
-  if (!existsSync(file)) return;
-  const pid = Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
-  if (startTimeOf(pid) !== undefined && !isPostmaster(pid, data)) rmSync(file);
-}
-
-function isPostmaster(pid: number, data: string): boolean {
-  if (!existsSync('/proc/self/cmdline')) return true; // elsewhere Postgres decides alone
-  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(data);
 }
 
 async function withClient<T>(stack: Stack, database: string, run: (client: Client) => Promise<T>): Promise<T> {

@@ -36,14 +36,17 @@ function pythonServer({ name, module, secret, endpointOf }: PythonServer): Servi
     stopSignal: 'SIGTERM',
     stopGraceMs: 5_000,
 
-    launch(stack) {
-      const { config } = stack;
+    prepare({ config }) {
       ensureSecret(config.home, secret);
       requirePython(config.python);
+    },
+
+    launch(stack) {
+      const { config } = stack;
       const address = ['--host', '127.0.0.1', '--port', String(portOf(stack, name))];
       const args = ['-m', module, ...address, '--token-file', secretFile(config.home, secret)];
       const env = { PYTHONUNBUFFERED: '1', COEVOLVE_STACK: config.home };
-      return Promise.resolve({ file: config.python, args, env, inheritsEnvironment: true, cwd: config.projectRoot });
+      return { file: config.python, args, env, inheritsEnvironment: true, cwd: config.projectRoot };
     },
 
     async isReady(stack) {

@@ -16,12 +16,16 @@ export type Service = {
   readonly ports: readonly PortName[];
   /** Where the service is instead when the configuration points elsewhere: it is not started then. */
   foreignAddress: (config: Config) => string | undefined;
-  /** Makes what must exist before the first start, and says what to run. Safe to repeat beside the running service. */
-  launch: (stack: Stack) => Promise<Launch>;
+  /** Makes what must exist and clears what a killed predecessor left in the way; only while none runs. */
+  prepare: (stack: Stack) => void | Promise<void>;
+  /** Says what to run. A running service whose description has changed is restarted. */
+  launch: (stack: Stack) => Launch;
   /** Whether it answers. */
-  isReady: (stack: Stack, pid: number) => Promise<boolean>;
+  isReady: (stack: Stack, pid: number) => boolean | Promise<boolean>;
   /** What must be arranged inside the service once it answers; safe to repeat. */
   settle?: (stack: Stack) => Promise<void>;
+  /** Ends what a killed one leaves behind outside its process group. */
+  killRemains?: (stack: Stack) => Promise<void>;
   readonly readyTimeoutMs: number;
   readonly stopSignal: NodeJS.Signals;
   readonly stopGraceMs: number;

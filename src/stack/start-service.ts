@@ -17,39 +17,41 @@ import {
 import type { Service, Stack } from './service';
 import { writeState } from './state';
 
-/** More than one, for a port that a stranger took between the look and the start. */
+/** Each further one is for a port that a stranger took between the look and the start. */
 const maxStarts = 3;
 
 /** Leaves the service running and answering: adopts one that runs as it should, starts it otherwise. */
 export async function startService(stack: Stack, service: Service, tell: (line: string) => void): Promise<void> {
-  const { home } = stack.config;
   const adopted = await adopt(stack, service, tell);
   if (adopted && (await becomesReady(stack, service, adopted))) {
     await service.settle?.(stack);
     return tell(`${service.name}: runs (pid ${adopted.pid})`);
   }
   const startedAt = Date.now();
-  for (let start = 1; start <= maxStarts; start++) {
-    const running = await launch(stack, service, tell);
-    if (await becomesReady(stack, service, running)) {
-      await service.settle?.(stack);
-      return tell(
-        `${service.name}: ready after ${((Date.now() - startedAt) / 1000).toFixed(1)} s (pid ${running.pid})`,
-      );
-    }
-  }
-  const log = logFile(home, service.name);
-  throw new StackError(`${service.name} ends as soon as it starts:\n${tailOf(log)}`, `look into ${log}`);
+  const started = await start(stack, service, tell);
+  await service.settle?.(stack);
+  const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
+  return tell(`${service.name}: ready after ${seconds} s (pid ${started.pid})`);
 }
 
 /** The running process, when it was started as it would be started now; one started otherwise is stopped. */
 async function adopt(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord | undefined> {
   const running = findProcess(stack.config.home, service.name);
   if (!running) return undefined;
-  if (running.fingerprint === fingerprintOf(await service.launch(stack))) return running;
+  if (running.fingerprint === fingerprintOf(service.launch(stack))) return running;
   tell(`${service.name}: restarts, its configuration has changed`);
   await stopProcess(running, service.stopSignal, service.stopGraceMs);
   return undefined;
+}
+
+async function start(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord> {
+  const log = logFile(stack.config.home, service.name);
+  for (let starts = 1; ; starts++) {
+    const started = await launch(stack, service, tell);
+    if (await becomesReady(stack, service, started)) return started;
+    if (starts === maxStarts || !(await lostPort(stack, service)))
+      throw new StackError(`${service.name} ends as soon as it starts:\n${tailOf(log)}`, `look into ${log}`);
+  }
 }
 
 async function launch(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord> {
@@ -57,13 +59,19 @@ async function launch(stack: Stack, service: Service, tell: (line: string) => vo
   const dead = readRecord(home, service.name);
   if (dead) killGroup(dead);
   await choosePorts(stack, service);
-  const toRun = await service.launch(stack);
+  await service.prepare(stack);
+  const toRun = service.launch(stack);
   const ports = service.ports.map((name) => stack.state.ports[name]).join(', ');
   tell(`${service.name}: starts${ports ? ` on port ${ports}` : ''}`);
   await startDetached(home, service.name, fingerprintOf(toRun), toRun);
   const record = readRecord(home, service.name);
   if (!record) throw new StackError(`${service.name} cannot be started: ${toRun.file}`, 'coevolve doctor');
   return record;
+}
+
+async function lostPort({ state }: Stack, service: Service): Promise<boolean> {
+  const free = await Promise.all(service.ports.map((name) => isPortFree(state.ports[name]!)));
+  return free.includes(false);
 }
 
 /** Keeps the ports of the last time, so that what points at them stays true; a stranger's port is given up. */

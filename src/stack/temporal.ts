@@ -43,10 +43,13 @@ export const temporal: Service = {
   stopSignal: 'SIGTERM',
   stopGraceMs: 10_000,
 
+  prepare({ config }) {
+    mkdirSync(folderOf(config), { recursive: true, mode: 0o700 });
+  },
+
   launch(stack) {
     const { config } = stack;
-    const folder = path.join(config.home, 'temporal');
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const folder = folderOf(config);
     const repeated = (flag: string, values: string[]) => values.flatMap((value) => [flag, value]);
     const args = [
       ['server', 'start-dev', '--ip', '127.0.0.1', '--namespace', config.temporal.namespace],
@@ -61,7 +64,7 @@ export const temporal: Service = {
     ].flat();
     // Nothing of the caller's environment: a TEMPORAL_* variable there is meant for clients.
     const env = { PATH: '/usr/bin:/bin', HOME: folder, COEVOLVE_STACK: config.home };
-    return Promise.resolve({ file: findTemporal(config), args, env, inheritsEnvironment: false, cwd: folder });
+    return { file: findTemporal(config), args, env, inheritsEnvironment: false, cwd: folder };
   },
 
   async isReady(stack) {
@@ -86,6 +89,8 @@ export const temporal: Service = {
     });
   },
 };
+
+const folderOf = ({ home }: Config): string => path.join(home, 'temporal');
 
 async function keepClosedCampaigns({ workflowService }: Connection, namespace: string): Promise<void> {
   const { config } = await workflowService.describeNamespace({ namespace });

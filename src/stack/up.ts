@@ -1,11 +1,12 @@
 import type { Config } from '../config';
+import { messageOf } from './errors';
 import { openHome } from './home';
 import { withStackLock } from './lock';
-import { findProcess, forgetProcess, stopProcess } from './processes';
 import type { Service, ServiceName, Stack, WorkerRole } from './service';
 import { allServices, servers, workers } from './services';
 import { startService } from './start-service';
 import { readStackConfig, readState } from './state';
+import { stopService } from './stop-service';
 
 export type UpOptions = {
   onProgress?: (line: string) => void;
@@ -51,16 +52,14 @@ async function stopForeign({ config }: Stack, tell: (line: string) => void): Pro
     const address = service.foreignAddress(config);
     if (!address) continue;
     tell(`${service.name}: elsewhere (${address})`);
-    const running = findProcess(config.home, service.name);
-    if (!running) continue;
-    await stopProcess(running, service.stopSignal, service.stopGraceMs);
-    forgetProcess(config.home, service.name);
-    tell(`${service.name}: the embedded one is stopped`);
+    for (const { pid } of await stopService(config, service)) tell(`${service.name}: own one stopped (pid ${pid})`);
   }
 }
 
-/** Side by side. The first failure is reported when all have come to an end, so that none is left half started. */
+/** Side by side. Failures are reported when all have come to an end, so that none is left half started. */
 async function startAll(stack: Stack, services: readonly Service[], tell: (line: string) => void): Promise<void> {
   const starts = await Promise.allSettled(services.map((service) => startService(stack, service, tell)));
-  for (const start of starts) if (start.status === 'rejected') throw start.reason;
+  const failures = starts.flatMap((start): unknown[] => (start.status === 'rejected' ? [start.reason] : []));
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join('\n'));
 }

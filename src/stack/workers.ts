@@ -2,7 +2,6 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf, type Config } from '../config';
 import { StackError } from './errors';
-import { findProcess } from './processes';
 import { workerRoles, type Service, type WorkerRole } from './service';
 import { readStackConfig } from './state';
 
@@ -19,26 +18,30 @@ function worker(role: WorkerRole): Service {
     stopSignal: 'SIGTERM',
     stopGraceMs: 8_000,
 
-    launch({ config }) {
-      const program = path.join(config.projectRoot, 'dist', 'cli', 'main.js');
+    prepare({ config }) {
+      const program = programOf(config);
       if (!existsSync(program)) throw new StackError(`the program is not built: no ${program}`, 'npm run build');
-      const live = findProcess(config.home, name);
-      if (!live) rmSync(readyFile(config.home, role), { force: true });
+      rmSync(readyFile(config.home, role), { force: true });
+    },
+
+    launch({ config }) {
       const env = { ...variablesOf(readStackConfig(config)), ...plainTemporal(config), COEVOLVE_STACK: config.home };
-      return Promise.resolve({
+      return {
         file: process.execPath,
-        args: [program, 'worker', '--role', role],
+        args: [programOf(config), 'worker', '--role', role],
         env,
         inheritsEnvironment: true,
         cwd: config.projectRoot,
-      });
+      };
     },
 
     isReady({ config }, pid) {
-      return Promise.resolve(readReadyWorker(config.home, role)?.pid === pid);
+      return readReadyWorker(config.home, role)?.pid === pid;
     },
   };
 }
+
+const programOf = ({ projectRoot }: Config): string => path.join(projectRoot, 'dist', 'cli', 'main.js');
 
 /** What a worker says of itself when it polls. */
 export type ReadyWorker = { pid: number; taskQueues: string[] };

@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { readConfig, variablesOf } from '../src/config';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-config-'));
+const tokenFile = path.join(folder, 'token');
+writeFileSync(tokenFile, 'secret\n');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('an empty environment points at the embedded stack of the project', () => {
+  const root = path.resolve(__dirname, '..');
+  expect(readConfig({})).toEqual({
+    home: path.join(root, '.coevolve'),
+    projectRoot: root,
+    python: path.join(root, '.venv/bin/python'),
+    artifacts: path.join(root, '.coevolve/artifacts'),
+    searchPath: '',
+    temporal: { namespace: 'coevolve', connection: {} },
+    environment: {},
+    policy: {},
+  });
+});
+
+test('artifacts lie in the home unless they are put elsewhere', () => {
+  expect(readConfig({ COEVOLVE_HOME: '/srv/home' }).artifacts).toBe('/srv/home/artifacts');
+  expect(readConfig({ COEVOLVE_HOME: '/srv/home', COEVOLVE_ARTIFACTS: '/srv/a' }).artifacts).toBe('/srv/a');
+});
+
+test('an empty variable counts as absent', () => {
+  expect(readConfig({ DATABASE_URL: '', COEVOLVE_POLICY_URL: '', TEMPORAL_ADDRESS: '' })).toEqual(readConfig({}));
+});
+
+test('what a configuration says is read back from its variables', () => {
+  const config = readConfig({
+    COEVOLVE_HOME: '/srv/home',
+    COEVOLVE_PYTHON: '/usr/bin/python3',
+    COEVOLVE_ARTIFACTS: '/srv/artifacts',
+    DATABASE_URL: 'postgres://user:word@db:5432/coevolve',
+    TEMPORAL_ADDRESS: 'temporal.example:7233',
+    TEMPORAL_NAMESPACE: 'research',
+    COEVOLVE_TEMPORAL_UI_URL: 'https://temporal.example',
+    COEVOLVE_TEMPORAL_BIN: '/usr/bin/temporal',
+    COEVOLVE_ENVIRONMENT_URL: 'http://environments:8000',
+    COEVOLVE_ENVIRONMENT_TOKEN_FILE: tokenFile,
+    COEVOLVE_POLICY_URL: 'http://vllm:8000',
+    COEVOLVE_POLICY_TOKEN_FILE: tokenFile,
+  });
+  expect(config.policy).toEqual({ url: 'http://vllm:8000', tokenFile, token: 'secret' });
+  expect(readConfig(variablesOf(config))).toEqual(config);
+});
+
+test("Temporal's own variables and profiles are understood", () => {
+  const profiles = path.join(folder, 'temporal.toml');
+  writeFileSync(profiles, '[profile.cloud]\naddress = "a.tmprl.cloud:7233"\nnamespace = "a"\napi_key = "key"\n');
+  const { temporal } = readConfig({ TEMPORAL_CONFIG_FILE: profiles, TEMPORAL_PROFILE: 'cloud' });
+  expect(temporal).toEqual({
+    address: 'a.tmprl.cloud:7233',
+    namespace: 'a',
+    connection: { apiKey: 'key', tls: true },
+  });
+});
+
+test('credentials without an address belong to no server', () => {
+  expect(readConfig({ TEMPORAL_API_KEY: 'key' }).temporal.connection).toEqual({});
+});
+
+test.each([
+  { DATABASE_URL: 'mysql://db/coevolve' },
+  { DATABASE_URL: 'db:5432' },
+  { TEMPORAL_ADDRESS: 'http://temporal:7233' },
+  { TEMPORAL_ADDRESS: 'temporal' },
+  { TEMPORAL_PROFILE: 'no-such-profile' },
+  { COEVOLVE_TEMPORAL_UI_URL: 'localhost:8233' },
+  { COEVOLVE_ENVIRONMENT_URL: 'environments' },
+  { COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(folder, 'absent') },
+  { COEVOLVE_POLICY_URL: 'ftp://policies' },
+  { COEVOLVE_POLICY_TOKEN_FILE: folder },
+])('%j is refused by the name of its variable', (env) => {
+  const [variable] = Object.keys(env);
+  expect(() => readConfig(env)).toThrow(expect.objectContaining({ name: 'ConfigError', variable }));
+});
+
+test('a refused database URL does not show its password', () => {
+  expect(() => readConfig({ DATABASE_URL: 'postgres//user:word@db' })).toThrow(/^DATABASE_URL: (?!.*word)/);
+});
