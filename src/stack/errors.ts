@@ -12,8 +12,13 @@ export class StackError extends Error {
 }
 
 /** Node's and Postgres's short name of what went wrong, as ENOENT or 28P01. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
+export const codeOf = (error: unknown): string | undefined => textOf(error, 'code');
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const messageOf = (error: unknown): string => textOf(error, 'message') ?? String(error);
+
+/** Asks for the property, not for the class: an error may come from another realm, as under jest. */
+function textOf(error: unknown, property: 'code' | 'message'): string | undefined {
+  if (typeof error !== 'object' || error === null || !(property in error)) return undefined;
+  const value: unknown = Reflect.get(error, property);
+  return typeof value === 'string' ? value : undefined;
+}

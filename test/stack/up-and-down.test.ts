@@ -1,0 +1,114 @@
+import { createServer } from 'node:net';
+import { Client } from 'pg';
+import type { Config } from '../../src/config';
+import { searchAttributes, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
+import { findMarked } from '../../src/stack/marked-processes';
+import { startTimeOf } from '../../src/stack/processes';
+import { readState } from '../../src/stack/state';
+import { withTemporal } from '../../src/stack/temporal-connection';
+import { removeHome, temporaryHome } from './temporary-home';
+
+const services: ServiceName[] = ['postgres', 'temporal'];
+const config = temporaryHome();
+const up = (lines: string[] = []) => stackUp(config, { services, onProgress: (line) => lines.push(line) });
+let filled: Config;
+
+function pidOf(name: ServiceName): number {
+  const pid = stackStatus(config).find((status) => status.name === name)?.pid;
+  if (pid === undefined) throw new Error(`${name} does not run`);
+  return pid;
+}
+
+beforeAll(async () => {
+  filled = await up();
+});
+afterAll(() => removeHome(config));
+
+test('the database answers at the filled configuration', async () => {
+  const client = new Client(filled.databaseUrl);
+  await client.connect();
+  const { rows } = await client.query('select current_database() as name');
+  expect(rows).toEqual([{ name: 'coevolve' }]);
+  await client.end();
+});
+
+test('the database refuses who does not know the password', async () => {
+  const url = new URL(filled.databaseUrl ?? '');
+  url.password = 'guess';
+  await expect(new Client(url.href).connect()).rejects.toMatchObject({ code: '28P01' });
+});
+
+test('the namespace has the search attributes and keeps closed workflows for 30 days', async () => {
+  const { namespace } = filled.temporal;
+  await withTemporal(filled.temporal, async ({ operatorService, workflowService }) => {
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    expect(Object.keys(customAttributes).sort()).toEqual(Object.keys(searchAttributes).sort());
+    const { config: settings } = await workflowService.describeNamespace({ namespace });
+    expect(Number(settings?.workflowExecutionRetentionTtl?.seconds)).toBe(30 * 24 * 3600);
+  });
+});
+
+test('the Temporal UI answers', async () => {
+  const page = await fetch(`${filled.temporal.uiUrl}/namespaces/coevolve/workflows`);
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<html')]);
+});
+
+test('a second up changes nothing', async () => {
+  const before = stackStatus(config);
+  expect(await up()).toEqual(filled);
+  expect(stackStatus(config)).toEqual(before);
+});
+
+test('two ups at once start each service once', async () => {
+  await stackDown(config);
+  const [first, second]: [string[], string[]] = [[], []];
+  await Promise.all([up(first), up(second)]);
+  const starts = [...first, ...second].filter((line) => line.includes(': starts'));
+  expect(starts).toHaveLength(services.length);
+});
+
+test.each(services)('%s killed by -9 is started again, alone', async (name) => {
+  const [other] = services.filter((service) => service !== name) as [ServiceName];
+  const [killed, spared] = [pidOf(name), pidOf(other)];
+  process.kill(killed, 'SIGKILL');
+
+  expect(await up()).toEqual(filled); // at the same addresses
+  expect(pidOf(other)).toBe(spared);
+  expect(pidOf(name)).not.toBe(killed);
+});
+
+test('a Postgres whose busy backends outlive it starts again', async () => {
+  const client = new Client(filled.databaseUrl);
+  client.on('error', () => undefined);
+  await client.connect();
+  const query = client.query('select sum(sqrt(i)) from generate_series(1, 500000000) i');
+  query.catch(() => undefined);
+  process.kill(pidOf('postgres'), 'SIGKILL');
+
+  expect(await up()).toEqual(filled);
+  await client.end().catch(() => undefined);
+});
+
+test("a port that a stranger took meanwhile is given up, and the stranger's process left alone", async () => {
+  await stackDown(config);
+  const taken = readState(config.home).ports.postgres;
+  const stranger = createServer();
+  await new Promise<void>((resolve) => stranger.listen(taken, '127.0.0.1', resolve));
+
+  filled = await up();
+  expect(readState(config.home).ports.postgres).not.toBe(taken);
+  expect(stranger.listening).toBe(true);
+  await new Promise((resolve) => stranger.close(resolve));
+});
+
+test('down stops in reverse order, says what it stopped and leaves no process', async () => {
+  const pids = stackStatus(config).flatMap(({ pid }) => pid ?? []);
+  const stopped = await stackDown(config);
+  expect(stopped.map(({ name, killed }) => [name, killed])).toEqual([
+    ['temporal', false],
+    ['postgres', false],
+  ]);
+  expect(pids.map(startTimeOf)).toEqual([undefined, undefined]);
+  expect(findMarked(config.home)).toEqual([]);
+  expect(await stackDown(config)).toEqual([]);
+});
