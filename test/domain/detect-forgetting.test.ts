@@ -78,6 +78,13 @@ test('in the running reading a window of one holds the current iteration only', 
 });
 
 test.each([
+  { score: 'mean' as const, group: [1, 0, 0, 1], marked: ['1/target/task-1/2'] }, // 1, 0.5, then 0.33
+  { score: 'max' as const, group: [1, 0, 0, 1], marked: [] }, // the best so far stays 1
+])('in the running reading the $score of a group so far is what falls', ({ score, group, marked }) => {
+  expect(idsOf(detectForgetting(groupOf(group), [], { ...literal, history: 'running', score }))).toEqual(marked);
+});
+
+test.each([
   { score: 'rollout' as const, before: [1, 0, 0], now: [0, 1, 0], marked: 2 }, // each failure against the one success
   { score: 'mean' as const, before: [1, 0, 0], now: [0, 0, 0], marked: 0 }, // 0.33 was no success
   { score: 'mean' as const, before: [1, 1, 0], now: [0, 1, 0], marked: 2 }, // 0.67 to 0.33, two of three failed

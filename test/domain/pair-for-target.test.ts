@@ -63,6 +63,12 @@ test('an attempt better than its expert flips the pair, as in the code of ETO, o
   });
 });
 
+test('failure pairs are oriented by reward even where beaten experts are dropped', () => {
+  const attempts = [attemptOf({ reward: 0.2 }), attemptOf({ reward: 0.7, role: 'failure' })];
+
+  expect(kindsOf(pair(attempts, { ...literal, expertBeaten: 'drop' }, []))).toEqual(['failure-failure']);
+});
+
 test('an attempt at a task without an expert is counted, and may still meet the other agent', () => {
   const result = pair([attemptOf({ reward: 0.7 }), attemptOf({ reward: 0.2, role: 'failure' })], literal, []);
 

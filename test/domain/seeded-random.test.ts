@@ -51,6 +51,13 @@ test('every number below n is drawn about equally often, also where n divides no
   }
 });
 
+test('small numbers are not favoured where n is near the range of one draw', () => {
+  const random = createRandom(7);
+  const small = Array.from({ length: 9000 }, () => random.integer(3 * 2 ** 30)).filter((value) => value < 2 ** 30);
+
+  expect(Math.abs(small.length - 3000)).toBeLessThan(225); // five standard errors; half of all without rejection
+});
+
 test('numbers lie in [0, 1) with mean 1/2 and variance 1/12', () => {
   const { next } = createRandom(11);
   const values = Array.from({ length: 20_000 }, next);
