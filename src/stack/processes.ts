@@ -12,6 +12,8 @@ export type Launch = {
   /** Whether the caller's environment lies beneath `env`, passed on unread: proxies, locale, library settings. */
   inheritsEnvironment: boolean;
   cwd: string;
+  /** Folder of its code when that is ours: changed code is a changed service. */
+  sources?: string;
   uid?: number;
   gid?: number;
 };

@@ -1,12 +1,14 @@
 import { accessSync, constants } from 'node:fs';
+import path from 'node:path';
 import type { Config, Endpoint } from '../config';
-import { StackError } from './errors';
+import { codeOf, StackError } from './errors';
 import { ensureSecret, secretFile, type SecretName } from './home';
 import { portOf, type Service } from './service';
 
 /** Hosts the environments' sessions. */
 export const environmentServer = pythonServer({
   name: 'environment-server',
+  project: 'environments',
   module: 'coevolve_environments',
   secret: 'environment-token',
   endpointOf: (config) => config.environment,
@@ -15,6 +17,7 @@ export const environmentServer = pythonServer({
 /** Answers chat completions with the policies that it is told to load. */
 export const policyServer = pythonServer({
   name: 'policy-server',
+  project: 'trainer',
   module: 'coevolve_policy_server',
   secret: 'policy-token',
   endpointOf: (config) => config.policy,
@@ -22,12 +25,14 @@ export const policyServer = pythonServer({
 
 type PythonServer = {
   name: 'environment-server' | 'policy-server';
+  /** Folder of its Python project. */
+  project: string;
   module: string;
   secret: SecretName;
   endpointOf: (config: Config) => Endpoint;
 };
 
-function pythonServer({ name, module, secret, endpointOf }: PythonServer): Service {
+function pythonServer({ name, project, module, secret, endpointOf }: PythonServer): Service {
   return {
     name,
     ports: [name],
@@ -46,7 +51,14 @@ function pythonServer({ name, module, secret, endpointOf }: PythonServer): Servi
       const address = ['--host', '127.0.0.1', '--port', String(portOf(stack, name))];
       const args = ['-m', module, ...address, '--token-file', secretFile(config.home, secret)];
       const env = { PYTHONUNBUFFERED: '1', COEVOLVE_STACK: config.home };
-      return { file: config.python, args, env, inheritsEnvironment: true, cwd: config.projectRoot };
+      return {
+        file: config.python,
+        args,
+        env,
+        inheritsEnvironment: true,
+        cwd: config.projectRoot,
+        sources: path.join(config.projectRoot, project, 'src'),
+      };
     },
 
     async isReady(stack) {
@@ -64,6 +76,7 @@ function requirePython(python: string): void {
   try {
     accessSync(python, constants.X_OK);
   } catch (cause) {
-    throw new StackError(`no Python at ${python}`, 'npm run setup; or set COEVOLVE_PYTHON', { cause });
+    const problem = `no Python that can be run at ${python} (${codeOf(cause)})`;
+    throw new StackError(problem, 'npm run setup; or set COEVOLVE_PYTHON', { cause });
   }
 }

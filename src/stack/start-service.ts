@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StackError } from './errors';
+import { fingerprintOf } from './fingerprint';
 import { chooseFreePort, isPortFree } from './ports';
 import {
   findProcess,
@@ -11,7 +11,6 @@ import {
   readRecord,
   startDetached,
   stopProcess,
-  type Launch,
   type ProcessRecord,
 } from './processes';
 import type { Service, Stack } from './service';
@@ -109,15 +108,6 @@ async function becomesReady(stack: Stack, service: Service, running: ProcessReco
     await sleep(50);
   }
   return false;
-}
-
-/** Of everything that the stack decides about a process; what the caller's environment adds does not count. */
-function fingerprintOf({ file, args, env, cwd }: Launch): string {
-  const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256')
-    .update(JSON.stringify([file, args, variables, cwd]))
-    .digest('hex')
-    .slice(0, 16);
 }
 
 function tailOf(file: string): string {

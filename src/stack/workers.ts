@@ -32,6 +32,7 @@ function worker(role: WorkerRole): Service {
         env,
         inheritsEnvironment: true,
         cwd: config.projectRoot,
+        sources: path.join(config.projectRoot, 'dist'),
       };
     },
 
