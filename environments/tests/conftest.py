@@ -38,16 +38,17 @@ class Client:
 
 
 class Session:
-    """One socket; `with` closes it."""
+    """One socket, open from the start; `with` closes it."""
 
-    def __init__(self, connection: ClientConnection) -> None:
-        self.connection = connection
+    def __init__(self, opening: connect) -> None:
+        self._opening = opening
+        self.connection: ClientConnection = opening.__enter__()
 
     def __enter__(self) -> "Session":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.connection.close()
+        self._opening.__exit__(None, None, None)
 
     def receive(self) -> dict[str, Any]:
         return dict(json.loads(self.connection.recv(timeout=30)))

@@ -3,7 +3,8 @@
 Questions, answers, classes and checkers are those of the installed bfcl-eval package; its executor, which
 evaluates model text and keeps every object for ever, is not used.
 
-Splits: the first 100 entries of each category are train, the last 100 held out (AgentEvolver's rule for base).
+Splits: of each category the first 100 entries are train and the last 100 held out, as AgentEvolver does for
+base, in the package's order.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """intercode-sql: InterCode's SQL benchmark, its 20 Spider databases on sqlite, and a generator of our own.
 
-This is the sqlite port: the published environment runs MySQL, and 63 of its 1,034 gold queries answer otherwise
-there (comparison of text with numbers, case, ties). Gold and answer run on the same engine, so rewards agree.
+This is the sqlite port: the published environment runs MySQL, where some queries answer otherwise (text
+compared with numbers, ties). Gold and answer run on the same engine, so a reward compares like with like.
 """
 
 import random
@@ -103,7 +103,7 @@ class InterCodeSql:
         return [replace(r, definition={**r.definition, "schema": chosen.schema}) for r in drawn]
 
     def _records(self, questions: Iterable[Question], source: str) -> list[TaskRecord]:
-        """Leaves out what cannot be scored: an unknown database, a gold query that fails or answers no rows."""
+        """Leaves out what cannot be scored: no such database, or a gold query that answers nothing."""
         records: list[TaskRecord] = []
         seen: Counter[str] = Counter()
         for question in questions:

@@ -76,7 +76,10 @@ class Answer:
 
 
 class Episode(Protocol):
-    """One attempt at one task. Used by one caller at a time, opened once, closed once."""
+    """One attempt at one task: opened once, then acted on by one caller at a time.
+
+    `close` may come while `act` still runs in another thread, when its deadline passed or the server stops.
+    """
 
     task_id: str
     split: str

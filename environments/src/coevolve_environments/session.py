@@ -118,15 +118,24 @@ class _Session:
             raise BadRequest("`seed` must be an integer")
         definition = self._definition(data)
         self.end()
-        environment = self._host.environment
-
-        def start() -> tuple[Episode, Answer]:
-            episode = environment.start(definition, seed)
-            return episode, episode.open()
-
-        self._episode, answer = await self._host.call(start)
+        self._episode = await self._make(definition, seed)
+        try:
+            answer = await self._host.call(self._episode.open)
+        except BadRequest:
+            self.end()
+            raise
         self._episode_id, self._steps, self._done = data.get("episode_id"), 0, answer.done
         return answer
+
+    async def _make(self, definition: Json, seed: int) -> Episode:
+        environment = self._host.environment
+        try:
+            return await self._host.call(lambda: environment.start(definition, seed))
+        except BadRequest:
+            raise
+        except Exception as error:
+            log.exception("%s: no episode could be made", environment.name)
+            raise _Refused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
 
     async def _step(self, data: Json) -> Answer:
         content = data.get("content")

@@ -5,24 +5,26 @@ from typing import Any
 from coevolve_environments.bfcl_parts.calls import Call, NotCalls, parse_calls
 from coevolve_environments.bfcl_parts.entries import Entry, tools_of
 from coevolve_environments.bfcl_parts.world import World
-from coevolve_environments.protocol import Answer, Json, Split
+from coevolve_environments.protocol import Answer, Json
 
 MAX_STEPS_PER_TURN = 20  # as published: the step after the twentieth ends the attempt
 END_OF_TURN = "Done."
 _INSTRUCTION = (
-    "Fulfil each request by calling functions. Answer with a list of calls such as [first(a=1), second(b='x')] "
-    "and read their results; any other answer ends your turn. Call nothing when no function fits."
+    "Fulfil each request by calling functions. Answer with a list of calls such as "
+    "[first(a=1), second(b='x')] and read their results; any other answer ends your turn. "
+    "Call nothing when no function fits."
 )
 _MORE_FUNCTIONS = "More functions are available now. Can you do it with them?"
 
 
 class BfclEpisode:
-    """Reward 1 when every turn passes: the objects' state equals the gold state, every gold response was seen,
-    and a turn is empty exactly when its gold is empty. With `dense`, the share of turns passed before the first
-    failure (ours, not the published metric)."""
+    """Reward 1 when every turn passes: the objects' state equals the gold state, every gold response was
+    seen, and a turn without gold calls has none. With `dense`, the share of turns passed before the first
+    failure, which is ours and not the published metric.
+    """
 
     def __init__(
-        self, entry: Entry, *, task_id: str, split: Split, max_steps_per_turn: int, dense: bool
+        self, entry: Entry, *, task_id: str, split: str, max_steps_per_turn: int, dense: bool
     ) -> None:
         self.task_id = task_id
         self.split = split

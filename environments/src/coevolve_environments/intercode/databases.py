@@ -38,8 +38,9 @@ class Table:
 
 
 class Databases:
-    """Serialized sqlite images, largest 0.5 MB. An episode deserializes its own copy, so that none can disturb
-    another and nothing is ever written to a disk."""
+    """Serialized sqlite images, 12 to 250 kB. An episode deserializes a copy of its own, so that none can
+    disturb another and nothing is written to a disk.
+    """
 
     def __init__(self, dump: str) -> None:
         self._images = {name: _image(statements) for name, statements in read_dump(dump).items()}

@@ -6,7 +6,7 @@ from coevolve_environments.intercode.databases import Databases
 from coevolve_environments.intercode.records import SUBMIT
 from coevolve_environments.intercode.sandbox import QueryError, Row, Sandbox
 from coevolve_environments.intercode.score import score
-from coevolve_environments.protocol import Answer, BadRequest, Json, Split
+from coevolve_environments.protocol import Answer, BadRequest, Json
 
 MAX_TURNS = 10
 OBSERVATION_CHARACTERS = 350  # as published
@@ -25,7 +25,7 @@ class SqlEpisode:
     def __init__(self, databases: Databases, definition: Json) -> None:
         self._definition = _checked(definition, databases)
         self.task_id: str = definition["task_id"]
-        self.split: Split = definition["split"]
+        self.split: str = definition["split"]
         self._databases = databases
         self._sandbox = Sandbox(databases, definition["database"])
         self._gold: list[Row] = []
@@ -103,6 +103,6 @@ def _checked(definition: Json, databases: Databases) -> Json:
 
 
 def _action(content: str) -> str:
-    """The SQL or `submit` in what the assistant said: after the last `Action:` if there is one, fences removed."""
+    """The SQL or `submit` in what the assistant said: after the last `Action:`, without fences."""
     text = _ACTION.split(content)[-1].strip()
     return _FENCE.sub("", text).strip().rstrip(";").strip()

@@ -109,7 +109,8 @@ def exclusion(profile: Profile) -> Iterator[Sketch]:
     for link in profile.links:
         a, b = link.child, link.parent
         for c in b.shown:
-            sql = f"SELECT {c.name} FROM {b.name} WHERE {link.target} NOT IN (SELECT {link.column} FROM {a.name})"
+            pointed_at = f"(SELECT {link.column} FROM {a.name})"
+            sql = f"SELECT {c.name} FROM {b.name} WHERE {link.target} NOT IN {pointed_at}"
             asked = (
                 f"Which {b.many} have no {a.one}? Show their {c.words}.",
                 f"List the {c.words} of {b.many} without any {a.one}.",

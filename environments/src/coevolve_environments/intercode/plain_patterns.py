@@ -123,7 +123,7 @@ def two_conditions(profile: Profile) -> Iterator[Sketch]:
                         e,
                         f"SELECT {c.name} FROM {e.name} WHERE {d.name} = {literal(v)}"
                         f" {word.upper()} {n.name} {sign} {bound}",
-                        f"List the {c.words} of {e.many} whose {d.words} is {v} {word} whose {n.words} is {more} {bound}.",
+                        f"List the {c.words} of {e.many} with {d.words} {v} {word} {n.words} {more} {bound}.",
                         f"Which {c.words} have {e.many} with {d.words} {v} {word} {n.words} {more} {bound}?",
                     )
 

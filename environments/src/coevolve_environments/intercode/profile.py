@@ -11,9 +11,8 @@ from coevolve_environments.intercode.wording import row_names, words_of
 MAX_VALUES = 10
 _LONGEST_VALUE = 30
 _LONGEST_SHOWN = 40
-_PLAIN_NAME = re.compile(
-    r"[a-z_]\w*"
-)  # needs no quotes in SQL: two columns of the dump are not, and are left out
+# Needs no quotes in SQL; two columns of the dump do, and are left out.
+_PLAIN_NAME = re.compile(r"[a-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -83,20 +82,22 @@ class Profile:
 
 
 def read_profile(databases: Databases, name: str) -> Profile:
-    """Reads the whole database once; its tables and columns keep their order, so the result is always the same."""
+    """Reads a whole database; tables and columns keep their order, so the result is always the same."""
     connection = databases.connect(name)
     try:
         found = [_entity(connection, table) for table in databases.tables(name)]
     finally:
         connection.close()
     entities = {entity.name: entity for entity in found if entity.rows > 1}
-    links = [
-        Link(entities[table.name], key.column, entities[key.table], key.target)
-        for table in databases.tables(name)
-        for key in table.foreign_keys
-        if table.name in entities and key.table in entities and key.table != table.name
-    ]
-    return Profile(name, tuple(entities.values()), tuple(links))
+    links: dict[tuple[str, str], Link] = {}
+    for table in databases.tables(name):
+        for key in table.foreign_keys:
+            if table.name in entities and key.table in entities and key.table != table.name:
+                link = Link(entities[table.name], key.column, entities[key.table], key.target)
+                links.setdefault(
+                    (table.name, key.table), link
+                )  # a question could not tell a second one apart
+    return Profile(name, tuple(entities.values()), tuple(links.values()))
 
 
 def _entity(connection: sqlite3.Connection, table: Table) -> Entity:

@@ -22,7 +22,7 @@ def make_record(
     Args:
         difficulty: 1 (easy) to 5.
         source: where the question is from: generated, wheel or file.
-        wording: which of several questions with this SQL it is, from 1; they share the content key, not the id.
+        wording: counts the questions that share this SQL, from 1: one content key, several ids.
     """
     key = content_key(database, sql)
     task_id = f"{NAME}/{source}/{database}/{pattern}/{key[:12]}" + (f"-{wording}" if wording > 1 else "")

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import threading
 import time
 
 from coevolve_environments.intercode.databases import Databases
@@ -11,9 +12,8 @@ Row = tuple[object, ...]
 MAX_ROWS = 10_000
 MAX_BYTES = 4_000_000
 _STEP = 5_000  # sqlite instructions between two calls of the progress handler
-_MAX_STEPS = (
-    4_000  # 20 million instructions, about a second: counted, so that a slow machine gives the same answer
-)
+# 20 million instructions, about 0.3 s: counted and not timed, so that a slow machine gives the same answer.
+_MAX_STEPS = 4_000
 _MAX_SECONDS = 8.0  # for what the count cannot bound
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 # Not repeatable, or a way to fill memory or to reach files.
@@ -35,13 +35,15 @@ class QueryError(Exception):
 
 
 class Sandbox:
-    """One database, opened for one episode. Not for two threads at once."""
+    """One database, opened for one episode; `close` from another thread stops the statement that runs."""
 
     def __init__(self, databases: Databases, name: str) -> None:
         self._tables = databases.tables(name)
         self._connection = databases.connect(name)
         self._steps = 0
         self._deadline = 0.0
+        self._closing = False
+        self._lock = threading.Lock()
         _restrict(self._connection)
         self._connection.set_progress_handler(self._out_of_time, _STEP)
 
@@ -56,16 +58,19 @@ class Sandbox:
             return [(table.name,) for table in self._tables]
         if described := _DESCRIBE.match(statement):
             return self._describe(described.group(1).lower())
-        self._steps, self._deadline = 0, time.monotonic() + _MAX_SECONDS
         try:
-            return _fetch(self._connection.execute(statement))
+            with self._lock:
+                self._steps, self._deadline = 0, time.monotonic() + _MAX_SECONDS
+                return _fetch(self._connection.execute(statement))
         except sqlite3.OperationalError as error:
             raise QueryError("query took too long" if str(error) == "interrupted" else str(error)) from error
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
             raise QueryError(str(error)) from error
 
     def close(self) -> None:
-        self._connection.close()
+        self._closing = True
+        with self._lock:
+            self._connection.close()
 
     def _describe(self, name: str) -> list[Row]:
         for table in self._tables:
@@ -75,7 +80,7 @@ class Sandbox:
 
     def _out_of_time(self) -> bool:
         self._steps += 1
-        return self._steps > _MAX_STEPS or time.monotonic() > self._deadline
+        return self._closing or self._steps > _MAX_STEPS or time.monotonic() > self._deadline
 
 
 def _restrict(connection: sqlite3.Connection) -> None:

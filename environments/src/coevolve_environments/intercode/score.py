@@ -44,7 +44,7 @@ def kendall_tau(left: Sequence[str], right: Sequence[str]) -> float | None:
 
 
 def _keep(rows: Sequence[str], shared: Counter[str]) -> list[str]:
-    """The rows of one answer that the other has too, each as often as both have it, in this answer's order."""
+    """The rows that the other answer has too, each as often as both have it, in this one's order."""
     left = Counter(shared)
     kept = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Tasks related to given tasks, drawn from the whole space: which split they fall on is the caller's to check."""
+"""Tasks related to given ones, drawn from both splits: to keep the held-out ones out is the caller's part."""
 
 import random
 from collections import Counter

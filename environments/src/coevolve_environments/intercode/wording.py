@@ -5,7 +5,7 @@ import re
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SPELLED_OUT = {
     "num": "number", "fname": "first name", "lname": "last name", "stuid": "student id", "petid": "pet id",
-    "pettype": "pet type", "id": "id", "mpg": "miles per gallon", "edispl": "displacement", "lang": "language",
+    "pettype": "pet type", "id": "id", "mpg": "miles per gallon", "edispl": "displacement",
     "surfacearea": "surface area", "indepyear": "independence year", "lifeexpectancy": "life expectancy",
     "gnp": "gross national product", "gnpold": "old gross national product", "localname": "local name",
     "governmentform": "government form", "headofstate": "head of state", "countrycode": "country code",
