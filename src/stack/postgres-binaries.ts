@@ -41,7 +41,7 @@ function findPackage(): string | undefined {
 const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /** npm packages hold no symbolic links; the package's install script makes them, unless scripts are switched off. */
-function linkLibraries(native: string): void {
+export function linkLibraries(native: string): void {
   const list = path.join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
   for (const { source, target } of Links.parse(JSON.parse(readFileSync(list, 'utf8')))) {

@@ -1,0 +1,60 @@
+import { createServer } from 'node:http';
+import { doctor, stackDown, stackUp } from '../../src/stack';
+import { removeHome, temporaryHome } from './temporary-home';
+
+const config = temporaryHome();
+afterAll(() => removeHome(config));
+
+const find = async (name: string, of = config) => (await doctor(of)).find((check) => check.name === name);
+
+test('before the first up every failing check names the next command', async () => {
+  const failing = (await doctor(config)).filter(({ ok }) => !ok);
+  expect(failing.map(({ name }) => name)).toEqual(expect.arrayContaining(['postgres', 'temporal', 'worker-store']));
+  for (const { next } of failing) expect(next).toMatch(/\w/);
+});
+
+test('what runs is found well, and what is missing beside it is named', async () => {
+  const { databaseUrl } = await stackUp(config, { services: ['postgres', 'temporal'] });
+  const checks = new Map((await doctor(config)).map((check) => [check.name, check]));
+  for (const name of ['node', 'postgres programs', 'temporal program', 'postgres', 'temporal', 'temporal namespace'])
+    expect(checks.get(name)).toMatchObject({ ok: true });
+  expect(checks.get('database')).toMatchObject({ ok: false, next: 'coevolve migrate' });
+  expect(checks.get('worker-train')).toMatchObject({ ok: false, detail: 'does not run', next: 'coevolve up' });
+
+  const elsewhere = temporaryHome({ DATABASE_URL: databaseUrl ?? '' });
+  const names = (await doctor(elsewhere)).map(({ name }) => name);
+  expect(names).not.toContain('postgres programs');
+  await removeHome(elsewhere);
+});
+
+test('a database that does not answer is told apart from one without the schema', async () => {
+  await stackDown(config);
+  expect(await find('database')).toMatchObject({ ok: false, detail: expect.stringContaining('cannot be reached') });
+});
+
+test('a policy server elsewhere is asked for its health', async () => {
+  const server = createServer((_, reply) => reply.writeHead(503).end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const elsewhere = temporaryHome({ COEVOLVE_POLICY_URL: `http://127.0.0.1:${port}` });
+  expect(await find('policy-server', elsewhere)).toMatchObject({ ok: false, detail: expect.stringContaining('503') });
+
+  await new Promise((resolve) => server.close(resolve));
+  expect(await find('policy-server', elsewhere)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('does not answer'),
+  });
+  await removeHome(elsewhere);
+});
+
+test('a Python that is absent or lacks packages is named', async () => {
+  const absent = temporaryHome({ COEVOLVE_PYTHON: '/nowhere/python' });
+  expect(await find('python', absent)).toEqual({
+    name: 'python',
+    ok: false,
+    detail: 'no Python at /nowhere/python',
+    next: 'npm run setup',
+  });
+  await removeHome(absent);
+});
