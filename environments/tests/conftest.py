@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Client:
 class Session:
     """One socket, open from the start; `with` closes it."""
 
-    def __init__(self, opening: connect) -> None:
+    def __init__(self, opening: AbstractContextManager[ClientConnection]) -> None:
         self._opening = opening
         self.connection: ClientConnection = opening.__enter__()
 

@@ -1,5 +1,6 @@
 """bfcl through the wire: every gold episode, wrong ones, and the rules of the four categories."""
 
+import itertools
 import json
 from typing import Any
 
@@ -98,9 +99,7 @@ def test_a_held_back_function_arrives_in_its_turn(server: Client, tasks: list[di
 def test_a_call_in_a_turn_that_needs_none_loses(server: Client, tasks: list[dict[str, Any]]) -> None:
     task = one(tasks, "bfcl/miss_func/000")
     actions = list(task["reference_actions"])
-    empty = next(
-        i for i, pair in enumerate(zip(actions, actions[1:], strict=False)) if pair == ("Done.",) * 2
-    )
+    empty = next(i for i, pair in enumerate(itertools.pairwise(actions)) if pair == ("Done.",) * 2)
     with server.session("bfcl") as session:
         last = play(session, task, [*actions[: empty + 1], "[ls()]", *actions[empty + 1 :]])
     assert (last["reward"], last["metadata"]["error_type"]) == (0.0, "irrelevance_error")

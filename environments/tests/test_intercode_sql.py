@@ -1,6 +1,7 @@
 """intercode-sql through the wire: scores, refusals, splits, variants, sameness."""
 
 import hashlib
+import itertools
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -253,7 +254,7 @@ def test_any_process_and_hash_seed_gives_the_same_tasks_observations_and_rewards
         tasks = draw(client, "held-out", 120, seed=8)
         transcript: list[Any] = [tasks, relate(client, tasks[:20], "rarer", 40)]
         with client.session() as session:
-            for task, other in zip(tasks, tasks[1:], strict=False):
+            for task, other in itertools.pairwise(tasks):
                 transcript.append(session.reset(task=task["definition"]))
                 transcript += [session.step(other["definition"]["gold"]), session.step("submit")]
         stop_server(client)

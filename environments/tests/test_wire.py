@@ -173,3 +173,28 @@ def test_without_a_token_the_data_routes_are_closed_and_episodes_are_open(serve:
     assert "--token-file" in refused.json()["detail"]
     with client.session() as session:
         assert session.send({"type": "state"})["type"] == "state"
+
+
+def test_the_routes_of_openenvs_conformance_check_answer(server: Client) -> None:
+    described = server.http.get(f"{SQL}/openapi.json").json()
+    assert described["info"]["version"] == "1.0.0"
+    assert not {"/reset", "/step", "/state"} & set(described["paths"])  # episodes exist on the socket only
+    assert server.http.get(f"{SQL}/health").json()["status"] == "healthy"
+    assert set(server.http.get(f"{SQL}/metadata").json()) == {"name", "description"}
+    assert set(server.http.get(f"{SQL}/schema").json()) == {"action", "observation", "state"}
+    assert server.post(f"{SQL}/mcp", id=1, method="tools/list")["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("{", "not JSON"),
+        ("[]", "JSON object"),
+        ('{"split": "test"}', "`split`"),
+        ('{"split": "train", "page": 1}', "page"),
+    ],
+)
+def test_a_bad_body_is_refused_by_name(server: Client, body: str, named: str) -> None:
+    refused = server.http.post(f"{SQL}/intercode-sql/tasks", content=body)
+    assert refused.status_code == 400
+    assert named in refused.json()["detail"]

@@ -8,14 +8,19 @@ from starlette.requests import Request
 from coevolve_environments.protocol import SPLITS, BadRequest, Json, Split
 
 
-async def read_body(request: Request, known: set[str]) -> Json:
+async def read_body(request: Request, known: set[str] | None) -> Json:
+    """The JSON object in the body; `known` names the fields it may have, None means any.
+
+    Raises:
+        BadRequest: not a JSON object, or a field that is not known.
+    """
     try:
         body = json.loads(await request.body() or b"{}")
     except ValueError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):
         raise BadRequest("the body must be a JSON object")
-    if unknown := sorted(set(body) - known):
+    if known is not None and (unknown := sorted(set(body) - known)):
         raise BadRequest(f"unknown field {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return body
 

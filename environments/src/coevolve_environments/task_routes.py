@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from coevolve_environments.openapi import describe, refuse_call
 from coevolve_environments.protocol import SPLITS, BadRequest, Environment, Json, Split, TaskRecord
 from coevolve_environments.request_body import integer_field, read_body, split_field
 from coevolve_environments.wire_schema import WIRE_SCHEMA
@@ -38,8 +39,15 @@ def task_routes(environment: Environment) -> list[BaseRoute]:
         start, stop = integer_field(body, "start", 0), integer_field(body, "stop", len(listed))
         return JSONResponse({"tasks": listed[max(start, 0) : max(stop, 0)]})
 
+    async def call_tool(request: Request) -> Response:
+        body = await read_body(request, None)
+        return JSONResponse(refuse_call(body.get("id")))
+
     name = environment.name
+    paths = ["/health", "/metadata", "/schema", "/list_environments", f"/{name}/splits", f"/{name}/tasks"]
     return [
+        Route("/openapi.json", static(describe(paths))),
+        Route("/mcp", call_tool, methods=["POST"]),
         Route("/metadata", static({"name": name, "description": environment.description})),
         Route("/schema", static(WIRE_SCHEMA)),
         Route("/list_environments", static([name])),

@@ -94,9 +94,7 @@ def read_profile(databases: Databases, name: str) -> Profile:
         for key in table.foreign_keys:
             if table.name in entities and key.table in entities and key.table != table.name:
                 link = Link(entities[table.name], key.column, entities[key.table], key.target)
-                links.setdefault(
-                    (table.name, key.table), link
-                )  # a question could not tell a second one apart
+                links.setdefault((table.name, key.table), link)  # no question could tell two apart
     return Profile(name, tuple(entities.values()), tuple(links.values()))
 
 
