@@ -1,0 +1,38 @@
+import * as echarts from 'echarts';
+import { escapeText, type Html, trusted } from '../html';
+
+export type Chart = {
+  title: string;
+  /** What the chart says, for those who cannot see it. */
+  description: string;
+  width: number; // px of the drawing; it is scaled to its column
+  height: number;
+  option: echarts.EChartsOption;
+};
+
+/** Draws a chart to inline SVG. Colours are CSS variables, so that one drawing serves light and dark. */
+export function figure({ title, description, width, height, option }: Chart): Html {
+  const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });
+  try {
+    chart.setOption({ animation: false, textStyle: { fontFamily: 'inherit', color: 'var(--muted)' }, ...option });
+    const drawing = strip(chart.renderToSVGString());
+    const [name, text] = [escapeText(title), escapeText(description)];
+    return trusted(
+      `<figure style="max-width:${Math.round(width * 1.3)}px"><figcaption>${name}</figcaption>` +
+        `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${name}: ${text}"><title>${name}</title>` +
+        `<desc>${text}</desc>${drawing}</svg></figure>`,
+    );
+  } finally {
+    chart.dispose(); // an undisposed chart keeps a timer, and with it the process, alive
+  }
+}
+
+/** The drawing alone: without the root element, hover rules, and attributes that only a live chart reads. */
+const strip = (svg: string): string =>
+  svg
+    .replace(/<style[^]*?<\/style>/g, '')
+    .replace(/^<svg[^>]*>|<\/svg>\s*$/g, '')
+    .replace(/ (?:class|pointer-events|ecmeta_\w+)="[^"]*"/g, '')
+    .replace(/(\d+\.\d\d)\d+/g, '$1')
+    .replace(/>\s+</g, '><')
+    .trim();

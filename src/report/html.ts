@@ -1,0 +1,26 @@
+/** Markup that is safe to put into a page. Only this file makes it from text. */
+export type Html = { readonly markup: string };
+
+export type Content = Html | string | number | null | readonly Content[];
+
+/** A template whose values are escaped, unless they are markup themselves: text cannot become a tag by being forgotten. */
+export function html(parts: TemplateStringsArray, ...values: Content[]): Html {
+  return { markup: parts.map((part, i) => part + (i < values.length ? render(values[i]!) : '')).join('') };
+}
+
+/** Markup from a source that escapes for itself: the stylesheet and the charts. */
+export const trusted = (markup: string): Html => ({ markup });
+
+export const escapeText = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+
+function render(content: Content): string {
+  if (content === null) return '';
+  if (typeof content === 'string' || typeof content === 'number') return escapeText(String(content));
+  return 'markup' in content ? content.markup : content.map(render).join('');
+}

@@ -1,0 +1,54 @@
+import type { CampaignReport } from '../store/report-queries';
+import { renderHeader } from './header';
+import { html, trusted } from './html';
+import { renderSection } from './section';
+import { attemptsSection } from './sections/attempts';
+import { failuresSection } from './sections/failures';
+import { heldOutSection } from './sections/held-out';
+import { lineageSection } from './sections/lineage';
+import { pairsSection } from './sections/pairs';
+import { readingSection } from './sections/reading';
+import { signalsSection } from './sections/signals';
+import { taskPoolSection } from './sections/task-pool';
+import { timeAndCostSection } from './sections/time-and-cost';
+import { trainingRunsSection } from './sections/training-runs';
+import { stylesheet } from './stylesheet';
+
+/** Renders a campaign as one HTML page that needs nothing else: no script, no font, no request. */
+export function renderReport(report: CampaignReport): string {
+  const sections = [
+    heldOutSection,
+    failuresSection,
+    signalsSection,
+    taskPoolSection,
+    pairsSection,
+    timeAndCostSection,
+    trainingRunsSection,
+    attemptsSection,
+    lineageSection,
+    readingSection,
+  ].map((section) => section(report));
+
+  const page = html`<html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>${report.campaign.name} · campaign report</title>
+      <style>
+        ${trusted(stylesheet)}
+      </style>
+    </head>
+    <body>
+      ${renderHeader(report)}
+      <main>
+        <nav aria-label="Sections">
+          <ol>
+            ${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+          </ol>
+        </nav>
+        ${sections.map(renderSection)}
+      </main>
+    </body>
+  </html>`;
+  return `<!doctype html>\n${page.markup}\n`;
+}

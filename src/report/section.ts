@@ -1,0 +1,42 @@
+import { type RecipeName, recipes } from '../domain/recipe';
+import type { Phase } from '../domain/phases';
+import type { CampaignReport } from '../store/report-queries';
+import { type Content, html, type Html } from './html';
+import { counted } from './quantities';
+
+export type Section = { id: string; title: string; body: Content };
+
+export const renderSection = ({ id, title, body }: Section): Html =>
+  html`<section id="${id}" aria-labelledby="${id}-title">
+    <h2 id="${id}-title">${title}</h2>
+    ${body}
+  </section>`;
+
+export const lead = (...content: Content[]): Html => html`<p class="lead">${content}</p>`;
+
+export const note = (...content: Content[]): Html => html`<p class="note">${content}</p>`;
+
+/** Charts of equal size in as many columns as the page has room for. */
+export const panels = (charts: readonly Html[], size: '' | 'small' = ''): Html =>
+  html`<div class="panels ${size}">${charts}</div>`;
+
+/** Names of colours, for charts whose bars have parts. */
+export const key = (entries: readonly (readonly [colour: string, name: string])[]): Html =>
+  html`<p class="key">
+    ${entries.map(([colour, name]) => html`<span><i style="background:${colour}"></i>${name}</span> `)}
+  </p>`;
+
+/** Why a section has nothing to show: the recipe leaves the phase out, or nothing came of it yet. */
+export function absence({ campaign }: CampaignReport, phase: Phase, nothingSaid: string): Html {
+  const recipe = recipes[campaign.recipe as RecipeName];
+  const after = Math.max(0, campaign.iterations - 1);
+  if (recipe && !(recipe.phases as readonly Phase[]).includes(phase))
+    return note(`${nothingSaid}: recipe ${recipe.name} (${recipe.summary}) has no phase “${phase}”.`);
+  if (after === 0) return note(`${nothingSaid}: no iteration after the supervised start has begun.`);
+  return note(`${nothingSaid} in ${counted(after, 'iteration')} after the supervised start.`);
+}
+
+export const roleColour = (role: string): string =>
+  ['target', 'failure', 'positive'].includes(role) ? `var(--${role})` : 'var(--neutral)';
+
+export const agentName = (role: string): string => (role === 'target' ? 'target' : `${role} agent`);

@@ -1,0 +1,198 @@
+import type { CampaignReport } from '../../store/report-queries';
+import type { Evaluation } from '../../store/report/evaluations';
+import { figure } from '../charts/figure';
+import { type Point, pointsChart } from '../charts/points-chart';
+import type { Html } from '../html';
+import { html } from '../html';
+import {
+  count,
+  counted,
+  interval,
+  percent,
+  probability,
+  rate,
+  share,
+  shortHash,
+  signed,
+  signedInterval,
+} from '../quantities';
+import { key, lead, note, panels, type Section } from '../section';
+import { table } from '../table';
+
+/** Section 1: every candidate on the held-out tasks, beside the policy that acted when it was made. */
+export function heldOutSection(report: CampaignReport): Section {
+  const { evaluations } = report;
+  const ofTarget = evaluations.filter(({ role }) => role === 'target');
+  const base = { id: 'held-out', title: 'Success on held-out tasks' };
+  if (ofTarget.length === 0) return { ...base, body: note('No policy has been evaluated on the held-out tasks yet.') };
+  const level = percent(report.campaign.confidence);
+  return {
+    ...base,
+    body: [
+      lead(summary(ofTarget)),
+      panels([successChart(ofTarget), rewardChart(ofTarget), differenceChart(ofTarget)]),
+      key([
+        ['var(--target)', 'candidate'],
+        ['var(--incumbent)', 'incumbent, from its own evaluation'],
+      ]),
+      note(`Vertical lines are ${level} intervals. A filled point was promoted, a hollow one was kept out.`),
+      scoreTable(evaluations, level),
+      ...(evaluations.some(({ paired }) => paired) ? [pairedTable(evaluations, level)] : []),
+    ],
+  };
+}
+
+function summary(ofTarget: readonly Evaluation[]): string {
+  const candidates = ofTarget.filter(({ iteration }) => iteration > 0);
+  if (candidates.length === 0) return 'Only the supervised start has been evaluated so far.';
+  const promoted = candidates.filter(({ decision }) => decision === 'promote').length;
+  return `${counted(candidates.length, 'candidate')} after the supervised start: ${count(promoted)} promoted, ${count(
+    candidates.length - promoted,
+  )} not.`;
+}
+
+const places = (ofTarget: readonly Evaluation[]): number[] => [...new Set(ofTarget.map(({ iteration }) => iteration))];
+
+function successChart(ofTarget: readonly Evaluation[]): Html {
+  const iterations = places(ofTarget);
+  const at = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
+  const candidates = ofTarget.map((e) => ({ place: at(e), ...successOf(e), hollow: e.decision === 'keep' }));
+  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), ...successOf(e.incumbent) }] : []));
+  return figure(
+    pointsChart({
+      title: 'Success rate',
+      iterations,
+      range: frame([...candidates, ...incumbents], 0.1),
+      format: (value) => value.toFixed(2),
+      series: [
+        { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.14 },
+        { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },
+      ],
+    }),
+  );
+}
+
+const successOf = (
+  score: Pick<Evaluation, 'successes' | 'tasks' | 'successLow' | 'successHigh'>,
+): Omit<Point, 'place'> => ({
+  value: score.successes / score.tasks,
+  low: score.successLow,
+  high: score.successHigh,
+});
+
+function rewardChart(ofTarget: readonly Evaluation[]): Html {
+  const iterations = places(ofTarget);
+  const at = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
+  const candidates = ofTarget.map((e) => ({ place: at(e), value: e.meanReward, hollow: e.decision === 'keep' }));
+  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), value: e.incumbent.meanReward }] : []));
+  return figure(
+    pointsChart({
+      title: 'Mean reward',
+      iterations,
+      range: frame([...candidates, ...incumbents], 0.1),
+      format: (value) => value.toFixed(2),
+      series: [
+        { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.14 },
+        { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },
+      ],
+    }),
+  );
+}
+
+function differenceChart(ofTarget: readonly Evaluation[]): Html {
+  const iterations = places(ofTarget);
+  const points = ofTarget.flatMap(({ iteration, paired, decision }) =>
+    paired
+      ? [
+          {
+            place: iterations.indexOf(iteration),
+            value: paired.meanDifference,
+            low: paired.differenceLow,
+            high: paired.differenceHigh,
+            hollow: decision === 'keep',
+          },
+        ]
+      : [],
+  );
+  if (points.length === 0) return html`<p class="note">No candidate has been compared with an incumbent.</p>`;
+  const reach = Math.max(0.05, ...points.flatMap(({ low, high }) => [Math.abs(low), Math.abs(high)]));
+  const edge = Math.ceil(reach * 20) / 20;
+  return figure(
+    pointsChart({
+      title: 'Mean reward, candidate minus incumbent',
+      iterations,
+      range: [-edge, edge],
+      format: (value) => (value === 0 ? '0' : `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`),
+      zeroLine: true,
+      series: [{ name: 'difference', colour: 'var(--target)', points, labelled: true }],
+    }),
+  );
+}
+
+/** A frame around the points in steps of `step`, within [0, 1]. */
+function frame(points: readonly Omit<Point, 'place'>[], step: number): [number, number] {
+  const lows = points.map(({ value, low }) => low ?? value);
+  const highs = points.map(({ value, high }) => high ?? value);
+  const down = Math.floor(Math.min(...lows) / step - 0.25) * step;
+  const up = Math.ceil(Math.max(...highs) / step + 0.25) * step;
+  return [Math.max(0, Number(down.toFixed(2))), Math.min(1, Number(up.toFixed(2)))];
+}
+
+const decisionBadge = (decision: Evaluation['decision']): Html =>
+  decision === null
+    ? html`–`
+    : html`<span class="badge ${decision}">${decision === 'promote' ? 'promoted' : 'kept out'}</span>`;
+
+const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
+  table({
+    caption: 'Evaluations on held-out tasks',
+    head: [
+      'iteration',
+      'policy',
+      'agent',
+      'decision',
+      'solved',
+      'tasks (n)',
+      'success',
+      `${level} interval`,
+      'mean reward',
+    ],
+    textColumns: 4,
+    rows: evaluations.map((e) => [
+      e.iteration === 0 ? '0 (supervised start)' : String(e.iteration),
+      html`<code>${shortHash(e.policyId)}</code>`,
+      e.role,
+      decisionBadge(e.decision),
+      count(e.successes),
+      count(e.tasks),
+      share(e.successes, e.tasks),
+      interval(e.successLow, e.successHigh),
+      rate(e.meanReward),
+    ]),
+  });
+
+const pairedTable = (evaluations: readonly Evaluation[], level: string): Html =>
+  table({
+    caption: 'Candidates against their incumbents, task by task',
+    head: [
+      ...['iteration', 'candidate', 'incumbent', 'only candidate solves', 'only incumbent solves', 'McNemar p'],
+      ...['mean reward difference', `${level} interval`],
+    ],
+    textColumns: 3,
+    rows: evaluations.flatMap(({ iteration, policyId, incumbent, paired }) =>
+      paired
+        ? [
+            [
+              String(iteration),
+              html`<code>${shortHash(policyId)}</code>`,
+              html`<code>${shortHash(incumbent?.policyId ?? null)}</code>`,
+              count(paired.wins),
+              count(paired.losses),
+              probability(paired.mcnemarP),
+              signed(paired.meanDifference),
+              signedInterval(paired.differenceLow, paired.differenceHigh),
+            ],
+          ]
+        : [],
+    ),
+  });

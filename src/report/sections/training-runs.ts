@@ -1,0 +1,31 @@
+import type { CampaignReport } from '../../store/report-queries';
+import { html } from '../html';
+import { count, duration, nothing, shortHash } from '../quantities';
+import { note, type Section } from '../section';
+import { table } from '../table';
+
+/** Section 7: the training jobs, and the policies that they made. */
+export function trainingRunsSection({ trainingRuns, campaign }: CampaignReport): Section {
+  const base = { id: 'training', title: 'Training runs' };
+  if (trainingRuns.length === 0) return { ...base, body: note('No training job was submitted yet.') };
+  const prefix = `campaign/${campaign.name}/`;
+  const hash = (id: string | null) => (id === null ? nothing : html`<code>${shortHash(id)}</code>`);
+  return {
+    ...base,
+    body: table({
+      caption: 'Training runs',
+      head: ['job', 'method', 'status', 'from', 'policy', 'rows', 'tokens', 'time'],
+      textColumns: 5,
+      rows: trainingRuns.map((run) => [
+        run.jobKey.startsWith(prefix) ? run.jobKey.slice(prefix.length) : run.jobKey,
+        run.method,
+        run.failure === null ? run.status : html`${run.status} <code>${JSON.stringify(run.failure)}</code>`,
+        hash(run.basePolicy),
+        hash(run.policyId),
+        count(run.datasetRows),
+        count(run.tokens),
+        duration(run.seconds),
+      ]),
+    }),
+  };
+}

@@ -1,0 +1,38 @@
+import { type Content, html, type Html } from './html';
+
+export type Table = {
+  caption: string;
+  /** Column heads; the first `textColumns` are text, the others numbers. */
+  head: readonly string[];
+  textColumns?: number;
+  rows: readonly (readonly Content[])[];
+};
+
+/** A table that scrolls sideways within itself when the page is narrow. */
+export function table({ caption, head, textColumns = 1, rows }: Table): Html {
+  const kind = (column: number): string => (column < textColumns ? 'text' : 'number');
+  const cell = (content: Content, column: number): Html =>
+    column === 0
+      ? html`<th scope="row" class="text">${content}</th>`
+      : html`<td class="${kind(column)}">${content}</td>`;
+  return html`<div class="scroll">
+    <table>
+      <caption>
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${head.map((name, column) => html`<th scope="col" class="${kind(column)}">${name}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr>
+              ${row.map(cell)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}

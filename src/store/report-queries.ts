@@ -1,0 +1,86 @@
+import type pg from 'pg';
+import { type CampaignHeader, getCampaignHeader } from './report/campaign';
+import {
+  type AttemptCost,
+  type FaultGroup,
+  type LedgerGroup,
+  listAttemptCosts,
+  listFaultGroups,
+  listLedgerGroups,
+} from './report/cost';
+import { type Evaluation, listEvaluations } from './report/evaluations';
+import { findPairExample, listTaskExamples, type PairExample, type TaskExample } from './report/example-attempts';
+import { listRoleAttempts, type RoleAttempts } from './report/failures';
+import { listSignalGroups, type SignalGroup } from './report/feedback-signals';
+import { findLineage, type Lineage } from './report/lineage';
+import { findOutcome, type Outcome } from './report/outcome';
+import { type CampaignEvent, listEvents, listPhases, type Phase } from './report/phases';
+import { type DroppedGroup, listDroppedGroups, listPairGroups, type PairGroup } from './report/preference-pairs';
+import { countRows } from './report/row-counts';
+import { listTaskGroups, type TaskGroup } from './report/task-pool';
+import { listTrainingRuns, type TrainingRun } from './report/training-runs';
+
+/** Everything that the report of a campaign shows, as of one moment. */
+export type CampaignReport = {
+  campaign: CampaignHeader;
+  outcome: Outcome;
+  evaluations: Evaluation[];
+  roleAttempts: RoleAttempts[];
+  signals: SignalGroup[];
+  taskGroups: TaskGroup[];
+  pairs: PairGroup[];
+  droppedPairs: DroppedGroup[];
+  phases: Phase[];
+  events: CampaignEvent[];
+  attemptCosts: AttemptCost[];
+  ledger: LedgerGroup[];
+  faults: FaultGroup[];
+  trainingRuns: TrainingRun[];
+  taskExamples: TaskExample[];
+  pairExample: PairExample | null;
+  lineage: Lineage | null;
+  rowCounts: Record<string, number>;
+};
+
+/**
+ * Reads a campaign's report in one snapshot, so that its numbers agree with each other while the campaign goes on.
+ *
+ * @throws DomainError `UnknownCampaign`
+ */
+export async function collectReport(pool: pg.Pool, campaignId: number): Promise<CampaignReport> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    return await readReport(client, campaignId);
+  } finally {
+    await client.query('rollback'); // nothing was written
+    client.release();
+  }
+}
+
+async function readReport(client: pg.ClientBase, campaignId: number): Promise<CampaignReport> {
+  const campaign = await getCampaignHeader(client, campaignId);
+  const evaluations = await listEvaluations(client, campaignId);
+  const outcome = await findOutcome(client, campaign, evaluations);
+  const { start, final } = outcome;
+  return {
+    campaign,
+    outcome,
+    evaluations,
+    roleAttempts: await listRoleAttempts(client, campaignId, campaign.hardNegativeReward),
+    signals: await listSignalGroups(client, campaignId),
+    taskGroups: await listTaskGroups(client, campaignId),
+    pairs: await listPairGroups(client, campaignId),
+    droppedPairs: await listDroppedGroups(client, campaignId),
+    phases: await listPhases(client, campaignId),
+    events: await listEvents(client, campaignId),
+    attemptCosts: await listAttemptCosts(client, campaignId),
+    ledger: await listLedgerGroups(client, campaignId),
+    faults: await listFaultGroups(client, campaignId),
+    trainingRuns: await listTrainingRuns(client, campaignId),
+    taskExamples: start && final ? await listTaskExamples(client, campaignId, start.policyId, final.policyId) : [],
+    pairExample: await findPairExample(client, campaignId),
+    lineage: await findLineage(client, campaignId),
+    rowCounts: await countRows(client, campaignId),
+  };
+}

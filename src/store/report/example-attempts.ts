@@ -1,0 +1,124 @@
+import type pg from 'pg';
+
+export type Message = { role: string; content: string };
+
+/** An attempt as a reader sees it: what was done and what came back. */
+export type ShownAttempt = {
+  trajectoryId: string;
+  policyId: string | null; // null: the task's own reference actions
+  role: string | null;
+  iteration: number;
+  reward: number;
+  stopReason: string;
+  steps: { action: string; observation: Message[] }[];
+};
+
+/** Attempts by id, with their steps. */
+export async function listShownAttempts(
+  client: pg.ClientBase,
+  campaignId: number,
+  trajectoryIds: readonly string[],
+): Promise<Map<string, ShownAttempt>> {
+  const { rows } = await client.query<ShownAttempt>(
+    `select t.id as "trajectoryId", t.policy_id as "policyId", p.role, t.iteration, t.reward,
+            t.stop_reason as "stopReason",
+            coalesce((select json_agg(json_build_object('action', s.action, 'observation', s.observation)
+                                      order by s.ordinal)
+                        from trajectory_steps s
+                       where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as steps
+       from trajectories t
+       left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+      where t.campaign_id = $1::int and t.id = any($2::text[])`,
+    [campaignId, trajectoryIds],
+  );
+  return new Map(rows.map((row) => [row.trajectoryId, row]));
+}
+
+export type TaskExample = {
+  label: 'gained' | 'lost' | 'near miss';
+  taskId: string;
+  goal: string;
+  before: ShownAttempt;
+  after: ShownAttempt;
+};
+
+type Pick = { label: TaskExample['label']; taskId: string; goal: string; beforeId: string; afterId: string };
+
+/**
+ * Held-out tasks at which two policies can be compared by eye, at most one of each label:
+ * gained (only the later one solves it), lost (only the earlier one), near miss (the later one's best failure).
+ */
+export async function listTaskExamples(
+  client: pg.ClientBase,
+  campaignId: number,
+  before: string,
+  after: string,
+): Promise<TaskExample[]> {
+  const { rows } = await client.query<Pick>(
+    `with newest as (
+       select distinct on (policy_id, task_id) id, policy_id, task_id, reward
+         from trajectories
+        where campaign_id = $1::int and policy_id in ($2::text, $3::text)
+          and purpose = 'evaluation' and outcome = 'scored'
+        order by policy_id, task_id, iteration desc, attempt),
+     labelled as (
+       select case when a.reward = 1 and b.reward < 1 then 'gained'
+                   when a.reward < 1 and b.reward = 1 then 'lost'
+                   when a.reward < 1 and a.reward > 0 then 'near miss' end as label,
+              a.task_id, b.id as before_id, a.id as after_id, a.reward
+         from newest a
+         join newest b on b.task_id = a.task_id and b.policy_id = $2::text
+        where a.policy_id = $3::text)
+     select distinct on (array_position(array['gained', 'lost', 'near miss'], l.label))
+            l.label, l.task_id as "taskId", k.goal, l.before_id as "beforeId", l.after_id as "afterId"
+       from labelled l
+       join tasks k on k.campaign_id = $1::int and k.id = l.task_id
+      where l.label is not null
+      order by array_position(array['gained', 'lost', 'near miss'], l.label), l.reward desc, l.task_id`,
+    [campaignId, before, after],
+  );
+  const shown = await listShownAttempts(
+    client,
+    campaignId,
+    rows.flatMap((row) => [row.beforeId, row.afterId]),
+  );
+  return rows.map(({ label, taskId, goal, beforeId, afterId }) => ({
+    label,
+    taskId,
+    goal,
+    before: shown.get(beforeId)!,
+    after: shown.get(afterId)!,
+  }));
+}
+
+export type PairExample = {
+  pairId: string;
+  iteration: number;
+  forRole: string;
+  kind: string;
+  hardNegative: boolean;
+  taskId: string;
+  goal: string;
+  chosen: ShownAttempt;
+  rejected: ShownAttempt;
+};
+
+/** The pair that shows most: a failure-failure one with a hard negative when there is one, of the newest iteration. */
+export async function findPairExample(client: pg.ClientBase, campaignId: number): Promise<PairExample | null> {
+  const { rows } = await client.query<
+    Omit<PairExample, 'chosen' | 'rejected'> & { chosenId: string; rejectedId: string }
+  >(
+    `select p.id as "pairId", p.iteration, p.for_role as "forRole", p.kind, p.hard_negative as "hardNegative",
+            p.task_id as "taskId", k.goal, p.chosen_id as "chosenId", p.rejected_id as "rejectedId"
+       from preference_pairs p
+       join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
+      where p.campaign_id = $1::int
+      order by p.hard_negative desc, p.kind = 'failure-failure' desc, p.iteration desc, p.rejected_reward desc, p.id
+      limit 1`,
+    [campaignId],
+  );
+  if (!rows[0]) return null;
+  const { chosenId, rejectedId, ...pair } = rows[0];
+  const shown = await listShownAttempts(client, campaignId, [chosenId, rejectedId]);
+  return { ...pair, chosen: shown.get(chosenId)!, rejected: shown.get(rejectedId)! };
+}

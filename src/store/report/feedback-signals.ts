@@ -1,0 +1,16 @@
+import type pg from 'pg';
+
+export type SignalGroup = { iteration: number; kind: string; signals: number; tasks: number };
+
+/** Feedback signals by iteration and kind, with the number of distinct tasks that they mark. */
+export async function listSignalGroups(client: pg.ClientBase, campaignId: number): Promise<SignalGroup[]> {
+  const { rows } = await client.query<SignalGroup>(
+    `select iteration, kind, count(*)::int as signals, count(distinct task_id)::int as tasks
+       from feedback_signals
+      where campaign_id = $1::int
+      group by iteration, kind
+      order by iteration, kind`,
+    [campaignId],
+  );
+  return rows;
+}
