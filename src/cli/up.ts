@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { readConfig } from '../config';
+import { readConfig, type Config } from '../config';
 import { migrate } from '../store/migrate';
 import { stackStatus, stackUp } from '../stack';
+import { printResult, say } from './output';
 
 /** `coevolve up` brings the embedded stack up; what runs already is left alone. */
 export function addUp(program: Command): void {
@@ -11,16 +12,19 @@ export function addUp(program: Command): void {
     .option('--json', 'print what runs as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const config = readConfig();
-      const filled = await stackUp(config, {
-        onProgress: (line) => process.stderr.write(`${line}\n`),
-        beforeWorkers: async ({ databaseUrl, projectRoot }) => {
-          const applied = databaseUrl ? await migrate(databaseUrl, projectRoot) : [];
-          if (applied.length > 0) process.stderr.write(`database: ${applied.length} migrations applied\n`);
-        },
-      });
-      const { uiUrl, address } = filled.temporal;
-      const result = { home: filled.home, temporalUi: uiUrl, temporal: address, services: stackStatus(config) };
-      const text = uiUrl ? `Temporal UI: ${uiUrl}` : `Temporal: ${address}`;
-      process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : `${text}\n`);
+      const { home, temporal } = await bringUp(config);
+      const { uiUrl, address } = temporal;
+      const result = { home, temporalUi: uiUrl, temporal: address, services: stackStatus(config) };
+      printResult(json, result, () => (uiUrl ? `Temporal UI: ${uiUrl}` : `Temporal: ${address}`));
     });
 }
+
+/** The stack with its schema; returns where everything is. */
+export const bringUp = (config: Config): Promise<Config> =>
+  stackUp(config, {
+    onProgress: say,
+    async beforeWorkers({ databaseUrl, projectRoot }) {
+      const applied = databaseUrl ? await migrate(databaseUrl, projectRoot) : [];
+      if (applied.length > 0) say(`database: ${applied.length} migrations applied`);
+    },
+  });

@@ -1,0 +1,81 @@
+// Installs what the project needs, once: Node packages, the Python virtual environment, the build. Needs only Node and
+// Python 3.11 or newer; a second run finds its stamps and does nothing.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const python = join(root, '.venv', 'bin', 'python');
+const torch = 'torch==2.13.0';
+
+requireNode();
+step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () => {
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+});
+step(
+  'Python packages',
+  '.venv/.setup',
+  hashOf('requirements.lock', 'trainer/pyproject.toml', 'environments/pyproject.toml'),
+  () => {
+    run(findPython(), ['-m', 'venv', '.venv']);
+    const pip = (...args) => run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...args]);
+    pip(torch);
+    pip('--no-deps', '-r', 'requirements.lock');
+    pip('--no-deps', '--no-build-isolation', '-e', 'environments', '-e', 'trainer');
+  },
+);
+step('Build', 'dist/.setup', hashOf('package-lock.json', 'tsconfig.json', ...filesBelow('src')), () =>
+  run('npm', ['run', '--silent', 'build']),
+);
+
+/** Runs `work` unless the stamp says that it was done for the same inputs. */
+function step(name, stamp, inputs, work) {
+  const file = join(root, stamp);
+  if (existsSync(file) && readFileSync(file, 'utf8') === inputs) return;
+  process.stderr.write(`setup: ${name} ...\n`);
+  const started = Date.now();
+  work();
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, inputs);
+  process.stderr.write(`setup: ${name} done in ${Math.round((Date.now() - started) / 1000)} s\n`);
+}
+
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (error) fail(`cannot run ${command}: ${error.message}`);
+  if (status !== 0) fail(`\`${command} ${args.join(' ')}\` ended with code ${status}`);
+}
+
+function requireNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major < 20 || (major === 20 && minor < 20))
+    fail(`Node ${process.versions.node} is too old: install Node 20.20 or newer`);
+}
+
+function findPython() {
+  for (const name of ['python3.11', 'python3', 'python']) {
+    const { stdout } = spawnSync(name, ['-c', 'import sys; print(sys.version_info >= (3, 11))'], { encoding: 'utf8' });
+    if (stdout?.trim() === 'True') return name;
+  }
+  return fail('no Python 3.11 or newer was found: install one (Debian: apt-get install python3 python3-venv)');
+}
+
+function hashOf(...files) {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
+  return hash.digest('hex');
+}
+
+function filesBelow(folder) {
+  return readdirSync(join(root, folder), { recursive: true })
+    .map((name) => join(folder, String(name)))
+    .filter((file) => statSync(join(root, file)).isFile())
+    .sort();
+}
+
+function fail(message) {
+  process.stderr.write(`setup: ${message}\n`);
+  process.exit(1);
+}

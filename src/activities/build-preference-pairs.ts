@@ -1,0 +1,26 @@
+import { pairForFailureAgent } from '../domain/pair-for-failure-agent';
+import { pairForTarget } from '../domain/pair-for-target';
+import { recipes } from '../domain/recipe';
+import { deriveSeed } from '../domain/seed-tree';
+import { failurePairSettings, targetPairSettings } from '../spec/pair-settings-of';
+import type { IterationKey } from '../store/iterations';
+import { getCampaign, type Services } from './services';
+
+/** Pairs the attempts of an iteration for every agent that trains on pairs. A pure function of stored rows. */
+export const buildPreferencePairs =
+  (services: Services) =>
+  async (key: IterationKey): Promise<void> => {
+    const { store } = services;
+    const { spec } = await getCampaign(services, key.campaignId);
+    const attempts = await store.trajectories.listScored(key.campaignId, key.iteration, key.iteration);
+    const experts = await store.trajectories.listExperts(key.campaignId);
+
+    for (const { role } of recipes[spec.recipe].training.filter(({ data }) => data === 'pairs')) {
+      const seed = deriveSeed(spec.seed, key.iteration, 'pairs', role);
+      const result =
+        role === 'failure'
+          ? pairForFailureAgent({ attempts, seed }, failurePairSettings(spec))
+          : pairForTarget({ attempts, experts, seed }, targetPairSettings(spec, role));
+      await store.preferencePairs.save(key, role, result);
+    }
+  };

@@ -1,0 +1,9 @@
+import type { CampaignStatus } from '../store/campaigns';
+import type { Services } from './services';
+
+export const closeCampaign =
+  ({ store, writeReport }: Services) =>
+  async ({ campaignId, status }: { campaignId: number; status: CampaignStatus }): Promise<void> => {
+    await store.campaigns.setStatus(campaignId, status);
+    await writeReport(campaignId); // once more, so that it says that the campaign has ended
+  };

@@ -1,0 +1,48 @@
+import { cancellationSignal, heartbeat } from '@temporalio/activity';
+import { trajectoryId, type AttemptKey } from '../domain/ids';
+import type { Purpose } from '../domain/trajectory';
+import type { IterationKey } from '../store/iterations';
+import type { TaskRow } from '../store/tasks';
+import { failureOf } from './boundary-failure';
+import { playAttempt, type PlannedAttempt } from './play-attempt';
+import { getCampaign, type Services } from './services';
+
+export type RolloutInput = IterationKey & {
+  purpose: Purpose;
+  policyId: string | null;
+  /** Places in the plan, `to` not included. */
+  from: number;
+  to: number;
+};
+
+/**
+ * Plays all attempts of a stretch of the plan side by side and stores each as it finishes.
+ *
+ * Idempotent: an attempt's id is a function of the input, so a retry finds the finished ones instead of paying for
+ * others. Losing the game is a result; losing a server is an error, and retried once the other attempts have ended.
+ */
+export const collectRollouts =
+  (services: Services) =>
+  async (input: RolloutInput): Promise<{ attempts: number; found: number }> => {
+    const { spec } = await getCampaign(services, input.campaignId);
+    const tasks = await services.store.tasks.planned(input, input.purpose, input.from, input.to);
+    const attempts = input.purpose === 'train' ? spec.rollouts.attempts : 1;
+    const planned = tasks.flatMap((task) => Array.from({ length: attempts }, (_, n) => toAttempt(input, task, n)));
+
+    const ids = planned.map(({ attempt }) => trajectoryId(attempt));
+    const finished = await services.store.trajectories.findFinished(input.campaignId, ids);
+    const open = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
+
+    let steps = 0;
+    const watch = { signal: cancellationSignal(), onStep: () => heartbeat({ steps: ++steps }) };
+    const results = await Promise.allSettled(open.map((attempt) => playAttempt(services, spec, attempt, watch)));
+    const failed = results.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') failureOf(failed.reason);
+    return { attempts: planned.length, found: finished.size };
+  };
+
+function toAttempt(input: RolloutInput, task: TaskRow, attempt: number): PlannedAttempt {
+  const { campaignId, epoch, iteration, purpose, policyId } = input;
+  const key: AttemptKey = { iteration, purpose, policyId, taskId: task.id, attempt };
+  return { campaignId, epoch, task, attempt: key };
+}

@@ -1,0 +1,76 @@
+import type { Phase } from '../domain/phases';
+import type { Purpose } from '../domain/trajectory';
+import type { IterationKey, PhaseKey } from '../store/iterations';
+import { getCampaign, type Services } from './services';
+
+type Counts = Record<string, number>;
+
+/** Commits a phase with what the database says it did, books its cost, and returns that in a line a person reads. */
+export const commitPhase =
+  (services: Services) =>
+  async (key: PhaseKey): Promise<string> => {
+    const counts = await countersOf[key.phase](services, key);
+    await services.store.iterations.commitPhase(key, counts);
+    return Object.entries(counts)
+      .map(([name, count]) => `${name} ${Number.isInteger(count) ? count : count.toFixed(3)}`)
+      .join(', ');
+  };
+
+const played: Partial<Record<Phase, readonly Purpose[]>> = {
+  'roll-out': ['train', 'expert'],
+  validate: ['validation'],
+  evaluate: ['evaluation'],
+};
+
+const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<Counts>> = {
+  plan: async ({ store }, { campaignId }) => {
+    const pool = await store.tasks.list(campaignId, { verdict: 'admitted' });
+    const held = pool.filter(({ split }) => split === 'held-out').length;
+    return { 'train tasks': pool.length - held, 'held-out tasks': held };
+  },
+  'roll-out': attemptsByOutcome,
+  detect: ({ store }, { campaignId, iteration }) => store.feedbackSignals.countByKind(campaignId, iteration),
+  synthesize: async ({ store }, { campaignId, iteration }) => {
+    const made = await store.tasks.list(campaignId, { createdIteration: iteration });
+    return { candidates: made.filter(({ origin }) => origin !== 'seed').length };
+  },
+  validate: async (services, key) => {
+    await attemptsByOutcome(services, key);
+    const made = await services.store.tasks.list(key.campaignId, { createdIteration: key.iteration });
+    return countBy(made.map(({ verdict, reason }) => reason ?? verdict));
+  },
+  pair: ({ store }, { campaignId, iteration }) => store.preferencePairs.countByKind(campaignId, iteration),
+  train: async ({ store }, { campaignId, iteration }) => {
+    const policies = (await store.policies.list(campaignId)).filter((policy) => policy.iteration === iteration);
+    return countBy(policies.map(({ role }) => `${role} policies`));
+  },
+  evaluate: async (services, key) => {
+    await attemptsByOutcome(services, key);
+    const evaluated = (await services.store.evaluations.list(key.campaignId)).filter(
+      ({ iteration }) => iteration === key.iteration,
+    );
+    return Object.fromEntries(evaluated.map(({ successes, tasks }) => ['held-out success', successes / tasks]));
+  },
+  report: async (services, key) => {
+    await services.store.iterations.close(key);
+    const { name } = await getCampaign(services, key.campaignId);
+    return { reports: name ? 1 : 0 };
+  },
+};
+
+/** Counts the attempts of the phase and books their tokens and seconds. */
+async function attemptsByOutcome({ store }: Services, key: PhaseKey): Promise<Counts> {
+  const rows = await store.trajectories.countByOutcome(key satisfies IterationKey, played[key.phase] ?? []);
+  const sum = (unit: 'tokens' | 'seconds'): number => rows.reduce((total, row) => total + row[unit], 0);
+  await store.ledger.settle(key.campaignId, `iteration/${key.iteration}/${key.phase}`, {
+    tokens: sum('tokens'),
+    seconds: sum('seconds'),
+  });
+  return Object.fromEntries(rows.map(({ outcome, count }) => [outcome, count]));
+}
+
+function countBy(names: readonly string[]): Counts {
+  const counts: Counts = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}

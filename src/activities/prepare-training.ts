@@ -1,0 +1,48 @@
+import { trainingJobKey } from '../domain/ids';
+import { deriveSeed } from '../domain/seed-tree';
+import { toTrainerSettings } from '../spec/training-settings';
+import type { IterationKey } from '../store/iterations';
+import type { PolicyRole } from '../store/policies';
+import type { TrainingMethod } from '../store/training-runs';
+import { getCampaign, type Services } from './services';
+import { trainingData, type TrainingSource } from './training-data';
+
+export type TrainingRequest = IterationKey & {
+  role: PolicyRole;
+  method: TrainingMethod;
+  data: TrainingSource;
+  from: 'base' | 'head';
+};
+
+/** Writes a job's dataset and stores the run with what it is trained on. null: there is nothing to train on. */
+export const prepareTraining =
+  (services: Services) =>
+  async (request: TrainingRequest): Promise<{ jobKey: string; rows: number } | null> => {
+    const { campaignId, iteration, role, method, from } = request;
+    const { name, spec } = await getCampaign(services, campaignId);
+    const jobKey = trainingJobKey(name, iteration, role);
+    const stored = await services.store.trainingRuns.find(jobKey);
+    if (stored) return { jobKey, rows: stored.datasetRows };
+
+    const { lines, examples } = await trainingData(services, request);
+    if (lines.length === 0) return null;
+    const dataset = await services.artifacts.saveDataset(lines);
+    const heads = await services.store.policies.heads(campaignId);
+    const run = await services.store.trainingRuns.save(
+      request,
+      {
+        jobKey,
+        role,
+        method,
+        basePolicy: method === 'init' ? null : (heads[from === 'base' ? 'base' : role] ?? null),
+        datasetSha256: dataset.sha256,
+        datasetUri: `file://${dataset.path}`,
+        datasetRows: lines.length,
+        settings: toTrainerSettings(spec.training[method]),
+        seed: deriveSeed(spec.seed, iteration, 'train', role),
+        backend: services.training.name,
+      },
+      examples,
+    );
+    return { jobKey, rows: run.datasetRows };
+  };

@@ -1,0 +1,34 @@
+import type { IterationKey } from '../store/iterations';
+import type { PolicyRole } from '../store/policies';
+import type { Services } from './services';
+
+/**
+ * Registers the policy that a job left. The start's policies act at once, and so does a second agent's: only the
+ * target has to pass the gate, because only the target is what the campaign is for.
+ */
+export const registerPolicy =
+  ({ store, artifacts }: Services) =>
+  async (input: IterationKey & { role: PolicyRole; jobKey: string; policyId: string }): Promise<void> => {
+    const { campaignId, iteration, role, jobKey, policyId } = input;
+    const run = await store.trainingRuns.get(jobKey);
+    await store.policies.save(campaignId, {
+      id: policyId,
+      role,
+      parentId: run.basePolicy,
+      iteration,
+      trainingRun: jobKey,
+      uri: `file://${artifacts.policyPath(policyId)}`,
+    });
+    if (role === 'target' && iteration > 0) return;
+    const incumbent = (await store.policies.heads(campaignId))[role] ?? null;
+    if (incumbent === policyId) return;
+    await store.policies.moveHead(campaignId, role, incumbent, policyId);
+    await store.policies.recordDecision(campaignId, {
+      iteration,
+      role,
+      candidateId: policyId,
+      incumbentId: incumbent,
+      decision: 'promote',
+      reason: incumbent ? 'a second agent acts as it was last trained' : 'the first policy of its role',
+    });
+  };

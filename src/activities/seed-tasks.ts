@@ -1,0 +1,47 @@
+import { deriveSeed } from '../domain/seed-tree';
+import { DomainError } from '../domain/errors';
+import type { TaskRecord } from '../envs/environment-data';
+import type { IterationKey } from '../store/iterations';
+import type { NewTask, TaskSplit } from '../store/tasks';
+import { failureOf } from './boundary-failure';
+import { getCampaign, type Services } from './services';
+
+/** Asks the environment for the campaign's train and held-out tasks and puts them into the pool. */
+export const seedTasks =
+  (services: Services) =>
+  async (key: IterationKey): Promise<void> => {
+    const { spec } = await getCampaign(services, key.campaignId);
+    const { name, options, trainTasks, heldOutTasks } = spec.environment;
+    for (const [split, count] of [
+      ['train', trainTasks],
+      ['held-out', heldOutTasks],
+    ] as const) {
+      const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options };
+      const records = await services.environmentData.tasks(name, request).catch(failureOf);
+      if (records.length < count)
+        throw new DomainError(
+          'TooFewTasks',
+          `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec asks for ${count}`,
+        );
+      await services.store.tasks.seed(
+        key,
+        records.map((record) => seedTask(record, name, split)),
+      );
+    }
+  };
+
+function seedTask(record: TaskRecord, environment: string, split: TaskSplit): NewTask {
+  return { ...toTask(record, environment), id: record.task_id, split, origin: 'seed' };
+}
+
+/** The part of a task that the environment decides. */
+export const toTask = (record: TaskRecord, environment: string) => ({
+  environment,
+  goal: record.goal,
+  definition: record.definition,
+  features: record.features,
+  referenceActions: record.reference_actions,
+  contentKey: record.content_key,
+  parentTaskId: null,
+  parentSignalId: null,
+});

@@ -1,0 +1,24 @@
+import type { ArtifactStore } from '../artifacts/artifact-store';
+import type { OpenEnvironment } from '../envs/environment';
+import type { EnvironmentData } from '../envs/environment-data';
+import type { PolicyClient } from '../llm/policy-client';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import type { Store } from '../store';
+import type { CampaignRow } from '../store/campaigns';
+import type { TrainingBackend } from '../training/training-backend';
+
+/** What activities are made from; a worker builds it once. */
+export type Services = {
+  store: Store;
+  artifacts: ArtifactStore;
+  environmentData: EnvironmentData;
+  openEnvironment: OpenEnvironment;
+  policies: PolicyClient;
+  training: TrainingBackend;
+  /** Renders and stores the report of a campaign; returns its path. */
+  writeReport(campaignId: number): Promise<string>;
+};
+
+/** The campaign with its resolved spec, as it was stored at its start. */
+export const getCampaign = ({ store }: Pick<Services, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
+  store.campaigns.get<CampaignSpec>(id);

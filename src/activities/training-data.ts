@@ -1,0 +1,50 @@
+import { isSuccess } from '../domain/trajectory';
+import type { TrainingExample } from '../store/training-runs';
+import { pairRow, trajectoryRow } from '../training/dataset';
+import type { Services } from './services';
+
+export type TrainingSource = 'expert' | 'expert-and-successes' | 'pairs';
+
+export type TrainingData = { lines: string[]; examples: TrainingExample[] };
+
+type Request = { campaignId: number; iteration: number; role: string; data: TrainingSource };
+
+/** The rows of a training dataset and where each comes from, in a fixed order. */
+export async function trainingData(services: Services, request: Request): Promise<TrainingData> {
+  return request.data === 'pairs' ? pairData(services, request) : trajectoryData(services, request);
+}
+
+async function pairData({ store }: Services, { campaignId, iteration, role }: Request): Promise<TrainingData> {
+  const all = await store.preferencePairs.list(campaignId, iteration);
+  const pairs = all.filter(({ forRole }) => forRole === role);
+  const ids = pairs.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
+  const trajectories = await store.trajectories.getMany(campaignId, [...new Set(ids)]);
+  return {
+    lines: pairs.map((pair) =>
+      JSON.stringify(pairRow(pair, trajectories.get(pair.chosenId)!, trajectories.get(pair.rejectedId)!)),
+    ),
+    examples: pairs.map(({ id }) => ({ trajectoryId: null, pairId: id })),
+  };
+}
+
+async function trajectoryData({ store }: Services, { campaignId, iteration, data }: Request): Promise<TrainingData> {
+  const experts = (await store.trajectories.listExperts(campaignId)).map(({ trajectoryId }) => trajectoryId);
+  const successes = data === 'expert' ? [] : await distinctSuccesses(store, campaignId, iteration);
+  const ids = [...experts, ...successes];
+  const trajectories = await store.trajectories.getMany(campaignId, ids);
+  return {
+    lines: ids.map((id) => JSON.stringify(trajectoryRow(trajectories.get(id)!))),
+    examples: ids.map((id) => ({ trajectoryId: id, pairId: null })),
+  };
+}
+
+/** Rejection sampling: successful attempts of all iterations so far, each way to solve a task once. */
+async function distinctSuccesses(store: Services['store'], campaignId: number, iteration: number): Promise<string[]> {
+  const attempts = await store.trajectories.listScored(campaignId, iteration);
+  const ways = new Map<string, string>();
+  for (const { taskId, actions, reward, trajectoryId } of attempts) {
+    const way = JSON.stringify([taskId, actions]);
+    if (isSuccess(reward) && !ways.has(way)) ways.set(way, trajectoryId);
+  }
+  return [...ways.values()];
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DomainError } from '../domain/errors';
+
+/**
+ * Datasets and checkpoints on a file system that every worker sees. Names are content hashes, files are written to a
+ * staging name, flushed and renamed, so a reader finds a whole file or none.
+ */
+export const artifactStore = (root: string) => ({
+  policyPath: (policyId: string): string => join(root, 'policies', policyId),
+
+  jobPath: (jobKey: string): string => join(root, 'jobs', ...jobKey.split('/')),
+
+  datasetPath: (sha256: string): string => join(root, 'datasets', `${sha256}.jsonl`),
+
+  reportPath: (campaign: string): string => join(root, 'reports', `${campaign}.html`),
+
+  /** Stores a dataset under the hash of its bytes. */
+  async saveDataset(lines: readonly string[]): Promise<{ sha256: string; path: string }> {
+    const text = lines.map((line) => `${line}\n`).join('');
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    const path = this.datasetPath(sha256);
+    if (!(await exists(path))) await writeWhole(path, text);
+    return { sha256, path };
+  },
+
+  async saveReport(campaign: string, html: string): Promise<string> {
+    const path = this.reportPath(campaign);
+    await writeWhole(path, html);
+    return path;
+  },
+
+  /**
+   * Moves a finished checkpoint to the name of its hash. A second call finds it there.
+   *
+   * @throws DomainError `CorruptCheckpoint` when the manifest is not the one that the hash names
+   */
+  async adoptPolicy(path: string, hash: string): Promise<string> {
+    const home = this.policyPath(hash);
+    if (await exists(join(home, 'manifest.json'))) return hash;
+    const found = await manifestHash(path);
+    if (found !== hash)
+      throw new DomainError('CorruptCheckpoint', `${path}: its manifest hashes to ${found}, the trainer said ${hash}`);
+    await mkdir(dirname(home), { recursive: true });
+    await rename(path, home);
+    return hash;
+  },
+});
+
+/** The hash that names a checkpoint: of its manifest, which holds the hash of every other file. */
+const manifestHash = async (path: string): Promise<string> =>
+  createHash('sha256')
+    .update(await readFile(join(path, 'manifest.json')))
+    .digest('hex');
+
+export type ArtifactStore = ReturnType<typeof artifactStore>;
+
+export const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Writes a file so that it appears at once and survives a crash of the machine. */
+export async function writeWhole(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const staging = `${path}.${process.pid}.staging`;
+  const file = await open(staging, 'w');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(staging, path);
+}

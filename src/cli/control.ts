@@ -1,0 +1,33 @@
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { campaignWorkflowId } from '../domain/ids';
+import { pauseUpdate, resumeUpdate, stopAfterIterationUpdate } from '../workflows/messages';
+import { printResult } from './output';
+import { withSession } from './session';
+
+const orders = [
+  { verb: 'pause', update: pauseUpdate, description: 'pause a campaign; work in flight is finished and kept' },
+  { verb: 'resume', update: resumeUpdate, description: 'resume a paused campaign, or let a parked one try again' },
+  { verb: 'stop', update: stopAfterIterationUpdate, description: 'end a campaign after the iteration that it is in' },
+] as const;
+
+/** `coevolve pause|resume|stop <campaign>`: each is safe to repeat. */
+export function addControl(program: Command): void {
+  for (const { verb, update, description } of orders)
+    program
+      .command(`${verb} <campaign>`)
+      .description(description)
+      .option('--reason <text>', 'why, for the log of events')
+      .option('--json', 'print the new state as JSON')
+      .action((name: string, { reason, json }: { reason?: string; json?: boolean }) =>
+        withSession(async ({ store, temporal }) => {
+          await store.campaigns.getByName(name);
+          const client = await temporal();
+          const operator = { actor: userInfo().username, ...(reason ? { reason } : {}) };
+          const handle = client.workflow.getHandle(campaignWorkflowId(name));
+          const state = await handle.executeUpdate(update, { args: [operator] });
+          const after = state.stopping ? ', ends after this iteration' : '';
+          printResult(json, state, () => `${name}: ${state.status}${after}`);
+        }),
+      );
+}

@@ -1,0 +1,16 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+
+/** An error as one clear message that names the next command; a stack trace only for what nobody expected. */
+export function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof WorkflowNotFoundError)
+    return `${error.message}: this Temporal server does not know the campaign; see \`coevolve list\``;
+  const code = 'code' in error ? String(error.code) : '';
+  if (code === 'ECONNREFUSED' || /ECONNREFUSED|UNAVAILABLE|failed to connect/i.test(error.message))
+    return `${error.message || 'connection refused'}: a server does not answer; start the stack with \`coevolve up\`, check it with \`coevolve doctor\``;
+  if (code === '42P01') return `${error.message}: the database has no schema yet; run \`coevolve migrate\``;
+  return expected.has(error.name) || error.constructor === Error ? error.message : (error.stack ?? error.message);
+}
+
+/** Errors whose message was written for the person at the keyboard. */
+const expected = new Set(['DomainError', 'ConfigError', 'StackError', 'EnvironmentError', 'ModelError']);

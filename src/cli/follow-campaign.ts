@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pc from 'picocolors';
+import type { PhaseRow } from '../store/iterations';
+import { duration, say } from './output';
+import type { Session } from './session';
+
+const pollMs = 700;
+const ended = new Set(['finished', 'stopped', 'aborted']);
+
+/** Tells of every phase as it commits, until the campaign ends. What runs now is shown on a terminal's last line. */
+export async function followCampaign({ pool, store }: Session, name: string): Promise<string> {
+  const { id } = await store.campaigns.getByName(name);
+  const told = new Set<string>();
+  let parked = '';
+  for (;;) {
+    const { status } = await store.campaigns.getByName(name);
+    const phases = await store.iterations.phasesOf(id);
+    for (const phase of phases.filter((row) => row.finishedAt && !told.has(keyOf(row)))) {
+      clearLine();
+      say(phaseText(phase));
+      told.add(keyOf(phase));
+    }
+    if (ended.has(status)) return status;
+
+    const running = phases.find(({ finishedAt }) => !finishedAt);
+    if (status === 'parked' && parked !== keyOf(running)) say(pc.yellow(`  parked: see \`coevolve status ${name}\``));
+    parked = status === 'parked' ? keyOf(running) : '';
+    if (running && process.stderr.isTTY) {
+      const { rows } = await pool.query<{ count: number }>(
+        'select count(*)::integer as count from trajectories where campaign_id = $1::integer and iteration = $2::smallint',
+        [id, running.iteration],
+      );
+      clearLine();
+      process.stderr.write(
+        pc.dim(`  ${running.phase} … ${elapsed(running)}, ${rows[0]!.count} attempts in this iteration`),
+      );
+    }
+    await sleep(pollMs);
+  }
+}
+
+const keyOf = (row?: PhaseRow): string => (row ? `${row.iteration}/${row.phase}` : '');
+
+const elapsed = ({ startedAt, finishedAt }: PhaseRow): string =>
+  duration(((finishedAt?.getTime() ?? Date.now()) - startedAt.getTime()) / 1000);
+
+function phaseText(row: PhaseRow): string {
+  const heading =
+    row.phase === 'plan' ? `${pc.bold(row.iteration === 0 ? 'supervised start' : `iteration ${row.iteration}`)}\n` : '';
+  const counts = Object.entries(row.result ?? {}).map(([key, value]) => `${key} ${shown(value)}`);
+  return `${heading}  ${pc.green('✓')} ${row.phase.padEnd(11)} ${elapsed(row).padStart(8)}  ${pc.dim(counts.join(', '))}`;
+}
+
+const shown = (value: unknown): string =>
+  typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(3) : String(value);
+
+function clearLine(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+}

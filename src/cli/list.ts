@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import { printResult, table } from './output';
+import { withSession } from './session';
+
+/** `coevolve list` lists all campaigns. */
+export function addList(program: Command): void {
+  program
+    .command('list')
+    .description('list the campaigns')
+    .option('--json', 'print them as JSON')
+    .action(({ json }: { json?: boolean }) =>
+      withSession(async ({ store }) => {
+        const campaigns = (await store.campaigns.list()).map(({ spec: _, ...row }) => row);
+        const rows = campaigns.map((c) => [
+          c.name,
+          c.status,
+          c.recipe,
+          c.environment,
+          c.seed,
+          c.createdAt.toISOString(),
+        ]);
+        printResult(json, campaigns, () => table(['name', 'status', 'recipe', 'environment', 'seed', 'started'], rows));
+      }),
+    );
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { addControl } from './control';
+import { addDoctor } from './doctor';
+import { addDown } from './down';
+import { addLineage } from './lineage';
+import { addList } from './list';
+import { addMigrate } from './migrate';
+import { addPairs } from './pairs';
+import { addQuickstart } from './quickstart';
+import { addReport } from './report';
+import { addStart } from './start';
+import { addStatus } from './status';
+import { addTasks } from './tasks';
+import { addTrajectory } from './trajectory';
+import { addUp } from './up';
+import { addWorker } from './worker';
+import { say } from './output';
+import { explain } from './explain';
+
+const program = new Command('coevolve')
+  .description('training campaigns in which an LLM agent and its training data evolve together')
+  .showHelpAfterError('(see `coevolve --help`)');
+
+for (const add of [addQuickstart, addUp, addDown, addDoctor, addStart, addList, addStatus, addControl, addTasks])
+  add(program);
+for (const add of [addTrajectory, addPairs, addLineage, addReport, addWorker, addMigrate]) add(program);
+
+program.parseAsync().catch((error: unknown) => {
+  say(explain(error));
+  process.exitCode = 1;
+});

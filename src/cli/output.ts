@@ -1,0 +1,34 @@
+/** Results go to stdout, the talk to stderr: a pipe gets nothing but the result. */
+export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+export const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** The result as JSON, or as text for a person. */
+export const printResult = (json: boolean | undefined, value: unknown, text: () => string): void =>
+  print(json ? JSON.stringify(value, null, 2) : text());
+
+/** Columns as wide as their widest cell, numbers to the right. */
+export function table(header: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
+  const cells = [header, ...rows].map((row) => row.map((cell) => (cell === null ? '-' : String(cell))));
+  const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
+  const numeric = header.map((_, column) => rows.every((row) => typeof row[column] !== 'string'));
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) => (numeric[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+export const shortHash = (hash: string): string => hash.slice(0, 12);
+
+/** Seconds as a person says them. */
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60
+    ? `${minutes} min ${Math.round(seconds % 60)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,82 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { DomainError } from '../domain/errors';
+import type { CampaignState } from '../domain/campaign-progress';
+import { campaignWorkflowId } from '../domain/ids';
+import { recipes } from '../domain/recipe';
+import { taskQueues } from '../domain/task-queues';
+import { environmentData } from '../envs/environment-data';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { specHash } from '../spec/read-spec';
+import type { campaign } from '../workflows';
+import type { Session } from './session';
+
+export type StartedCampaign = { campaignId: number; workflowId: string; joined: boolean };
+
+/**
+ * Stores a campaign and starts its workflow. Whatever can be refused is refused before a row is written. Started again
+ * with the same spec it is joined, also when a crash came between the row and the workflow.
+ *
+ * @throws DomainError `InvalidSpec`, `CampaignExists`
+ */
+export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
+  await checkEnvironment(session, spec);
+  const { store } = session;
+  const row = await store.campaigns.save({
+    name: spec.name,
+    recipe: spec.recipe,
+    environment: spec.environment.name,
+    spec,
+    specHash: specHash(spec),
+    seed: spec.seed,
+  });
+  const workflowId = campaignWorkflowId(spec.name);
+  const client = await session.temporal();
+  try {
+    await client.workflow.start<typeof campaign>('campaign', {
+      workflowId,
+      taskQueue: taskQueues.workflow,
+      args: [initialState(row.id, spec)],
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      staticSummary: `${spec.recipe} on ${spec.environment.name}`,
+    });
+    return { campaignId: row.id, workflowId, joined: false };
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return { campaignId: row.id, workflowId, joined: true };
+  }
+}
+
+/** The environment must exist and be able to do what the recipe asks of it. */
+async function checkEnvironment({ config }: Session, { environment, recipe }: CampaignSpec): Promise<void> {
+  const { url, token } = config.environment;
+  if (!url)
+    throw new Error('no environment server is known: start one with `coevolve up`, or set COEVOLVE_ENVIRONMENT_URL');
+  const data = environmentData({ url, token });
+  const names = await data.names();
+  if (!names.includes(environment.name))
+    throw new DomainError(
+      'InvalidSpec',
+      `environment.name: found "${environment.name}", expected one of ${names.join(', ')}`,
+    );
+  const { variants } = await data.capabilities(environment.name);
+  if (recipes[recipe].aims.length > 0 && !variants)
+    throw new DomainError(
+      'InvalidSpec',
+      `recipe: "${recipe}" synthesizes tasks, and ${environment.name} has no generator of variants; choose a recipe without synthesis, such as co-evolving-agents`,
+    );
+}
+
+function initialState(campaignId: number, spec: CampaignSpec): CampaignState {
+  return {
+    campaignId,
+    name: spec.name,
+    recipe: spec.recipe,
+    environment: spec.environment.name,
+    iterations: spec.iterations,
+    status: 'running',
+    progress: { iteration: 0, phase: 'plan', note: null, parked: null, score: null },
+    pausedBy: null,
+    stopping: false,
+    scores: [],
+  };
+}

@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { readSpec } from '../spec/read-spec';
+import { estimate, type Estimate } from '../spec/estimate';
+import { duration, print, printResult, say } from './output';
+import { withSession } from './session';
+import { startCampaign } from './start-campaign';
+
+/** `coevolve start <spec.yaml>` starts a campaign, or joins it when it already runs. */
+export function addStart(program: Command): void {
+  program
+    .command('start <spec>')
+    .description('start the campaign that a YAML spec describes; safe to repeat')
+    .option('--dry-run', 'print the resolved spec and what it will cost, and start nothing')
+    .option('--json', 'print the result as JSON')
+    .action(async (path: string, { dryRun, json }: { dryRun?: boolean; json?: boolean }) => {
+      const text = await readFile(path, 'utf8').catch(() => {
+        throw new Error(`${path}: no such file; examples/ has specs to start from`);
+      });
+      const spec = readSpec(text, path);
+      if (dryRun) {
+        const expected = estimate(spec);
+        printResult(json, { spec, estimate: expected }, () => `${stringify(spec)}\n${estimateText(expected)}`);
+        return;
+      }
+      await withSession(async (session) => {
+        const { workflowId, joined } = await startCampaign(session, spec);
+        say(
+          joined
+            ? `${spec.name} was started before; it goes on`
+            : `started; follow it with \`coevolve status ${spec.name} --watch\``,
+        );
+        if (json) print(JSON.stringify({ workflowId, joined }));
+        else print(workflowId);
+      });
+    });
+}
+
+function estimateText({ attempts, tokens, updates, seconds }: Estimate): string {
+  return [
+    `# about ${attempts.toLocaleString('en')} attempts, ${tokens.toLocaleString('en')} tokens,`,
+    `# ${updates.toLocaleString('en')} training updates, ${duration(seconds)} on two cores`,
+  ].join('\n');
+}

@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { campaignWorkflowId } from '../domain/ids';
+import { statusQuery } from '../workflows/messages';
+import { followCampaign } from './follow-campaign';
+import { printResult, table } from './output';
+import { withSession, type Session } from './session';
+
+/** `coevolve status <campaign>` says where a campaign is; with --watch it stays until the campaign ends. */
+export function addStatus(program: Command): void {
+  program
+    .command('status <campaign>')
+    .description('say where a campaign is')
+    .option('--watch', 'stay, and tell of every phase until the campaign ends')
+    .option('--json', 'print the state as JSON')
+    .action((name: string, { watch, json }: { watch?: boolean; json?: boolean }) =>
+      withSession(async (session) => {
+        if (watch) await followCampaign(session, name);
+        const status = await readStatus(session, name);
+        printResult(json, status, () => statusText(status));
+      }),
+    );
+}
+
+type Status = Awaited<ReturnType<typeof readStatus>>;
+
+async function readStatus({ store, temporal }: Session, name: string) {
+  const { id } = await store.campaigns.getByName(name);
+  const client = await temporal();
+  const state = await client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery);
+  return { ...state, phases: await store.iterations.phasesOf(id) };
+}
+
+function statusText({ name, status, progress, iterations, phases }: Status): string {
+  const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
+    iteration,
+    phase,
+    finishedAt ? Number(((finishedAt.getTime() - startedAt.getTime()) / 1000).toFixed(1)) : null,
+    result
+      ? Object.entries(result)
+          .map(([key, value]) => `${key} ${String(value)}`)
+          .join(', ')
+      : 'running',
+  ]);
+  return [
+    `${name}: ${status}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
+    ...(progress.parked ? [`needs attention: ${progress.parked}`, `try again with \`coevolve resume ${name}\``] : []),
+    table(['iteration', 'phase', 'seconds', 'result'], rows),
+  ].join('\n');
+}

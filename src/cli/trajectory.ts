@@ -1,0 +1,30 @@
+import type { Command } from 'commander';
+import type { TrajectoryRow } from '../store/trajectories';
+import { printResult } from './output';
+import { withSession } from './session';
+
+/** `coevolve trajectory <campaign>/<id>` prints one attempt, turn by turn. */
+export function addTrajectory(program: Command): void {
+  program
+    .command('trajectory <id>')
+    .description('print an attempt turn by turn; its id begins with the name of the campaign')
+    .option('--json', 'print it as JSON')
+    .action((qualified: string, { json }: { json?: boolean }) =>
+      withSession(async ({ store }) => {
+        const slash = qualified.indexOf('/');
+        if (slash < 1)
+          throw new Error(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
+        const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
+        const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));
+        printResult(json, trajectory, () => transcript(trajectory));
+      }),
+    );
+}
+
+function transcript({ id, outcome, reward, stopReason, seed, opening, steps }: TrajectoryRow): string {
+  const turns = steps.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
+  return [
+    `${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`,
+    ...[...opening, ...turns].map(({ role, content }) => `${role}:\n${content.replace(/^/gm, '  ')}`),
+  ].join('\n\n');
+}

@@ -1,0 +1,42 @@
+import type { AgentRole } from './roles';
+import type { Purpose } from './trajectory';
+
+/** Workflow id of a campaign; its iterations, roll-outs and training jobs are named below it. */
+export const campaignWorkflowId = (name: string): string => `campaign/${name}`;
+
+export const iterationWorkflowId = (name: string, iteration: number): string =>
+  `${campaignWorkflowId(name)}/iteration/${iteration}`;
+
+/** One shard of a roll-out. `player` is the agent that acts, or `reference` when the tasks' own actions are played. */
+export const rollOutWorkflowId = (name: string, iteration: number, shard: RollOutShardName): string =>
+  `${iterationWorkflowId(name, iteration)}/roll-out/${shard.purpose}/${shard.player}/${shard.number}`;
+
+export type RollOutShardName = { purpose: Purpose; player: AgentRole | 'reference'; number: number };
+
+/** Key of a training job, and the id of the workflow that watches it: the same job asked for twice is found, not repeated. */
+export const trainingJobKey = (name: string, iteration: number, role: AgentRole | 'base'): string =>
+  `${iterationWorkflowId(name, iteration)}/train/${role}`;
+
+/** Derived from what the attempt is, so that a retry finds the finished attempt instead of paying for another. */
+export function trajectoryId(attempt: AttemptKey): string {
+  const player = attempt.policyId?.slice(0, 12) ?? 'reference';
+  return `${attempt.iteration}/${attempt.purpose}/${player}/${attempt.taskId}/${attempt.attempt}`;
+}
+
+export type AttemptKey = {
+  iteration: number;
+  purpose: Purpose;
+  policyId: string | null;
+  taskId: string;
+  attempt: number;
+};
+
+export const feedbackSignalId = (iteration: number, kind: string, ordinal: number): string =>
+  `${iteration}/${kind}/${ordinal}`;
+
+export const preferencePairId = (iteration: number, forRole: AgentRole, kind: string, ordinal: number): string =>
+  `${iteration}/${forRole}/${kind}/${ordinal}`;
+
+/** A candidate task: which iteration asked for it, for which signal, and its place among that signal's candidates. */
+export const candidateTaskId = (iteration: number, aim: string, ordinal: number): string =>
+  `synthesized/${iteration}/${aim}/${ordinal}`;

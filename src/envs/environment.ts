@@ -1,0 +1,22 @@
+import type { ChatMessage } from '../store/trajectories';
+
+/** What the environment shows after a reset or a step. */
+export type Observation = {
+  messages: ChatMessage[];
+  done: boolean;
+  /** In [0, 1]; counts only when `done`. */
+  reward: number;
+  rawScore: number | null;
+  stopReason: string | null;
+};
+
+/** One episode in one environment. A session is used once: open, reset, step until done, close. */
+export type EnvironmentSession = {
+  reset(task: ResetRequest): Promise<Observation>;
+  step(action: string): Promise<Observation>;
+  close(): void;
+};
+
+export type ResetRequest = { task: Record<string, unknown>; seed: number; episodeId: string };
+
+export type OpenEnvironment = (name: string, options: { signal: AbortSignal }) => Promise<EnvironmentSession>;

@@ -1,0 +1,45 @@
+import { recipes } from '../domain/recipe';
+import type { CampaignSpec } from './campaign-spec';
+
+export type Estimate = { attempts: number; tokens: number; updates: number; seconds: number };
+
+/** Means over quickstart campaigns on two cores; a first guess for other tasks and policies. */
+const measured = {
+  tokensPerAttempt: 170,
+  attemptsPerSecond: 55,
+  updatesPerSecond: 25,
+  secondsPerJob: 8,
+  secondsPerIteration: 12,
+};
+
+/** What a campaign will do, from its spec alone: counts are exact where the spec fixes them, costs are guesses. */
+export function estimate(spec: CampaignSpec): Estimate {
+  const recipe = recipes[spec.recipe];
+  const { trainTasks, heldOutTasks } = spec.environment;
+  const agents = recipe.agents.length;
+  const growth = recipe.aims.length * spec.synthesis.candidatesPerSignal;
+
+  let attempts = trainTasks + heldOutTasks;
+  let updates = agents * updatesOf(trainTasks, spec.training.sft);
+  for (let iteration = 1; iteration <= spec.iterations; iteration++) {
+    const pool = trainTasks + growth * (iteration - 1);
+    const played = Math.min(pool, spec.rollouts.tasksPerIteration ?? pool) * spec.rollouts.attempts * agents;
+    attempts += played + heldOutTasks + growth;
+    for (const { method } of recipe.training) updates += updatesOf(played / 2, spec.training[method]);
+  }
+  const jobs = 1 + agents + recipe.training.length * spec.iterations;
+  return {
+    attempts,
+    tokens: Math.round(attempts * measured.tokensPerAttempt),
+    updates: Math.round(updates),
+    seconds: Math.round(
+      attempts / measured.attemptsPerSecond +
+        updates / measured.updatesPerSecond +
+        jobs * measured.secondsPerJob +
+        (spec.iterations + 1) * measured.secondsPerIteration,
+    ),
+  };
+}
+
+const updatesOf = (rows: number, { epochs, batchSize }: { epochs: number; batchSize: number }): number =>
+  (rows * epochs) / batchSize;

@@ -1,0 +1,125 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../domain/errors';
+import { inTransaction } from './pool';
+
+export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
+
+/** `spec` is the resolved spec as stored; the caller knows its type. */
+export type CampaignRow<Spec = unknown> = {
+  id: number;
+  name: string;
+  recipe: string;
+  environment: string;
+  spec: Spec;
+  specHash: string;
+  seed: number;
+  status: CampaignStatus;
+  createdAt: Date;
+  finishedAt: Date | null;
+};
+
+type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' | 'specHash' | 'seed'>;
+
+const columns = `id, name, recipe, environment, spec, spec_hash as "specHash", seed, status,
+  created_at as "createdAt", finished_at as "finishedAt"`;
+
+/** The tables that grow with attempts; each campaign has a partition of its own in every one. */
+const partitionedTables = [
+  'tasks',
+  'planned_tasks',
+  'trajectories',
+  'trajectory_steps',
+  'feedback_signals',
+  'preference_pairs',
+  'training_examples',
+] as const;
+
+export const campaignStore = (pool: Pool) => ({
+  /**
+   * Stores a campaign and makes its partitions. The same spec under the same name again gives the stored row.
+   *
+   * @throws DomainError `CampaignExists` when the name is taken by another spec
+   */
+  async save(campaign: NewCampaign): Promise<CampaignRow> {
+    const row = await inTransaction(pool, async (client) => {
+      const { rows } = await client.query<CampaignRow>(
+        `insert into campaigns (name, recipe, environment, spec, spec_hash, seed)
+         values ($1, $2, $3, $4::jsonb, $5, $6::bigint)
+         on conflict (name) do nothing
+         returning ${columns}`,
+        [campaign.name, campaign.recipe, campaign.environment, campaign.spec, campaign.specHash, campaign.seed],
+      );
+      const created = rows[0];
+      if (!created) return undefined;
+      for (const table of partitionedTables) {
+        const id = Number(created.id); // a generated integer: the one value that SQL cannot bind here
+        await client.query(`create table ${table}_${id} partition of ${table} for values in (${id})`);
+      }
+      return created;
+    });
+    return row ?? this.join(campaign);
+  },
+
+  async join(campaign: NewCampaign): Promise<CampaignRow> {
+    const existing = await this.getByName(campaign.name);
+    if (existing.specHash === campaign.specHash) return existing;
+    throw new DomainError(
+      'CampaignExists',
+      `name: "${campaign.name}" is taken by a campaign with another spec; choose another name`,
+    );
+  },
+
+  async find(name: string): Promise<CampaignRow | undefined> {
+    const { rows } = await pool.query<CampaignRow>(`select ${columns} from campaigns where name = $1`, [name]);
+    return rows[0];
+  },
+
+  /** @throws DomainError `UnknownCampaign` */
+  async getByName(name: string): Promise<CampaignRow> {
+    const row = await this.find(name);
+    if (row) return row;
+    throw new DomainError('UnknownCampaign', `no campaign is named "${name}"; see \`coevolve list\``);
+  },
+
+  /** @throws DomainError `UnknownCampaign` */
+  async get<Spec>(id: number): Promise<CampaignRow<Spec>> {
+    const { rows } = await pool.query<CampaignRow<Spec>>(`select ${columns} from campaigns where id = $1::integer`, [
+      id,
+    ]);
+    const row = rows[0];
+    if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${id}`);
+    return row;
+  },
+
+  async list(): Promise<CampaignRow[]> {
+    const { rows } = await pool.query<CampaignRow>(`select ${columns} from campaigns order by id`);
+    return rows;
+  },
+
+  async setStatus(id: number, status: CampaignStatus): Promise<void> {
+    await pool.query(
+      `update campaigns
+       set status = $2, finished_at = case when $2 in ('finished', 'stopped', 'aborted') then now() end
+       where id = $1::integer`,
+      [id, status],
+    );
+  },
+
+  /** Appends to the log of who did what. */
+  async recordEvent(id: number, event: CampaignEvent): Promise<void> {
+    await pool.query(
+      `insert into events (campaign_id, iteration, kind, actor, detail)
+       values ($1::integer, $2::smallint, $3, $4, $5::jsonb)`,
+      [id, event.iteration ?? null, event.kind, event.actor, event.detail ?? {}],
+    );
+  },
+});
+
+export type CampaignEvent = {
+  iteration?: number;
+  kind: string;
+  actor: string;
+  detail?: Record<string, unknown>;
+};
+
+export type CampaignStore = ReturnType<typeof campaignStore>;

@@ -1,0 +1,27 @@
+import type { Pool } from 'pg';
+import { campaignStore } from './campaigns';
+import { evaluationStore } from './evaluations';
+import { feedbackSignalStore } from './feedback-signals';
+import { iterationStore } from './iterations';
+import { ledgerStore } from './ledger';
+import { policyStore } from './policies';
+import { preferencePairStore } from './preference-pairs';
+import { taskStore } from './tasks';
+import { trainingRunStore } from './training-runs';
+import { trajectoryStore } from './trajectories';
+
+/** Everything that is stored, one module per aggregate, over one pool. */
+export const createStore = (pool: Pool) => ({
+  campaigns: campaignStore(pool),
+  iterations: iterationStore(pool),
+  tasks: taskStore(pool),
+  trajectories: trajectoryStore(pool),
+  feedbackSignals: feedbackSignalStore(pool),
+  preferencePairs: preferencePairStore(pool),
+  trainingRuns: trainingRunStore(pool),
+  policies: policyStore(pool),
+  evaluations: evaluationStore(pool),
+  ledger: ledgerStore(pool),
+});
+
+export type Store = ReturnType<typeof createStore>;

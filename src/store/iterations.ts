@@ -1,0 +1,100 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../domain/errors';
+import type { Phase } from '../domain/phases';
+
+/** Names an iteration; every write carries the epoch, and a stale one writes nothing. */
+export type IterationKey = { campaignId: number; iteration: number; epoch: number };
+
+export type PhaseKey = IterationKey & { phase: Phase; previous: Phase | null };
+
+export const iterationStore = (pool: Pool) => ({
+  /** Opens an iteration, or finds it open. Returns its epoch. */
+  async open(campaignId: number, iteration: number): Promise<number> {
+    const { rows } = await pool.query<{ epoch: number }>(
+      `insert into iterations (campaign_id, number) values ($1::integer, $2::smallint)
+       on conflict (campaign_id, number) do update set number = excluded.number -- changes nothing: a row comes back
+       returning epoch`,
+      [campaignId, iteration],
+    );
+    return rows[0]!.epoch;
+  },
+
+  async close({ campaignId, iteration }: IterationKey): Promise<void> {
+    await pool.query(
+      `update iterations set finished_at = coalesce(finished_at, now())
+       where campaign_id = $1::integer and number = $2::smallint`,
+      [campaignId, iteration],
+    );
+  },
+
+  /**
+   * Begins a phase. Returns true when it is committed already, so that its work must not be done again.
+   *
+   * @throws DomainError `StateMismatch` when the phase before it has no commit row, `StaleEpoch` when the iteration moved on
+   */
+  async beginPhase({ campaignId, iteration, epoch, phase, previous }: PhaseKey): Promise<boolean> {
+    const { rows } = await pool.query<{ committed: boolean }>(
+      `insert into phases (campaign_id, iteration, phase, epoch)
+       select $1::integer, $2::smallint, $3, $4::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer
+         and ($5::text is null or exists (
+           select from phases p
+           where p.campaign_id = i.campaign_id and p.iteration = i.number and p.phase = $5::text
+             and p.finished_at is not null))
+       on conflict (campaign_id, iteration, phase) do update set phase = excluded.phase
+       returning finished_at is not null as committed`,
+      [campaignId, iteration, phase, epoch, previous],
+    );
+    const row = rows[0];
+    if (row) return row.committed;
+    await this.assertEpoch({ campaignId, iteration, epoch });
+    throw new DomainError(
+      'StateMismatch',
+      `phase ${phase} of iteration ${iteration} came before ${previous} committed`,
+    );
+  },
+
+  /** Commits a phase with its counts. The first commit stays. */
+  async commitPhase({ campaignId, iteration, epoch, phase }: PhaseKey, counts: Record<string, unknown>): Promise<void> {
+    const { rowCount } = await pool.query(
+      `update phases set finished_at = coalesce(finished_at, now()), result = coalesce(result, $5::jsonb)
+       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer`,
+      [campaignId, iteration, phase, epoch, counts],
+    );
+    if (rowCount === 0) throw staleEpoch(iteration, epoch);
+  },
+
+  /** @throws DomainError `StaleEpoch` */
+  async assertEpoch({ campaignId, iteration, epoch }: IterationKey): Promise<void> {
+    const { rowCount } = await pool.query(
+      `select from iterations
+       where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer`,
+      [campaignId, iteration, epoch],
+    );
+    if (rowCount === 0) throw staleEpoch(iteration, epoch);
+  },
+
+  async phasesOf(campaignId: number): Promise<PhaseRow[]> {
+    const { rows } = await pool.query<PhaseRow>(
+      `select iteration, phase, started_at as "startedAt", finished_at as "finishedAt", result
+       from phases where campaign_id = $1::integer
+       order by iteration, started_at`,
+      [campaignId],
+    );
+    return rows;
+  },
+});
+
+export type PhaseRow = {
+  iteration: number;
+  phase: Phase;
+  startedAt: Date;
+  finishedAt: Date | null;
+  result: Record<string, unknown> | null;
+};
+
+const staleEpoch = (iteration: number, epoch: number): DomainError =>
+  new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} is over: a later run owns its rows`);
+
+export type IterationStore = ReturnType<typeof iterationStore>;

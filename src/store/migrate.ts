@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+
+/** Brings the database to the newest schema. Two processes may call it at once: the second waits for the first. */
+export async function migrate(databaseUrl: string, projectRoot: string): Promise<string[]> {
+  const { runner } = await import('node-pg-migrate'); // an ES module
+  const applied = await runner({
+    databaseUrl,
+    dir: join(projectRoot, 'migrations', '*.sql'),
+    useGlob: true,
+    migrationsTable: 'schema_migrations',
+    direction: 'up',
+    advisoryLockMode: 'wait',
+    log: () => undefined,
+  });
+  return applied.map(({ name }) => name);
+}

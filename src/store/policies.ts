@@ -1,0 +1,116 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../domain/errors';
+import type { AgentRole } from '../domain/roles';
+
+export type PolicyRole = AgentRole | 'base';
+
+export type PolicyRow = {
+  id: string;
+  role: PolicyRole;
+  parentId: string | null;
+  iteration: number;
+  trainingRun: string;
+  uri: string;
+};
+
+const columns = `id, role, parent_id as "parentId", iteration, training_run as "trainingRun", uri`;
+
+export const policyStore = (pool: Pool) => ({
+  /** Registers a checkpoint under its content hash; registering it again changes nothing. */
+  async save(campaignId: number, policy: PolicyRow): Promise<void> {
+    await pool.query(
+      `insert into policies (campaign_id, id, role, parent_id, iteration, training_run, uri)
+       values ($1::integer, $2, $3, $4, $5::smallint, $6, $7)
+       on conflict do nothing`,
+      [campaignId, policy.id, policy.role, policy.parentId, policy.iteration, policy.trainingRun, policy.uri],
+    );
+  },
+
+  async get(campaignId: number, id: string): Promise<PolicyRow> {
+    const { rows } = await pool.query<PolicyRow>(
+      `select ${columns} from policies where campaign_id = $1::integer and id = $2`,
+      [campaignId, id],
+    );
+    if (!rows[0]) throw new DomainError('UnknownPolicy', `campaign ${campaignId} has no policy ${id}`);
+    return rows[0];
+  },
+
+  async list(campaignId: number): Promise<PolicyRow[]> {
+    const { rows } = await pool.query<PolicyRow>(
+      `select ${columns} from policies where campaign_id = $1::integer order by iteration, recorded_at`,
+      [campaignId],
+    );
+    return rows;
+  },
+
+  /** The policy that acts for each role now. */
+  async heads(campaignId: number): Promise<Partial<Record<PolicyRole, string>>> {
+    const { rows } = await pool.query<{ role: PolicyRole; id: string }>(
+      `select role, policy_id as id from policy_heads where campaign_id = $1::integer`,
+      [campaignId],
+    );
+    return Object.fromEntries(rows.map(({ role, id }) => [role, id]));
+  },
+
+  /**
+   * Points a role at another policy if it still points at `expected` (null: at none yet). Pointing it where it
+   * already points is success, so a retry after a lost answer is harmless.
+   *
+   * @throws DomainError `HeadMoved` when somebody else moved it
+   */
+  async moveHead(campaignId: number, role: PolicyRole, expected: string | null, next: string): Promise<void> {
+    const { rowCount } = await pool.query(
+      `insert into policy_heads (campaign_id, role, policy_id)
+       select $1::integer, $2, $4 where $3::text is null
+         or exists (select from policy_heads where campaign_id = $1::integer and role = $2)
+       on conflict (campaign_id, role) do update
+         set policy_id = excluded.policy_id,
+             version = policy_heads.version + (policy_heads.policy_id <> excluded.policy_id)::integer
+         where policy_heads.policy_id in ($3::text, $4)`,
+      [campaignId, role, expected, next],
+    );
+    if (rowCount === 1) return;
+    throw new DomainError('HeadMoved', `the ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
+  },
+
+  /** Records a decision about a head; the first decision of an iteration stays. */
+  async recordDecision(campaignId: number, decision: PromotionRow): Promise<PromotionRow> {
+    const { rows } = await pool.query<PromotionRow>(
+      `insert into promotions (campaign_id, iteration, role, candidate_id, incumbent_id, decision, reason)
+       values ($1::integer, $2::smallint, $3, $4, $5, $6, $7)
+       on conflict (campaign_id, iteration, role) do update set role = excluded.role
+       returning iteration, role, candidate_id as "candidateId", incumbent_id as "incumbentId", decision, reason`,
+      [
+        campaignId,
+        decision.iteration,
+        decision.role,
+        decision.candidateId,
+        decision.incumbentId,
+        decision.decision,
+        decision.reason,
+      ],
+    );
+    return rows[0]!;
+  },
+
+  /** The incumbent that the decision of an iteration was made against, when it was made already. */
+  async decisionOf(campaignId: number, iteration: number, role: PolicyRole): Promise<PromotionRow | undefined> {
+    const { rows } = await pool.query<PromotionRow>(
+      `select iteration, role, candidate_id as "candidateId", incumbent_id as "incumbentId", decision, reason
+       from promotions where campaign_id = $1::integer and iteration = $2::smallint and role = $3`,
+      [campaignId, iteration, role],
+    );
+    return rows[0];
+  },
+});
+
+export type PromotionRow = {
+  iteration: number;
+  role: PolicyRole;
+  candidateId: string;
+  incumbentId: string | null;
+  decision: 'promote' | 'keep';
+  reason: string;
+};
+
+export type PolicyStore = ReturnType<typeof policyStore>;

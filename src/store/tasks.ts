@@ -1,0 +1,146 @@
+import type { Pool } from 'pg';
+import type { Purpose } from '../domain/trajectory';
+import type { IterationKey } from './iterations';
+
+export type TaskSplit = 'train' | 'held-out';
+
+export type TaskRow = {
+  id: string;
+  environment: string;
+  split: TaskSplit;
+  origin: 'seed' | 'synthesized' | 'random';
+  goal: string;
+  definition: Record<string, unknown>;
+  features: Record<string, string | number>;
+  referenceActions: string[];
+  contentKey: string;
+  createdIteration: number;
+  parentTaskId: string | null;
+  parentSignalId: string | null;
+  verdict: 'admitted' | 'candidate' | 'rejected';
+  reason: string | null;
+};
+
+export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason'>;
+
+export type Admission = { id: string; admitted: true } | { id: string; admitted: false; reason: string };
+
+const columns = `id, environment, split, origin, goal, definition, features, reference_actions as "referenceActions",
+  content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
+  parent_signal_id as "parentSignalId", verdict, reason`;
+
+export const taskStore = (pool: Pool) => ({
+  /** Stores tasks that are in the pool from the start. Returns how many the pool now holds from this call. */
+  seed: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'admitted'),
+
+  /** Stores candidates; nothing is in the pool before `decide`. */
+  propose: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'candidate'),
+
+  /**
+   * Admits or rejects a candidate, once: a candidate that was decided keeps its verdict. Two equal tasks cannot both
+   * be admitted; the database refuses the second, which is then rejected as a duplicate.
+   */
+  async decide({ campaignId, epoch }: IterationKey, admission: Admission): Promise<'admitted' | 'rejected'> {
+    const { rows } = await pool.query<{ verdict: 'admitted' | 'rejected' }>(
+      `with verdict as (
+         select t.campaign_id, t.id,
+           case when $4::text is not null then $4::text
+                when twin.split = 'held-out' then 'held-out'
+                when twin.id is not null then 'duplicate' end as reason
+         from tasks t
+         left join tasks twin on twin.campaign_id = t.campaign_id and twin.content_key = t.content_key
+           and twin.verdict = 'admitted' and twin.id <> t.id
+         where t.campaign_id = $1::integer and t.id = $2 and t.epoch = $3::integer and t.verdict = 'candidate'
+       )
+       update tasks t
+       set verdict = case when v.reason is null then 'admitted' else 'rejected' end, reason = v.reason
+       from verdict v
+       where t.campaign_id = v.campaign_id and t.id = v.id
+       returning t.verdict`,
+      [campaignId, admission.id, epoch, admission.admitted ? null : admission.reason],
+    );
+    return rows[0]?.verdict ?? ((await this.get(campaignId, admission.id)).verdict as 'admitted' | 'rejected');
+  },
+
+  async get(campaignId: number, id: string): Promise<TaskRow> {
+    const { rows } = await pool.query<TaskRow>(
+      `select ${columns} from tasks where campaign_id = $1::integer and id = $2`,
+      [campaignId, id],
+    );
+    return rows[0]!;
+  },
+
+  async list(campaignId: number, filter: TaskFilter = {}): Promise<TaskRow[]> {
+    const { rows } = await pool.query<TaskRow>(
+      `select ${columns} from tasks
+       where campaign_id = $1::integer
+         and ($2::text is null or verdict = $2::text)
+         and ($3::text is null or split = $3::text)
+         and ($4::smallint is null or created_iteration = $4::smallint)
+       order by created_iteration, id`,
+      [campaignId, filter.verdict ?? null, filter.split ?? null, filter.createdIteration ?? null],
+    );
+    return rows;
+  },
+
+  /** Writes the plan of an iteration once; a second call changes nothing. */
+  async plan(key: IterationKey, purpose: Purpose, taskIds: readonly string[]): Promise<void> {
+    await pool.query(
+      `insert into planned_tasks (campaign_id, iteration, purpose, ordinal, task_id)
+       select $1::integer, $2::smallint, $3, (planned.ordinal - 1)::integer, planned.task_id
+       from unnest($4::text[]) with ordinality as planned (task_id, ordinal)
+       where not exists (select from planned_tasks
+         where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3)
+       on conflict do nothing`,
+      [key.campaignId, key.iteration, purpose, taskIds],
+    );
+  },
+
+  async countPlanned(key: IterationKey, purpose: Purpose): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count from planned_tasks
+       where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3`,
+      [key.campaignId, key.iteration, purpose],
+    );
+    return rows[0]!.count;
+  },
+
+  /** Tasks `from` to `to` (exclusive) of a plan, in its order. */
+  async planned(key: IterationKey, purpose: Purpose, from: number, to: number): Promise<TaskRow[]> {
+    const { rows } = await pool.query<TaskRow>(
+      `select ${columns}
+       from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3
+         and p.ordinal >= $4::integer and p.ordinal < $5::integer
+       order by p.ordinal`,
+      [key.campaignId, key.iteration, purpose, from, to],
+    );
+    return rows;
+  },
+});
+
+export type TaskFilter = { verdict?: TaskRow['verdict']; split?: TaskSplit; createdIteration?: number };
+
+async function insertTasks(
+  pool: Pool,
+  { campaignId, iteration, epoch }: IterationKey,
+  tasks: readonly NewTask[],
+  verdict: TaskRow['verdict'],
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `insert into tasks (campaign_id, id, environment, split, origin, goal, definition, features, reference_actions,
+       content_key, created_iteration, parent_task_id, parent_signal_id, verdict, epoch)
+     select $1::integer, t.id, t.environment, t.split, t.origin, t.goal, t.definition, t.features,
+       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId", $5, $3::integer
+     from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, origin text, goal text,
+       definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
+       "parentSignalId" text)
+     where exists (select from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer)
+     on conflict do nothing`,
+    [campaignId, iteration, epoch, JSON.stringify(tasks), verdict],
+  );
+  return rowCount ?? 0;
+}
+
+export type TaskStore = ReturnType<typeof taskStore>;

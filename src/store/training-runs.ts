@@ -1,0 +1,91 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../domain/errors';
+import type { IterationKey } from './iterations';
+import type { PolicyRole } from './policies';
+
+export type TrainingMethod = 'init' | 'sft' | 'dpo' | 'target';
+
+export type TrainingRunRow = {
+  jobKey: string;
+  campaignId: number;
+  iteration: number;
+  role: PolicyRole;
+  method: TrainingMethod;
+  basePolicy: string | null;
+  datasetSha256: string;
+  datasetUri: string;
+  datasetRows: number;
+  settings: Record<string, unknown>;
+  seed: number;
+  backend: string;
+  status: 'submitted' | 'succeeded' | 'failed';
+  policyId: string | null;
+};
+
+export type NewTrainingRun = Omit<TrainingRunRow, 'campaignId' | 'iteration' | 'status' | 'policyId'>;
+
+export type TrainingExample = { trajectoryId: string | null; pairId: string | null };
+
+const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, role, method,
+  base_policy as "basePolicy", dataset_sha256 as "datasetSha256", dataset_uri as "datasetUri",
+  dataset_rows as "datasetRows", settings, seed, backend, status, policy_id as "policyId"`;
+
+export const trainingRunStore = (pool: Pool) => ({
+  /** Stores a run and what it is trained on, in one statement. The first writer wins; the stored run comes back. */
+  async save(key: IterationKey, run: NewTrainingRun, examples: readonly TrainingExample[]): Promise<TrainingRunRow> {
+    await pool.query(
+      `with run as (
+         insert into training_runs (job_key, campaign_id, iteration, epoch, role, method, base_policy, dataset_sha256,
+           dataset_uri, dataset_rows, settings, seed, backend)
+         select $1, $2::integer, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::integer, $11::jsonb, $12::bigint, $13
+         from iterations i
+         where i.campaign_id = $2::integer and i.number = $3::smallint and i.epoch = $4::integer
+         on conflict do nothing
+         returning campaign_id, job_key
+       )
+       insert into training_examples (campaign_id, job_key, ordinal, trajectory_id, pair_id)
+       select run.campaign_id, run.job_key, (e.ordinal - 1)::integer, e."trajectoryId", e."pairId"
+       from run, rows from (jsonb_to_recordset($14::jsonb) as ("trajectoryId" text, "pairId" text))
+         with ordinality as e ("trajectoryId", "pairId", ordinal)`,
+      [
+        ...[run.jobKey, key.campaignId, key.iteration, key.epoch, run.role, run.method, run.basePolicy],
+        ...[run.datasetSha256, run.datasetUri, run.datasetRows, run.settings, run.seed, run.backend],
+        JSON.stringify(examples),
+      ],
+    );
+    return this.get(run.jobKey);
+  },
+
+  async find(jobKey: string): Promise<TrainingRunRow | undefined> {
+    const { rows } = await pool.query<TrainingRunRow>(`select ${columns} from training_runs where job_key = $1`, [
+      jobKey,
+    ]);
+    return rows[0];
+  },
+
+  async get(jobKey: string): Promise<TrainingRunRow> {
+    const run = await this.find(jobKey);
+    if (!run) throw new DomainError('StaleEpoch', `training run ${jobKey} was not stored: its iteration moved on`);
+    return run;
+  },
+
+  async succeed(jobKey: string, policyId: string, spent: { tokens: number; seconds: number }): Promise<void> {
+    await pool.query(
+      `update training_runs
+       set status = 'succeeded', policy_id = $2, tokens = $3::bigint, seconds = $4::float8, failure = null,
+         finished_at = coalesce(finished_at, now())
+       where job_key = $1`,
+      [jobKey, policyId, Math.round(spent.tokens), spent.seconds],
+    );
+  },
+
+  /** Records why a run stopped; a later try of the same job may still succeed. */
+  async fail(jobKey: string, failure: { type: string; message: string }): Promise<void> {
+    await pool.query(
+      `update training_runs set status = 'failed', failure = $2::jsonb where job_key = $1 and status <> 'succeeded'`,
+      [jobKey, failure],
+    );
+  },
+});
+
+export type TrainingRunStore = ReturnType<typeof trainingRunStore>;

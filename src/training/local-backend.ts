@@ -1,0 +1,99 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { writeWhole, type ArtifactStore } from '../artifacts/artifact-store';
+import type { Config } from '../config';
+import { findProcess, logFile, startDetached, stopProcess } from '../stack/processes';
+import type { TrainingBackend, TrainingJob, TrainingStatus } from './training-backend';
+
+const statusFile = z.object({
+  state: z.enum(['running', 'succeeded', 'failed']),
+  step: z.number().default(0),
+  total_steps: z.number().default(0),
+  failure: z.object({ type: z.string(), message: z.string() }).nullish(),
+  policy_hash: z.string().nullish(),
+  tokens: z.number().default(0),
+  seconds: z.number().default(0),
+});
+
+const cancelGraceMs = 30_000;
+const logTailBytes = 4_000;
+
+/**
+ * Trains in a detached process on this machine. The process outlives whoever submitted it; a worker that comes later
+ * finds it by its job folder, and the trainer itself refuses to train a folder twice at once.
+ */
+export function localBackend(
+  config: Pick<Config, 'python' | 'projectRoot'>,
+  artifacts: ArtifactStore,
+): TrainingBackend {
+  const trainer = (jobKey: string) => findProcess(artifacts.jobPath(jobKey), 'trainer');
+
+  return {
+    name: 'local',
+
+    async submit(job) {
+      const folder = artifacts.jobPath(job.jobKey);
+      const { state } = await this.status(job.jobKey);
+      if (state === 'running' || state === 'succeeded') return;
+      for (const name of ['run', 'logs']) await mkdir(join(folder, name), { recursive: true });
+      await writeWhole(join(folder, 'job.json'), JSON.stringify(jobFile(job, folder), null, 2));
+      await startDetached(folder, 'trainer', 'trainer', {
+        file: config.python,
+        args: ['-m', 'coevolve_trainer', 'run', folder],
+        env: { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' },
+        inheritsEnvironment: true,
+        cwd: config.projectRoot,
+      });
+    },
+
+    async status(jobKey) {
+      const folder = artifacts.jobPath(jobKey);
+      const alive = trainer(jobKey) !== undefined; // asked first: the status is then newer than the answer
+      const text = await readFile(join(folder, 'status.json'), 'utf8').catch(() => undefined);
+      if (text === undefined) return alive ? { state: 'running', step: 0, totalSteps: 0 } : { state: 'absent' };
+      return toStatus(statusFile.parse(JSON.parse(text)), alive, join(folder, 'policy'));
+    },
+
+    async cancel(jobKey) {
+      const running = trainer(jobKey);
+      if (running) await stopProcess(running, 'SIGTERM', cancelGraceMs);
+    },
+
+    async logs(jobKey) {
+      const text = await readFile(logFile(artifacts.jobPath(jobKey), 'trainer'), 'utf8').catch(() => '');
+      return text.slice(-logTailBytes);
+    },
+  };
+}
+
+function toStatus(status: z.infer<typeof statusFile>, alive: boolean, policyPath: string): TrainingStatus {
+  if (status.state === 'succeeded' && status.policy_hash)
+    return {
+      state: 'succeeded',
+      policyHash: status.policy_hash,
+      policyPath,
+      tokens: status.tokens,
+      seconds: status.seconds,
+    };
+  // A failure on file may be an earlier try's while a later one is starting.
+  if (alive) return { state: 'running', step: status.step, totalSteps: status.total_steps };
+  // A trainer that was told to stop has checkpointed: it goes on when it is submitted again.
+  const stopped = status.failure?.type === 'cancelled';
+  if (status.state === 'failed' && status.failure && !stopped) return { state: 'failed', failure: status.failure };
+  return { state: 'absent' };
+}
+
+const jobFile = (job: TrainingJob, folder: string) => ({
+  job_key: job.jobKey,
+  method: job.method,
+  base: job.base?.path ?? null,
+  base_hash: job.base?.hash ?? null,
+  reference: null,
+  reference_hash: null,
+  dataset: job.dataset.path,
+  dataset_sha256: job.dataset.sha256,
+  output: join(folder, 'policy'),
+  seed: job.seed,
+  settings: job.settings,
+});

@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { DefaultLogger, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { createActivities } from '../activities';
+import type { Services } from '../activities/services';
+import { writeWhole } from '../artifacts/artifact-store';
+import type { Config } from '../config';
+import { offlineProvider, taskQueues } from '../domain/task-queues';
+import type { WorkerRole } from '../stack';
+import { connectWorker, dataConverter } from '../temporal/connect';
+import { createServices } from './services';
+
+/**
+ * Polls the queues of a role until the process is told to stop; work that it is in the middle of gets a grace to end.
+ *
+ * @param environments for the role `rollout`: whose attempts to play; by default every environment of the server
+ */
+export async function runWorker(config: Config, role: WorkerRole, environments?: readonly string[]): Promise<void> {
+  Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: ['SIGINT', 'SIGTERM'] });
+  const services = createServices(config);
+  const connection = await connectWorker(config);
+  try {
+    const queues = await optionsOf(role, config, services, environments);
+    const workers = await Promise.all(
+      queues.map((options) =>
+        Worker.create({ ...shared, ...options, connection, namespace: config.temporal.namespace }),
+      ),
+    );
+    const running = Promise.all(workers.map((worker) => worker.run()));
+    const ready = [process.pid, ...queues.map(({ taskQueue }) => taskQueue)].join('\n');
+    await writeWhole(path.join(config.home, 'run', `worker-${role}.ready`), `${ready}\n`);
+    process.stdout.write(`worker ${role} is ready, polling ${queues.map(({ taskQueue }) => taskQueue).join(', ')}\n`);
+    await running;
+  } finally {
+    await connection.close();
+    await services.close();
+  }
+}
+
+type QueueOptions = Omit<WorkerOptions, 'connection'> & { taskQueue: string };
+
+const shared = {
+  dataConverter,
+  shutdownGraceTime: '5s',
+  shutdownForceTime: '7s',
+  maxHeartbeatThrottleInterval: '2s',
+  defaultHeartbeatThrottleInterval: '2s',
+  // A killed worker's sticky queue counts as alive for this long: with the default 10 s, work resumes 10 s later.
+  stickyQueueScheduleToStartTimeout: '1s',
+} satisfies Partial<WorkerOptions>;
+
+/** Sizes for one machine; more throughput comes from more processes. */
+async function optionsOf(
+  role: WorkerRole,
+  config: Config,
+  services: Services,
+  environments?: readonly string[],
+): Promise<QueueOptions[]> {
+  const activities = createActivities(services);
+  switch (role) {
+    case 'workflow':
+      return [
+        { taskQueue: taskQueues.workflow, workflowBundle: { codePath: bundleOf(config) }, maxCachedWorkflows: 100 },
+      ];
+    case 'store':
+      return [{ taskQueue: taskQueues.store, activities: activities.store, maxConcurrentActivityTaskExecutions: 8 }];
+    case 'rollout':
+      return (environments ?? (await services.environmentData.names())).map((name) => ({
+        taskQueue: taskQueues.rollOut(name),
+        activities: activities.rollout,
+        maxConcurrentActivityTaskExecutions: 4,
+      }));
+    case 'llm':
+      return [
+        {
+          taskQueue: taskQueues.llm(offlineProvider),
+          activities: activities.llm,
+          maxConcurrentActivityTaskExecutions: 4,
+        },
+      ];
+    case 'train':
+      return [{ taskQueue: taskQueues.train, activities: activities.train, maxConcurrentActivityTaskExecutions: 2 }];
+  }
+}
+
+function bundleOf({ projectRoot }: Config): string {
+  const file = path.join(projectRoot, 'dist', 'workflow-bundle.js');
+  if (existsSync(file)) return file;
+  throw new Error(`the workflow code is not bundled: no ${file}; run \`npm run build\``);
+}

@@ -1,0 +1,43 @@
+import type { Services } from '../activities/services';
+import { artifactStore } from '../artifacts/artifact-store';
+import type { Config } from '../config';
+import { environmentData } from '../envs/environment-data';
+import { openEnvClient } from '../envs/openenv-client';
+import { policyClient } from '../llm/policy-client';
+import { collectReport } from '../store/report-queries';
+import { renderReport } from '../report';
+import { createStore } from '../store';
+import { createPool } from '../store/pool';
+import { localBackend } from '../training/local-backend';
+
+/** Builds what a worker's activities need, once. `close` gives the database connections back. */
+export function createServices(config: Config): Services & { close(): Promise<void> } {
+  const pool = createPool(required(config.databaseUrl, 'database', 'DATABASE_URL'));
+  const environment = {
+    url: required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'),
+    token: config.environment.token,
+  };
+  const policy = {
+    url: required(config.policy.url, 'policy server', 'COEVOLVE_POLICY_URL'),
+    token: config.policy.token,
+  };
+  const artifacts = artifactStore(config.artifacts);
+  return {
+    store: createStore(pool),
+    artifacts,
+    environmentData: environmentData(environment),
+    openEnvironment: openEnvClient(environment),
+    policies: policyClient(policy),
+    training: localBackend(config, artifacts),
+    async writeReport(campaignId) {
+      const report = await collectReport(pool, campaignId);
+      return artifacts.saveReport(report.campaign.name, renderReport(report));
+    },
+    close: () => pool.end(),
+  };
+}
+
+function required(value: string | undefined, what: string, variable: string): string {
+  if (value) return value;
+  throw new Error(`no ${what} is known: start one with \`coevolve up\`, or set ${variable}`);
+}

@@ -1,0 +1,37 @@
+import type { ActivityOptions } from '@temporalio/workflow';
+import { offlineProvider, taskQueues } from '../domain/task-queues';
+
+/** Errors that no retry can mend; thrown as they are, matched by class name. */
+const nonRetryableErrorTypes = ['DomainError'];
+
+/** About a minute of tries: a database that restarts is waited for, one that stays away parks the campaign. */
+const store: ActivityOptions = {
+  taskQueue: taskQueues.store,
+  startToCloseTimeout: '2 minutes',
+  retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 12, nonRetryableErrorTypes },
+};
+
+/** A killed worker is noticed after the heartbeat timeout; the next try finds the finished attempts stored. */
+const rollOut = (environment: string): ActivityOptions => ({
+  taskQueue: taskQueues.rollOut(environment),
+  startToCloseTimeout: '2 hours',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
+});
+
+const llm: ActivityOptions = {
+  taskQueue: taskQueues.llm(offlineProvider),
+  startToCloseTimeout: '10 minutes',
+  retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
+};
+
+/** The job outlives its watcher: another try takes the watch up again. */
+const train: ActivityOptions = {
+  taskQueue: taskQueues.train,
+  startToCloseTimeout: '48 hours',
+  heartbeatTimeout: '10s',
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
+};
+
+export const profiles = { store, rollOut, llm, train };

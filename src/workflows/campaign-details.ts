@@ -1,0 +1,42 @@
+import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
+import { phases, type Phase } from '../domain/phases';
+
+const marks = { done: '✓', now: '▶', next: '·' } as const;
+
+/** A campaign on one page of Markdown, for the Temporal UI. */
+export function campaignDetails(state: CampaignState): string {
+  const { name, recipe, environment, iterations, progress, scores } = state;
+  const held = scores.map(({ iteration, score }) => `| ${iteration} | ${score.toFixed(3)} |`);
+  return [
+    `### ${name}: ${recipe} on ${environment}`,
+    `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**`,
+    ...(progress.parked ? [`> Needs attention: ${progress.parked}`, `\`coevolve resume ${name}\` tries again.`] : []),
+    ...(held.length ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + held.join('\n')] : []),
+    ...(progress.note ? [progress.note] : []),
+  ].join('\n\n');
+}
+
+/** An iteration's phases as a table of what is done, running and to come. */
+export function iterationDetails(
+  planned: readonly Phase[],
+  progress: IterationProgress,
+  notes: ReadonlyMap<Phase, string>,
+): string {
+  const now = phases.indexOf(progress.phase);
+  const rows = planned.map((phase) => {
+    const place = phases.indexOf(phase);
+    const mark = notes.has(phase) || place < now ? marks.done : place === now ? marks.now : marks.next;
+    return `| ${mark} | ${phase} | ${notes.get(phase) ?? ''} |`;
+  });
+  return [
+    ...(progress.parked ? [`> Needs attention: ${progress.parked}`] : []),
+    ['| | phase | result |', '| --- | --- | --- |', ...rows].join('\n'),
+  ].join('\n\n');
+}
+
+function headline({ status, stopping, pausedBy }: CampaignState): string {
+  if (status === 'paused') return `Paused by ${pausedBy}`;
+  return stopping && status === 'running'
+    ? 'Stopping after this iteration'
+    : status[0]!.toUpperCase() + status.slice(1);
+}

@@ -1,0 +1,18 @@
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
+
+/** Who asks, for the log of events. */
+export type Operator = { actor: string; reason?: string };
+
+export const statusQuery = defineQuery<CampaignState>('status');
+export const pauseUpdate = defineUpdate<CampaignState, [Operator]>('pause');
+/** Ends a pause; a parked campaign tries its phase again. */
+export const resumeUpdate = defineUpdate<CampaignState, [Operator]>('resume');
+export const stopAfterIterationUpdate = defineUpdate<CampaignState, [Operator]>('stopAfterIteration');
+
+/** Handed down: campaign to iteration to the shards of its roll-out. `resumes` counts how often an operator resumed. */
+export type Control = { paused: boolean; resumes: number };
+export const controlSignal = defineSignal<[Control]>('control');
+
+/** Handed up: iteration to campaign. */
+export const progressSignal = defineSignal<[IterationProgress]>('progress');

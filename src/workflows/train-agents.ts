@@ -1,0 +1,32 @@
+import { workflowInfo } from '@temporalio/workflow';
+import { trainingJobKey } from '../domain/ids';
+import type { Recipe, TrainingStep } from '../domain/recipe';
+import type { IterationContext } from './iteration-context';
+import { executeOnce, settleAll } from './execute-once';
+import { train, type TrainInput } from './train';
+
+/** The base first, then every agent from it, side by side. */
+export async function trainStart(context: IterationContext, recipe: Recipe): Promise<void> {
+  await trainOne(context, { role: 'base', method: 'init', data: 'expert', from: 'base' });
+  const fromExperts = recipe.agents.map((role) => ({ role, method: 'sft', data: 'expert', from: 'base' }) as const);
+  await settleAll(fromExperts.map((step) => trainOne(context, step)));
+}
+
+/**
+ * The agents' pairs are fixed before either trains, so neither job reads what the other makes: they run side by side
+ * and give what one after the other would.
+ */
+export async function trainAgents(context: IterationContext, { training }: Recipe): Promise<void> {
+  await settleAll(training.map((step) => trainOne(context, step)));
+}
+
+type Job = TrainingStep | { role: 'base'; method: 'init'; data: 'expert'; from: 'base' };
+
+async function trainOne({ name, campaignId, iteration, epoch }: IterationContext, job: Job): Promise<void> {
+  const input: TrainInput = { campaignId, iteration, epoch, ...job };
+  await executeOnce(train, input, {
+    workflowId: trainingJobKey(name, iteration, job.role),
+    staticSummary: `Train the ${job.role} policy by ${job.method}`,
+    typedSearchAttributes: workflowInfo().typedSearchAttributes,
+  });
+}

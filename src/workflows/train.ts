@@ -1,0 +1,31 @@
+import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
+import type { Activities } from '../activities';
+import { profiles } from './activity-profiles';
+
+export type TrainInput = {
+  campaignId: number;
+  iteration: number;
+  epoch: number;
+  role: 'base' | 'target' | 'failure' | 'positive';
+  method: 'init' | 'sft' | 'dpo' | 'target';
+  data: 'expert' | 'expert-and-successes' | 'pairs';
+  from: 'base' | 'head';
+};
+
+const store = proxyActivities<Activities>(profiles.store);
+const trainer = proxyActivities<Activities>(profiles.train);
+
+/** One training job: its dataset, the job itself, and the policy that it leaves. A job without data trains nothing. */
+export async function train(input: TrainInput): Promise<void> {
+  const prepared = await store.prepareTraining(input);
+  if (!prepared) return setCurrentDetails('Nothing to train on: the acting policy stays.');
+
+  setCurrentDetails(`${input.method} on ${prepared.rows} rows`);
+  const { jobKey } = prepared;
+  await trainer.submitTraining({ jobKey });
+  const { policyId, seconds } = await trainer.watchTraining({ jobKey });
+  await store.registerPolicy({ ...input, jobKey, policyId });
+  setCurrentDetails(
+    `${input.method} on ${prepared.rows} rows in ${seconds.toFixed(1)} s gave policy ${policyId.slice(0, 12)}`,
+  );
+}
