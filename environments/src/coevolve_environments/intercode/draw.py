@@ -39,17 +39,16 @@ def shuffled(drafts: Sequence[Draft], rng: random.Random) -> list[Draft]:
 
 def _drafts(space: Space, rng: random.Random, options: Options) -> Iterator[Draft]:
     databases = options.databases or space.databases.names
-    piles = {pattern: dict.fromkeys(databases) for pattern in allowed_patterns(options)}
-    open_piles: dict[str, dict[str, list[Draft] | None]] = {name: dict(pile) for name, pile in piles.items()}
-    while open_piles:
-        pattern = rng.choice(list(open_piles))
-        database = rng.choice(list(open_piles[pattern]))
-        pile = open_piles[pattern][database]
-        if pile is None:
-            pile = open_piles[pattern][database] = shuffled(space.cell(database, pattern), rng)
-        if pile:
-            yield pile.pop()
-        else:
-            del open_piles[pattern][database]
-            if not open_piles[pattern]:
-                del open_piles[pattern]
+    left = {pattern: list(databases) for pattern in allowed_patterns(options)}
+    piles: dict[tuple[str, str], list[Draft]] = {}
+    while left:
+        pattern = rng.choice(list(left))
+        database = rng.choice(left[pattern])
+        if (pattern, database) not in piles:
+            piles[pattern, database] = shuffled(space.cell(database, pattern), rng)
+        if piles[pattern, database]:
+            yield piles[pattern, database].pop()
+            continue
+        left[pattern].remove(database)
+        if not left[pattern]:
+            del left[pattern]

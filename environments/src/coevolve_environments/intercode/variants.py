@@ -48,12 +48,12 @@ def draw_variants(
 
 
 def _take(offers: Iterator[tuple[Draft, int | None]], count: int, taken: set[str]) -> Iterator[Related]:
-    for _ in range(count):
-        for draft, parent in offers:
-            if draft.key not in taken:
-                taken.add(draft.key)
-                yield Related(draft, parent)
-                break
+    while count > 0 and (offer := next(offers, None)):
+        draft, parent = offer
+        if draft.key not in taken:
+            taken.add(draft.key)
+            count -= 1
+            yield Related(draft, parent)
 
 
 def _turn_by_turn(
