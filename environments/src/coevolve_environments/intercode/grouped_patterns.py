@@ -7,12 +7,10 @@ from coevolve_environments.intercode.profile import Entity, Profile
 from coevolve_environments.intercode.sketch import Sketch
 from coevolve_environments.intercode.wording import literal
 
-_AGGREGATES = (("AVG", "average"), ("MAX", "maximum"), ("MIN", "minimum"), ("SUM", "total"))
-
 
 def aggregate(profile: Profile) -> Iterator[Sketch]:
     for e in profile.entities:
-        for n, (function, word) in product(e.numbers, _AGGREGATES):
+        for n, function, word in e.aggregates:
             yield _sketch(
                 e, f"SELECT {function}({n.name}) FROM {e.name}",
                 f"What is the {word} {n.words} of all {e.many}?",
@@ -22,7 +20,8 @@ def aggregate(profile: Profile) -> Iterator[Sketch]:
 
 def aggregate_pair(profile: Profile) -> Iterator[Sketch]:
     for e in profile.entities:
-        for n, ((first, one), (second, other)) in product(e.numbers, permutations(_AGGREGATES, 2)):
+        pairs = ((n, pair) for n in e.numbers for pair in permutations(n.aggregates, 2))
+        for n, ((first, one), (second, other)) in pairs:
             yield _sketch(
                 e, f"SELECT {first}({n.name}), {second}({n.name}) FROM {e.name}",
                 f"What are the {one} and the {other} {n.words} of {e.many}?",
@@ -32,7 +31,7 @@ def aggregate_pair(profile: Profile) -> Iterator[Sketch]:
 
 def aggregate_filter(profile: Profile) -> Iterator[Sketch]:
     for e in profile.entities:
-        for n, d, (function, word) in product(e.numbers, e.groups, _AGGREGATES):
+        for d, (n, function, word) in product(e.groups, e.aggregates):
             for v in d.values if d.name != n.name else ():
                 yield _sketch(
                     e, f"SELECT {function}({n.name}) FROM {e.name} WHERE {d.name} = {literal(v)}",
@@ -63,7 +62,7 @@ def group_order(profile: Profile) -> Iterator[Sketch]:
 
 def group_aggregate(profile: Profile) -> Iterator[Sketch]:
     for e in profile.entities:
-        for g, n, (function, word) in product(e.groups, e.numbers, _AGGREGATES):
+        for g, (n, function, word) in product(e.groups, e.aggregates):
             if g.name != n.name:
                 yield _sketch(
                     e, f"SELECT {g.name}, {function}({n.name}) FROM {e.name} GROUP BY {g.name}",

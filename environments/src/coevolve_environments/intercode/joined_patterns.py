@@ -7,7 +7,6 @@ from coevolve_environments.intercode.profile import Link, Profile
 from coevolve_environments.intercode.sketch import Sketch
 from coevolve_environments.intercode.wording import literal
 
-_AGGREGATES = (("AVG", "average"), ("MAX", "maximum"), ("MIN", "minimum"), ("SUM", "total"))
 _SIGNS = ((">", "above"), ("<", "below"))
 
 
@@ -72,7 +71,7 @@ def join_count(profile: Profile) -> Iterator[Sketch]:
 def join_group(profile: Profile) -> Iterator[Sketch]:
     for link in profile.links:
         a, b = link.child, link.parent
-        for g, n, (function, word) in product(b.groups, a.numbers, _AGGREGATES):
+        for g, (n, function, word) in product(b.groups, a.aggregates):
             yield _sketch(
                 link, f"{b.name}.{g.name}, {function}({a.name}.{n.name})", f"GROUP BY {b.name}.{g.name}",
                 f"What is the {word} {n.words} of {a.many} for each {g.words} of their {b.one}?",
@@ -83,7 +82,7 @@ def join_group(profile: Profile) -> Iterator[Sketch]:
 def join_aggregate(profile: Profile) -> Iterator[Sketch]:
     for link in profile.links:
         a, b = link.child, link.parent
-        for n, d, (function, word) in product(a.numbers, b.texts, _AGGREGATES):
+        for d, (n, function, word) in product(b.texts, a.aggregates):
             for v in d.values:
                 yield _sketch(
                     link, f"{function}({a.name}.{n.name})", f"WHERE {b.name}.{d.name} = {literal(v)}",

@@ -9,6 +9,9 @@ from coevolve_environments.intercode.databases import Column, Databases, Table
 from coevolve_environments.intercode.wording import row_names, words_of
 
 MAX_VALUES = 10
+AGGREGATES = (("AVG", "average"), ("MAX", "maximum"), ("MIN", "minimum"), ("SUM", "total"))
+_NOT_ADDITIVE = {"year", "age", "rank", "position", "grade", "level", "rating", "ratings", "number", "height",
+                 "expectancy", "percentage", "accelerate", "cylinders"}  # fmt: skip
 _LONGEST_VALUE = 30
 _LONGEST_SHOWN = 40
 # Needs no quotes in SQL; two columns of the dump do, and are left out.
@@ -26,6 +29,11 @@ class Field:
     distinct: int
     longest: int
     values: tuple[str | int | float, ...]
+
+    @cached_property
+    def aggregates(self) -> tuple[tuple[str, str], ...]:
+        """SQL functions worth asking for, with their words: nobody wants the total of some years or ranks."""
+        return AGGREGATES[:-1] if _NOT_ADDITIVE & set(self.words.split()) else AGGREGATES
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,11 @@ class Entity:
     @cached_property
     def numbers(self) -> tuple[Field, ...]:
         return tuple(f for f in self.fields if not f.identifier and not f.text and f.distinct > 2)
+
+    @cached_property
+    def aggregates(self) -> tuple[tuple[Field, str, str], ...]:
+        """Each number with each function worth asking for, and the function's word."""
+        return tuple((n, function, word) for n in self.numbers for function, word in n.aggregates)
 
     @cached_property
     def groups(self) -> tuple[Field, ...]:
@@ -117,7 +130,7 @@ def _entity(connection: sqlite3.Connection, table: Table) -> Entity:
 
 def _field(connection: sqlite3.Connection, table: str, column: Column, foreign: bool) -> Field:
     query = f"select distinct {column.name} from {table} where {column.name} is not null order by 1"
-    values = [row[0] for row in connection.execute(query)]
+    values = [_shortened(row[0]) for row in connection.execute(query)]
     text = any(isinstance(value, str) for value in values)
     return Field(
         name=column.name,
@@ -128,6 +141,14 @@ def _field(connection: sqlite3.Connection, table: str, column: Column, foreign: 
         longest=max((len(str(value)) for value in values), default=0),
         values=_spread([value for value in values if _is_quotable(value)]),
     )
+
+
+def _shortened(value: object) -> str | int | float:
+    """1944.0 as 1944: the same number to sqlite, and what a person would write."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    assert isinstance(value, str | int | float)
+    return value
 
 
 def _is_quotable(value: object) -> bool:
