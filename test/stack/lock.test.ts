@@ -24,11 +24,15 @@ test('of many that find a dead lock, one at a time goes on', async () => {
   writeFileSync(file, JSON.stringify({ pid: 999_999, startTime: '1', nonce: 'dead' }));
   let inside = 0;
   const runs = Array.from({ length: 8 }, () =>
-    withStackLock(config.home, () => undefined, async () => {
-      expect(++inside).toBe(1);
-      await new Promise((resolve) => setImmediate(resolve));
-      inside -= 1;
-    }),
+    withStackLock(
+      config.home,
+      () => undefined,
+      async () => {
+        expect(++inside).toBe(1);
+        await new Promise((resolve) => setImmediate(resolve));
+        inside -= 1;
+      },
+    ),
   );
   await Promise.all(runs);
   expect(inside).toBe(0);
