@@ -21,8 +21,9 @@ from torch import Tensor
 
 from coevolve_trainer.failures import bad_input
 
-CHUNK = 32  # prefill tokens per pass
-BLOCK = 128  # decode attends to a multiple of this; blocks beyond a row's end add exact zeros
+CHUNK = (
+    64  # positions per prefill pass; decode attends to a multiple of it, and masked positions add exact zeros
+)
 
 
 class Layer(NamedTuple):
@@ -49,7 +50,7 @@ class Decoder:
         """Longest prompt plus answer in tokens."""
         self._heads, self._kv = config["num_attention_heads"], config["num_key_value_heads"]
         self._head_size, self._epsilon = config["head_dim"], config["rms_norm_eps"]
-        positions = -(-self.context // BLOCK) * BLOCK
+        positions = -(-self.context // CHUNK) * CHUNK
         weights = {name: tensor.float() for name, tensor in load_file(policy / "model.safetensors").items()}
         embedding = weights["model.embed_tokens.weight"]
         self._embedding = embedding  # [V, D]
@@ -60,6 +61,9 @@ class Decoder:
         self._layers = [self._layer(weights, i, rotation) for i in range(config["num_hidden_layers"])]
         # Zeroed, because a masked position still takes part with weight 0, and 0 times garbage may be NaN
         self.cache = torch.zeros(len(self._layers), 2, slots, self._kv, positions, self._head_size)
+        future = torch.full((CHUNK, CHUNK), -torch.inf).triu(1)  # what a chunk must not see of itself
+        ahead = torch.cat((torch.zeros(CHUNK, positions - CHUNK), future), 1)
+        self._ahead = ahead.repeat(self._heads // self._kv, 1)  # [G * CHUNK, P]
         self._rows = torch.arange(slots)
         self._columns = torch.arange(positions)
 
@@ -72,8 +76,7 @@ class Decoder:
         """
         end = start + CHUNK
         group = self._heads // self._kv
-        ahead = torch.triu(torch.full((CHUNK, end), -torch.inf), diagonal=start + 1)
-        mask = ahead.repeat(group, 1)  # [G * CHUNK, end]
+        mask = self._ahead[:, -end:]  # [G * CHUNK, end]
         x = F.embedding(ids, self._embedding)  # [CHUNK, D]
         for layer, cache in zip(self._layers, self.cache, strict=True):
             q, k, v = self._project(x, layer, layer.cos[start:end], layer.sin[start:end])
@@ -93,7 +96,7 @@ class Decoder:
 
         Returns logits [S, V]. Rows of idle slots (position 0) hold nothing of meaning.
         """
-        width = (longest // BLOCK + 1) * BLOCK
+        width = (longest // CHUNK + 1) * CHUNK
         group = self._heads // self._kv
         mask = torch.zeros(self.slots, 1, 1, width)
         mask.masked_fill_((self._columns[:width] > positions[:, None])[:, None, None], -torch.inf)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import sys
+import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 
@@ -34,14 +35,15 @@ def run_job(job_dir: Path, stop: Event) -> int:
             try:
                 policy_hash = _policy_of(read_job(job_dir), job_dir, progress, stop)
             except Exception as error:
-                failure = as_job_failure(error)
-                progress.failed(failure)
-                if failure.type == "internal":
-                    raise
-                raise failure from error
+                with suppress(OSError):  # the disk may be what is full
+                    progress.failed(as_job_failure(error))
+                raise
             progress.succeeded(policy_hash)
             return 0
-    except JobFailure as failure:
+    except Exception as error:
+        failure = as_job_failure(error)
+        if failure.type == "internal":
+            traceback.print_exc()
         print(f"{failure.type}: {failure.message}", file=sys.stderr)
         return EXIT_CODES[failure.type]
 

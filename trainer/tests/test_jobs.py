@@ -1,0 +1,219 @@
+"""Whole jobs: what they leave behind, and how they refuse."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import torch
+from coevolve_trainer.durable import sha256_of_file
+from coevolve_trainer.failures import EXIT_CODES, as_job_failure
+from coevolve_trainer.policy_files import read_manifest, verify_policy
+from coevolve_trainer.run import run_job
+from job_folder import SOURCES, JobFolder, expert_rows, pair_rows, write_rows
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+
+def bytes_of(policy: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in policy.iterdir()}
+
+
+def sft_job(folder: Path, workshop: Path, base: Path, **change: Any) -> JobFolder:
+    fields: dict[str, Any] = {"method": "sft", "base": base, "dataset": workshop / "experts.jsonl"}
+    return JobFolder(folder, **{**fields, "settings": {"epochs": 1}, **change})
+
+
+@pytest.mark.parametrize("policy", ["base", "trained"])
+def test_transformers_loads_a_policy_by_itself(policy: str, request: pytest.FixtureRequest) -> None:
+    folder: Path = request.getfixturevalue(policy)
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    assert type(model).__name__ == "Qwen3ForCausalLM"
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert tokenizer.eos_token_id == model.generation_config.eos_token_id
+    assert sum(p.numel() for p in model.parameters()) == read_manifest(folder)["parameters"]
+
+
+def test_the_same_job_gives_the_same_bytes(tmp_path: Path, workshop: Path, base: Path) -> None:
+    jobs = [sft_job(tmp_path / name, workshop, base) for name in ("one", "two")]
+    assert [job.run() for job in jobs] == [0, 0]
+    assert bytes_of(jobs[0].output) == bytes_of(jobs[1].output)
+    assert jobs[0].status["policy_hash"] == sha256_of_file(jobs[0].output / "manifest.json")
+
+
+def test_progress_and_status_tell_what_was_done(workshop: Path, trained: Path) -> None:
+    folder = trained.parent
+    status = json.loads((folder / "status.json").read_text())
+    events = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
+    last = [event for event in events if event["event"] == "step"][-1]
+    assert status["state"] == "succeeded"
+    assert status["step"] == status["total_steps"] == last["step"] == 36
+    assert status["segments"] == 48
+    assert status["truncated"] == 0
+    assert last["epoch"] == 6
+    assert last["loss"] < events[0]["loss"] / 2
+    assert {"learning_rate", "grad_norm", "tokens", "tokens_per_s"} <= last.keys()
+
+
+@pytest.mark.parametrize("method", ["dpo", "target"])
+def test_pairs_raise_the_margin_from_zero(method: str, tmp_path: Path, workshop: Path, trained: Path) -> None:
+    settings = {"epochs": 2, "log_every": 1, "learning_rate": 1e-3}
+    job = JobFolder(
+        tmp_path / method, method=method, base=trained, dataset=workshop / "pairs.jsonl", settings=settings
+    )
+    assert job.run() == 0
+    steps = [event for event in job.events if event["event"] == "step"]
+    assert steps[0]["margin"] == pytest.approx(0, abs=1e-4)
+    if method == "dpo":
+        assert steps[0]["loss"] == pytest.approx(0.6931, abs=1e-4)
+    assert steps[-1]["margin"] > 0
+    assert {"accuracy", "chosen_logp", "rejected_logp"} <= steps[-1].keys()
+
+
+def test_the_servers_token_ids_train_as_they_are(tmp_path: Path, base: Path) -> None:
+    steps = [
+        {"prompt_token_ids": [1, 5, 6], "token_ids": [7, 8, 2]},
+        {"prompt_token_ids": [1, 5, 6, 9], "token_ids": [2]},
+    ]
+    dataset = write_rows(tmp_path / "steps.jsonl", [{"trajectory_id": "sampled", "steps": steps}])
+    job = JobFolder(tmp_path / "job", method="sft", base=base, dataset=dataset, settings={"epochs": 1})
+    assert job.run() == 0
+    assert job.status["segments"] == 2
+
+
+def test_a_finished_job_started_again_succeeds_without_work(workshop: Path, trained: Path) -> None:
+    before = bytes_of(trained)
+    assert run_job(trained.parent, Event()) == 0
+    status = json.loads((trained.parent / "status.json").read_text())
+    assert status["policy_hash"] == verify_policy(trained)
+    assert bytes_of(trained) == before
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"settings": {"epoch": 3}}, r"settings.epoch: found an unknown setting, expected one of .*epochs"),
+    ({"settings": {"epochs": "3"}}, r"settings.epochs: found '3', expected an integer"),
+    ({"settings": {"epochs": True}}, r"settings.epochs: found True, expected an integer"),
+    ({"settings": {"batch_size": 0}}, r"settings.batch_size: found 0, expected 1 to 4096"),
+    ({"settings": {"learning_rate": "high"}}, r"settings.learning_rate: found 'high', expected a number"),
+    (
+        {"settings": {"schedule": "linear"}},
+        r"settings.schedule: found 'linear', expected one of cosine, const",
+    ),
+    ({"settings": []}, r"settings: found list, expected an object"),
+    ({"method": "ppo"}, r"method: found 'ppo', expected one of init, sft, dpo, target"),
+    ({"seed": -1}, r"seed: found -1, expected an integer from 0"),
+    ({"output": "policy"}, r"output: found 'policy', expected an absolute path"),
+    ({"speed": 9}, r"speed: found an unknown field, expected one of job_key"),
+    ({"base_hash": "f" * 64}, r"base_hash: found [0-9a-f]{64}, expected f{64}"),
+    ({"dataset_sha256": "0" * 64}, r"dataset_sha256: found [0-9a-f]{64}, expected 0{64}"),
+    ({"dataset": "/nowhere/rows.jsonl"}, r"dataset: found no file /nowhere/rows.jsonl"),
+    ({"base": None, "base_hash": None}, r"base: found nothing, expected the policy to start from"),
+    ({"base": "/nowhere"}, r"base: found no manifest.json in /nowhere, expected a policy directory"),
+    (
+        {"reference": "/r", "reference_hash": "0"},
+        r"reference: found /r, expected nothing: sft has no reference",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
+def test_a_wrong_job_is_refused_by_name(
+    change: dict[str, Any], message: str, tmp_path: Path, workshop: Path, base: Path
+) -> None:
+    job = sft_job(tmp_path / "job", workshop, base)
+    path = job.folder / "job.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert job.run() == EXIT_CODES["bad-input"]
+    failure = job.status["failure"]
+    assert failure["type"] == "bad-input"
+    assert re.search(message, failure["message"])
+    assert not job.output.exists()
+
+
+BAD_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
+    ("sft", "{", "dataset line 1: found no JSON"),
+    ("sft", {"trajectory_id": "x"}, "dataset line 1: found an object with trajectory_id"),
+    ("sft", {"messages": [{"role": "user"}]}, r"dataset line 1.messages\[0\].content"),
+    ("sft", {"messages": [{"role": "user", "content": "hi"}]}, "no action token in the first 512 tokens"),
+    ("sft", {"steps": [{"prompt_token_ids": [1], "token_ids": [10**6]}]}, r"steps\[0\].token_ids: found a list of 1"),
+    ("sft", {**expert_rows(1)[0], "weight": -1}, "dataset line 1.weight: found -1, expected a number >= 0"),
+    ("target", {**pair_rows(1)[0], "lambda_sft": None}, "dataset line 1.lambda_sft: found None"),
+    ("target", expert_rows(1)[0], "dataset line 1.chosen: found None"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "row", "message"), BAD_ROWS)
+def test_a_wrong_dataset_is_refused_by_line_and_field(
+    method: str, row: dict[str, Any] | str, message: str, tmp_path: Path, base: Path
+) -> None:
+    dataset = tmp_path / "rows.jsonl"
+    dataset.write_text(row if isinstance(row, str) else json.dumps(row))
+    job = JobFolder(tmp_path / "job", method=method, base=base, dataset=dataset)
+    assert job.run() == EXIT_CODES["bad-input"]
+    assert re.search(message, job.status["failure"]["message"])
+
+
+def test_a_changed_policy_file_is_refused_by_path(tmp_path: Path, workshop: Path, base: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", str(base), str(copy)], check=True)
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(weights)
+    job = sft_job(tmp_path / "job", workshop, copy)
+    assert job.run() == EXIT_CODES["bad-input"]
+    assert "model.safetensors: sha256: found" in job.status["failure"]["message"]
+
+
+def test_an_output_made_by_another_job_is_refused(tmp_path: Path, workshop: Path, base: Path) -> None:
+    first = sft_job(tmp_path / "first", workshop, base)
+    assert first.run() == 0
+    second = sft_job(tmp_path / "second", workshop, base, seed=8, output=str(first.output))
+    assert second.run() == EXIT_CODES["bad-input"]
+    assert "output: seed of the policy in" in second.status["failure"]["message"]
+
+
+def test_a_loss_that_is_not_finite_is_diverged(tmp_path: Path, base: Path) -> None:
+    rows = [{**row, "weight": 1e39} for row in expert_rows(8)]  # beyond float32
+    dataset = write_rows(tmp_path / "rows.jsonl", rows)
+    job = JobFolder(tmp_path / "job", method="sft", base=base, dataset=dataset)
+    assert job.run() == EXIT_CODES["diverged"]
+    assert job.status["failure"] == {"type": "diverged", "message": job.status["failure"]["message"]}
+    assert "update 1: loss nan" in job.status["failure"]["message"]
+    assert not job.output.exists()
+
+
+def test_too_little_disk_is_said_before_any_work(tmp_path: Path, workshop: Path, base: Path) -> None:
+    job = sft_job(tmp_path / "job", workshop, base, settings={"reserve_disk_bytes": 2**62})
+    assert job.run() == EXIT_CODES["disk-full"]
+    assert "bytes are free, the job needs" in job.status["failure"]["message"]
+    assert job.status["step"] == 0
+
+
+def test_a_disk_that_fills_up_in_mid_job_is_disk_full(tmp_path: Path, workshop: Path, base: Path) -> None:
+    """A real file system of 400 KB, in a mount namespace of the child's own."""
+    job = sft_job(tmp_path / "job", workshop, base, settings={"checkpoint_every": 1, "epochs": 3})
+    mount = 'mount -t tmpfs -o size=400k tmpfs "$1/checkpoints"'
+    (job.folder / "checkpoints").mkdir()
+    isolated = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    if subprocess.run([*isolated, mount, "sh", str(job.folder)], capture_output=True).returncode:
+        pytest.skip("this machine gives no mount namespaces to its users")
+    command = f'{mount} && exec "$2" -m coevolve_trainer run "$1"'
+    child = subprocess.run(
+        [*isolated, command, "sh", str(job.folder), sys.executable],
+        env=os.environ | {"PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode == EXIT_CODES["disk-full"], child.stderr
+    assert job.status["failure"]["type"] == "disk-full"
+    assert job.run() == 0  # with room again
+
+
+def test_an_allocation_that_cannot_be_met_is_out_of_memory() -> None:
+    with pytest.raises(RuntimeError) as refused:
+        torch.empty(2**50)
+    assert as_job_failure(refused.value).type == "out-of-memory"

@@ -1,0 +1,65 @@
+"""Steps become rows, and no sampled token is lost, doubled or re-tokenized."""
+
+from coevolve_trainer.segments import Step, cut_to_length, merge_steps
+from hypothesis import given
+from hypothesis import strategies as st
+
+ids = st.lists(st.integers(0, 9), max_size=6)
+steps_strategy = st.lists(
+    st.builds(lambda p, a: Step(prompt_token_ids=p, token_ids=a), ids, ids.filter(bool)),
+    min_size=1,
+    max_size=6,
+)
+
+
+def test_prompts_that_extend_the_row_make_one_row() -> None:
+    (row,) = merge_steps(
+        [
+            {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
+            {"prompt_token_ids": [1, 2, 3, 4, 5], "token_ids": [6]},
+        ]
+    )
+    assert row.input_ids == [1, 2, 3, 4, 5, 6]
+    assert row.action_mask == [0, 0, 1, 1, 0, 1]
+
+
+def test_a_prompt_that_spells_an_earlier_action_otherwise_starts_a_new_row() -> None:
+    first, second = merge_steps(
+        [
+            {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
+            {"prompt_token_ids": [1, 2, 34, 5], "token_ids": [6]},
+        ]
+    )
+    assert first.input_ids == [1, 2, 3, 4]
+    assert first.action_mask == [0, 0, 1, 1]
+    assert second.input_ids == [1, 2, 34, 5, 6]
+    assert second.action_mask == [0, 0, 0, 0, 1]
+
+
+@given(steps_strategy)
+def test_the_masked_tokens_are_the_sampled_tokens_in_order(steps: list[Step]) -> None:
+    rows = merge_steps(steps)
+    masked = [i for row in rows for i, m in zip(row.input_ids, row.action_mask, strict=True) if m]
+    assert masked == [i for step in steps for i in step["token_ids"]]
+
+
+@given(steps_strategy)
+def test_every_action_is_seen_after_the_prompt_it_was_sampled_from(steps: list[Step]) -> None:
+    rows = iter(merge_steps(steps))
+    row, at = next(rows), 0
+    for step in steps:
+        prompt, action = step["prompt_token_ids"], step["token_ids"]
+        if at and row.input_ids[: at + 1][:at] != prompt[:at]:
+            row, at = next(rows), 0
+        end = len(prompt) + len(action)
+        assert row.input_ids[:end] == prompt + action
+        at = end
+
+
+def test_rows_are_cut_and_rows_without_an_action_dropped_and_both_counted() -> None:
+    rows = merge_steps(
+        [{"prompt_token_ids": [1, 2], "token_ids": [3, 4]}, {"prompt_token_ids": [5] * 9, "token_ids": [6]}]
+    )
+    kept, truncated = cut_to_length(rows, 3)
+    assert [row.input_ids for row in kept] == [[1, 2, 3]]
+    assert truncated == 2
