@@ -13,6 +13,8 @@ from coevolve_environments.registry import FACTORIES, Sources, build_environment
 
 DRAIN_SECONDS = 2
 
+log = logging.getLogger("coevolve_environments")
+
 
 def main() -> None:
     arguments = _parser().parse_args()
@@ -26,6 +28,9 @@ def main() -> None:
         environments = build_environments(arguments.environments, Sources(arguments.intercode_questions))
     except (OSError, ValueError) as error:
         raise SystemExit(f"cannot start: {error}") from error
+    # A line per connection would bury the rest: a campaign opens thousands.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    log.info("serving %s on %s port %d", ", ".join(environments), arguments.host, arguments.port)
     app = create_app(
         environments, capacity=arguments.capacity, idle_seconds=arguments.idle_timeout_s, token=token
     )

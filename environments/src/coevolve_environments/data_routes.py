@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from coevolve_environments.hosting import CALL_SECONDS, Host
+from coevolve_environments.hosting import Host
 from coevolve_environments.protocol import RELATIONS, SPLITS, BadRequest, Json, NotOffered, Relation
 from coevolve_environments.request_body import (
     count_field,
@@ -21,6 +21,7 @@ from coevolve_environments.request_body import (
 
 MAX_COUNT = 20_000
 MAX_PARENTS = 2_000
+DRAW_SECONDS = 100.0
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -58,10 +59,12 @@ def _tasks(host: Host) -> Handler:
         body = await read_body(request, {"split", "count", "seed", "options"})
         split, count, seed = split_field(body), count_field(body, MAX_COUNT), integer_field(body, "seed")
         options = object_field(body, "options")
-        drawn = await host.call_in_thread(
-            lambda: host.environment.tasks(split, count, seed, options), 5 * CALL_SECONDS
-        )
-        return JSONResponse({"tasks": [asdict(record) for record in drawn]})
+
+        def draw() -> Response:  # writes the JSON too: thousands of tasks are no work for the event loop
+            drawn = host.environment.tasks(split, count, seed, options)
+            return JSONResponse({"tasks": [asdict(record) for record in drawn]})
+
+        return await host.call_in_thread(draw, DRAW_SECONDS)
 
     return tasks
 
@@ -74,12 +77,12 @@ def _variants(host: Host) -> Handler:
         parents, relation = _parents(body), _relation(body)
         count, seed = count_field(body, MAX_COUNT), integer_field(body, "seed")
         options = object_field(body, "options")
-        drawn = await host.call_in_thread(
-            lambda: host.environment.variants(parents, relation, count, seed, options), 5 * CALL_SECONDS
-        )
-        return JSONResponse(
-            {"tasks": [{**asdict(variant.record), "parent": variant.parent} for variant in drawn]}
-        )
+
+        def draw() -> Response:
+            drawn = host.environment.variants(parents, relation, count, seed, options)
+            return JSONResponse({"tasks": [{**asdict(v.record), "parent": v.parent} for v in drawn]})
+
+        return await host.call_in_thread(draw, DRAW_SECONDS)
 
     return variants
 

@@ -10,7 +10,7 @@ from coevolve_environments.protocol import Environment
 Result = TypeVar("Result")
 
 CALL_SECONDS = 20.0
-"""Deadline of one call into an environment; data routes get five times as much."""
+"""Deadline of one call of an episode."""
 _THREADS = 16
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import traceback
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -100,7 +101,7 @@ class _Session:
         except _Refused:
             raise
         except Exception as error:  # a fault of the environment: reported as one, never scored
-            log.exception("%s: %s failed", self._host.environment.name, message["type"])
+            log.error("%s: %s failed: %s", self._host.environment.name, message["type"], _one_line(error))
             self.end()
             raise _Refused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
         return {"type": "observation", "data": self._observation(answer)}
@@ -134,7 +135,7 @@ class _Session:
         except BadRequest:
             raise
         except Exception as error:
-            log.exception("%s: no episode could be made", environment.name)
+            log.error("%s: no episode could be made: %s", environment.name, _one_line(error))
             raise _Refused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
 
     async def _step(self, data: Json) -> Answer:
@@ -185,6 +186,12 @@ class _Session:
             observation["tools"] = answer.tools
         data: Json = {"observation": observation, "reward": answer.reward, "done": answer.done}
         return {**data, "metadata": answer.metadata} if answer.done else data
+
+
+def _one_line(error: Exception) -> str:
+    """The error and the line that raised it, for a log of one line per event."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__}: {error} ({frames[-1].filename}:{frames[-1].lineno})"
 
 
 async def _send_error(
