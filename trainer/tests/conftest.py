@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from job_folder import JobFolder, expert_rows, pair_rows, write_rows
 
 torch.set_num_threads(1)

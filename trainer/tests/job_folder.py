@@ -32,7 +32,7 @@ class JobFolder:
         **change: Any,
     ) -> None:
         folder.mkdir(parents=True)
-        self.folder, self.output, self.method = folder, folder / "policy", method
+        self.folder, self.output = folder, folder / "policy"
         job = {
             "job_key": f"campaign/test/{folder.name}",
             "method": method,

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
 from coevolve_trainer.batches import pad_rows, plan_epoch
 from coevolve_trainer.chat import ChatEncoder, Segment
 from coevolve_trainer.logprobs import trajectory_logprobs
 from coevolve_trainer.model import load_model
-from hypothesis import given
-from hypothesis import strategies as st
 from job_folder import expert_rows
 
 

@@ -1,11 +1,13 @@
 """One encoding: trainer, server and the Jinja template through transformers."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from transformers import AutoTokenizer
+
 from coevolve_trainer.chat import ChatEncoder, Message
 from job_folder import expert_rows
-from transformers import AutoTokenizer
 
 CONTENTS = [
     "SELECT name FROM singer",
@@ -28,7 +30,8 @@ CONVERSATIONS: list[list[Message]] = [
 
 @pytest.mark.parametrize("messages", CONVERSATIONS)
 def test_the_ids_are_those_of_the_jinja_template(base: Path, messages: list[Message]) -> None:
-    encoder, tokenizer = ChatEncoder.load(base), AutoTokenizer.from_pretrained(base)
+    encoder = ChatEncoder.load(base)
+    tokenizer: Any = AutoTokenizer.from_pretrained(base)
     prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)
     assert encoder.prompt_ids(messages) == prompt["input_ids"]
     whole = tokenizer.apply_chat_template(messages, return_dict=True, return_assistant_tokens_mask=True)

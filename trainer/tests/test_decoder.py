@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
+
 from coevolve_policy_server.decoder import CHUNK, Decoder
 from coevolve_trainer.model import load_model
-from torch import Tensor
 
 SLOTS, PROMPT, ANSWER = 32, 150, 12
 
@@ -19,7 +20,7 @@ def tokens(trained: Path) -> Tensor:
 
 
 def play(policy: Path, tokens: Tensor, *, slot: int, company: bool) -> Tensor:
-    """Logits [ANSWER + 1, V] of a request in `slot`; with company, every other slot decodes something else."""
+    """Logits [ANSWER + 1, V] of a request in `slot`; with company, all other slots decode as well."""
     decoder = Decoder(policy, slots=SLOTS, max_context=512)
     for start in range(0, PROMPT, CHUNK):
         chunk = tokens[start : min(start + CHUNK, PROMPT)]

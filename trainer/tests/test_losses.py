@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
-from coevolve_trainer.losses import dpo_loss, sft_loss, target_loss
 from hypothesis import given
 from hypothesis import strategies as st
+
+from coevolve_trainer.losses import dpo_loss, sft_loss, target_loss
 
 finite = st.floats(-200, 200)
 betas = st.floats(0.01, 2.0)
@@ -29,7 +30,7 @@ def test_the_gradient_of_a_log_ratio_is_minus_beta_sigmoid_of_minus_the_margin(
     chosen = torch.tensor([a], dtype=torch.float64, requires_grad=True)
     rejected = torch.tensor([b], dtype=torch.float64, requires_grad=True)
     zero = torch.zeros(1, dtype=torch.float64)
-    dpo_loss(chosen, rejected, zero, zero, beta=beta).loss.sum().backward()
+    dpo_loss(chosen, rejected, zero, zero, beta=beta).loss.sum().backward()  # type: ignore[no-untyped-call]
     expected = beta * torch.sigmoid(torch.tensor([-beta * (a - b)], dtype=torch.float64))
     torch.testing.assert_close(chosen.grad, -expected)
     torch.testing.assert_close(rejected.grad, expected)

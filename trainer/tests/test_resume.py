@@ -3,10 +3,13 @@
 import os
 import signal
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from coevolve_trainer.failures import EXIT_CODES
 from job_folder import JobFolder
 from test_jobs import bytes_of
@@ -31,19 +34,26 @@ def wait_for(job: JobFolder, step: int) -> None:
     raise AssertionError(f"no checkpoint of update {step}")
 
 
-@pytest.fixture(scope="module", params=["sft", "target"])
+@pytest.fixture(scope="module")
 def undisturbed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, workshop: Path, trained: Path
-) -> JobFolder:
-    job = job_in(tmp_path_factory.mktemp("undisturbed") / "job", request.param, workshop, trained)
-    assert job.run() == 0
-    return job
+    tmp_path_factory: pytest.TempPathFactory, workshop: Path, trained: Path
+) -> Callable[[str], JobFolder]:
+    """A job of the given method that ran from start to end."""
+
+    @cache
+    def made(method: str) -> JobFolder:
+        job = job_in(tmp_path_factory.mktemp("undisturbed") / "job", method, workshop, trained)
+        assert job.run() == 0
+        return job
+
+    return made
 
 
+@pytest.mark.parametrize("method", ["sft", "target"])
 def test_a_job_killed_in_the_middle_ends_with_the_bytes_of_an_undisturbed_one(
-    undisturbed: JobFolder, tmp_path: Path, workshop: Path, trained: Path
+    method: str, undisturbed: Callable[[str], JobFolder], tmp_path: Path, workshop: Path, trained: Path
 ) -> None:
-    killed = job_in(tmp_path / "killed", undisturbed.method, workshop, trained)
+    killed = job_in(tmp_path / "killed", method, workshop, trained)
     child = killed.spawn()
     wait_for(killed, 10)
     child.kill()
@@ -54,15 +64,15 @@ def test_a_job_killed_in_the_middle_ends_with_the_bytes_of_an_undisturbed_one(
     assert killed.run() == 0
     (resumed,) = (event for event in killed.events if event["event"] == "resumed")
     assert 10 <= resumed["step"] < UPDATES
-    assert bytes_of(killed.output) == bytes_of(undisturbed.output)
-    assert killed.status["policy_hash"] == undisturbed.status["policy_hash"]
-    assert killed.status["tokens"] == undisturbed.status["tokens"]
+    assert bytes_of(killed.output) == bytes_of(undisturbed(method).output)
+    assert killed.status["policy_hash"] == undisturbed(method).status["policy_hash"]
+    assert killed.status["tokens"] == undisturbed(method).status["tokens"]
 
 
 def test_a_stopped_job_leaves_a_checkpoint_and_goes_on_past_a_torn_one(
-    undisturbed: JobFolder, tmp_path: Path, workshop: Path, trained: Path
+    undisturbed: Callable[[str], JobFolder], tmp_path: Path, workshop: Path, trained: Path
 ) -> None:
-    job = job_in(tmp_path / "stopped", undisturbed.method, workshop, trained)
+    job = job_in(tmp_path / "stopped", "sft", workshop, trained)
     child = job.spawn()
     wait_for(job, 20)
 
@@ -81,7 +91,7 @@ def test_a_stopped_job_leaves_a_checkpoint_and_goes_on_past_a_torn_one(
     assert job.run() == 0
     resumed = [event["step"] for event in job.events if event["event"] == "resumed"]
     assert resumed == [int(checkpoints[-2].name[5:])]
-    assert bytes_of(job.output) == bytes_of(undisturbed.output)
+    assert bytes_of(job.output) == bytes_of(undisturbed("sft").output)
 
 
 def test_a_second_process_on_a_running_job_leaves_it_alone(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from coevolve_policy_server.sampling import Sampler, choose_tokens
 
 LOGITS = np.log(np.array([[0.5, 0.3, 0.2, 1e-30]], dtype=np.float32))

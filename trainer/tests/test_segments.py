@@ -1,8 +1,9 @@
 """Steps become rows, and no sampled token is lost, doubled or re-tokenized."""
 
-from coevolve_trainer.segments import Step, cut_to_length, merge_steps
 from hypothesis import given
 from hypothesis import strategies as st
+
+from coevolve_trainer.segments import Step, cut_to_length, merge_steps
 
 ids = st.lists(st.integers(0, 9), max_size=6)
 steps_strategy = st.lists(

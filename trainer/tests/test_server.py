@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 import torch
+
 from coevolve_trainer.chat import ChatEncoder
 from coevolve_trainer.durable import sha256_of_file
 from coevolve_trainer.model import load_model
@@ -39,7 +40,7 @@ def start(*options: str) -> tuple[subprocess.Popen[bytes], str]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    child, address = start("--max-context", "256", "--max-waiting", "40")
+    child, address = start("--max-context", "256", "--max-waiting", "80")
     yield address
     child.send_signal(signal.SIGTERM)
     child.wait(5)
@@ -148,7 +149,7 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
         "context_length_exceeded",
         "context is 256",
     ),
-    ({"model": "nobody"}, 404, "model_not_found", "The model `nobody` does not exist."),
+    ({"name": "nobody"}, 404, "model_not_found", "The model `nobody` does not exist."),
 ]
 
 
@@ -156,7 +157,8 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
 def test_what_cannot_be_honoured_is_refused_by_name(
     fields: dict[str, Any], status: int, code: str, message: str, server: str, model: str
 ) -> None:
-    reply = ask(server, model, **fields)
+    name = fields.get("name", model)
+    reply = ask(server, name, **{key: value for key, value in fields.items() if key != "name"})
     assert reply.status_code == status
     assert reply.json()["error"]["code"] == code
     assert message in reply.json()["error"]["message"]
@@ -186,7 +188,7 @@ def test_a_full_queue_says_429_and_a_client_that_left_frees_its_slot(server: str
         async with httpx.AsyncClient(timeout=60, limits=limits) as client:
             body = {"model": model, "messages": QUESTIONS[0], "temperature": 9.0, "max_tokens": 200}
             url = f"{server}/v1/chat/completions"
-            asked = [asyncio.create_task(client.post(url, json=body)) for _ in range(120)]
+            asked = [asyncio.create_task(client.post(url, json=body)) for _ in range(200)]
             refused = [
                 task.result() for task in asked if await asyncio.wait({task}, timeout=0.5) and task.done()
             ]
@@ -197,7 +199,7 @@ def test_a_full_queue_says_429_and_a_client_that_left_frees_its_slot(server: str
             return [reply.status_code for reply in refused]
 
     assert 429 in asyncio.run(crowd())
-    assert ask(server, model).status_code == 200  # at once, though 32 slots and 40 places were taken
+    assert ask(server, model).status_code == 200  # at once, though 32 slots and 80 places were taken
 
 
 def test_the_token_guards_every_route_but_health(tmp_path: Path) -> None:

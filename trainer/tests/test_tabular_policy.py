@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from coevolve_trainer.losses import dpo_loss, sft_loss, target_loss
 from torch import Tensor
+
+from coevolve_trainer.losses import dpo_loss, sft_loss, target_loss
 
 STATES, ACTIONS, BETA = 3, 4, 0.3
 CHOSEN = [(0, 1), (1, 3), (2, 0)]  # (state, action) along a trajectory
