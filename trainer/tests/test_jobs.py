@@ -140,7 +140,7 @@ BAD_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
     ("sft", {"trajectory_id": "x"}, "dataset line 1: found an object with trajectory_id"),
     ("sft", {"messages": [{"role": "user"}]}, r"dataset line 1.messages\[0\].content"),
     ("sft", {"messages": [{"role": "user", "content": "hi"}]}, "no action token in the first 512 tokens"),
-    ("sft", {"steps": [{"prompt_token_ids": [1], "token_ids": [10**6]}]}, r"\[0\].token_ids: found a list of 1"),
+    ("sft", {"steps": [{"prompt_token_ids": [1], "token_ids": [10**6]}]}, r"token_ids: found a list of 1"),
     ("sft", {**expert_rows(1)[0], "weight": -1}, "dataset line 1.weight: found -1, expected a number >= 0"),
     ("target", {**pair_rows(1)[0], "lambda_sft": None}, "dataset line 1.lambda_sft: found None"),
     ("target", expert_rows(1)[0], "dataset line 1.chosen: found None"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,10 +15,12 @@ from typing import Any
 import httpx
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from coevolve_trainer.chat import ChatEncoder
 from coevolve_trainer.durable import sha256_of_file
-from coevolve_trainer.model import load_model
+from coevolve_trainer.model import WEIGHTS, load_model
+from coevolve_trainer.policy_files import write_manifest
 from job_folder import SOURCES, expert_rows
 
 QUESTIONS = [row["messages"][:2] for row in expert_rows(40)]
@@ -179,6 +182,22 @@ def test_two_policies_are_served_side_by_side_until_unloaded(server: str, model:
     assert contents[0] != contents[1]
     assert httpx.post(f"{server}/v1/unload_lora_adapter", json={"lora_name": other}).status_code == 200
     assert ask(server, other).status_code == 404
+    assert ask(server, model).status_code == 200
+
+
+def test_a_policy_of_nans_says_500_and_harms_no_other(
+    server: str, model: str, trained: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(trained, broken)
+    weights = {name: torch.full_like(w, torch.nan) for name, w in load_file(trained / WEIGHTS).items()}
+    save_file(weights, broken / WEIGHTS)
+    name = write_manifest(broken, {"method": "sft"})
+    body = {"lora_name": name, "lora_path": str(broken)}
+    assert httpx.post(f"{server}/v1/load_lora_adapter", json=body).status_code == 200
+    reply = ask(server, name)
+    assert reply.status_code == 500
+    assert "the policy's logits are not finite" in reply.json()["error"]["message"]
     assert ask(server, model).status_code == 200
 
 

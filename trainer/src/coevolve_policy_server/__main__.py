@@ -45,6 +45,7 @@ def main() -> int:
         port=arguments.port,
         log_level="warning",
         access_log=False,
+        timeout_keep_alive=75,  # longer than any client's, so that no request meets a closing connection
         timeout_graceful_shutdown=2,
     )
     return 0

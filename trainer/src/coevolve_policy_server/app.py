@@ -54,6 +54,8 @@ def create_app(engine: Engine, *, token: str | None) -> Starlette:
         if not generation.done.done():
             lane.drop(generation)
             return Response(status_code=499)
+        if (error := generation.done.exception()) is not None:
+            raise ApiError(500, "generation_failed", f"{type(error).__name__}: {error}")
         return JSONResponse(_completion(wanted, lane, generation))
 
     def guarded(handler: Handler) -> Handler:

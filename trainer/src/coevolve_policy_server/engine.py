@@ -93,5 +93,8 @@ class Engine:
                 self._leaving.clear()
                 self._work.clear()
             for lane in busy:
-                lane.advance()
+                try:
+                    lane.advance()
+                except Exception as error:  # a fault of one policy must not silence the others
+                    lane.fail(error)
                 await asyncio.sleep(0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -59,6 +60,13 @@ class Lane:
     @property
     def busy(self) -> bool:
         return bool(self.waiting) or self.active > 0
+
+    def fail(self, error: Exception) -> None:
+        """Ends every request of this policy with the error that stopped it."""
+        for generation in (*self.waiting, *(g for g in self._slots if g is not None)):
+            self.drop(generation)
+            if not generation.done.done():
+                generation.done.set_exception(error)
 
     def drop(self, generation: Generation) -> None:
         """Frees what a vanished client held."""
@@ -122,6 +130,8 @@ class Lane:
         return logits
 
     def _take(self, slots: list[int], logits: Floats) -> None:
+        if not np.isfinite(logits).all():
+            raise FloatingPointError("the policy's logits are not finite")
         generations = [g for slot in slots if (g := self._slots[slot]) is not None]
         tokens, logprobs = choose_tokens(logits, [g.sampler for g in generations])
         for slot, generation, token, logprob in zip(slots, generations, tokens, logprobs, strict=True):
