@@ -1,4 +1,7 @@
-/** Four projects: `unit` needs nothing, `store` a Postgres, `temporal` a Temporal server, `stack` starts everything. */
+/**
+ * Three projects, so that one can be run alone: `unit` needs nothing, `store` a Postgres, `system` starts servers,
+ * workers and trainers. Everything is real; only a language model's place is taken by a scripted HTTP server.
+ */
 const shared = {
   testEnvironment: 'node',
   transform: {
@@ -13,18 +16,18 @@ const shared = {
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.coevolve', '<rootDir>/.venv'],
 };
 
-const project = (displayName, folders) => ({
+const project = (displayName, places, more = {}) => ({
   ...shared,
+  ...more,
   displayName,
-  testMatch: folders.map((folder) => `<rootDir>/test/${folder}/**/*.test.ts`),
+  testMatch: places.map((place) => `<rootDir>/test/${place}.test.ts`),
 });
 
 module.exports = {
   testTimeout: 120_000,
   projects: [
-    project('unit', ['domain', 'report', 'llm', 'training']),
-    project('store', ['store']),
-    project('temporal', ['workflows']),
-    project('stack', ['stack', 'cli', 'envs', 'campaign']),
+    project('unit', ['*', 'domain/**/*', 'report/**/*', 'spec/**/*', 'llm/**/*', 'training/**/*', 'envs/**/*']),
+    project('store', ['store/**/*', 'activities/**/*'], { globalTeardown: '<rootDir>/test/support/stop-postgres.ts' }),
+    project('system', ['stack/**/*', 'workflows/**/*', 'cli/**/*', 'campaign/**/*']),
   ],
 };

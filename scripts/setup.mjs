@@ -26,8 +26,11 @@ step(
     pip('--no-deps', '--no-build-isolation', '-e', 'environments', '-e', 'trainer');
   },
 );
-step('Build', 'dist/.setup', hashOf('package-lock.json', 'tsconfig.json', ...filesBelow('src')), () =>
-  run('npm', ['run', '--silent', 'build']),
+step(
+  'Build',
+  'dist/.setup',
+  hashOf('package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')),
+  () => run('npm', ['run', '--silent', 'build']),
 );
 
 /** Runs `work` unless the stamp says that it was done for the same inputs. */

@@ -3,10 +3,8 @@ import { trainingJobKey } from '../domain/ids';
 import type { AgentRole } from '../domain/roles';
 import type { Purpose } from '../domain/trajectory';
 import type { IterationKey } from '../store/iterations';
+import { attemptsAtOnce } from './collect-rollouts';
 import { getCampaign, type Services } from './services';
-
-/** Attempts that one activity plays at once: as many as the embedded policy server computes in one batch. */
-const attemptsPerActivity = 32;
 
 export type Players = { role: AgentRole; policyId: string; tasks: number; tasksPerActivity: number }[];
 
@@ -22,7 +20,7 @@ export const choosePlayers =
     const heads = await store.policies.heads(input.campaignId);
     const tasks = await store.tasks.countPlanned(input, input.purpose);
     const attempts = input.purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
-    const tasksPerActivity = Math.max(1, Math.floor(attemptsPerActivity / attempts));
+    const tasksPerActivity = Math.max(1, Math.floor(attemptsAtOnce / attempts));
 
     const players: Players = [];
     for (const role of input.roles) {

@@ -15,6 +15,9 @@ export type RolloutInput = IterationKey & {
   to: number;
 };
 
+/** As many as the embedded policy server computes in one batch. */
+export const attemptsAtOnce = 32;
+
 /**
  * Plays all attempts of a stretch of the plan side by side and stores each as it finishes.
  *
@@ -35,11 +38,21 @@ export const collectRollouts =
 
     let steps = 0;
     const watch = { signal: cancellationSignal(), onStep: () => heartbeat({ steps: ++steps }) };
-    const results = await Promise.allSettled(open.map((attempt) => playAttempt(services, spec, attempt, watch)));
-    const failed = results.find(({ status }) => status === 'rejected');
-    if (failed?.status === 'rejected') failureOf(failed.reason);
+    await settleWithin(attemptsAtOnce, open, (attempt) => playAttempt(services, spec, attempt, watch)).catch(failureOf);
     return { attempts: planned.length, found: finished.size };
   };
+
+/** Works through all items, `limit` at a time, then throws the first failure: what succeeded beside it is kept. */
+async function settleWithin<T>(limit: number, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const failures: unknown[] = [];
+  const lane = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined && failures.length === 0; item = queue.shift())
+      await work(item).catch((error: unknown) => failures.push(error));
+  };
+  await Promise.all(Array.from({ length: limit }, lane));
+  if (failures.length > 0) throw failures[0];
+}
 
 function toAttempt(input: RolloutInput, task: TaskRow, attempt: number): PlannedAttempt {
   const { campaignId, epoch, iteration, purpose, policyId } = input;

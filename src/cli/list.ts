@@ -10,7 +10,7 @@ export function addList(program: Command): void {
     .option('--json', 'print them as JSON')
     .action(({ json }: { json?: boolean }) =>
       withSession(async ({ store }) => {
-        const campaigns = (await store.campaigns.list()).map(({ spec: _, ...row }) => row);
+        const campaigns = (await store.campaigns.list()).map(({ spec, ...row }) => row);
         const rows = campaigns.map((c) => [
           c.name,
           c.status,

@@ -1,4 +1,4 @@
-import WebSocket from 'ws';
+import { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { EnvironmentSession, Observation, OpenEnvironment } from './environment';
 import { EnvironmentError, type EnvironmentErrorKind } from './environment-error';
@@ -35,9 +35,13 @@ export const openEnvClient =
     });
     const abort = (): void => socket.terminate();
     signal.addEventListener('abort', abort, { once: true });
+    const inbox = listen(socket); // before it opens: a full server says so at once and closes
     await opened(socket, address);
 
-    const ask = (message: object): Promise<Observation> => request(socket, message, signal);
+    const ask = (message: object): Promise<Observation> => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+      return answerTo(socket, inbox, signal);
+    };
     return {
       reset: ({ task, seed, episodeId }) => ask({ type: 'reset', data: { task, seed, episode_id: episodeId } }),
       step: (action) => ask({ type: 'step', data: { content: action } }),
@@ -63,27 +67,41 @@ function opened(socket: WebSocket, address: string): Promise<void> {
   });
 }
 
-/** Sends one message and waits for its answer. */
-function request(socket: WebSocket, message: object, signal: AbortSignal): Promise<Observation> {
-  return new Promise((resolve, reject) => {
-    const settle = (finish: () => void): void => {
-      clearTimeout(timer);
-      socket.off('message', onMessage).off('close', onClose).off('error', onError);
-      finish();
-    };
-    const fail = (kind: EnvironmentErrorKind, text: string): void =>
-      settle(() => reject(signal.aborted ? signal.reason : new EnvironmentError(kind, text)));
-    const onMessage = (data: WebSocket.RawData): void => settle(() => resolveOrReject(String(data), resolve, reject));
-    const onClose = (code: number): void => fail('fault', `the environment closed the session (code ${code})`);
-    const onError = (error: Error): void => fail('fault', `the session broke: ${error.message}`);
-    const timer = setTimeout(() => {
-      fail('fault', `the environment gave no answer within ${stepTimeoutMs / 1000} s`);
-      socket.terminate();
-    }, stepTimeoutMs);
+/** What the server has said and nobody has read yet; `ended` once it can say no more. */
+type Inbox = { messages: string[]; ended: string | null; wake: () => void };
 
-    socket.once('message', onMessage).once('close', onClose).once('error', onError);
-    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
-    else onClose(1006);
+function listen(socket: WebSocket): Inbox {
+  const inbox: Inbox = { messages: [], ended: null, wake: () => undefined };
+  const end = (why: string): void => {
+    inbox.ended ??= why;
+    inbox.wake();
+  };
+  socket.on('message', (data: Buffer) => {
+    inbox.messages.push(data.toString('utf8'));
+    inbox.wake();
+  });
+  socket.on('close', (code) => end(`the environment closed the session (code ${code})`));
+  socket.on('error', (error) => end(`the session broke: ${error.message}`));
+  return inbox;
+}
+
+/** The next message of the server, whatever came first: an answer, the end of the session, or nothing in time. */
+function answerTo(socket: WebSocket, inbox: Inbox, signal: AbortSignal): Promise<Observation> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      inbox.ended ??= `the environment gave no answer within ${stepTimeoutMs / 1000} s`;
+      socket.terminate();
+      inbox.wake();
+    }, stepTimeoutMs);
+    inbox.wake = () => {
+      const text = inbox.messages.shift();
+      if (text === undefined && inbox.ended === null) return;
+      clearTimeout(timer);
+      inbox.wake = () => undefined;
+      if (text !== undefined) resolveOrReject(text, resolve, reject);
+      else reject(signal.aborted ? signal.reason : new EnvironmentError('fault', inbox.ended!));
+    };
+    inbox.wake();
   });
 }
 

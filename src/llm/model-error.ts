@@ -33,7 +33,7 @@ export function toModelError(error: unknown, endpoint: string): unknown {
       },
     );
   if (!(error instanceof APIError)) return error;
-  return new ModelError(kindOf(error), `${endpoint} answered: ${error.message}`, retryAfterMs(error), { cause: error });
+  return new ModelError(kindOf(error), `${endpoint} answered: ${error.message}`, delayOf(error), { cause: error });
 }
 
 function kindOf({ status, code }: APIError): ModelErrorKind {
@@ -42,7 +42,7 @@ function kindOf({ status, code }: APIError): ModelErrorKind {
   return status === undefined || status >= 500 || retryableStatuses.has(status) ? 'retry' : 'never';
 }
 
-function retryAfterMs(error: APIError): number | undefined {
+function delayOf(error: APIError): number | undefined {
   const seconds = Number(error.headers?.get('retry-after'));
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 600) * 1000 : undefined;
 }

@@ -52,8 +52,8 @@ export const campaignStore = (pool: Pool) => ({
       const created = rows[0];
       if (!created) return undefined;
       for (const table of partitionedTables) {
-        const id = Number(created.id); // a generated integer: the one value that SQL cannot bind here
-        await client.query(`create table ${table}_${id} partition of ${table} for values in (${id})`);
+        // The id is a generated integer: the one value that SQL cannot bind.
+        await client.query(`create table ${table}_${created.id} partition of ${table} for values in (${created.id})`);
       }
       return created;
     });

@@ -46,8 +46,8 @@ export const trajectoryStore = (pool: Pool) => ({
     const id = trajectoryId(t);
     const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, [
       ...[t.campaignId, id, t.iteration, t.purpose, t.taskId, t.policyId, t.attempt, t.epoch, t.seed],
-      ...[t.outcome, t.reward, t.rawScore, t.stopReason, t.fault, JSON.stringify(t.opening), t.steps.length],
-      ...[t.promptTokens, t.completionTokens, t.seconds, JSON.stringify(t.steps)],
+      ...[t.outcome, t.reward, t.rawScore, t.stopReason, t.fault, toJson(t.opening), t.steps.length],
+      ...[t.promptTokens, t.completionTokens, t.seconds, toJson(t.steps)],
     ]);
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
     if (!stored) throw new DomainError('StaleEpoch', `epoch ${t.epoch} of iteration ${t.iteration} is over`);
@@ -139,6 +139,15 @@ export const trajectoryStore = (pool: Pool) => ({
     return rows;
   },
 });
+
+/**
+ * JSON that Postgres takes. A policy may write any bytes, but Postgres text holds neither NUL nor half a surrogate pair:
+ * both become U+FFFD. The sampled token ids, stored beside the text, lose nothing.
+ */
+const toJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, item: unknown) =>
+    typeof item === 'string' ? item.toWellFormed().replaceAll('\0', '\uFFFD') : item,
+  );
 
 export type OutcomeCount = { purpose: Purpose; outcome: Outcome; count: number; tokens: number; seconds: number };
 

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import path from 'node:path';
+import { Client, type Pool } from 'pg';
+import { readConfig } from '../../src/config';
+import { stackUp } from '../../src/stack';
+import { migrate } from '../../src/store/migrate';
+import { createPool } from '../../src/store/pool';
+
+const projectRoot = path.resolve(__dirname, '../..');
+
+/** The Postgres that all tests share; started by whoever comes first, stopped when the last project has run. */
+export const sharedPostgres = readConfig({ COEVOLVE_HOME: path.join(projectRoot, '.coevolve', 'tests'), PATH: process.env['PATH'] });
+
+export type FreshDatabase = { pool: Pool; url: string; drop(): Promise<void> };
+
+/** An empty database with the newest schema, cloned from a template: every test file has its own. */
+export async function freshDatabase(): Promise<FreshDatabase> {
+  const { databaseUrl } = await stackUp(sharedPostgres, { services: ['postgres'] });
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await asAdministrator(databaseUrl!, async (client) => {
+    await client.query('select pg_advisory_lock(1)'); // released with the session
+    const { rowCount } = await client.query('select from pg_database where datname = $1', ['template_coevolve']);
+    if (rowCount === 0) await client.query('create database template_coevolve');
+    await migrate(withDatabase(databaseUrl!, 'template_coevolve'), projectRoot);
+    await client.query(`create database ${name} template template_coevolve`);
+  });
+  const url = withDatabase(databaseUrl!, name);
+  const pool = createPool(url);
+  return {
+    pool,
+    url,
+    async drop() {
+      await pool.end();
+      await asAdministrator(databaseUrl!, (client) => client.query(`drop database ${name} with (force)`));
+    },
+  };
+}
+
+async function asAdministrator<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
