@@ -21,6 +21,8 @@ from torch import Tensor
 
 from coevolve_trainer.failures import bad_input
 
+from .lazy_zeros import lazy_zeros
+
 CHUNK = (
     64  # positions per prefill pass; decode attends to a multiple of it, and masked positions add exact zeros
 )
@@ -59,13 +61,18 @@ class Decoder:
         theta = float(config["rope_parameters"]["rope_theta"])
         rotation = _rotation(positions, self._head_size, theta)
         self._layers = [self._layer(weights, i, rotation) for i in range(config["num_hidden_layers"])]
-        # Zeroed, because a masked position still takes part with weight 0, and 0 times garbage may be NaN
-        self.cache = torch.zeros(len(self._layers), 2, slots, self._kv, positions, self._head_size)
+        self.cache = lazy_zeros(len(self._layers), 2, slots, self._kv, positions, self._head_size)
+        """Keys (0) and values (1): [layers, 2, S, K, P, E]."""
         future = torch.full((CHUNK, CHUNK), -torch.inf).triu(1)  # what a chunk must not see of itself
         ahead = torch.cat((torch.zeros(CHUNK, positions - CHUNK), future), 1)
         self._ahead = ahead.repeat(self._heads // self._kv, 1)  # [G * CHUNK, P]
         self._rows = torch.arange(slots)
         self._columns = torch.arange(positions)
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """Of the keys and values of one chunk of one slot: [layers, 2, K, CHUNK, E]."""
+        return len(self._layers), 2, self._kv, CHUNK, self._head_size
 
     @torch.inference_mode()
     def prefill(self, slot: int, start: int, ids: Tensor, last: int) -> Tensor:

@@ -10,13 +10,18 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from coevolve_trainer.chat import ChatEncoder
 from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.policy_files import verify_policy
 
 from .api_errors import ApiError
 from .chat_request import ChatRequest
+from .decoder import Decoder
 from .lane import Generation, Lane
+from .prefix_cache import PrefixCache
 from .sampling import Sampler
+
+PREFIX_CACHE_BYTES = 64 * 2**20
 
 
 class Engine:
@@ -26,6 +31,7 @@ class Engine:
         self._slots, self._max_context, self._max_waiting = slots, max_context, max_waiting
         self._lanes: dict[str, Lane] = {}
         self._leaving: list[Lane] = []  # unloaded, with requests still on their way
+        self._prefixes: dict[tuple[int, ...], PrefixCache] = {}  # by the shape of a chunk
         self._work = asyncio.Event()
 
     @property
@@ -42,7 +48,7 @@ class Engine:
             return
         try:
             verify_policy(folder, policy_hash, field="lora_path")
-            self._lanes[policy_hash] = Lane(folder, slots=self._slots, max_context=self._max_context)
+            self._lanes[policy_hash] = self._open(policy_hash, folder)
         except (JobFailure, OSError, ValueError, KeyError) as error:
             raise ApiError(
                 400, "invalid_policy", f"cannot load {folder}: {error}", param="lora_path"
@@ -98,3 +104,10 @@ class Engine:
                 except Exception as error:  # a fault of one policy must not silence the others
                     lane.fail(error)
                 await asyncio.sleep(0)
+
+    def _open(self, policy_hash: str, folder: Path) -> Lane:
+        decoder = Decoder(folder, slots=self._slots, max_context=self._max_context)
+        shape = decoder.chunk_shape
+        if shape not in self._prefixes:
+            self._prefixes[shape] = PrefixCache(shape, PREFIX_CACHE_BYTES)
+        return Lane(policy_hash, decoder, ChatEncoder.load(folder), self._prefixes[shape])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -18,8 +17,6 @@ from coevolve_trainer.chat import ChatEncoder
 from .decoder import CHUNK, Decoder
 from .prefix_cache import PrefixCache
 from .sampling import Floats, Sampler, choose_tokens
-
-PREFIX_CACHE_BYTES = 32 * 2**20
 
 
 @dataclass(eq=False)
@@ -39,15 +36,15 @@ class Generation:
 class Lane:
     """Continuous batching over fixed slots."""
 
-    def __init__(self, policy: Path, *, slots: int, max_context: int) -> None:
-        self.encoder = ChatEncoder.load(policy)
+    def __init__(self, name: str, decoder: Decoder, encoder: ChatEncoder, prefixes: PrefixCache) -> None:
+        self.encoder = encoder
         self.waiting: deque[Generation] = deque()
-        self._decoder = Decoder(policy, slots=slots, max_context=max_context)
-        self._prefixes = PrefixCache(PREFIX_CACHE_BYTES)
+        self._decoder = decoder
+        self._name, self._prefixes = name, prefixes
         self._token_entries: dict[int, dict[str, object]] = {}
-        self._slots: list[Generation | None] = [None] * slots
-        self._ids = torch.zeros(slots, dtype=torch.long)
-        self._positions = torch.zeros(slots, dtype=torch.long)
+        self._slots: list[Generation | None] = [None] * decoder.slots
+        self._ids = torch.zeros(decoder.slots, dtype=torch.long)
+        self._positions = torch.zeros(decoder.slots, dtype=torch.long)
 
     @property
     def context(self) -> int:
@@ -118,14 +115,14 @@ class Lane:
             end = min(start + CHUNK, len(prompt))
             place = cache[:, :, slot, :, start : start + CHUNK]  # [layers, 2, K, CHUNK, E]
             prefix = tuple(prompt[:end])
-            cached = self._prefixes.find(prefix) if end < len(prompt) else None
+            cached = self._prefixes.find(self._name, prefix) if end < len(prompt) else None
             if cached is not None:
                 place.copy_(cached)
                 continue
             ids = F.pad(torch.tensor(prompt[start:end]), (0, start + CHUNK - end))
             logits = self._decoder.prefill(slot, start, ids, end - start - 1)
-            if end - start == CHUNK:
-                self._prefixes.save(prefix, place.clone())
+            if end - start == CHUNK and end < len(prompt):
+                self._prefixes.save(self._name, prefix, place)
         assert logits is not None
         return logits
 

@@ -7,30 +7,39 @@ their keys come from decode steps, whose sums run in another order.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from torch import Tensor
 
+from .lazy_zeros import lazy_zeros
+
+Key = tuple[str, tuple[int, ...]]  # policy hash, tokens up to the chunk's end
+
 
 class PrefixCache:
-    """Least recently used chunks leave when `limit_bytes` is passed."""
+    """Shared by policies of one shape; when it is full, the least recently used chunk gives up its place.
 
-    def __init__(self, limit_bytes: int) -> None:
-        self._entries: OrderedDict[tuple[int, ...], Tensor] = OrderedDict()
-        self._limit, self._bytes = limit_bytes, 0
+    The places are one block of memory: chunks allocated one by one left 140 MB of holes after 4,000 requests.
+    """
 
-    def find(self, prefix: tuple[int, ...]) -> Tensor | None:
-        """Keys and values of the last chunk of `prefix`, or None."""
-        entry = self._entries.get(prefix)
-        if entry is not None:
-            self._entries.move_to_end(prefix)
-        return entry
+    def __init__(self, chunk_shape: Sequence[int], limit_bytes: int) -> None:
+        count = max(1, limit_bytes // (4 * math.prod(chunk_shape)))
+        self._places = lazy_zeros(count, *chunk_shape)
+        self._taken: OrderedDict[Key, int] = OrderedDict()
 
-    def save(self, prefix: tuple[int, ...], chunk: Tensor) -> None:
-        if prefix in self._entries:
-            return
-        self._entries[prefix] = chunk
-        self._bytes += chunk.nbytes
-        while self._bytes > self._limit:
-            _, dropped = self._entries.popitem(last=False)
-            self._bytes -= dropped.nbytes
+    def find(self, policy: str, prefix: tuple[int, ...]) -> Tensor | None:
+        """Keys and values of the last chunk of `prefix` under the policy of that hash, or None."""
+        place = self._taken.get((policy, prefix))
+        if place is None:
+            return None
+        self._taken.move_to_end((policy, prefix))
+        return self._places[place]
+
+    def save(self, policy: str, prefix: tuple[int, ...], chunk: Tensor) -> None:
+        """Copies a chunk that `find` did not find."""
+        full = len(self._taken) == len(self._places)
+        place = self._taken.popitem(last=False)[1] if full else len(self._taken)
+        self._places[place].copy_(chunk)
+        self._taken[policy, prefix] = place

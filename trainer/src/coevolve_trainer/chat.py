@@ -56,7 +56,7 @@ class ChatEncoder:
         self.end_id = self._special(END_TOKEN)
         self._newline = self._text("\n")
         # One trajectory repeats its system prompt in every request, one task its question
-        self._content = lru_cache(maxsize=4096)(self._text)
+        self._content = lru_cache(maxsize=1024)(self._text)
 
     @classmethod
     def load(cls, policy: Path) -> ChatEncoder:
