@@ -1,23 +1,29 @@
 import type { Pool } from 'pg';
 import type { FeedbackSignal, FeedbackSignalKind } from '../domain/feedback-signal';
 import { feedbackSignalId } from '../domain/ids';
-import type { IterationKey } from './iterations';
+import { assertEpoch, type IterationKey } from './epoch';
 
 export type FeedbackSignalRow = FeedbackSignal & { id: string; iteration: number };
 
 export const feedbackSignalStore = (pool: Pool) => ({
-  /** Stores the signals of an iteration; a repeated call finds them stored. */
-  async save({ campaignId, iteration, epoch }: IterationKey, found: readonly FeedbackSignal[]): Promise<void> {
+  /**
+   * Stores the signals of an iteration; a repeated call finds them stored.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async save(key: IterationKey, found: readonly FeedbackSignal[]): Promise<void> {
+    const { campaignId, iteration, epoch } = key;
     await pool.query(
       `insert into feedback_signals (campaign_id, id, iteration, kind, ordinal, task_id, trajectory_id, detail, epoch)
        select $1::integer, s.id, $2::smallint, s.kind, s.ordinal, s."taskId", s."trajectoryId", s.detail, $3::integer
        from jsonb_to_recordset($4::jsonb)
          as s (id text, kind text, ordinal integer, "taskId" text, "trajectoryId" text, detail jsonb)
        where exists (select from iterations i
-         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer)
+         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
        on conflict do nothing`,
       [campaignId, iteration, epoch, JSON.stringify(numbered(iteration, found))],
     );
+    await assertEpoch(pool, key);
   },
 
   async list(campaignId: number, iteration: number): Promise<FeedbackSignalRow[]> {

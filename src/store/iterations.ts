@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
 import type { Phase } from '../domain/phases';
+import { assertEpoch, staleEpoch, type IterationKey } from './epoch';
 
-/** Names an iteration; every write carries the epoch, and a stale one writes nothing. */
-export type IterationKey = { campaignId: number; iteration: number; epoch: number };
+export type { IterationKey };
 
 export type PhaseKey = IterationKey & { phase: Phase; previous: Phase | null };
 
@@ -19,16 +19,19 @@ export const iterationStore = (pool: Pool) => ({
     return rows[0]!.epoch;
   },
 
-  async close({ campaignId, iteration }: IterationKey): Promise<void> {
-    await pool.query(
+  /** @throws DomainError `StaleEpoch` */
+  async close(key: IterationKey): Promise<void> {
+    const { rowCount } = await pool.query(
       `update iterations set finished_at = coalesce(finished_at, now())
-       where campaign_id = $1::integer and number = $2::smallint`,
-      [campaignId, iteration],
+       where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer`,
+      [key.campaignId, key.iteration, key.epoch],
     );
+    if (rowCount === 0) throw staleEpoch(key);
   },
 
   /**
-   * Begins a phase. Returns true when it is committed already, so that its work must not be done again.
+   * Begins a phase. Returns true when it is committed already, so that its work must not be done again. The first
+   * begin of a newer epoch takes the phase over: what an older one committed is to be done again.
    *
    * @throws DomainError `StateMismatch` when the phase before it has no commit row, `StaleEpoch` when the iteration moved on
    */
@@ -42,37 +45,38 @@ export const iterationStore = (pool: Pool) => ({
            select from phases p
            where p.campaign_id = i.campaign_id and p.iteration = i.number and p.phase = $5::text
              and p.finished_at is not null))
-       on conflict (campaign_id, iteration, phase) do update set phase = excluded.phase
+       for share of i
+       on conflict (campaign_id, iteration, phase) do update
+         set epoch = excluded.epoch,
+             started_at = case when phases.epoch = excluded.epoch then phases.started_at else excluded.started_at end,
+             finished_at = case when phases.epoch = excluded.epoch then phases.finished_at end,
+             result = case when phases.epoch = excluded.epoch then phases.result end
        returning finished_at is not null as committed`,
       [campaignId, iteration, phase, epoch, previous],
     );
     const row = rows[0];
     if (row) return row.committed;
-    await this.assertEpoch({ campaignId, iteration, epoch });
+    await assertEpoch(pool, { campaignId, iteration, epoch });
     throw new DomainError(
       'StateMismatch',
       `phase ${phase} of iteration ${iteration} came before ${previous} committed`,
     );
   },
 
-  /** Commits a phase with its counts. The first commit stays. */
+  /**
+   * Commits a phase with its counts. The first commit stays.
+   *
+   * @throws DomainError `StaleEpoch`
+   */
   async commitPhase({ campaignId, iteration, epoch, phase }: PhaseKey, counts: Record<string, unknown>): Promise<void> {
     const { rowCount } = await pool.query(
       `update phases set finished_at = coalesce(finished_at, now()), result = coalesce(result, $5::jsonb)
-       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer`,
+       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
+         and exists (select from iterations i
+           where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer for share)`,
       [campaignId, iteration, phase, epoch, counts],
     );
-    if (rowCount === 0) throw staleEpoch(iteration, epoch);
-  },
-
-  /** @throws DomainError `StaleEpoch` */
-  async assertEpoch({ campaignId, iteration, epoch }: IterationKey): Promise<void> {
-    const { rowCount } = await pool.query(
-      `select from iterations
-       where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer`,
-      [campaignId, iteration, epoch],
-    );
-    if (rowCount === 0) throw staleEpoch(iteration, epoch);
+    if (rowCount === 0) throw staleEpoch({ iteration, epoch });
   },
 
   async phasesOf(campaignId: number): Promise<PhaseRow[]> {
@@ -93,8 +97,5 @@ export type PhaseRow = {
   finishedAt: Date | null;
   result: Record<string, unknown> | null;
 };
-
-const staleEpoch = (iteration: number, epoch: number): DomainError =>
-  new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} is over: a later run owns its rows`);
 
 export type IterationStore = ReturnType<typeof iterationStore>;

@@ -2,12 +2,16 @@ import type { Pool } from 'pg';
 import { preferencePairId } from '../domain/ids';
 import type { PairingResult, PreferencePair } from '../domain/preference-pair';
 import type { AgentRole } from '../domain/roles';
-import type { IterationKey } from './iterations';
+import { assertEpoch, type IterationKey } from './epoch';
 
 export type PreferencePairRow = PreferencePair & { id: string; iteration: number };
 
 export const preferencePairStore = (pool: Pool) => ({
-  /** Stores the pairs of one role and the counts of what made none; a repeated call finds them stored. */
+  /**
+   * Stores the pairs of one role and the counts of what made none; a repeated call finds them stored.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
   async save(key: IterationKey, forRole: AgentRole, { pairs, dropped }: PairingResult): Promise<void> {
     const named = pairs.map((pair, ordinal) => ({
       ...pair,
@@ -17,6 +21,7 @@ export const preferencePairStore = (pool: Pool) => ({
       `with live as (
          select campaign_id, number, epoch from iterations
          where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
+         for share
        ), drops as (
          insert into dropped_pairs (campaign_id, iteration, for_role, kind, reason, count)
          select live.campaign_id, live.number, $5, d.kind, d.reason, d.count
@@ -34,6 +39,7 @@ export const preferencePairStore = (pool: Pool) => ({
        on conflict do nothing`,
       [key.campaignId, key.iteration, key.epoch, JSON.stringify(named), forRole, JSON.stringify(dropped)],
     );
+    await assertEpoch(pool, key);
   },
 
   /** The pairs that train one role, in a fixed order. */

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Purpose } from '../domain/trajectory';
-import type { IterationKey } from './iterations';
+import { assertEpoch, lockEpoch, staleEpoch, type IterationKey } from './epoch';
+import { inTransaction } from './pool';
 
 export type TaskSplit = 'train' | 'held-out';
 
@@ -39,27 +40,19 @@ export const taskStore = (pool: Pool) => ({
   /**
    * Admits or rejects a candidate, once: a candidate that was decided keeps its verdict. Two equal tasks cannot both
    * be admitted; the database refuses the second, which is then rejected as a duplicate.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  async decide({ campaignId, epoch }: IterationKey, admission: Admission): Promise<'admitted' | 'rejected'> {
-    const { rows } = await pool.query<{ verdict: 'admitted' | 'rejected' }>(
-      `with verdict as (
-         select t.campaign_id, t.id,
-           case when $4::text is not null then $4::text
-                when twin.split = 'held-out' then 'held-out'
-                when twin.id is not null then 'duplicate' end as reason
-         from tasks t
-         left join tasks twin on twin.campaign_id = t.campaign_id and twin.content_key = t.content_key
-           and twin.verdict = 'admitted' and twin.id <> t.id
-         where t.campaign_id = $1::integer and t.id = $2 and t.epoch = $3::integer and t.verdict = 'candidate'
-       )
-       update tasks t
-       set verdict = case when v.reason is null then 'admitted' else 'rejected' end, reason = v.reason
-       from verdict v
-       where t.campaign_id = v.campaign_id and t.id = v.id
-       returning t.verdict`,
-      [campaignId, admission.id, epoch, admission.admitted ? null : admission.reason],
-    );
-    return rows[0]?.verdict ?? ((await this.get(campaignId, admission.id)).verdict as 'admitted' | 'rejected');
+  async decide(key: IterationKey, admission: Admission): Promise<'admitted' | 'rejected'> {
+    const decided = await tryDecide(pool, key, admission).catch((error: unknown) => {
+      if ((error as { code?: unknown }).code !== uniqueViolation) throw error;
+      return tryDecide(pool, key, admission); // an equal task was admitted meanwhile, and is now there to be seen
+    });
+    if (decided) return decided;
+    await assertEpoch(pool, key);
+    const { verdict } = await this.get(key.campaignId, admission.id);
+    if (verdict === 'candidate') throw staleEpoch(key);
+    return verdict;
   },
 
   async get(campaignId: number, id: string): Promise<TaskRow> {
@@ -83,18 +76,24 @@ export const taskStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** Writes the plan of an iteration once; a second call changes nothing. */
-  async plan(key: IterationKey, purpose: Purpose, taskIds: readonly string[]): Promise<void> {
-    await pool.query(
-      `insert into planned_tasks (campaign_id, iteration, purpose, ordinal, task_id)
-       select $1::integer, $2::smallint, $3, (planned.ordinal - 1)::integer, planned.task_id
-       from unnest($4::text[]) with ordinality as planned (task_id, ordinal)
-       where not exists (select from planned_tasks
-         where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3)
-       on conflict do nothing`,
-      [key.campaignId, key.iteration, purpose, taskIds],
-    );
-  },
+  /**
+   * Writes the plan of an iteration once; a second call changes nothing. Planners wait for each other, so that a plan
+   * is never made of two.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  plan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[]): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockEpoch(client, key);
+      await client.query(
+        `insert into planned_tasks (campaign_id, iteration, purpose, ordinal, task_id)
+         select $1::integer, $2::smallint, $3, (planned.ordinal - 1)::integer, planned.task_id
+         from unnest($4::text[]) with ordinality as planned (task_id, ordinal)
+         where not exists (select from planned_tasks
+           where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3)`,
+        [key.campaignId, key.iteration, purpose, taskIds],
+      );
+    }),
 
   async countPlanned(key: IterationKey, purpose: Purpose): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
@@ -121,9 +120,40 @@ export const taskStore = (pool: Pool) => ({
 
 export type TaskFilter = { verdict?: TaskRow['verdict']; split?: TaskSplit; createdIteration?: number };
 
-async function insertTasks(
+const uniqueViolation = '23505';
+
+/** undefined when there was nothing to decide: decided before, or not this epoch's to decide. */
+async function tryDecide(
   pool: Pool,
   { campaignId, iteration, epoch }: IterationKey,
+  admission: Admission,
+): Promise<'admitted' | 'rejected' | undefined> {
+  const { rows } = await pool.query<{ verdict: 'admitted' | 'rejected' }>(
+    `with verdict as (
+       select t.campaign_id, t.id,
+         case when $5::text is not null then $5::text
+              when twin.split = 'held-out' then 'held-out'
+              when twin.id is not null then 'duplicate' end as reason
+       from tasks t
+       left join tasks twin on twin.campaign_id = t.campaign_id and twin.content_key = t.content_key
+         and twin.verdict = 'admitted' and twin.id <> t.id
+       where t.campaign_id = $1::integer and t.id = $2 and t.epoch = $4::integer and t.verdict = 'candidate'
+         and exists (select from iterations i
+           where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer for share)
+     )
+     update tasks t
+     set verdict = case when v.reason is null then 'admitted' else 'rejected' end, reason = v.reason
+     from verdict v
+     where t.campaign_id = v.campaign_id and t.id = v.id and t.verdict = 'candidate'
+     returning t.verdict`,
+    [campaignId, admission.id, iteration, epoch, admission.admitted ? null : admission.reason],
+  );
+  return rows[0]?.verdict;
+}
+
+async function insertTasks(
+  pool: Pool,
+  key: IterationKey,
   tasks: readonly NewTask[],
   verdict: TaskRow['verdict'],
 ): Promise<number> {
@@ -136,10 +166,11 @@ async function insertTasks(
        definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
        "parentSignalId" text)
      where exists (select from iterations i
-       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer)
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
      on conflict do nothing`,
-    [campaignId, iteration, epoch, JSON.stringify(tasks), verdict],
+    [key.campaignId, key.iteration, key.epoch, JSON.stringify(tasks), verdict],
   );
+  await assertEpoch(pool, key);
   return rowCount ?? 0;
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
-import type { IterationKey } from './iterations';
+import { assertEpoch, type IterationKey } from './epoch';
 import type { PolicyRole } from './policies';
 
 export type TrainingMethod = 'init' | 'sft' | 'dpo' | 'target';
@@ -31,7 +31,11 @@ const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, ro
   dataset_rows as "datasetRows", settings, seed, backend, status, policy_id as "policyId"`;
 
 export const trainingRunStore = (pool: Pool) => ({
-  /** Stores a run and what it is trained on, in one statement. The first writer wins; the stored run comes back. */
+  /**
+   * Stores a run and what it is trained on, in one statement. The first writer wins; the stored run comes back.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
   async save(key: IterationKey, run: NewTrainingRun, examples: readonly TrainingExample[]): Promise<TrainingRunRow> {
     await pool.query(
       `with run as (
@@ -40,6 +44,7 @@ export const trainingRunStore = (pool: Pool) => ({
          select $1, $2::integer, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::integer, $11::jsonb, $12::bigint, $13
          from iterations i
          where i.campaign_id = $2::integer and i.number = $3::smallint and i.epoch = $4::integer
+         for share
          on conflict do nothing
          returning campaign_id, job_key
        )
@@ -53,6 +58,7 @@ export const trainingRunStore = (pool: Pool) => ({
         JSON.stringify(examples),
       ],
     );
+    await assertEpoch(pool, key);
     return this.get(run.jobKey);
   },
 
@@ -63,9 +69,10 @@ export const trainingRunStore = (pool: Pool) => ({
     return rows[0];
   },
 
+  /** @throws DomainError `UnknownTrainingRun` */
   async get(jobKey: string): Promise<TrainingRunRow> {
     const run = await this.find(jobKey);
-    if (!run) throw new DomainError('StaleEpoch', `training run ${jobKey} was not stored: its iteration moved on`);
+    if (!run) throw new DomainError('UnknownTrainingRun', `no training run has the key "${jobKey}"`);
     return run;
   },
 
