@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import { trajectoryId, type AttemptKey } from '../domain/ids';
 import type { ExpertTrajectory } from '../domain/pair-for-target';
 import type { ScoredAttempt, Outcome, Purpose } from '../domain/trajectory';
-import type { IterationKey } from './iterations';
+import { staleEpoch, type IterationKey } from './epoch';
 
 export type ChatMessage = { role: string; content: string };
 
@@ -34,7 +34,13 @@ export type NewTrajectory = AttemptKey & {
 export type TrajectorySummary = { id: string; outcome: Outcome; reward: number | null; stepCount: number };
 
 export type TrajectoryRow = TrajectorySummary &
-  AttemptKey & { seed: number; stopReason: string; fault: string | null; opening: ChatMessage[]; steps: StoredStep[] };
+  AttemptKey & {
+    seed: number;
+    stopReason: string;
+    fault: string | null;
+    opening: ChatMessage[];
+    steps: Omit<StoredStep, 'logprobs'>[];
+  };
 
 export const trajectoryStore = (pool: Pool) => ({
   /**
@@ -46,11 +52,11 @@ export const trajectoryStore = (pool: Pool) => ({
     const id = trajectoryId(t);
     const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, [
       ...[t.campaignId, id, t.iteration, t.purpose, t.taskId, t.policyId, t.attempt, t.epoch, t.seed],
-      ...[t.outcome, t.reward, t.rawScore, t.stopReason, t.fault, toJson(t.opening), t.steps.length],
-      ...[t.promptTokens, t.completionTokens, t.seconds, toJson(t.steps)],
+      ...[t.outcome, t.reward, t.rawScore, toText(t.stopReason), toText(t.fault), toJson(t.opening)],
+      ...[t.steps.length, t.promptTokens, t.completionTokens, t.seconds, toJson(t.steps)],
     ]);
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
-    if (!stored) throw new DomainError('StaleEpoch', `epoch ${t.epoch} of iteration ${t.iteration} is over`);
+    if (!stored) throw staleEpoch(t);
     return stored;
   },
 
@@ -68,7 +74,7 @@ export const trajectoryStore = (pool: Pool) => ({
   async recordFault(campaignId: number, id: string, outcome: Outcome, fault: string): Promise<void> {
     await pool.query(
       `insert into attempt_faults (campaign_id, trajectory_id, outcome, fault) values ($1::integer, $2, $3, $4)`,
-      [campaignId, id, outcome, fault],
+      [campaignId, id, outcome, toText(fault)],
     );
   },
 
@@ -141,13 +147,14 @@ export const trajectoryStore = (pool: Pool) => ({
 });
 
 /**
- * JSON that Postgres takes. A policy may write any bytes, but Postgres text holds neither NUL nor half a surrogate pair:
- * both become U+FFFD. The sampled token ids, stored beside the text, lose nothing.
+ * Text that Postgres takes. A policy or an environment may write any bytes, but Postgres text holds neither NUL nor half
+ * a surrogate pair: both become U+FFFD. The sampled token ids, stored beside the text, lose nothing.
  */
+const toText = <Text extends string | null>(text: Text): Text =>
+  (text?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null) as Text;
+
 const toJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === 'string' ? item.toWellFormed().replaceAll('\0', '\uFFFD') : item,
-  );
+  JSON.stringify(value, (_key, item: unknown) => (typeof item === 'string' ? toText(item) : item));
 
 export type OutcomeCount = { purpose: Purpose; outcome: Outcome; count: number; tokens: number; seconds: number };
 
@@ -159,6 +166,7 @@ const insertTrajectory = `
       $12::float8, $13, $14, $15::jsonb, $16::smallint, $17::integer, $18::integer, $19::real
     from iterations i
     where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $8::integer
+    for share
     on conflict do nothing
     returning campaign_id, id, outcome, reward, step_count
   ), bodies as (
