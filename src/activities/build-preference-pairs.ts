@@ -15,7 +15,7 @@ export const buildPreferencePairs =
     const attempts = await store.trajectories.listScored(key.campaignId, key.iteration, key.iteration);
     const experts = await store.trajectories.listExperts(key.campaignId);
 
-    for (const { role } of recipes[spec.recipe].training.filter(({ data }) => data === 'pairs')) {
+    for (const { role } of recipes[spec.recipe].training.filter(({ data }) => data.startsWith('pairs'))) {
       const seed = deriveSeed(spec.seed, key.iteration, 'pairs', role);
       const result =
         role === 'failure'

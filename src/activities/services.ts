@@ -15,8 +15,8 @@ export type Services = {
   openEnvironment: OpenEnvironment;
   policies: PolicyClient;
   training: TrainingBackend;
-  /** Renders and stores the report of a campaign; returns its path. */
-  writeReport(campaignId: number): Promise<string>;
+  /** Renders and stores the report of a campaign. */
+  writeReport(campaignId: number): Promise<void>;
 };
 
 /** The campaign with its resolved spec, as it was stored at its start. */

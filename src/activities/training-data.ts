@@ -1,9 +1,10 @@
+import type { TrainingStep } from '../domain/recipe';
 import { isSuccess } from '../domain/trajectory';
 import type { TrainingExample } from '../store/training-runs';
 import { pairRow, trajectoryRow } from '../training/dataset';
 import type { Services } from './services';
 
-export type TrainingSource = 'expert' | 'expert-and-successes' | 'pairs';
+export type TrainingSource = TrainingStep['data'];
 
 export type TrainingData = { lines: string[]; examples: TrainingExample[] };
 
@@ -11,7 +12,16 @@ type Request = { campaignId: number; iteration: number; role: string; data: Trai
 
 /** The rows of a training dataset and where each comes from, in a fixed order. */
 export async function trainingData(services: Services, request: Request): Promise<TrainingData> {
-  return request.data === 'pairs' ? pairData(services, request) : trajectoryData(services, request);
+  switch (request.data) {
+    case 'pairs':
+      return pairData(services, request);
+    case 'pairs-and-experts': {
+      const parts = [await pairData(services, request), await trajectoryData(services, request)];
+      return { lines: parts.flatMap(({ lines }) => lines), examples: parts.flatMap(({ examples }) => examples) };
+    }
+    default:
+      return trajectoryData(services, request);
+  }
 }
 
 async function pairData({ store }: Services, { campaignId, iteration, role }: Request): Promise<TrainingData> {
@@ -29,7 +39,7 @@ async function pairData({ store }: Services, { campaignId, iteration, role }: Re
 
 async function trajectoryData({ store }: Services, { campaignId, iteration, data }: Request): Promise<TrainingData> {
   const experts = (await store.trajectories.listExperts(campaignId)).map(({ trajectoryId }) => trajectoryId);
-  const successes = data === 'expert' ? [] : await distinctSuccesses(store, campaignId, iteration);
+  const successes = data !== 'expert-and-successes' ? [] : await distinctSuccesses(store, campaignId, iteration);
   const ids = [...experts, ...successes];
   const trajectories = await store.trajectories.getMany(campaignId, ids);
   return {

@@ -6,7 +6,8 @@ import type { AgentRole } from './roles';
 export type TrainingStep = {
   role: AgentRole;
   method: 'sft' | 'dpo' | 'target';
-  data: 'expert' | 'expert-and-successes' | 'pairs';
+  /** `pairs-and-experts`: eq. 9 over the pairs, and its second term alone over every expert of the task pool. */
+  data: 'expert' | 'expert-and-successes' | 'pairs' | 'pairs-and-experts';
   /** `head`: goes on from the policy that acted; `base`: starts afresh, as rejection-sampling fine-tuning does. */
   from: 'base' | 'head';
 };
@@ -90,7 +91,10 @@ export const recipes = {
     agents: ['failure', 'target'],
     iterations: 2,
     phases: ['plan', 'roll-out', 'detect', 'synthesize', 'validate', 'pair', 'train', 'evaluate', 'report'],
-    training: [{ role: 'failure', method: 'dpo', data: 'pairs', from: 'head' }, target('target')],
+    training: [
+      { role: 'failure', method: 'dpo', data: 'pairs', from: 'head' },
+      { ...target('target'), data: 'pairs-and-experts' },
+    ],
     aims: ['forgetting', 'boundary', 'rare'],
   },
 } as const satisfies Record<string, Recipe>;

@@ -1,5 +1,6 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../activities';
+import type { TrainingStep } from '../domain/recipe';
 import { profiles } from './activity-profiles';
 
 export type TrainInput = {
@@ -8,7 +9,7 @@ export type TrainInput = {
   epoch: number;
   role: 'base' | 'target' | 'failure' | 'positive';
   method: 'init' | 'sft' | 'dpo' | 'target';
-  data: 'expert' | 'expert-and-successes' | 'pairs';
+  data: TrainingStep['data'];
   from: 'base' | 'head';
 };
 

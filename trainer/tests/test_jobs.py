@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coevolve_trainer.durable import sha256_of_file
@@ -73,6 +74,28 @@ def test_pairs_raise_the_margin_from_zero(method: str, tmp_path: Path, workshop:
         assert steps[0]["loss"] == pytest.approx(0.6931, abs=1e-4)
     assert steps[-1]["margin"] > 0
     assert {"accuracy", "chosen_logp", "rejected_logp"} <= steps[-1].keys()
+
+
+def test_a_demonstration_gives_the_target_only_the_second_term_of_eq_9(
+    tmp_path: Path, workshop: Path, base: Path, trained: Path
+) -> None:
+    pairs, experts = pair_rows(4), expert_rows(4)
+    # A pair whose first term weighs nothing is the demonstration of its chosen side.
+    silent = [{**pairs[i], "chosen": experts[i], "lambda_dpo": 0.0, "lambda_sft": 1.0} for i in range(4)]
+    policies = []
+    for name, rows in (("pairs", pairs + silent), ("demonstrations", pairs + experts)):
+        dataset = write_rows(tmp_path / f"{name}.jsonl", rows)
+        job = JobFolder(
+            tmp_path / name,
+            method="target",
+            base=trained,
+            dataset=dataset,
+            settings={"epochs": 1, "batch_size": 8},
+        )
+        assert job.run() == 0
+        policies.append(load_file(job.output / "model.safetensors"))
+    for key, weight in policies[0].items():
+        torch.testing.assert_close(weight, policies[1][key], atol=1e-5, rtol=1e-4)
 
 
 def test_the_servers_token_ids_train_as_they_are(tmp_path: Path, base: Path) -> None:
@@ -143,7 +166,9 @@ BAD_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
     ("sft", {"steps": [{"prompt_token_ids": [1], "token_ids": [10**6]}]}, r"token_ids: found a list of 1"),
     ("sft", {**expert_rows(1)[0], "weight": -1}, "dataset line 1.weight: found -1, expected a number >= 0"),
     ("target", {**pair_rows(1)[0], "lambda_sft": None}, "dataset line 1.lambda_sft: found None"),
-    ("target", expert_rows(1)[0], "dataset line 1.chosen: found None"),
+    ("target", {**pair_rows(1)[0], "chosen": None}, "dataset line 1.chosen: found None"),
+    ("sft", pair_rows(1)[0], "dataset line 1: found an object with .*chosen.*, expected a trajectory"),
+    ("dpo", expert_rows(1)[0], "dataset line 1: found an object with .*, expected a pair"),
 ]  # fmt: skip
 
 

@@ -16,12 +16,12 @@ from .segments import cut_to_length, merge_steps
 
 @dataclass(frozen=True)
 class Example:
-    """One unit of a batch: a trajectory (sft) or a pair of them (dpo, target)."""
+    """One unit of a batch: a demonstration, or a pair of trajectories (dpo, target)."""
 
     chosen: list[Segment]
-    rejected: list[Segment]  # empty for sft
+    rejected: list[Segment]  # empty for a demonstration
     lambda_dpo: float
-    lambda_sft: float  # the weight of an sft example
+    lambda_sft: float  # the weight of a demonstration
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,12 @@ def read_texts(path: Path) -> Iterator[str]:
                 yield f"{message['role']}\n{message['content']}"
 
 
-def read_dataset(path: Path, encoder: ChatEncoder, *, paired: bool, max_length: int) -> Dataset:
-    """Reads trajectories, or pairs of them, as token rows of at most `max_length`.
+def read_dataset(
+    path: Path, encoder: ChatEncoder, *, pairs: bool, demonstrations: bool, max_length: int
+) -> Dataset:
+    """Reads demonstrations, pairs of trajectories, or both, as token rows of at most `max_length`.
+
+    A row with `chosen` or `rejected` is a pair; any other is a demonstration. `target` takes both.
 
     Raises:
         JobFailure: `bad-input`, naming line and field.
@@ -69,7 +73,10 @@ def read_dataset(path: Path, encoder: ChatEncoder, *, paired: bool, max_length: 
         return cut.segments
 
     for where, row in _rows(path):
-        if paired:
+        is_pair = "chosen" in row or "rejected" in row
+        if not (pairs if is_pair else demonstrations):
+            raise bad_input(where, _kind(row), "a pair" if pairs else "a trajectory")
+        if is_pair:
             chosen = rows_of(f"{where}.chosen", row.get("chosen"))
             rejected = rows_of(f"{where}.rejected", row.get("rejected"))
             lambdas = [_weight(where, row, name) for name in ("lambda_dpo", "lambda_sft")]

@@ -21,7 +21,7 @@ BATCH_PAIRS = 16
 def reference_logprobs(
     cache: Path, job: str, reference: Path, examples: list[Example], pad_id: int
 ) -> Tensor:
-    """[N, 2] nats: log-probability of chosen and rejected of each pair under the frozen reference.
+    """[N, 2] nats: log-probability of each pair's chosen and rejected under the frozen reference, else 0.
 
     `job` is the job's identity; a cache of another job, or a damaged one, is computed anew.
     """
@@ -36,8 +36,9 @@ def reference_logprobs(
 @torch.no_grad()
 def _compute(reference: Path, examples: list[Example], pad_id: int) -> Tensor:
     model = load_model(reference)
-    logprobs = torch.empty(len(examples), 2)
-    order = sorted(range(len(examples)), key=lambda i: row_length(examples[i]))
+    logprobs = torch.zeros(len(examples), 2)
+    pairs = [i for i, example in enumerate(examples) if example.rejected]
+    order = sorted(pairs, key=lambda i: row_length(examples[i]))
     for start in range(0, len(order), BATCH_PAIRS):
         batch = order[start : start + BATCH_PAIRS]
         sides = [examples[i].chosen for i in batch] + [examples[i].rejected for i in batch]

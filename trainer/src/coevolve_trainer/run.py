@@ -17,7 +17,7 @@ from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
 from .job import Job, read_job, verify_inputs
 from .policy_files import read_manifest, verify_policy, write_manifest
 from .progress import Progress
-from .settings import DpoSettings, InitSettings, TrainSettings
+from .settings import DpoSettings, InitSettings, SftSettings, TargetSettings, TrainSettings
 
 COPIED = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 WRITTEN_PER_WEIGHT = 10  # files of the weights' size: two checkpoints and a staged one of 3, and the output
@@ -104,8 +104,13 @@ def _train(
 ) -> int:
     assert job.base is not None
     encoder = ChatEncoder.load(job.base)
-    paired = isinstance(settings, DpoSettings)
-    data = read_dataset(job.dataset, encoder, paired=paired, max_length=settings.max_length)
+    data = read_dataset(
+        job.dataset,
+        encoder,
+        pairs=isinstance(settings, DpoSettings),
+        demonstrations=isinstance(settings, SftSettings | TargetSettings),
+        max_length=settings.max_length,
+    )
     progress.update(truncated=data.truncated, segments=data.segments, examples=len(data.examples))
 
     import torch

@@ -21,7 +21,7 @@ def setting(
 class InitSettings:
     """A random decoder of transformers' Qwen3 configuration and a tokenizer trained on the dataset."""
 
-    vocabulary_size: int = setting(768, 300, 200_000)
+    vocabulary_size: int = setting(1536, 300, 200_000)
     """Entries of the byte-level BPE, at most: 256 bytes, 3 special tokens, the rest merges."""
     hidden_size: int = setting(96, 8, 8192)
     layers: int = setting(3, 1, 128)
