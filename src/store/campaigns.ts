@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
 import { inTransaction } from './pool';
@@ -41,23 +42,7 @@ export const campaignStore = (pool: Pool) => ({
    * @throws DomainError `CampaignExists` when the name is taken by another spec
    */
   async save(campaign: NewCampaign): Promise<CampaignRow> {
-    const row = await inTransaction(pool, async (client) => {
-      const { rows } = await client.query<CampaignRow>(
-        `insert into campaigns (name, recipe, environment, spec, spec_hash, seed)
-         values ($1, $2, $3, $4::jsonb, $5, $6::bigint)
-         on conflict (name) do nothing
-         returning ${columns}`,
-        [campaign.name, campaign.recipe, campaign.environment, campaign.spec, campaign.specHash, campaign.seed],
-      );
-      const created = rows[0];
-      if (!created) return undefined;
-      for (const table of partitionedTables) {
-        // The id is a generated integer: the one value that SQL cannot bind.
-        await client.query(`create table ${table}_${created.id} partition of ${table} for values in (${created.id})`);
-      }
-      return created;
-    });
-    return row ?? this.join(campaign);
+    return (await create(pool, campaign)) ?? this.join(campaign);
   },
 
   async join(campaign: NewCampaign): Promise<CampaignRow> {
@@ -114,6 +99,47 @@ export const campaignStore = (pool: Pool) => ({
     );
   },
 });
+
+/** Postgres's code for a lock that was not free within `lock_timeout`. */
+const lockNotAvailable = '55P03';
+const creationLimitMs = 60_000;
+
+/**
+ * undefined when the name is taken. A new partition locks its parents, which a worker that stores rows locks in another
+ * order: whoever waits longest for a lock is in a deadlock after 1 s. A creation gives way well before that, so that no
+ * worker ever has to, and tries again.
+ */
+async function create(pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> {
+  for (const deadline = Date.now() + creationLimitMs; ;) {
+    try {
+      return await tryCreate(pool, campaign);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== lockNotAvailable || Date.now() > deadline) throw error;
+      await sleep(20 + Math.random() * 80);
+    }
+  }
+}
+
+const tryCreate = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
+  inTransaction(pool, async (client) => {
+    await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // one creation at a time
+    const { rows } = await client.query<CampaignRow>(
+      `insert into campaigns (name, recipe, environment, spec, spec_hash, seed)
+       values ($1, $2, $3, $4::jsonb, $5, $6::bigint)
+       on conflict (name) do nothing
+       returning ${columns}`,
+      [campaign.name, campaign.recipe, campaign.environment, campaign.spec, campaign.specHash, campaign.seed],
+    );
+    const created = rows[0];
+    if (!created) return undefined;
+    await client.query(`set local lock_timeout = '50ms'`);
+    await client.query(`lock table only ${partitionedTables.join(', only ')} in access exclusive mode`);
+    for (const table of partitionedTables) {
+      // The id is a generated integer: the one value that SQL cannot bind.
+      await client.query(`create table ${table}_${created.id} partition of ${table} for values in (${created.id})`);
+    }
+    return created;
+  });
 
 export type CampaignEvent = {
   iteration?: number;
