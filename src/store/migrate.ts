@@ -5,7 +5,7 @@ export async function migrate(databaseUrl: string, projectRoot: string): Promise
   const { runner } = await import('node-pg-migrate'); // an ES module
   const applied = await runner({
     databaseUrl,
-    dir: join(projectRoot, 'migrations', '*.sql'),
+    dir: join(projectRoot, 'migrations', '[0-9]*.sql'), // schema.sql beside them is their dump
     useGlob: true,
     migrationsTable: 'schema_migrations',
     direction: 'up',
