@@ -1,5 +1,4 @@
-import type { Client } from 'pg';
-import pg from 'pg';
+import { Client } from 'pg';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import {
   addPolicy,
@@ -133,7 +132,7 @@ test.each(writers)(
   async ({ write }) => {
     const campaign = await startedCampaign();
     const before = await snapshot(campaign);
-    const raiser = new pg.Client({ connectionString: database.url });
+    const raiser = new Client({ connectionString: database.url });
     await raiser.connect();
     try {
       await raiser.query('begin');

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { Outcome } from '../../src/domain/trajectory';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { addPolicy, attempt, hash, newCampaign, step, task, type NewCampaign } from './new-campaign';
