@@ -73,7 +73,7 @@ function outcomeCard({ outcome, campaign }: CampaignReport): Html {
       <p class="verdict">${verdict(outcome)}</p>
       ${paired ? html`<p>${pairedSentence(paired, pairedTasks, level)}</p>` : null}
     </div>
-    ${figure(beforeAfterChart(`Held-out success with ${level} intervals`, rates))}
+    ${figure(beforeAfterChart(`Held-out success with ${level} intervals`, rates), 400)}
   </div>`;
 }
 
@@ -97,12 +97,13 @@ const significance = 0.05;
 
 function verdict({ start, final, finalActs, paired }: CampaignReport['outcome']): string {
   if (!final) return 'Only the supervised start has been evaluated: there is nothing to compare it with yet.';
-  const kept = finalActs ? '' : 'No candidate was promoted: the supervised start still acts. The newest candidate: ';
-  if (!paired || !start) return `${kept}no held-out task was scored for both policies, so they cannot be compared.`;
-  if (paired.wins === paired.losses) return `${kept}no gain: as many tasks were lost as were won.`;
+  const acts = finalActs ? '' : 'The supervised start still acts: no later candidate took its place. ';
+  if (!paired || !start) return `${acts}No held-out task was scored for both policies, so they cannot be compared.`;
+  const whose = finalActs ? '' : ' for the newest candidate';
+  if (paired.wins === paired.losses) return `${acts}No gain${whose}: as many tasks were lost as won.`;
   const direction = paired.wins > paired.losses ? 'gain' : 'loss';
-  if (paired.mcnemarP < significance) return `${kept}a ${direction}, at the 0.05 level.`;
-  return `${kept}a ${direction} in the counts that chance alone could explain (p is not below 0.05).`;
+  if (paired.mcnemarP < significance) return `${acts}A ${direction}${whose}, significant at the ${significance} level.`;
+  return `${acts}A ${direction}${whose} that chance alone could explain: p is not below ${significance}.`;
 }
 
 const pairedSentence = (paired: PairedCounts, tasks: number, level: string): string =>

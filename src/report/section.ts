@@ -1,6 +1,7 @@
 import { type RecipeName, recipes } from '../domain/recipe';
 import type { Phase } from '../domain/phases';
 import type { CampaignReport } from '../store/report-queries';
+import { type Chart, figure } from './charts/figure';
 import { type Content, html, type Html } from './html';
 import { counted } from './quantities';
 
@@ -16,9 +17,12 @@ export const lead = (...content: Content[]): Html => html`<p class="lead">${cont
 
 export const note = (...content: Content[]): Html => html`<p class="note">${content}</p>`;
 
-/** Charts of equal size in as many columns as the page has room for. */
-export const panels = (charts: readonly Html[], size: '' | 'small' = ''): Html =>
-  html`<div class="panels ${size}">${charts}</div>`;
+/** Charts of equal size, three beside each other, or four where that leaves none over. */
+export function panels(charts: readonly Chart[]): Html {
+  const four = charts.length % 4 === 0;
+  const figures = charts.map((chart) => figure(chart, four ? 236 : 300));
+  return html`<div class="panels ${four ? 'four' : ''}">${figures}</div>`;
+}
 
 /** Names of colours, for charts whose bars have parts. */
 export const key = (entries: readonly (readonly [colour: string, name: string])[]): Html =>

@@ -7,7 +7,7 @@ export const stylesheet = `
   --hard: #a8453f; --forgetting: #7d6aae; --boundary: #3f8f86; --rare: #b8893a;
   --good: #2c7a4b; --good-soft: #e0f0e5; --warn: #8f6110; --warn-soft: #f8ebcf; --bad: #a33a34; --bad-soft: #f8e1df;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --page: #15181c; --card: #1d2126; --ink: #e4e6e9; --muted: #9aa3ad; --rule: #31373e; --code: #262b31;
     --target: #6fa3e0; --failure: #e0a458; --positive: #62b8a6; --incumbent: #7d858f; --neutral: #a29bd0;
@@ -28,15 +28,15 @@ code, pre { font-family: ui-monospace, 'SF Mono', 'DejaVu Sans Mono', Menlo, Con
 code { font-size: 0.85em; color: var(--muted); overflow-wrap: anywhere; }
 a { color: inherit; }
 .kicker, .label { color: var(--muted); font-size: 12px; text-transform: uppercase; letter-spacing: 0.08em; margin: 0; }
-.facts { display: flex; flex-wrap: wrap; gap: 12px 34px; margin: 0 0 24px; }
+.facts { display: flex; flex-wrap: wrap; gap: 12px 30px; margin: 0 0 24px; font-size: 14px; }
 .facts dt { color: var(--muted); font-size: 12px; }
 .facts dd { margin: 0; font-weight: 550; }
 .outcome { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; padding: 22px 26px; display: grid; grid-template-columns: 1.35fr 1fr; gap: 20px 34px; align-items: center; }
 .outcome p { margin: 0 0 6px; }
-.outcome .change { font-size: 44px; line-height: 1.2; letter-spacing: -0.03em; font-variant-numeric: tabular-nums; }
+.outcome .change { display: flex; align-items: baseline; gap: 0.3em; font-size: 44px; line-height: 1.2; letter-spacing: -0.03em; font-variant-numeric: tabular-nums; }
 .change span { color: var(--muted); }
 .change strong { color: var(--target); font-weight: 650; }
-.change .arrow { margin: 0 0.28em; font-size: 0.75em; }
+.change .arrow { font-size: 0.7em; }
 .outcome .verdict { font-weight: 600; font-size: 16px; margin-top: 10px; }
 .line { display: block; }
 nav { margin: 22px 0 0; font-size: 13.5px; }
@@ -47,8 +47,7 @@ section { margin: 46px 0 0; padding-top: 26px; border-top: 1px solid var(--rule)
 .lead { font-size: 16px; max-width: 70ch; }
 .note { color: var(--muted); font-size: 13.5px; max-width: 80ch; }
 .panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(290px, 1fr)); gap: 14px; margin: 14px 0 10px; }
-.panels.small { grid-template-columns: repeat(auto-fill, minmax(230px, 1fr)); gap: 10px; }
-.panels.wide { grid-template-columns: minmax(0, 560px); }
+.panels.four { grid-template-columns: repeat(auto-fill, minmax(215px, 1fr)); }
 figure { margin: 0; background: var(--card); border: 1px solid var(--rule); border-radius: 10px; padding: 10px 10px 4px; break-inside: avoid; }
 .outcome figure { border: 0; padding: 0; max-width: none !important; }
 figcaption { font-size: 12.5px; font-weight: 600; padding: 0 2px 6px; }
@@ -64,7 +63,7 @@ th:last-child, td:last-child { padding-right: 2px; }
 thead th { color: var(--muted); font-size: 12px; vertical-align: bottom; line-height: 1.3; }
 .text { text-align: left; }
 td.number { white-space: nowrap; }
-tbody th { white-space: nowrap; }
+tbody th, td code { white-space: nowrap; }
 .badge { display: inline-block; border-radius: 20px; padding: 0 9px; font-size: 12px; line-height: 1.65; white-space: nowrap; background: var(--code); color: var(--muted); font-weight: 550; }
 .badge.promote, .badge.success, .badge.finished { background: var(--good-soft); color: var(--good); }
 .badge.keep, .badge.partial, .badge.paused, .badge.parked { background: var(--warn-soft); color: var(--warn); }
@@ -85,9 +84,11 @@ pre.observation { background: none; border: 1px solid var(--rule); color: var(--
 .words { display: grid; grid-template-columns: 200px 1fr; gap: 10px 24px; margin: 12px 0 20px; max-width: 92ch; }
 .words dt { font-weight: 600; }
 .words dd { margin: 0; color: var(--muted); }
-details { margin: 20px 0 0; }
-summary { cursor: pointer; font-weight: 600; }
+details { margin: 16px 0 0; }
+summary { cursor: pointer; font-weight: 600; font-size: 13.5px; }
 details pre { margin-top: 8px; }
+details .scroll { margin-top: 6px; }
+details caption { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
 footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bottom: 50px; }
 @media (max-width: 760px) {
   main, header, footer { padding-left: 16px; padding-right: 16px; }
@@ -99,7 +100,6 @@ footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bott
   .sides, .words { grid-template-columns: 1fr; }
   .words { gap: 2px; }
   .words dd { margin-bottom: 10px; }
-  .panels.small { grid-template-columns: repeat(auto-fill, minmax(160px, 1fr)); }
   figure { max-width: none !important; }
 }
 @media print {
@@ -111,5 +111,6 @@ footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bott
   h2, h3, h4, caption { break-after: avoid; }
   tr, pre, .chain li { break-inside: avoid; }
   .scroll { overflow: visible; }
+  details::details-content { content-visibility: visible; display: block; height: auto; }
 }
 `;

@@ -1,4 +1,5 @@
 import { type Content, html, type Html } from './html';
+import { count } from './quantities';
 
 export type Table = {
   caption: string;
@@ -8,6 +9,9 @@ export type Table = {
   rows: readonly (readonly Content[])[];
 };
 
+/** A longer table is folded away below its caption. */
+const mostOpenRows = 8;
+
 /** A table that scrolls sideways within itself when the page is narrow. */
 export function table({ caption, head, textColumns = 1, rows }: Table): Html {
   const kind = (column: number): string => (column < textColumns ? 'text' : 'number');
@@ -15,7 +19,7 @@ export function table({ caption, head, textColumns = 1, rows }: Table): Html {
     column === 0
       ? html`<th scope="row" class="text">${content}</th>`
       : html`<td class="${kind(column)}">${content}</td>`;
-  return html`<div class="scroll">
+  const shown = html`<div class="scroll">
     <table>
       <caption>
         ${caption}
@@ -35,4 +39,9 @@ export function table({ caption, head, textColumns = 1, rows }: Table): Html {
       </tbody>
     </table>
   </div>`;
+  if (rows.length <= mostOpenRows) return shown;
+  return html`<details>
+    <summary>${caption} (${count(rows.length)} rows)</summary>
+    ${shown}
+  </details>`;
 }

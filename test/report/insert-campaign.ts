@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import type { CampaignRows, Row } from './campaign-rows';
+import type { CampaignRows } from './campaign-rows';
+import type { Row } from './fixture-rows';
 
 /** Tables in the order of their foreign keys; the late ones point at rows of the same iteration. */
 const order: [source: string, table: string][] = [

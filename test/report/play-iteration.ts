@@ -1,6 +1,6 @@
 import { groupBy } from '../../src/domain/group-by';
 import type { Random } from '../../src/domain/seeded-random';
-import { at, evaluationRow, type FixtureSettings, policyId, type Row } from './campaign-rows';
+import { at, evaluationRow, type FixtureSettings, policyId, type Row } from './fixture-rows';
 
 export type World = {
   settings: FixtureSettings;
@@ -25,7 +25,7 @@ const phaseSeconds: Record<string, number> = {
 
 /** Rows of one iteration by table, in the order in which they may be inserted. */
 export function playIteration(world: World, iteration: number): Record<string, Row[]> {
-  const tables = new Proxy({} as Record<string, Row[]>, { get: (all, name: string) => (all[name] ??= []) });
+  const tables = new Proxy<Record<string, Row[]>>({}, { get: (all, name: string) => (all[name] ??= []) });
   tables['iterations']!.push({
     number: iteration,
     epoch: 1,

@@ -3,14 +3,14 @@ import type * as echarts from 'echarts';
 type XAxis = Exclude<echarts.EChartsOption['xAxis'], undefined | unknown[]>;
 type YAxis = Exclude<echarts.EChartsOption['yAxis'], undefined | unknown[]>;
 
-const label = { color: 'var(--muted)', fontSize: 11, fontFamily: 'inherit' };
+export const axisText = { color: 'var(--muted)', fontSize: 11, fontFamily: 'inherit' };
 const rule = { lineStyle: { color: 'var(--rule)', width: 1 } };
 
 /** One place per name, along the bottom. */
-export const namesAxis = (names: readonly string[], interval = 0): XAxis => ({
+export const namesAxis = (names: readonly string[], everyNth = 1): XAxis => ({
   type: 'category',
   data: [...names],
-  axisLabel: { ...label, interval },
+  axisLabel: { ...axisText, interval: everyNth - 1 },
   axisLine: rule,
   axisTick: { show: false },
 });
@@ -22,7 +22,7 @@ export const iterationAxis = (iterations: readonly number[]): XAxis => ({
   max: iterations.length - 0.5,
   interval: 0.5, // ticks fall on the whole numbers and between them; only the former are named
   axisLabel: {
-    ...label,
+    ...axisText,
     formatter: (place: number) => (Number.isInteger(place) ? String(iterations[place] ?? '') : ''),
   },
   splitLine: { show: false },
@@ -30,23 +30,37 @@ export const iterationAxis = (iterations: readonly number[]): XAxis => ({
   axisTick: { show: false },
 });
 
+/** A range whose ends are whole steps, with at most five of them. */
+export type Scale = { low: number; high: number; step: number };
+
 /** Quantities up the side: few lines, no axis. */
-export const quantityAxis = (low: number, high: number, format: (value: number) => string): YAxis => ({
+export const quantityAxis = ({ low, high, step }: Scale, format: (value: number) => string): YAxis => ({
   type: 'value',
   min: low,
   max: high,
-  splitNumber: 3,
-  axisLabel: { ...label, formatter: format },
+  interval: step,
+  axisLabel: { ...axisText, formatter: format },
   axisLine: { show: false },
   axisTick: { show: false },
   splitLine: rule,
 });
 
-/** A round number at or above `value`, so that panels that share it have the same few grid lines. */
-export function roundUp(value: number): number {
-  if (value <= 0) return 1;
-  const magnitude = 10 ** Math.floor(Math.log10(value));
-  const steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
-  const step = steps.find((candidate) => candidate * magnitude >= value) ?? 10;
-  return Math.max(1, Math.ceil(step * magnitude));
+/** The finest scale of round steps around all of `values`. */
+export function scaleAround(values: readonly number[]): Scale {
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  const finest = 10 ** Math.floor(Math.log10(Math.max((highest - lowest) / 5, 1e-9)));
+  const fits = (step: number): Scale | undefined => {
+    const [from, to] = [Math.floor(lowest / step + 1e-9), Math.ceil(highest / step - 1e-9)];
+    return to - from <= 5 ? { low: rounded(from * step), high: rounded(to * step), step: rounded(step) } : undefined;
+  };
+  const scales = [1, 2, 2.5, 5, 10, 20].map((factor) => fits(factor * finest));
+  return scales.find((scale) => scale !== undefined && scale.high > scale.low) ?? { low: 0, high: 1, step: 0.25 };
 }
+
+/** A scale of counts from 0, with room above the highest bar for its number. */
+export function countScale(highest: number): Scale {
+  const { high, step } = scaleAround([0, Math.max(highest * 1.1, 4)]);
+  return { low: 0, high, step: Math.max(1, step) };
+}
+
+const rounded = (value: number): number => Number(value.toPrecision(10));

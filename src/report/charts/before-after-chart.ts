@@ -1,29 +1,28 @@
 import type { CustomSeriesRenderItem } from 'echarts';
 import { interval, rate } from '../quantities';
+import { axisText } from './axes';
 import type { Chart } from './figure';
 
 export type RateWithInterval = { name: string; colour: string; value: number; low: number; high: number };
 
 /** Rates below each other on the whole of [0, 1], each with its interval. */
 export function beforeAfterChart(title: string, rates: readonly RateWithInterval[]): Chart {
-  const label = { color: 'var(--muted)', fontSize: 11, fontFamily: 'inherit' };
   return {
     title,
     description: rates
       .map(({ name, value, low, high }) => `${name} ${rate(value)} (${interval(low, high)})`)
       .join('; '),
-    width: 400,
     height: 34 + 30 * rates.length,
     option: {
       grid: { left: 100, right: 14, top: 4, bottom: 22, outerBoundsMode: 'none' },
       xAxis: {
         ...{ type: 'value', min: 0, max: 1, interval: 0.25, axisLine: { show: false } },
-        axisLabel: { ...label, formatter: (value: number) => String(value) },
+        axisLabel: { ...axisText, formatter: (value: number) => String(value) },
         splitLine: { lineStyle: { color: 'var(--rule)' } },
       },
       yAxis: {
         ...{ type: 'category', inverse: true, data: rates.map(({ name }) => name), axisTick: { show: false } },
-        axisLabel: { ...label, color: 'var(--ink)' },
+        axisLabel: { ...axisText, color: 'var(--ink)' },
         axisLine: { show: false },
       },
       series: rates.map((one, row) => ({

@@ -5,13 +5,16 @@ export type Chart = {
   title: string;
   /** What the chart says, for those who cannot see it. */
   description: string;
-  width: number; // px of the drawing; it is scaled to its column
-  height: number;
+  height: number; // px
   option: echarts.EChartsOption;
 };
 
-/** Draws a chart to inline SVG. Colours are CSS variables, so that one drawing serves light and dark. */
-export function figure({ title, description, width, height, option }: Chart): Html {
+/**
+ * Draws a chart to inline SVG. Colours are CSS variables, so that one drawing serves light and dark.
+ *
+ * @param width px of the drawing, which is scaled to its column: the nearer to it, the nearer its text to 11 px
+ */
+export function figure({ title, description, height, option }: Chart, width: number): Html {
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });
   try {
     chart.setOption({ animation: false, textStyle: { fontFamily: 'inherit', color: 'var(--muted)' }, ...option });
@@ -33,6 +36,6 @@ const strip = (svg: string): string =>
     .replace(/<style[^]*?<\/style>/g, '')
     .replace(/^<svg[^>]*>|<\/svg>\s*$/g, '')
     .replace(/ (?:class|pointer-events|ecmeta_\w+)="[^"]*"/g, '')
-    .replace(/(\d+\.\d\d)\d+/g, '$1')
+    .replace(/ (?:d|transform|x|y|width|height|cx|cy)="[^"]*"/g, (place) => place.replace(/(\.\d)\d+/g, '$1')) // 0.1 px
     .replace(/>\s+</g, '><')
     .trim();

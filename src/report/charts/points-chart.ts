@@ -1,5 +1,5 @@
 import type { CustomSeriesOption, CustomSeriesRenderItem, EChartsOption } from 'echarts';
-import { iterationAxis, quantityAxis } from './axes';
+import { axisText, iterationAxis, quantityAxis, type Scale } from './axes';
 import type { Chart } from './figure';
 
 export type Point = {
@@ -8,6 +8,8 @@ export type Point = {
   low?: number;
   high?: number;
   hollow?: boolean;
+  /** Writes the value under the point, where another one is above it. */
+  below?: boolean;
 };
 
 export type PointSeries = {
@@ -24,25 +26,23 @@ export type PointsChart = {
   title: string;
   iterations: readonly number[];
   series: readonly PointSeries[];
-  range: readonly [low: number, high: number];
+  scale: Scale;
   format: (value: number) => string;
+  axisFormat: (value: number) => string;
   zeroLine?: boolean;
-  width?: number;
   height?: number;
 };
 
 /** Points by iteration with their intervals. */
-export function pointsChart({ title, iterations, series, range, format, ...own }: PointsChart): Chart {
-  const { width = 320, height = 208 } = own;
+export function pointsChart({ title, iterations, series, scale, format, axisFormat, ...own }: PointsChart): Chart {
   return {
     title,
     description: series.map((one) => describe(one, iterations, format)).join('; '),
-    width,
-    height,
+    height: own.height ?? 190,
     option: {
-      grid: { left: 44, right: 12, top: 14, bottom: 26, outerBoundsMode: 'none' },
+      grid: { left: 42, right: 26, top: 14, bottom: 24, outerBoundsMode: 'none' },
       xAxis: iterationAxis(iterations),
-      yAxis: quantityAxis(range[0], range[1], format),
+      yAxis: quantityAxis(scale, axisFormat),
       series: [
         ...(own.zeroLine
           ? [
@@ -72,9 +72,15 @@ function describe({ name, points }: PointSeries, iterations: readonly number[], 
 
 type Series = Exclude<EChartsOption['series'], undefined | unknown[]>;
 
+/** With more points than this only the last one's value is written. */
+const mostLabels = 7;
+
 function draw({ colour, points, shift = 0, line, labelled }: PointSeries, format: (v: number) => string): Series[] {
   const places = points.map(({ place, value }) => [place + shift, value] as [number, number]);
-  const drawn = points.map((point) => drawPoint(point, shift, { colour, label: labelled ? format(point.value) : '' }));
+  const isNamed = (i: number): boolean => labelled === true && (points.length <= mostLabels || i === points.length - 1);
+  const drawn = points.map((point, i) =>
+    drawPoint(point, shift, { colour, label: isNamed(i) ? format(point.value) : '' }),
+  );
   return [...(line ? [lineThrough(places, colour, 'solid')] : []), ...drawn];
 }
 
@@ -93,7 +99,7 @@ function drawPoint(
   shift: number,
   { colour, label }: { colour: string; label: string },
 ): CustomSeriesOption {
-  const { value, low, high, hollow } = point;
+  const { value, low, high, hollow, below } = point;
   const x = point.place + shift;
   const renderItem: CustomSeriesRenderItem = (_, api) => {
     const [cx, cy] = api.coord([x, value]) as [number, number];
@@ -101,7 +107,20 @@ function drawPoint(
     const [y1, y2] = ends as [number, number];
     const whisker = { shape: { x1: cx, x2: cx, y1, y2 }, style: { stroke: colour, lineWidth: 2, fill: 'none' } };
     const dot = { fill: hollow ? 'var(--card)' : colour, stroke: colour, lineWidth: 2 };
-    const text = { x: cx + 8, y: cy, text: label, fill: 'var(--ink)', fontSize: 11, verticalAlign: 'middle' as const };
+    // beside its whisker, or above a bare point, on a halo that keeps lines from crossing it out
+    const beside = low !== undefined;
+    const text = {
+      ...{ text: label, fill: 'var(--ink)', stroke: 'var(--card)', lineWidth: 3 },
+      ...{ fontSize: axisText.fontSize, fontFamily: axisText.fontFamily },
+      ...(beside
+        ? { x: cx + 8, y: cy, verticalAlign: 'middle' as const }
+        : {
+            x: cx,
+            y: cy + (below ? 8 : -7),
+            align: 'center' as const,
+            verticalAlign: below ? ('top' as const) : ('bottom' as const),
+          }),
+    };
     return {
       type: 'group',
       children: [

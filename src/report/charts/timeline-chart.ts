@@ -1,4 +1,5 @@
 import { duration } from '../quantities';
+import { axisText } from './axes';
 import type { Chart } from './figure';
 
 export type Span = { name: string; startS: number; seconds: number };
@@ -6,12 +7,11 @@ export type Span = { name: string; startS: number; seconds: number };
 /** Spans of time below each other, each from where it began, with its length written beside it. */
 export function timelineChart(title: string, spans: readonly Span[], totalS: number): Chart {
   const height = 26 + 19 * spans.length;
-  const names = { color: 'var(--muted)', fontSize: 11, fontFamily: 'inherit' };
+  const step = steps.find((seconds) => totalS / seconds < 4) ?? steps.at(-1)! * Math.ceil(totalS / steps.at(-1)! / 4);
   const stacked = { type: 'bar' as const, stack: 'time', silent: true, clip: false, barWidth: 10 };
   return {
     title,
     description: spans.map(({ name, seconds }) => `${name} ${duration(seconds)}`).join(', '),
-    width: 320,
     height,
     option: {
       grid: { left: 72, right: 66, top: 2, bottom: 20, outerBoundsMode: 'none' },
@@ -19,15 +19,15 @@ export function timelineChart(title: string, spans: readonly Span[], totalS: num
         type: 'value',
         min: 0,
         max: totalS,
-        splitNumber: 2,
-        axisLabel: { ...names, formatter: (s: number) => (s === 0 ? '0' : s === totalS ? '' : roundDuration(s)) },
+        interval: step,
+        axisLabel: { ...axisText, formatter: (s: number) => (s % step === 0 ? shortDuration(s) : '') },
         splitLine: { lineStyle: { color: 'var(--rule)' } },
       },
       yAxis: {
         type: 'category',
         inverse: true,
         data: spans.map(({ name }) => name),
-        axisLabel: names,
+        axisLabel: axisText,
         axisLine: { show: false },
         axisTick: { show: false },
       },
@@ -47,5 +47,11 @@ export function timelineChart(title: string, spans: readonly Span[], totalS: num
   };
 }
 
-const roundDuration = (seconds: number): string =>
-  seconds < 120 ? `${seconds} s` : `${+(seconds / 60).toFixed(1)} min`;
+/** Grid lines stand at whole multiples of one of these, in seconds. */
+const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400];
+
+function shortDuration(seconds: number): string {
+  if (seconds === 0) return '0';
+  if (seconds < 60) return `${seconds} s`;
+  return seconds < 7200 ? `${seconds / 60} min` : `${seconds / 3600} h`;
+}

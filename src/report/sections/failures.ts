@@ -1,11 +1,12 @@
 import type { CampaignReport } from '../../store/report-queries';
 import { histogramBins, type RoleAttempts } from '../../store/report/failures';
 import { barChart } from '../charts/bar-chart';
-import { figure } from '../charts/figure';
+import { scaleAround } from '../charts/axes';
+import type { Chart } from '../charts/figure';
 import { pointsChart } from '../charts/points-chart';
 import { html, type Html } from '../html';
 import { count, rate, share } from '../quantities';
-import { absence, agentName, key, lead, panels, roleColour, type Section } from '../section';
+import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../section';
 import { table } from '../table';
 
 /** Section 2: how each agent fails at training tasks, and how nearly it succeeds. */
@@ -22,13 +23,14 @@ export function failuresSection(report: CampaignReport): Section {
       panels([
         ...roles.map((role) => failureBars(roleAttempts, role)),
         trend('Mean reward of failures', roleAttempts, roles, ({ meanFailureReward }) => meanFailureReward),
-        trend('Share of attempts with reward 1', roleAttempts, roles, (a) => a.successes / a.attempts),
+        trend('Share with reward 1', roleAttempts, roles, (a) => a.successes / a.attempts),
       ]),
       key([
         ...roles.map((role) => [roleColour(role), agentName(role)] as const),
         ['var(--hard)', `hard negatives: failures with reward of at least ${String(campaign.hardNegativeReward)}`],
       ]),
       html`<h3>Failures by reward</h3>`,
+      note('Each bar is a tenth of the range of rewards wide and is named by its lower edge.'),
       ...roles.map((role) => histograms(roleAttempts, role, campaign.hardNegativeReward)),
       attemptsTable(roleAttempts),
     ],
@@ -47,48 +49,48 @@ function summary(groups: readonly RoleAttempts[]): string {
 
 const inOrder = (groups: readonly RoleAttempts[]): number[] => [...new Set(groups.map(({ iteration }) => iteration))];
 
-function failureBars(groups: readonly RoleAttempts[], role: string): Html {
+function failureBars(groups: readonly RoleAttempts[], role: string): Chart {
   const iterations = inOrder(groups);
   const of = iterations.map((iteration) => groups.find((a) => a.iteration === iteration && a.role === role));
-  return figure(
-    barChart({
-      title: `Failures of the ${agentName(role)}`,
-      names: iterations.map(String),
-      highest: Math.max(...groups.map(({ failures }) => failures)),
-      parts: [
-        { colour: 'var(--hard)', values: of.map((a) => a?.hardNegatives ?? 0) },
-        { colour: roleColour(role), values: of.map((a) => (a ? a.failures - a.hardNegatives : 0)) },
-      ],
-    }),
-  );
+  return barChart({
+    title: `Failures of the ${agentName(role)}`,
+    names: iterations.map(String),
+    highest: Math.max(...groups.map(({ failures }) => failures)),
+    parts: [
+      { colour: 'var(--hard)', values: of.map((a) => a?.hardNegatives ?? 0) },
+      { colour: roleColour(role), values: of.map((a) => (a ? a.failures - a.hardNegatives : 0)) },
+    ],
+  });
 }
 
 type Measure = (attempts: RoleAttempts) => number | null;
 
-function trend(title: string, groups: readonly RoleAttempts[], roles: readonly string[], measure: Measure): Html {
+function trend(title: string, groups: readonly RoleAttempts[], roles: readonly string[], measure: Measure): Chart {
   const iterations = inOrder(groups);
-  return figure(
-    pointsChart({
-      title,
-      iterations,
-      range: [0, 1],
-      format: (value) => value.toFixed(2),
-      width: 300,
-      height: 168,
-      series: roles.map((role) => ({
-        name: agentName(role),
-        colour: roleColour(role),
-        line: true,
-        labelled: true,
-        points: groups.flatMap((a) => {
-          const value = measure(a);
-          return a.role === role && value !== null ? [{ place: iterations.indexOf(a.iteration), value }] : [];
-        }),
-      })),
-    }),
-  );
+  const measured = groups.flatMap((a) => {
+    const value = measure(a);
+    return value === null ? [] : [{ role: a.role, place: iterations.indexOf(a.iteration), value }];
+  });
+  const isLower = ({ place, value }: { place: number; value: number }): boolean =>
+    measured.some((other) => other.place === place && other.value > value);
+  return pointsChart({
+    title,
+    iterations,
+    scale: scaleAround([0, ...measured.map(({ value }) => 1.15 * value), 0.1]),
+    format: rate,
+    axisFormat: (value) => value.toFixed(2),
+    height: 164,
+    series: roles.map((role) => ({
+      name: agentName(role),
+      colour: roleColour(role),
+      line: true,
+      labelled: true,
+      points: measured.filter((a) => a.role === role).map((a) => ({ ...a, below: isLower(a) })),
+    })),
+  });
 }
 
+/** Failures of one agent by reward, an iteration each, on one scale for all agents. */
 function histograms(groups: readonly RoleAttempts[], role: string, hardFrom: number): Html {
   const highest = Math.max(...groups.flatMap(({ histogram }) => histogram));
   const edges = Array.from({ length: histogramBins }, (_, bin) => (bin / histogramBins).toFixed(1));
@@ -96,22 +98,19 @@ function histograms(groups: readonly RoleAttempts[], role: string, hardFrom: num
   const charts = groups
     .filter((a) => a.role === role)
     .map(({ iteration, histogram, failures }) =>
-      figure(
-        barChart({
-          title: `${agentName(role)}, iteration ${iteration} (n = ${count(failures)})`,
-          names: edges,
-          nameEvery: 2,
-          highest,
-          width: 260,
-          height: 130,
-          parts: [
-            { colour: roleColour(role), values: histogram.map((n, bin) => (isHard(bin) ? 0 : n)) },
-            { colour: 'var(--hard)', values: histogram.map((n, bin) => (isHard(bin) ? n : 0)) },
-          ],
-        }),
-      ),
+      barChart({
+        title: `${agentName(role)}, iteration ${iteration} (n = ${count(failures)})`,
+        names: edges,
+        nameEvery: 2,
+        highest,
+        height: 126,
+        parts: [
+          { colour: roleColour(role), values: histogram.map((n, bin) => (isHard(bin) ? 0 : n)) },
+          { colour: 'var(--hard)', values: histogram.map((n, bin) => (isHard(bin) ? n : 0)) },
+        ],
+      }),
     );
-  return panels(charts, 'small');
+  return panels(charts);
 }
 
 const attemptsTable = (groups: readonly RoleAttempts[]): Html =>

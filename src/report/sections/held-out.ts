@@ -1,6 +1,7 @@
 import type { CampaignReport } from '../../store/report-queries';
-import type { Evaluation } from '../../store/report/evaluations';
-import { figure } from '../charts/figure';
+import type { Evaluation, HeldOutScore } from '../../store/report/evaluations';
+import { scaleAround } from '../charts/axes';
+import type { Chart } from '../charts/figure';
 import { type Point, pointsChart } from '../charts/points-chart';
 import type { Html } from '../html';
 import { html } from '../html';
@@ -30,7 +31,7 @@ export function heldOutSection(report: CampaignReport): Section {
     ...base,
     body: [
       lead(summary(ofTarget)),
-      panels([successChart(ofTarget), rewardChart(ofTarget), differenceChart(ofTarget)]),
+      panels([successChart(ofTarget), rewardChart(ofTarget), ...differenceCharts(ofTarget)]),
       key([
         ['var(--target)', 'candidate'],
         ['var(--incumbent)', 'incumbent, from its own evaluation'],
@@ -53,89 +54,63 @@ function summary(ofTarget: readonly Evaluation[]): string {
 
 const places = (ofTarget: readonly Evaluation[]): number[] => [...new Set(ofTarget.map(({ iteration }) => iteration))];
 
-function successChart(ofTarget: readonly Evaluation[]): Html {
-  const iterations = places(ofTarget);
-  const at = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
-  const candidates = ofTarget.map((e) => ({ place: at(e), ...successOf(e), hollow: e.decision === 'keep' }));
-  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), ...successOf(e.incumbent) }] : []));
-  return figure(
-    pointsChart({
-      title: 'Success rate',
-      iterations,
-      range: frame([...candidates, ...incumbents], 0.1),
-      format: (value) => value.toFixed(2),
-      series: [
-        { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.14 },
-        { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },
-      ],
-    }),
-  );
+function successChart(ofTarget: readonly Evaluation[]): Chart {
+  const points = (score: HeldOutScore): Omit<Point, 'place'> => ({
+    value: score.successes / score.tasks,
+    low: score.successLow,
+    high: score.successHigh,
+  });
+  return candidateChart('Success rate', ofTarget, points);
 }
 
-const successOf = (
-  score: Pick<Evaluation, 'successes' | 'tasks' | 'successLow' | 'successHigh'>,
-): Omit<Point, 'place'> => ({
-  value: score.successes / score.tasks,
-  low: score.successLow,
-  high: score.successHigh,
-});
+const rewardChart = (ofTarget: readonly Evaluation[]): Chart =>
+  candidateChart('Mean reward', ofTarget, ({ meanReward }) => ({ value: meanReward }));
 
-function rewardChart(ofTarget: readonly Evaluation[]): Html {
+/** A measure of candidates and incumbents by iteration. */
+function candidateChart(
+  title: string,
+  ofTarget: readonly Evaluation[],
+  measure: (score: HeldOutScore) => Omit<Point, 'place'>,
+): Chart {
   const iterations = places(ofTarget);
   const at = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
-  const candidates = ofTarget.map((e) => ({ place: at(e), value: e.meanReward, hollow: e.decision === 'keep' }));
-  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), value: e.incumbent.meanReward }] : []));
-  return figure(
-    pointsChart({
-      title: 'Mean reward',
-      iterations,
-      range: frame([...candidates, ...incumbents], 0.1),
-      format: (value) => value.toFixed(2),
-      series: [
-        { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.14 },
-        { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },
-      ],
-    }),
-  );
+  const candidates = ofTarget.map((e) => ({ place: at(e), ...measure(e), hollow: e.decision === 'keep' }));
+  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), ...measure(e.incumbent) }] : []));
+  return pointsChart({
+    title,
+    iterations,
+    scale: scaleAround([...candidates, ...incumbents].flatMap(extent)),
+    format: rate,
+    axisFormat: (value) => value.toFixed(2),
+    series: [
+      { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.16 },
+      { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },
+    ],
+  });
 }
 
-function differenceChart(ofTarget: readonly Evaluation[]): Html {
+const extent = ({ value, low, high }: Point): number[] => [low ?? value, high ?? value];
+
+function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
   const iterations = places(ofTarget);
-  const points = ofTarget.flatMap(({ iteration, paired, decision }) =>
-    paired
-      ? [
-          {
-            place: iterations.indexOf(iteration),
-            value: paired.meanDifference,
-            low: paired.differenceLow,
-            high: paired.differenceHigh,
-            hollow: decision === 'keep',
-          },
-        ]
-      : [],
-  );
-  if (points.length === 0) return html`<p class="note">No candidate has been compared with an incumbent.</p>`;
-  const reach = Math.max(0.05, ...points.flatMap(({ low, high }) => [Math.abs(low), Math.abs(high)]));
-  const edge = Math.ceil(reach * 20) / 20;
-  return figure(
+  const points = ofTarget.flatMap(({ iteration, paired, decision }) => {
+    if (!paired) return [];
+    const { meanDifference: value, differenceLow: low, differenceHigh: high } = paired;
+    return [{ place: iterations.indexOf(iteration), value, low, high, hollow: decision === 'keep' }];
+  });
+  if (points.length === 0) return [];
+  const reach = Math.max(0.04, ...points.flatMap(extent).map(Math.abs));
+  return [
     pointsChart({
       title: 'Mean reward, candidate minus incumbent',
       iterations,
-      range: [-edge, edge],
-      format: (value) => (value === 0 ? '0' : `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`),
+      scale: scaleAround([-reach, reach]),
+      format: signed,
+      axisFormat: (value) => (value === 0 ? '0' : signed(value).slice(0, -1)),
       zeroLine: true,
       series: [{ name: 'difference', colour: 'var(--target)', points, labelled: true }],
     }),
-  );
-}
-
-/** A frame around the points in steps of `step`, within [0, 1]. */
-function frame(points: readonly Omit<Point, 'place'>[], step: number): [number, number] {
-  const lows = points.map(({ value, low }) => low ?? value);
-  const highs = points.map(({ value, high }) => high ?? value);
-  const down = Math.floor(Math.min(...lows) / step - 0.25) * step;
-  const up = Math.ceil(Math.max(...highs) / step + 0.25) * step;
-  return [Math.max(0, Number(down.toFixed(2))), Math.min(1, Number(up.toFixed(2)))];
+  ];
 }
 
 const decisionBadge = (decision: Evaluation['decision']): Html =>

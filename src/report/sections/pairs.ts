@@ -1,7 +1,7 @@
 import type { CampaignReport } from '../../store/report-queries';
 import type { PairGroup } from '../../store/report/preference-pairs';
 import { barChart } from '../charts/bar-chart';
-import { figure } from '../charts/figure';
+import type { Chart } from '../charts/figure';
 import type { Html } from '../html';
 import { count, rate, share } from '../quantities';
 import { absence, agentName, key, lead, panels, roleColour, type Section } from '../section';
@@ -29,24 +29,22 @@ export function pairsSection(report: CampaignReport): Section {
   };
 }
 
-function charts(pairs: readonly PairGroup[]): Html[] {
+function charts(pairs: readonly PairGroup[]): Chart[] {
   const iterations = [...new Set(pairs.map(({ iteration }) => iteration))];
   const series = [...new Set(pairs.map(({ role, kind }) => `${role}\n${kind}`))].sort().reverse();
   const highest = Math.max(...pairs.map((group) => group.pairs));
   return series.map((name) => {
     const [role, kind] = name.split('\n') as [string, string];
     const of = iterations.map((i) => pairs.find((g) => g.iteration === i && g.role === role && g.kind === kind));
-    return figure(
-      barChart({
-        title: `${kind}, for the ${agentName(role)}`,
-        names: iterations.map(String),
-        highest,
-        parts: [
-          { colour: 'var(--hard)', values: of.map((group) => group?.hardNegatives ?? 0) },
-          { colour: roleColour(role), values: of.map((group) => (group ? group.pairs - group.hardNegatives : 0)) },
-        ],
-      }),
-    );
+    return barChart({
+      title: `${kind} (${agentName(role)})`,
+      names: iterations.map(String),
+      highest,
+      parts: [
+        { colour: 'var(--hard)', values: of.map((group) => group?.hardNegatives ?? 0) },
+        { colour: roleColour(role), values: of.map((group) => (group ? group.pairs - group.hardNegatives : 0)) },
+      ],
+    });
   });
 }
 

@@ -1,7 +1,6 @@
 import { feedbackSignalKinds } from '../../domain/feedback-signal';
 import type { CampaignReport } from '../../store/report-queries';
 import { barChart } from '../charts/bar-chart';
-import { figure } from '../charts/figure';
 import { count } from '../quantities';
 import { absence, lead, panels, type Section } from '../section';
 import { table } from '../table';
@@ -21,14 +20,12 @@ export function signalsSection(report: CampaignReport): Section {
       lead(`${count(total)} signals. An attempt may carry several, and a task several attempts.`),
       panels(
         feedbackSignalKinds.map((kind) =>
-          figure(
-            barChart({
-              title: kind,
-              names: iterations.map(String),
-              highest,
-              parts: [{ colour: `var(--${kind})`, values: iterations.map((i) => find(i, kind)?.signals ?? 0) }],
-            }),
-          ),
+          barChart({
+            title: kind,
+            names: iterations.map(String),
+            highest,
+            parts: [{ colour: `var(--${kind})`, values: iterations.map((i) => find(i, kind)?.signals ?? 0) }],
+          }),
         ),
       ),
       table({

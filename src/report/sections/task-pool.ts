@@ -1,7 +1,8 @@
+import { compareText } from '../../domain/order';
 import type { CampaignReport } from '../../store/report-queries';
 import type { TaskGroup } from '../../store/report/task-pool';
 import { barChart } from '../charts/bar-chart';
-import { figure } from '../charts/figure';
+import type { Chart } from '../charts/figure';
 import type { Html } from '../html';
 import { count, share } from '../quantities';
 import { absence, key, lead, note, panels, type Section } from '../section';
@@ -43,43 +44,39 @@ const sum = (groups: readonly TaskGroup[], of: (group: TaskGroup) => boolean): n
 
 const iterationsOf = (groups: readonly TaskGroup[]): number[] => [...new Set(groups.map(({ iteration }) => iteration))];
 
-function poolChart(groups: readonly TaskGroup[]): Html {
+function poolChart(groups: readonly TaskGroup[]): Chart {
   const pool = groups.filter(({ split, verdict }) => split === 'train' && verdict === 'admitted');
   const iterations = iterationsOf(groups);
   const upTo = (iteration: number, seed: boolean): number =>
     sum(pool, (g) => g.iteration <= iteration && (g.origin === 'seed') === seed);
-  return figure(
-    barChart({
-      title: 'Training tasks at the end of each iteration',
-      names: iterations.map(String),
-      parts: [
-        { colour: 'var(--neutral)', values: iterations.map((i) => upTo(i, true)) },
-        { colour: 'var(--target)', values: iterations.map((i) => upTo(i, false)) },
-      ],
-    }),
-  );
+  return barChart({
+    title: 'Training tasks at the end of each iteration',
+    names: iterations.map(String),
+    parts: [
+      { colour: 'var(--neutral)', values: iterations.map((i) => upTo(i, true)) },
+      { colour: 'var(--target)', values: iterations.map((i) => upTo(i, false)) },
+    ],
+  });
 }
 
-function verdictChart(candidates: readonly TaskGroup[]): Html {
+function verdictChart(candidates: readonly TaskGroup[]): Chart {
   const iterations = iterationsOf(candidates);
   const of = (verdict: string): number[] =>
     iterations.map((iteration) => sum(candidates, (g) => g.iteration === iteration && g.verdict === verdict));
-  return figure(
-    barChart({
-      title: 'Candidates of each iteration',
-      names: iterations.map(String),
-      parts: [
-        { colour: 'var(--target)', values: of('admitted') },
-        { colour: 'var(--hard)', values: of('rejected') },
-        { colour: 'var(--incumbent)', values: of('candidate') },
-      ],
-    }),
-  );
+  return barChart({
+    title: 'Candidates of each iteration',
+    names: iterations.map(String),
+    parts: [
+      { colour: 'var(--target)', values: of('admitted') },
+      { colour: 'var(--hard)', values: of('rejected') },
+      { colour: 'var(--incumbent)', values: of('candidate') },
+    ],
+  });
 }
 
 /** What became of the candidates, by the kind of signal that asked for them. */
 function verdictTable(candidates: readonly TaskGroup[]): Html {
-  const kinds = [...new Set(candidates.map(({ signalKind }) => signalKind))].sort();
+  const kinds = [...new Set(candidates.map(({ signalKind }) => signalKind))].sort(byName);
   const fates = [...new Set(candidates.map(fate))].sort(byFate);
   const row = (of: (group: TaskGroup) => boolean): string[] => [
     ...kinds.map((kind) => count(sum(candidates, (g) => g.signalKind === kind && of(g)))),
@@ -112,5 +109,7 @@ const fate = ({ verdict, reason }: TaskGroup): string =>
       ? 'admitted'
       : 'undecided';
 
+const byName = (a: string | null, b: string | null): number => compareText(a ?? '~', b ?? '~'); // none comes last
+
 const byFate = (a: string, b: string): number =>
-  Number(b === 'admitted') - Number(a === 'admitted') || (a < b ? -1 : 1);
+  Number(b === 'admitted') - Number(a === 'admitted') || compareText(a, b);

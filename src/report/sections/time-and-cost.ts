@@ -1,7 +1,8 @@
 import type { CampaignReport } from '../../store/report-queries';
 import type { Phase } from '../../store/report/phases';
+import type { TrainingRun } from '../../store/report/training-runs';
 import { barChart } from '../charts/bar-chart';
-import { figure } from '../charts/figure';
+import type { Chart } from '../charts/figure';
 import { timelineChart } from '../charts/timeline-chart';
 import { html, type Html } from '../html';
 import { count, counted, dateTime, duration, nothing } from '../quantities';
@@ -17,7 +18,7 @@ export function timeAndCostSection(report: CampaignReport): Section {
     body: [
       lead(summary(report)),
       phases.length > 0 ? panels(timelines(phases)) : note('No phase has begun.'),
-      ...(attemptCosts.length + report.trainingRuns.length > 0 ? tokens(report) : []),
+      ...(attemptCosts.length + report.trainingRuns.length > 0 ? spending(report) : []),
       ledger.length > 0 ? ledgerTable(report) : note('The ledger has no entry yet.'),
       faults.length > 0 ? faultTable(report) : note('No attempt ended in a fault.'),
       ...(events.length > 0 ? [eventTable(report)] : []),
@@ -26,10 +27,10 @@ export function timeAndCostSection(report: CampaignReport): Section {
 }
 
 function summary({ attemptCosts, trainingRuns, phases }: CampaignReport): string {
-  const played = attemptCosts.reduce((sum, c) => sum + c.promptTokens + c.completionTokens, 0);
-  const attempts = attemptCosts.reduce((sum, c) => sum + c.attempts, 0);
-  const trained = trainingRuns.reduce((sum, { tokens: n }) => sum + (n ?? 0), 0);
-  const seconds = phases.reduce((sum, phase) => sum + (secondsOf(phase) ?? 0), 0);
+  const played = total(attemptCosts, (c) => c.promptTokens + c.completionTokens);
+  const attempts = total(attemptCosts, (c) => c.attempts);
+  const trained = total(trainingRuns, (run) => run.tokens ?? 0);
+  const seconds = total(phases, (phase) => secondsOf(phase) ?? 0);
   return (
     `${count(attempts)} attempts took ${count(played)} tokens, ${counted(trainingRuns.length, 'training job')} ` +
     `${count(trained)}; the phases that ended took ${duration(seconds)} together.`
@@ -40,7 +41,7 @@ const secondsOf = ({ startedAt, finishedAt }: Phase): number | null =>
   finishedAt && (finishedAt.getTime() - startedAt.getTime()) / 1000;
 
 /** One timeline per iteration, all on the same scale. */
-function timelines(phases: readonly Phase[]): Html[] {
+function timelines(phases: readonly Phase[]): Chart[] {
   const iterations = [...new Set(phases.map(({ iteration }) => iteration))];
   const spans = iterations.map((iteration) => {
     const of = phases.filter((phase) => phase.iteration === iteration);
@@ -54,39 +55,49 @@ function timelines(phases: readonly Phase[]): Html[] {
   });
   const longest = Math.max(1, ...spans.flatMap((one) => one.spans.map(({ startS, seconds }) => startS + seconds)));
   return spans.map((one) => {
-    const total = one.spans.reduce((sum, { seconds }) => sum + seconds, 0);
-    return figure(timelineChart(`Iteration ${one.iteration}: ${duration(total)} in phases`, one.spans, longest));
+    const took = total(one.spans, (span) => span.seconds);
+    return timelineChart(`Iteration ${one.iteration}: ${duration(took)}`, one.spans, longest);
   });
 }
 
-function tokens({ attemptCosts, trainingRuns }: CampaignReport): Html[] {
-  const iterations = [...new Set([...attemptCosts, ...trainingRuns].map(({ iteration }) => iteration))].sort(
-    (a, b) => a - b,
-  );
-  const played = (iteration: number, purpose: string): number =>
-    attemptCosts
-      .filter((c) => c.iteration === iteration && c.purpose === purpose)
-      .reduce((sum, c) => sum + c.promptTokens + c.completionTokens, 0);
-  const trained = (iteration: number): number =>
-    trainingRuns.filter((run) => run.iteration === iteration).reduce((sum, run) => sum + (run.tokens ?? 0), 0);
-  const chart = barChart({
-    title: 'Tokens per iteration',
-    names: iterations.map(String),
-    width: 420,
-    parts: [
-      { colour: 'var(--target)', values: iterations.map((i) => played(i, 'train')) },
-      { colour: 'var(--incumbent)', values: iterations.map((i) => played(i, 'evaluation')) },
-      { colour: 'var(--neutral)', values: iterations.map(trained) },
-    ],
-    format: (value) => (value >= 10_000 ? `${count(value / 1000)}k` : count(value)),
-  });
-  const colours = [
-    ['var(--target)', 'training attempts'],
-    ['var(--incumbent)', 'evaluation attempts'],
-    ['var(--neutral)', 'training jobs'],
-  ] as const;
-  return [html`<div class="panels wide">${figure(chart)}</div>`, key(colours), costTable(attemptCosts)];
+function spending({ attemptCosts, trainingRuns }: CampaignReport): Html[] {
+  const everyIteration = [...attemptCosts, ...trainingRuns].map(({ iteration }) => iteration);
+  const iterations = [...new Set(everyIteration)].sort((a, b) => a - b);
+  const names = iterations.map(String);
+  const played = (purpose: string): number[] =>
+    iterations.map((iteration) =>
+      total(attemptCosts, (c) =>
+        c.iteration === iteration && c.purpose === purpose ? c.promptTokens + c.completionTokens : 0,
+      ),
+    );
+  const trained = (measure: (run: TrainingRun) => number | null): number[] =>
+    iterations.map((iteration) =>
+      total(trainingRuns, (run) => (run.iteration === iteration ? (measure(run) ?? 0) : 0)),
+    );
+  const tokens = [
+    { colour: 'var(--target)', values: played('train') },
+    { colour: 'var(--incumbent)', values: played('evaluation') },
+    { colour: 'var(--neutral)', values: trained((run) => run.tokens) },
+  ];
+  const seconds = [{ colour: 'var(--neutral)', values: trained((run) => run.seconds) }];
+  return [
+    panels([
+      barChart({ title: 'Tokens per iteration', names, parts: tokens, format: thousands }),
+      barChart({ title: 'Training time per iteration, seconds', names, parts: seconds }),
+    ]),
+    key([
+      ['var(--target)', 'training attempts'],
+      ['var(--incumbent)', 'evaluation attempts'],
+      ['var(--neutral)', 'training jobs'],
+    ]),
+    costTable(attemptCosts),
+  ];
 }
+
+const total = <T>(items: readonly T[], measure: (item: T) => number): number =>
+  items.reduce((sum, item) => sum + measure(item), 0);
+
+const thousands = (tokens: number): string => (tokens >= 10_000 ? `${count(tokens / 1000)}k` : count(tokens));
 
 const costTable = (costs: CampaignReport['attemptCosts']): Html =>
   table({

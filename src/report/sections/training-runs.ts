@@ -13,7 +13,7 @@ export function trainingRunsSection({ trainingRuns, campaign }: CampaignReport):
   return {
     ...base,
     body: table({
-      caption: 'Training runs',
+      caption: 'Jobs in the order in which they were submitted',
       head: ['job', 'method', 'status', 'from', 'policy', 'rows', 'tokens', 'time'],
       textColumns: 5,
       rows: trainingRuns.map((run) => [

@@ -70,7 +70,11 @@ export async function findTargetHead(client: pg.ClientBase, campaignId: number):
 
 export type RewardPair = { taskId: string; before: number; after: number };
 
-/** Rewards of two policies at the held-out tasks that both attempted; of several attempts the mean. */
+/**
+ * Rewards of two policies at the held-out tasks that both attempted; of several attempts the mean.
+ *
+ * Ordered by code unit: a bootstrap over the list must not depend on the database's collation.
+ */
 export async function listRewardPairs(
   client: pg.ClientBase,
   campaignId: number,
@@ -88,7 +92,7 @@ export async function listRewardPairs(
        from rewards b
        join rewards a on a.task_id = b.task_id and a.policy_id = $3::text
       where b.policy_id = $2::text
-      order by b.task_id`,
+      order by b.task_id collate "C"`,
     [campaignId, before, after],
   );
   return rows;

@@ -74,7 +74,7 @@ export async function listTaskExamples(
        from labelled l
        join tasks k on k.campaign_id = $1::int and k.id = l.task_id
       where l.label is not null
-      order by array_position(array['gained', 'lost', 'near miss'], l.label), l.reward desc, l.task_id`,
+      order by array_position(array['gained', 'lost', 'near miss'], l.label), l.reward desc, l.task_id collate "C"`,
     [campaignId, before, after],
   );
   const shown = await listShownAttempts(
@@ -113,7 +113,8 @@ export async function findPairExample(client: pg.ClientBase, campaignId: number)
        from preference_pairs p
        join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
       where p.campaign_id = $1::int
-      order by p.hard_negative desc, p.kind = 'failure-failure' desc, p.iteration desc, p.rejected_reward desc, p.id
+      order by p.hard_negative desc, p.kind = 'failure-failure' desc, p.iteration desc,
+               p.for_role <> 'target', p.rejected_reward desc, p.id collate "C"
       limit 1`,
     [campaignId],
   );
