@@ -10,9 +10,9 @@ export type CampaignRows = {
 
 export const defaultFixture: FixtureSettings = {
   iterations: 3,
-  trainTasks: 120,
-  heldOutTasks: 80,
-  attempts: 3,
+  trainTasks: 80,
+  heldOutTasks: 60,
+  attempts: 2,
   agents: ['target', 'failure'],
 };
 

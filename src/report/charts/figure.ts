@@ -30,12 +30,16 @@ export function figure({ title, description, height, option }: Chart, width: num
   }
 }
 
-/** The drawing alone: without the root element, hover rules, and attributes that only a live chart reads. */
+/**
+ * The drawing alone: without the root element, hover rules and attributes that only a live chart reads, and without the
+ * clipping of lines, whose ids count charts and would make every page another. No line leaves its frame.
+ */
 const strip = (svg: string): string =>
   svg
     .replace(/<style[^]*?<\/style>/g, '')
     .replace(/^<svg[^>]*>|<\/svg>\s*$/g, '')
-    .replace(/ (?:class|pointer-events|ecmeta_\w+)="[^"]*"/g, '')
+    .replace(/<defs[^]*?<\/defs>/g, '')
+    .replace(/ (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/g, '')
     .replace(/ (?:d|transform|x|y|width|height|cx|cy)="[^"]*"/g, (place) => place.replace(/(\.\d)\d+/g, '$1')) // 0.1 px
     .replace(/>\s+</g, '><')
     .trim();

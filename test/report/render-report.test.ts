@@ -1,0 +1,261 @@
+import { renderReport } from '../../src/report';
+import type { CampaignReport } from '../../src/store/report-queries';
+import { campaignRows, rowsOf } from './campaign-rows';
+import { expectedReport, tasksOf, trajectoriesOf } from './expected-report';
+import type { Row } from './fixture-rows';
+import { chartLabels, tableOf, textOf } from './read-page';
+
+const rows = campaignRows();
+const report = expectedReport(rows);
+const page = renderReport(report);
+
+const int = (n: number): string => n.toLocaleString('en-US');
+const rate = (n: number): string => n.toFixed(3);
+const signed = (n: number): string => (n < 0 ? `−${(-n).toFixed(3)}` : `+${n.toFixed(3)}`);
+const num = (value: unknown): number => value as number;
+const total = (of: Row[], column: string): number => of.reduce((sum, row) => sum + num(row[column]), 0);
+const hash = (id: unknown): string => (id as string).slice(0, 12);
+
+test('the header states success before and after, its intervals and the paired test', () => {
+  const [first, ...later] = rowsOf(rows, 'evaluations');
+  const promoted = rowsOf(rows, 'promotions').filter(({ decision }) => decision === 'promote');
+  const last = later.find((e) => e['policy_id'] === promoted.at(-1)!['candidate_id'])!;
+  const header = textOf(page.slice(page.indexOf('<header'), page.indexOf('</header>')));
+  const rewards = (policy: unknown) =>
+    new Map(
+      rowsOf(rows, 'evaluation_trajectories')
+        .filter((t) => t['policy_id'] === policy && t['reward'] !== null)
+        .map((t) => [t['task_id'], num(t['reward'])]),
+    );
+  const [before, after] = [rewards(first!['policy_id']), rewards(last['policy_id'])];
+  const both = [...before].filter(([task]) => after.has(task)).map(([task, b]) => [b, after.get(task)!] as const);
+  const wins = both.filter(([b, a]) => b < 1 && a === 1).length;
+  const losses = both.filter(([b, a]) => b === 1 && a < 1).length;
+  const difference = both.reduce((sum, [b, a]) => sum + a - b, 0) / both.length;
+
+  for (const e of [first!, last]) {
+    expect(header).toContain(
+      `${int(num(e['successes']))} of ${int(num(e['tasks']))} tasks, 95 % interval ${rate(num(e['success_low']))} to ${rate(num(e['success_high']))}`,
+    );
+    expect(header).toContain(rate(num(e['successes']) / num(e['tasks'])));
+  }
+  expect(header).toContain(
+    `Of ${both.length} held-out tasks that both attempted, ${wins} are solved only by the later policy and ${losses} only by the start`,
+  );
+  expect(header).toContain(`mean reward changed by ${signed(difference)}`);
+});
+
+test('the evaluation tables hold the stored evaluations and decisions', () => {
+  const decision = (e: Row) =>
+    rowsOf(rows, 'promotions').find((p) => p['candidate_id'] === e['policy_id'])!['decision'];
+  const evaluations = rowsOf(rows, 'evaluations');
+
+  expect(tableOf(page, 'Evaluations on held-out tasks')).toEqual(
+    evaluations.map((e) => [
+      num(e['iteration']) === 0 ? '0 (supervised start)' : String(num(e['iteration'])),
+      ...[hash(e['policy_id']), 'target', decision(e) === 'promote' ? 'promoted' : 'kept out'],
+      ...[int(num(e['successes'])), int(num(e['tasks'])), rate(num(e['successes']) / num(e['tasks']))],
+      ...[`${rate(num(e['success_low']))} to ${rate(num(e['success_high']))}`, rate(num(e['mean_reward']))],
+    ]),
+  );
+  expect(tableOf(page, 'Candidates against their incumbents, task by task')).toEqual(
+    evaluations
+      .filter((e) => e['incumbent_id'] !== null)
+      .map((e) => [
+        ...[String(num(e['iteration'])), hash(e['policy_id']), hash(e['incumbent_id'])],
+        ...[int(num(e['wins'])), int(num(e['losses']))],
+        num(e['mcnemar_p']) < 0.001 ? '< 0.001' : rate(num(e['mcnemar_p'])),
+        ...[
+          signed(num(e['mean_difference'])),
+          `${signed(num(e['difference_low']))} to ${signed(num(e['difference_high']))}`,
+        ],
+      ]),
+  );
+});
+
+test('failures are counted by iteration and agent, in the table and on the bars', () => {
+  const scored = trajectoriesOf(rows).filter((t) => t['purpose'] === 'train' && t['outcome'] === 'scored');
+  const of = (iteration: number, role: string) =>
+    scored.filter((t) => t['iteration'] === iteration && t['role'] === role);
+  const failed = (group: Row[]) => group.filter((t) => num(t['reward']) < 1);
+  const share = (part: number, whole: number) => rate(part / whole);
+
+  expect(tableOf(page, 'Training attempts by iteration and agent')).toEqual(
+    [1, 2, 3].flatMap((iteration) =>
+      ['target', 'failure'].map((role) => {
+        const [group, failures] = [of(iteration, role), failed(of(iteration, role))];
+        const hard = failures.filter((t) => num(t['reward']) >= 0.6).length;
+        const solved = group.length - failures.length;
+        return [
+          ...[String(iteration), role === 'target' ? 'target' : 'failure agent', int(group.length)],
+          ...[int(new Set(group.map((t) => t['task_id'])).size), int(solved), share(solved, group.length)],
+          ...[
+            int(failures.length),
+            share(total(group, 'reward'), group.length),
+            share(total(failures, 'reward'), failures.length),
+          ],
+          ...[int(hard), share(hard, failures.length)],
+        ];
+      }),
+    ),
+  );
+  const counts = [1, 2, 3].map((iteration) => int(failed(of(iteration, 'failure')).length));
+  expect(chartLabels(page, 'Failures of the failure agent').slice(-3)).toEqual(counts);
+  const failures = failed(of(2, 'target'));
+  const bins = Array.from(
+    { length: 10 },
+    (_, bin) => failures.filter((t) => Math.floor(num(t['reward']) * 10 + 1e-9) === bin).length,
+  );
+  expect(chartLabels(page, `target, iteration 2 (n = ${int(failures.length)})`).slice(-10)).toEqual(bins.map(int));
+});
+
+test('signals, candidates and pairs are counted by kind', () => {
+  const signals = rowsOf(rows, 'feedback_signals');
+  const kinds = ['forgetting', 'boundary', 'rare'];
+  expect(tableOf(page, 'Feedback signals by kind')).toEqual(
+    [1, 2, 3].map((iteration) => [
+      String(iteration),
+      ...kinds.flatMap((kind) => {
+        const found = signals.filter((s) => s['iteration'] === iteration && s['kind'] === kind);
+        return [int(found.length), int(new Set(found.map((s) => s['task_id'])).size)];
+      }),
+    ]),
+  );
+
+  const candidates = tasksOf(rows).filter(({ origin }) => origin === 'synthesized');
+  const admitted = candidates.filter(({ verdict }) => verdict === 'admitted');
+  const rejected = tableOf(page, 'Candidates by what became of them and the signal that asked for them');
+  expect(rejected.at(-2)!.at(-1)).toBe(int(candidates.length));
+  expect(rejected.at(-1)!.at(-1)).toBe(rate(admitted.length / candidates.length));
+  for (const reason of new Set(candidates.flatMap((task) => (task['reason'] ? [task['reason'] as string] : []))))
+    expect(rejected.find(([name]) => name === `rejected: ${reason}`)!.at(-1)).toBe(
+      int(candidates.filter((task) => task['reason'] === reason).length),
+    );
+
+  const pairs = tableOf(page, 'Preference pairs by iteration, agent and kind');
+  for (const [iteration, trains, kind, count, , hard, share, chosen, lost] of pairs) {
+    const role = trains === 'target' ? 'target' : 'failure';
+    const own = rowsOf(rows, 'preference_pairs').filter(
+      (p) => String(num(p['iteration'])) === iteration && p['for_role'] === role && p['kind'] === kind,
+    );
+    const nearly = own.filter((p) => p['hard_negative']).length;
+    expect([count, hard, share]).toEqual([int(own.length), int(nearly), rate(nearly / own.length)]);
+    expect([chosen, lost]).toEqual(
+      ['chosen_reward', 'rejected_reward'].map((side) => rate(total(own, side) / own.length)),
+    );
+  }
+  expect(pairs).toHaveLength(12);
+  const dropped = tableOf(page, 'Candidates that made no pair, by reason');
+  const all = dropped.reduce((sum, row) => sum + Number(row.at(-1)!.replaceAll(',', '')), 0);
+  expect(all).toBe(total(rowsOf(rows, 'dropped_pairs'), 'count'));
+});
+
+test('attempts, faults, training runs and rows are counted', () => {
+  for (const [iteration, purpose, attempts, prompt, completion] of tableOf(page, 'Attempts by iteration and purpose')) {
+    const own = trajectoriesOf(rows).filter(
+      (t) => String(num(t['iteration'])) === iteration && t['purpose'] === purpose,
+    );
+    expect([attempts, prompt, completion]).toEqual(
+      [own.length, total(own, 'prompt_tokens'), total(own, 'completion_tokens')].map(int),
+    );
+  }
+  const faults = tableOf(page, 'Tries that ended in a fault; a fault is never a reward of 0');
+  const standing = trajectoriesOf(rows).filter((t) => t['outcome'] !== 'scored').length;
+  expect(faults.reduce((sum, row) => sum + Number(row.at(-1)), 0)).toBe(
+    standing + rowsOf(rows, 'attempt_faults').length,
+  );
+  expect(tableOf(page, 'Jobs in the order in which they were submitted').map((row) => row.slice(-3))).toEqual(
+    report.trainingRuns.map((run) => [int(run.datasetRows), int(run.tokens!), `${run.seconds!.toFixed(1)} s`]),
+  );
+  expect(Object.fromEntries(tableOf(page, 'Rows of this campaign in the database'))).toMatchObject({
+    trajectories: int(trajectoriesOf(rows).length),
+    tasks: int(tasksOf(rows).length),
+    preference_pairs: int(rowsOf(rows, 'preference_pairs').length),
+  });
+});
+
+test('text from tasks, policies and people stays text', () => {
+  const hostile = '<script>alert("1")</script><img src=x onerror=alert(1)> & \'more\'';
+  const infected = JSON.parse(JSON.stringify(report), (_, value: unknown) =>
+    typeof value === 'string' && !/^\d{4}-\d\d-\d\dT/.test(value) && !kept.has(value) ? `${value}${hostile}` : value,
+  ) as CampaignReport;
+
+  const rendered = renderReport(withDates(infected));
+
+  expect(rendered).not.toMatch(/<script|<img/);
+  expect(textOf(rendered)).toContain(hostile);
+});
+
+test('the page asks for nothing from elsewhere', () => {
+  expect(/https?:|src=|<link|<script|@import|url\(/.exec(page)).toBeNull();
+  expect(page.length).toBeLessThan(300_000);
+});
+
+test('every chart has a name and a description for those who cannot see it', () => {
+  const charts = page.match(/<svg/g)!;
+
+  expect(charts.length).toBeGreaterThan(20);
+  expect(
+    page.match(/<svg[^>]* role="img" aria-label="[^"]+"[^>]*><title>[^<]+<\/title><desc>[^<]+<\/desc>/g),
+  ).toHaveLength(charts.length);
+});
+
+test('the same report is the same page', () => {
+  expect(renderReport(report) === page).toBe(true);
+});
+
+test('a campaign that has only its supervised start says what is missing, and why', () => {
+  const start = renderReport(expectedReport(campaignRows({ iterations: 0, agents: ['target'] })));
+
+  expect(textOf(start)).toContain(
+    'Only the supervised start has been evaluated: there is nothing to compare it with yet.',
+  );
+  expect(textOf(start)).toContain('No preference pair was built: no iteration after the supervised start has begun.');
+  expect(start).not.toMatch(/NaN|undefined|Infinity/);
+});
+
+test('a recipe without pairs says that it has none', () => {
+  const sft = {
+    ...report,
+    campaign: { ...report.campaign, recipe: 'sft' },
+    pairs: [],
+    droppedPairs: [],
+    pairExample: null,
+  };
+
+  expect(textOf(renderReport(sft))).toContain('No preference pair was built: recipe sft');
+});
+
+test('a campaign that gained nothing says so', () => {
+  const { outcome } = report;
+  const even = { ...outcome, finalActs: false, paired: { ...outcome.paired!, wins: 4, losses: 4, mcnemarP: 1 } };
+
+  const header = textOf(renderReport({ ...report, outcome: even }));
+
+  expect(header).toContain('The supervised start still acts: no later candidate took its place.');
+  expect(header).toContain('No gain for the newest candidate: as many tasks were lost as won.');
+});
+
+/** Words that the page looks up, which no user can write. */
+const kept = new Set([
+  'target',
+  'failure',
+  'promote',
+  'keep',
+  'train',
+  'held-out',
+  'evaluation',
+  'gained',
+  'lost',
+  'near miss',
+]);
+
+function withDates(infected: CampaignReport): CampaignReport {
+  const { createdAt, finishedAt } = report.campaign;
+  return {
+    ...infected,
+    campaign: { ...infected.campaign, createdAt, finishedAt },
+    phases: infected.phases.map((phase, i) => ({ ...report.phases[i]!, phase: phase.phase })),
+    events: infected.events.map((event, i) => ({ ...event, recordedAt: report.events[i]!.recordedAt })),
+  };
+}
