@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defaultFeedbackSettings } from '../domain/detect-signals';
 import { defaultPromotionSettings } from '../domain/promotion';
-import { recipeNames } from '../domain/recipe';
+import { recipeNames, recipes } from '../domain/recipe';
 import { pairSettingsSchema } from './pair-settings';
 import { trainingSettingsSchema } from './training-settings';
 
@@ -42,69 +42,74 @@ const signalsSchema = z.strictObject({
  * A campaign. Unknown keys fail; every key but the first four has a default, and the resolved spec with all of them is
  * stored with the campaign.
  */
-export const campaignSpecSchema = z.strictObject({
-  name: z
-    .string()
-    .regex(
-      /^[a-z0-9][a-z0-9-]{0,62}$/,
-      'lower-case letters, digits and hyphens, at most 63, not starting with a hyphen',
-    ),
-  /** Root of the seed tree: everything that samples takes its seed from it. */
-  seed: whole.max(2 ** 31 - 1),
-  environment: z.strictObject({
-    name: z.string().min(1),
-    /** Passed to the environment's task source, which names its own options. */
-    options: z.record(z.string(), z.unknown()).default({}),
-    trainTasks: count.max(20_000).default(600),
-    heldOutTasks: count.max(5_000).default(200),
-    /** Actions per attempt; reaching it without the environment calling the episode done is a failure. */
-    maxSteps: count.max(200).default(6),
-  }),
-  recipe: z.enum(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]),
-  /** After the supervised start; the recipe has a default. */
-  iterations: whole.max(1000).optional(),
-  rollouts: z
-    .strictObject({
-      /** K: attempts per task, policy and iteration. */
-      attempts: count.max(64).default(4),
-      temperature: z.number().min(0).max(5).default(0.9),
-      maxTokens: count.max(4096).default(64),
-      /** Most tasks played per iteration, drawn from the pool; null plays the whole pool. */
-      tasksPerIteration: count.nullable().default(null),
-    })
-    .prefault({}),
-  signals: signalsSchema.prefault({}),
-  synthesis: z
-    .strictObject({
-      /** Candidates per signal kind and iteration. */
-      candidatesPerSignal: whole.max(10_000).default(100),
-      /** Most admitted per iteration over all kinds; null admits all that pass. */
-      growthCap: count.nullable().default(null),
-    })
-    .prefault({}),
-  pairs: pairSettingsSchema.prefault({}),
-  policy: z
-    .strictObject({
-      /** The embedded default: a small decoder and its tokenizer, made from the expert trajectories. */
-      source: z.literal('scratch').default('scratch'),
-    })
-    .prefault({}),
-  training: trainingSettingsSchema.prefault({}),
-  evaluation: z
-    .strictObject({
-      temperature: z.number().min(0).max(5).default(0),
-      confidence: z.number().min(0.5).max(0.999).default(0.95),
-    })
-    .prefault({}),
-  promotion: z
-    .strictObject({
-      rule: z.enum(['always', 'not-worse', 'significantly-better']).default(defaultPromotionSettings.rule),
-      tolerance: unit.default(defaultPromotionSettings.tolerance),
-      confidence: z.number().min(0.5).max(0.999).default(defaultPromotionSettings.confidence),
-      resamples: count.max(100_000).default(defaultPromotionSettings.resamples),
-    })
-    .prefault({}),
-});
+export const campaignSpecSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(
+        /^[a-z0-9][a-z0-9-]{0,62}$/,
+        'lower-case letters, digits and hyphens, at most 63, not starting with a hyphen',
+      ),
+    /** Root of the seed tree: everything that samples takes its seed from it. */
+    seed: whole.max(2 ** 31 - 1),
+    environment: z.strictObject({
+      name: z.string().min(1),
+      /** Passed to the environment's task source, which names its own options. */
+      options: z.record(z.string(), z.unknown()).default({}),
+      trainTasks: count.max(20_000).default(600),
+      heldOutTasks: count.max(5_000).default(200),
+      /** Actions per attempt; reaching it without the environment calling the episode done is a failure. */
+      maxSteps: count.max(200).default(6),
+    }),
+    recipe: z.enum(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]),
+    /** After the supervised start; the recipe has a default. */
+    iterations: whole.max(1000).optional(),
+    rollouts: z
+      .strictObject({
+        /** K: attempts per task, policy and iteration. */
+        attempts: count.max(64).default(4),
+        temperature: z.number().min(0).max(5).default(0.9),
+        maxTokens: count.max(4096).default(64),
+        /** Most tasks played per iteration, drawn from the pool; null plays the whole pool. */
+        tasksPerIteration: count.nullable().default(null),
+      })
+      .prefault({}),
+    signals: signalsSchema.prefault({}),
+    synthesis: z
+      .strictObject({
+        /** Candidates per signal kind and iteration. */
+        candidatesPerSignal: whole.max(10_000).default(100),
+        /** Most admitted per iteration over all kinds; null admits all that pass. */
+        growthCap: count.nullable().default(null),
+      })
+      .prefault({}),
+    pairs: pairSettingsSchema.prefault({}),
+    policy: z
+      .strictObject({
+        /** The embedded default: a small decoder and its tokenizer, made from the expert trajectories. */
+        source: z.literal('scratch').default('scratch'),
+      })
+      .prefault({}),
+    training: trainingSettingsSchema.prefault({}),
+    evaluation: z
+      .strictObject({
+        temperature: z.number().min(0).max(5).default(0),
+        confidence: z.number().min(0.5).max(0.999).default(0.95),
+      })
+      .prefault({}),
+    promotion: z
+      .strictObject({
+        rule: z.enum(['always', 'not-worse', 'significantly-better']).default(defaultPromotionSettings.rule),
+        tolerance: unit.default(defaultPromotionSettings.tolerance),
+        confidence: z.number().min(0.5).max(0.999).default(defaultPromotionSettings.confidence),
+        resamples: count.max(100_000).default(defaultPromotionSettings.resamples),
+      })
+      .prefault({}),
+  })
+  .refine(({ recipe, iterations = 0 }) => iterations === 0 || recipes[recipe].phases.length > 0, {
+    path: ['iterations'],
+    error: '0, because this recipe is the supervised start alone',
+  });
 
 /** As written by a person. */
 export type CampaignSpecInput = z.input<typeof campaignSpecSchema>;

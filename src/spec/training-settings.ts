@@ -8,38 +8,43 @@ const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cos
   /** Trajectories (sft) or pairs per update. */
   batchSize: count.max(4096).default(8),
   /** Peak of the schedule. */
-  learningRate: z.number().positive().default(defaults.learningRate),
+  learningRate: z.number().min(1e-12).max(1e6).default(defaults.learningRate),
   schedule: z.enum(['cosine', 'constant']).default(defaults.schedule),
   warmupFraction: z.number().min(0).max(1).default(0.05),
   weightDecay: z.number().min(0).max(10).default(0.01),
-  maxGradNorm: z.number().positive().default(1),
+  maxGradNorm: z.number().min(1e-9).max(1e9).default(1),
   /** Tokens per row; longer rows are cut and counted. */
-  maxLength: count.default(512),
+  maxLength: count.min(8).max(131_072).default(512),
   /** Updates between checkpoints: what a killed job repeats at most. */
-  checkpointEvery: count.default(50),
+  checkpointEvery: count.max(1e9).default(50),
 });
 
 const preference = {
   ...shared({ epochs: 3, learningRate: 1e-4, schedule: 'cosine' }),
   /** Strength of the pull to the reference policy. */
-  beta: z.number().positive().default(0.1),
+  beta: z.number().min(1e-6).max(1e3).default(0.1),
 };
 
-/** What the trainer is told, method by method: its own settings, in this language's spelling. */
+/**
+ * What the trainer is told, method by method: its own settings, in this language's spelling and within its ranges, so
+ * that a mistake is refused at the start and not by a job hours later.
+ */
 export const trainingSettingsSchema = z.strictObject({
   /** Shape of the `scratch` policy. */
   init: z
     .strictObject({
-      vocabularySize: count.min(300).default(768),
-      hiddenSize: count.default(96),
-      layers: count.default(3),
-      heads: count.default(4),
-      kvHeads: count.default(2),
-      headDim: count.default(32),
-      feedForwardSize: count.default(256),
-      maxPositions: count.default(1024),
-      initializerRange: z.number().positive().default(0.1),
+      vocabularySize: count.min(300).max(200_000).default(768),
+      hiddenSize: count.min(8).max(8192).default(96),
+      layers: count.max(128).default(3),
+      heads: count.max(128).default(4),
+      /** Must divide `heads`. */
+      kvHeads: count.max(128).default(2),
+      headDim: count.min(8).max(256).default(32),
+      feedForwardSize: count.min(8).max(65_536).default(256),
+      maxPositions: count.min(64).max(131_072).default(1024),
+      initializerRange: z.number().min(1e-4).max(1).default(0.1),
     })
+    .refine(({ heads, kvHeads }) => heads % kvHeads === 0, { path: ['kvHeads'], error: 'a divisor of heads' })
     .prefault({}),
   sft: z.strictObject(shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' })).prefault({}),
   dpo: z.strictObject(preference).prefault({}),

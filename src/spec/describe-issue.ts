@@ -1,0 +1,84 @@
+import { z } from 'zod';
+
+/** undefined where the path leaves the schema. */
+type Schema = z.core.$ZodType | undefined;
+
+/** A mistake in a value, a line for each: the field's path, what was found and what was expected. */
+export function describeIssue(issue: z.core.$ZodIssue, schema: Schema, input: unknown): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    const known = keysOf(schemaAt(schema, issue.path)).join(', ');
+    return issue.keys.map((key) => `${nameOf([...issue.path, key])}: found an unknown key, expected one of ${known}`);
+  }
+  const found = valueAt(input, issue.path);
+  return [`${nameOf(issue.path)}: found ${shown(found)}, expected ${expectation(issue, schemaAt(schema, issue.path))}`];
+}
+
+const nameOf = (path: readonly PropertyKey[]): string => path.map(String).join('.') || 'the whole file';
+
+const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
+    input,
+  );
+
+/** JSON has no word for NaN and infinity, which YAML can write. */
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return 'nothing';
+  return typeof value === 'number' ? String(value) : JSON.stringify(value).slice(0, 80);
+}
+
+function expectation(issue: z.core.$ZodIssue, schema: Schema): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return typeNames[issue.expected] === undefined ? issue.expected : `${typeNames[issue.expected]}${rest(schema)}`;
+    case 'invalid_value':
+      return issue.values.length === 1 ? String(issue.values[0]) : `one of ${issue.values.join(', ')}`;
+    case 'too_small':
+      return `${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}${issue.origin === 'string' ? ' character' : ''}`;
+    case 'too_big':
+      return `${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
+}
+
+const typeNames: Partial<Record<string, string>> = {
+  object: 'keys with values',
+  record: 'keys with values',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  string: 'a text',
+  array: 'a list',
+};
+
+/** What else the field takes: the keys of a mapping, or null. */
+function rest(schema: Schema): string {
+  const keys = keysOf(schema);
+  if (keys.length > 0) return `: ${keys.join(', ')}`;
+  return takesNull(schema) ? ' or null' : '';
+}
+
+function keysOf(schema: Schema): string[] {
+  const inner = innermost(schema);
+  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
+}
+
+const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
+  path.reduce<Schema>((outer, key) => {
+    const inner = innermost(outer);
+    return inner instanceof z.ZodObject ? (inner.shape as Record<PropertyKey, Schema>)[key] : undefined;
+  }, schema);
+
+/** Below defaults, prefaults and optionals. */
+const innermost = (schema: Schema): Schema => (isWrapper(schema) ? innermost(schema.unwrap()) : schema);
+
+const takesNull = (schema: Schema): boolean =>
+  schema instanceof z.ZodNullable || (isWrapper(schema) && takesNull(schema.unwrap()));
+
+const isWrapper = (schema: Schema) =>
+  schema instanceof z.ZodDefault ||
+  schema instanceof z.ZodPrefault ||
+  schema instanceof z.ZodOptional ||
+  schema instanceof z.ZodNullable;

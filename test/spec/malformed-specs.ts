@@ -1,0 +1,295 @@
+const complete = `name: tidy
+seed: 7
+environment: { name: intercode-sql }
+recipe: combined
+`;
+
+/** A spec with a mistake, and the line that must name it: where, what was found, what was expected. */
+export type MalformedSpec = { mistake: string; text: string; says: string };
+
+const top = (mistake: string, from: string, to: string, says: string): MalformedSpec => ({
+  mistake,
+  text: complete.replace(from, to),
+  says,
+});
+
+const more = (mistake: string, lines: string, says: string): MalformedSpec => ({
+  mistake,
+  text: `${complete}${lines}\n`,
+  says,
+});
+
+const whole = (mistake: string, text: string, says: string): MalformedSpec => ({ mistake, text, says });
+
+const allKeys =
+  'name, seed, environment, recipe, iterations, rollouts, signals, synthesis, pairs, policy, training, evaluation, promotion';
+
+const notOneMapping = [
+  whole('an empty file', '', `the whole file: found nothing, expected keys with values: ${allKeys}`),
+  whole('comments only', '# to be written\n', `the whole file: found nothing, expected keys with values: ${allKeys}`),
+  whole('a list', '- name: tidy\n', 'the whole file: found [{"name":"tidy"}], expected keys with values'),
+  whole(
+    'a sentence',
+    'please train my agent',
+    'the whole file: found "please train my agent", expected keys with values',
+  ),
+  whole('a number', '42', 'the whole file: found 42, expected keys with values'),
+  whole('an unclosed bracket', 'environment: { name: a\n', 'line 2: not YAML: '),
+  whole('an unclosed quote', 'name: "tidy\n', 'line 2: not YAML: Missing closing "quote'),
+  whole('two colons in a line', 'name: seed: 7\n', 'line 1: not YAML: Nested mappings are not allowed'),
+  whole(
+    'two documents',
+    `${complete}---\n${complete}`,
+    'line 5: found a second document after "---", expected one campaign per file',
+  ),
+  whole('a key twice', `${complete}seed: 8\n`, 'line 5: found seed a second time, expected every key once'),
+  whole(
+    'a nested key twice',
+    `${complete}rollouts: { attempts: 1, attempts: 2 }\n`,
+    'line 5: found attempts a second time, expected every key once',
+  ),
+  whole(
+    'a tab as indentation',
+    'environment:\n\tname: intercode-sql\n',
+    'line 2: found a tab, expected spaces as indentation',
+  ),
+  whole('a list as a key', `${complete}? [a, b]\n: 3\n`, 'line 5: found a list or a mapping as a key, expected a name'),
+  whole('an unknown tag', `${complete}iterations: !!js/function 3\n`, 'line 5: not YAML: Unresolved tag'),
+  whole('an alias of nothing', `${complete}rollouts: *mine\n`, 'not YAML: Unresolved alias'),
+  whole('aliases that would fill the memory', bomb(), 'not YAML: Excessive alias count'),
+];
+
+const firstFour = [
+  top('no name', 'name: tidy\n', '', 'name: found nothing, expected a text'),
+  top('no seed', 'seed: 7\n', '', 'seed: found nothing, expected a number'),
+  top(
+    'no environment',
+    'environment: { name: intercode-sql }\n',
+    '',
+    'environment: found nothing, expected keys with values: name, options',
+  ),
+  top(
+    'no recipe',
+    'recipe: combined\n',
+    '',
+    'recipe: found nothing, expected one of sft, rft, eto, co-evolving-agents',
+  ),
+  top('a name in capitals', 'tidy', 'Tidy', 'name: found "Tidy", expected lower-case letters, digits and hyphens'),
+  top(
+    'a name with a blank',
+    'tidy',
+    'my campaign',
+    'name: found "my campaign", expected lower-case letters, digits and hyphens',
+  ),
+  top(
+    'a name that starts with a hyphen',
+    'tidy',
+    '-tidy',
+    'name: found "-tidy", expected lower-case letters, digits and hyphens',
+  ),
+  top(
+    'a name of 64 letters',
+    'tidy',
+    'x'.repeat(64),
+    `name: found "${'x'.repeat(64)}", expected lower-case letters, digits and hyphens, at most 63`,
+  ),
+  top('a name that is a number', 'tidy', '2026', 'name: found 2026, expected a text'),
+  top('a seed without a value', 'seed: 7', 'seed:', 'seed: found nothing, expected a number'),
+  top('a seed in quotes', 'seed: 7', 'seed: "7"', 'seed: found "7", expected a number'),
+  top('a seed with a fraction', 'seed: 7', 'seed: 7.5', 'seed: found 7.5, expected a whole number'),
+  top('a negative seed', 'seed: 7', 'seed: -1', 'seed: found -1, expected at least 0'),
+  top('a seed beyond 2^31', 'seed: 7', 'seed: 2147483648', 'seed: found 2147483648, expected at most 2147483647'),
+  top('a seed that is no number', 'seed: 7', 'seed: .nan', 'seed: found NaN, expected a number'),
+  top('an endless seed', 'seed: 7', 'seed: .inf', 'seed: found Infinity, expected a number'),
+  top(
+    'an environment by its bare name',
+    '{ name: intercode-sql }',
+    'intercode-sql',
+    'environment: found "intercode-sql", expected keys with values: name, options',
+  ),
+  top(
+    'an environment without a name',
+    '{ name: intercode-sql }',
+    '{ trainTasks: 5 }',
+    'environment.name: found nothing, expected a text',
+  ),
+  top('an empty environment name', 'intercode-sql', '""', 'environment.name: found "", expected at least 1 character'),
+  top(
+    'environment options as a list',
+    'intercode-sql }',
+    'intercode-sql, options: [a] }',
+    'environment.options: found ["a"], expected keys with values',
+  ),
+  top(
+    'no train tasks',
+    'intercode-sql }',
+    'intercode-sql, trainTasks: 0 }',
+    'environment.trainTasks: found 0, expected at least 1',
+  ),
+  top(
+    'too many held-out tasks',
+    'intercode-sql }',
+    'intercode-sql, heldOutTasks: 5001 }',
+    'environment.heldOutTasks: found 5001, expected at most 5000',
+  ),
+  top(
+    'an unknown recipe',
+    'combined',
+    'magic',
+    'recipe: found "magic", expected one of sft, rft, eto, co-evolving-agents',
+  ),
+  top('a recipe in capitals', 'combined', 'Combined', 'recipe: found "Combined", expected one of sft, rft'),
+  top('a list of recipes', 'combined', '[sft, eto]', 'recipe: found ["sft","eto"], expected one of sft, rft'),
+];
+
+const unknownKeys = [
+  more('an unknown key', 'gpu: 8', `gpu: found an unknown key, expected one of ${allKeys}`),
+  more('a misspelt key', 'rollout: { attempts: 4 }', 'rollout: found an unknown key, expected one of name, seed'),
+  more('a prototype as a key', '__proto__: { iterations: 3 }', '__proto__: found an unknown key'),
+  top(
+    'an unknown key of environment',
+    'intercode-sql }',
+    'intercode-sql, tasks: 5 }',
+    'environment.tasks: found an unknown key, expected one of name, options, trainTasks, heldOutTasks, maxSteps',
+  ),
+  more(
+    'an unknown key of rollouts',
+    'rollouts: { attemps: 4 }',
+    'rollouts.attemps: found an unknown key, expected one of attempts, temperature, maxTokens, tasksPerIteration',
+  ),
+  more(
+    'an unknown signal',
+    'signals: { boring: { enabled: true } }',
+    'signals.boring: found an unknown key, expected one of forgetting, boundary, rare',
+  ),
+  more(
+    'an unknown key of a signal',
+    'signals: { rare: { theta: 5 } }',
+    'signals.rare.theta: found an unknown key, expected one of enabled, thetaPercent',
+  ),
+  more(
+    'an unknown key of synthesis',
+    'synthesis: { model: big }',
+    'synthesis.model: found an unknown key, expected one of candidatesPerSignal, growthCap',
+  ),
+  more(
+    'an unknown kind of pair',
+    'pairs: { target: { expert: { enabled: false } } }',
+    'pairs.target.expert: found an unknown key, expected one of failure-failure, expert-target',
+  ),
+  more(
+    'an unknown key of a kind of pair',
+    'pairs: { target: { expert-target: { quota: 3 } } }',
+    'pairs.target.expert-target.quota: found an unknown key, expected one of enabled, maxPairs',
+  ),
+  more(
+    'an unknown training method',
+    'training: { grpo: {} }',
+    'training.grpo: found an unknown key, expected one of init, sft, dpo, target',
+  ),
+  more(
+    'a key of another training method',
+    'training: { sft: { beta: 0.1 } }',
+    'training.sft.beta: found an unknown key, expected one of epochs, batchSize',
+  ),
+  more(
+    'an unknown key of promotion',
+    'promotion: { gate: strict }',
+    'promotion.gate: found an unknown key, expected one of rule, tolerance, confidence, resamples',
+  ),
+];
+
+const wrongValues = [
+  more(
+    'a word for a number',
+    'rollouts: { temperature: warm }',
+    'rollouts.temperature: found "warm", expected a number',
+  ),
+  more(
+    'a limit that is neither number nor null',
+    'rollouts: { tasksPerIteration: all }',
+    'rollouts.tasksPerIteration: found "all", expected a number or null',
+  ),
+  more(
+    'a temperature below 0',
+    'rollouts: { temperature: -0.1 }',
+    'rollouts.temperature: found -0.1, expected at least 0',
+  ),
+  more('sixty-five attempts', 'rollouts: { attempts: 65 }', 'rollouts.attempts: found 65, expected at most 64'),
+  more(
+    'a yes for true',
+    'signals: { rare: { enabled: yes } }',
+    'signals.rare.enabled: found "yes", expected true or false',
+  ),
+  more(
+    'a percentage of 0',
+    'signals: { rare: { thetaPercent: 0 } }',
+    'signals.rare.thetaPercent: found 0, expected more than 0',
+  ),
+  more(
+    'a threshold above 1',
+    'signals: { boundary: { threshold: 1.5 } }',
+    'signals.boundary.threshold: found 1.5, expected at most 1',
+  ),
+  more(
+    'an unknown choice',
+    'signals: { forgetting: { score: median } }',
+    'signals.forgetting.score: found "median", expected one of rollout, mean, max',
+  ),
+  more('a section without a value', 'rollouts:', 'rollouts: found nothing, expected keys with values: attempts'),
+  more(
+    'a section that is a list',
+    'synthesis: []',
+    'synthesis: found [], expected keys with values: candidatesPerSignal, growthCap',
+  ),
+  more(
+    'a negative weight',
+    'pairs: { failureAgent: { lambdaDpo: -1 } }',
+    'pairs.failureAgent.lambdaDpo: found -1, expected at least 0',
+  ),
+  more(
+    'a quota of 0',
+    'pairs: { failureAgent: { maxPairs: 0 } }',
+    'pairs.failureAgent.maxPairs: found 0, expected at least 1',
+  ),
+  more('a policy from elsewhere', 'policy: { source: hub }', 'policy.source: found "hub", expected scratch'),
+  more('no epochs', 'training: { sft: { epochs: 0 } }', 'training.sft.epochs: found 0, expected at least 1'),
+  more(
+    'a learning rate of 0',
+    'training: { dpo: { learningRate: 0 } }',
+    'training.dpo.learningRate: found 0, expected at least 1e-12',
+  ),
+  more(
+    'a vocabulary below the bytes',
+    'training: { init: { vocabularySize: 100 } }',
+    'training.init.vocabularySize: found 100, expected at least 300',
+  ),
+  more(
+    'heads that do not share',
+    'training: { init: { heads: 4, kvHeads: 3 } }',
+    'training.init.kvHeads: found 3, expected a divisor of heads',
+  ),
+  more('a confidence of 1', 'evaluation: { confidence: 1 }', 'evaluation.confidence: found 1, expected at most 0.999'),
+  more(
+    'an unknown rule',
+    'promotion: { rule: vote }',
+    'promotion.rule: found "vote", expected one of always, not-worse, significantly-better',
+  ),
+  more('a thousand and one iterations', 'iterations: 1001', 'iterations: found 1001, expected at most 1000'),
+  whole(
+    'iterations of a recipe that has none',
+    `${complete.replace('combined', 'sft')}iterations: 2\n`,
+    'iterations: found 2, expected 0, because this recipe is the supervised start alone',
+  ),
+];
+
+export const malformedSpecs = [...notOneMapping, ...firstFour, ...unknownKeys, ...wrongValues];
+
+/** Ten aliases of ten aliases and so on: a small text for a large value. */
+function bomb(): string {
+  const line = (n: number): string =>
+    `l${n}: &l${n} [${Array(10)
+      .fill(n === 0 ? 'x' : `*l${n - 1}`)
+      .join(', ')}]`;
+  return Array.from({ length: 6 }, (_, n) => line(n)).join('\n');
+}

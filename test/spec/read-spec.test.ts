@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import * as fc from 'fast-check';
+import { stringify } from 'yaml';
+import { recipeNames, recipes } from '../../src/domain/recipe';
+import { readSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
+import { malformedSpecs } from './malformed-specs';
+
+const fourLines = 'name: tidy\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n';
+
+test.each(malformedSpecs)('a spec with $mistake is refused: $says', ({ text, says }) => {
+  let message = 'accepted';
+  try {
+    readSpec(text, 'my.yaml');
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'DomainError', code: 'InvalidSpec' });
+    ({ message } = error as Error);
+  }
+  expect(message).toContain(`\n  ${says}`);
+  expect(message).toMatch(/^my\.yaml is not a campaign spec:\n/);
+  expect(message).toContain('coevolve start my.yaml --dry-run');
+});
+
+test('there are at least fifty malformed specs, each with another mistake', () => {
+  expect(malformedSpecs.length).toBeGreaterThanOrEqual(50);
+  expect(new Set(malformedSpecs.map(({ mistake }) => mistake)).size).toBe(malformedSpecs.length);
+});
+
+test('all mistakes of a spec are named at once', () => {
+  const text = 'name: Tidy\nseed: x\nrecipe: magic\nrollouts: { attempts: 0, speed: 9 }\n';
+  expect(() => readSpec(text, 'my.yaml')).toThrow(
+    /name: .*\n.*seed: .*\n.*environment: .*\n.*recipe: .*\n.*rollouts\.attempts: .*\n.*rollouts\.speed: /,
+  );
+});
+
+test.each(recipeNames)('four lines are a complete spec of recipe %s', (recipe) => {
+  const spec = readSpec(fourLines.replace('combined', recipe), 'four.yaml');
+  expect(spec).toMatchObject({ name: 'tidy', seed: 7, recipe, iterations: recipes[recipe].iterations });
+  expect(missing(spec)).toEqual([]);
+});
+
+/** Paths without a value. What a spec may say about a kind of pair is the recipe's when it says nothing. */
+function missing(value: unknown, at = ''): string[] {
+  if (typeof value !== 'object' || value === null) return value === undefined ? [at] : [];
+  return Object.entries(value).flatMap(([key, item]) => missing(item, `${at}.${key}`));
+}
+
+test('the defaults of a spec of four lines', () => {
+  expect(readSpec(fourLines, 'four.yaml')).toMatchObject({
+    environment: { name: 'intercode-sql', options: {}, trainTasks: 600, heldOutTasks: 200, maxSteps: 6 },
+    iterations: 2,
+    rollouts: { attempts: 4, temperature: 0.9, maxTokens: 64, tasksPerIteration: null },
+    signals: {
+      forgetting: { enabled: true, score: 'rollout' },
+      boundary: { enabled: true },
+      rare: { enabled: true, pattern: 'bigram' },
+    },
+    synthesis: { candidatesPerSignal: 100, growthCap: null },
+    pairs: { dropSameActions: true, hardNegativeReward: 0.6, expertBeaten: 'flip', failureCandidates: 'cross-only' },
+    policy: { source: 'scratch' },
+    evaluation: { temperature: 0, confidence: 0.95 },
+  });
+});
+
+const examples = path.resolve(__dirname, '../../examples');
+
+test.each(readdirSync(examples).filter((name) => name.endsWith('.yaml')))('the example %s is a spec', (name) => {
+  expect(() => readSpec(readFileSync(path.join(examples, name), 'utf8'), name)).not.toThrow();
+});
+
+const unit = fc.double({ min: 0, max: 1, noNaN: true });
+const someSpec = fc.record(
+  {
+    name: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,20}$/),
+    seed: fc.nat(),
+    environment: fc.record(
+      {
+        name: fc.constant('intercode-sql'),
+        options: fc.dictionary(fc.string(), fc.jsonValue()),
+        trainTasks: fc.integer({ min: 1, max: 99 }),
+      },
+      { requiredKeys: ['name'] },
+    ),
+    recipe: fc.constantFrom(...recipeNames.filter((name) => name !== 'sft')),
+    iterations: fc.nat(9),
+    rollouts: fc.record({ attempts: fc.integer({ min: 1, max: 64 }), temperature: unit }, { requiredKeys: [] }),
+    signals: fc.record(
+      { boundary: fc.record({ enabled: fc.boolean(), threshold: unit }, { requiredKeys: [] }) },
+      { requiredKeys: [] },
+    ),
+    pairs: fc.record(
+      {
+        target: fc.record(
+          { 'expert-target': fc.record({ lambdaDpo: unit, enabled: fc.boolean() }, { requiredKeys: [] }) },
+          { requiredKeys: [] },
+        ),
+      },
+      { requiredKeys: [] },
+    ),
+    training: fc.record(
+      { sft: fc.record({ epochs: fc.integer({ min: 1, max: 9 }) }, { requiredKeys: [] }) },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: ['name', 'seed', 'environment', 'recipe'] },
+);
+
+test('a resolved spec resolves to itself, also through JSON and YAML, with the same hash', () => {
+  fc.assert(
+    fc.property(someSpec, (input) => {
+      const resolved = resolveSpec(input, 'input');
+      expect(resolveSpec(resolved, 'resolved')).toEqual(resolved);
+      const stored = JSON.parse(JSON.stringify(resolved)) as typeof resolved;
+      expect(specHash(resolveSpec(stored, 'stored'))).toBe(specHash(resolved));
+      expect(specHash(readSpec(stringify(resolved), 'printed'))).toBe(specHash(resolved));
+    }),
+  );
+});
+
+test('the hash of a spec does not depend on the order of its keys', () => {
+  fc.assert(
+    fc.property(someSpec, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (input, chance) => {
+      expect(specHash(resolveSpec(shuffled(input, chance), 'shuffled'))).toBe(specHash(resolveSpec(input, 'input')));
+    }),
+  );
+});
+
+function shuffled(value: unknown, chance: Iterator<number>): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value).map(([key, item]) => ({
+    at: chance.next().value as number,
+    key,
+    item: shuffled(item, chance),
+  }));
+  return Object.fromEntries(entries.sort((a, b) => a.at - b.at).map(({ key, item }) => [key, item]));
+}
+
+test.each(['name: other', 'seed: 8', 'rollouts: { attempts: 5 }'])('another value (%s) is another hash', (line) => {
+  const changed = line.startsWith('rollouts')
+    ? fourLines + line
+    : fourLines.replace(new RegExp(`^${line.split(':')[0]}:.*$`, 'm'), line);
+  expect(specHash(readSpec(changed, 'a'))).not.toBe(specHash(readSpec(fourLines, 'b')));
+});
