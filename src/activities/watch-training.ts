@@ -22,7 +22,8 @@ export const watchTraining =
         const status = await training.status(jobKey);
         if (status.state === 'succeeded') {
           const policyId = await artifacts.adoptPolicy(status.policyPath, status.policyHash);
-          await store.trainingRuns.succeed(jobKey, policyId, status);
+          const { campaignId } = await store.trainingRuns.succeed(jobKey, policyId, status);
+          await store.ledger.settle(campaignId, jobKey, { tokens: status.tokens, seconds: status.seconds });
           return { policyId, seconds: status.seconds };
         }
         if (status.state === 'failed') await fail(services, jobKey, status.failure);

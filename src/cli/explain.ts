@@ -3,6 +3,8 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 /** An error as one clear message that names the next command; a stack trace only for what nobody expected. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof WorkflowNotFoundError && /already completed/.test(error.message))
+    return 'the campaign has ended: it takes no more orders; start another under a new name';
   if (error instanceof WorkflowNotFoundError)
     return `${error.message}: this Temporal server does not know the campaign; see \`coevolve list\``;
   const code = 'code' in error ? String(error.code) : '';

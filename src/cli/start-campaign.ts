@@ -10,7 +10,12 @@ import { specHash } from '../spec/read-spec';
 import type { campaign } from '../workflows';
 import type { Session } from './session';
 
-export type StartedCampaign = { campaignId: number; workflowId: string; joined: boolean };
+export type StartedCampaign = {
+  campaignId: number;
+  workflowId: string;
+  /** `joined`: it was running already; `ended`: it had come to its end before. */
+  outcome: 'started' | 'joined' | 'ended';
+};
 
 /**
  * Stores a campaign and starts its workflow. Whatever can be refused is refused before a row is written. Started again
@@ -39,10 +44,10 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       staticSummary: `${spec.recipe} on ${spec.environment.name}`,
     });
-    return { campaignId: row.id, workflowId, joined: false };
+    return { campaignId: row.id, workflowId, outcome: 'started' };
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    return { campaignId: row.id, workflowId, joined: true };
+    return { campaignId: row.id, workflowId, outcome: row.finishedAt ? 'ended' : 'joined' };
   }
 }
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { readSpec } from '../spec/read-spec';
 import { estimate, type Estimate } from '../spec/estimate';
-import { duration, print, printResult, say } from './output';
+import { duration, printResult, say } from './output';
 import { withSession } from './session';
 import { startCampaign } from './start-campaign';
 
@@ -25,17 +25,18 @@ export function addStart(program: Command): void {
         return;
       }
       await withSession(async (session) => {
-        const { workflowId, joined } = await startCampaign(session, spec);
-        say(
-          joined
-            ? `${spec.name} was started before; it goes on`
-            : `started; follow it with \`coevolve status ${spec.name} --watch\``,
-        );
-        if (json) print(JSON.stringify({ workflowId, joined }));
-        else print(workflowId);
+        const { workflowId, outcome } = await startCampaign(session, spec);
+        say(told[outcome](spec.name));
+        printResult(json, { workflowId, outcome }, () => workflowId);
       });
     });
 }
+
+const told = {
+  started: (name: string) => `started; follow it with \`coevolve status ${name} --watch\``,
+  joined: (name: string) => `${name} runs already; follow it with \`coevolve status ${name} --watch\``,
+  ended: (name: string) => `${name} has ended; see \`coevolve report ${name}\`, or start another under a new name`,
+} as const;
 
 function estimateText({ attempts, tokens, updates, seconds }: Estimate): string {
   return [

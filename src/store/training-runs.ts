@@ -76,14 +76,20 @@ export const trainingRunStore = (pool: Pool) => ({
     return run;
   },
 
-  async succeed(jobKey: string, policyId: string, spent: { tokens: number; seconds: number }): Promise<void> {
-    await pool.query(
+  async succeed(
+    jobKey: string,
+    policyId: string,
+    spent: { tokens: number; seconds: number },
+  ): Promise<{ campaignId: number }> {
+    const { rows } = await pool.query<{ campaignId: number }>(
       `update training_runs
        set status = 'succeeded', policy_id = $2, tokens = $3::bigint, seconds = $4::float8, failure = null,
          finished_at = coalesce(finished_at, now())
-       where job_key = $1`,
+       where job_key = $1
+       returning campaign_id as "campaignId"`,
       [jobKey, policyId, Math.round(spent.tokens), spent.seconds],
     );
+    return rows[0]!;
   },
 
   /** Records why a run stopped; a later try of the same job may still succeed. */
