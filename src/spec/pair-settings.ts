@@ -22,8 +22,8 @@ export const pairSettingsSchema = z.strictObject({
   hardNegativeReward: unit.default(defaultTargetPairSettings.hardNegativeReward),
   expertBeaten: z.enum(['flip', 'drop']).default(defaultTargetPairSettings.expertBeaten),
   failureCandidates: z.enum(['cross-only', 'union']).default(defaultFailurePairSettings.candidates),
-  /** The failure agent's own pairs, eq. 6. */
-  failureAgent: kind.prefault({}),
+  /** The failure agent's own pairs, eq. 6; it trains by DPO alone, which weighs every pair alike. */
+  failureAgent: kind.omit({ lambdaDpo: true, lambdaSft: true }).prefault({}),
   /** The target's pairs by kind, eq. 8 and 9. */
   target: z
     .strictObject({

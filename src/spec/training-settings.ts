@@ -41,7 +41,8 @@ export const trainingSettingsSchema = z.strictObject({
       kvHeads: count.max(128).default(2),
       headDim: count.min(8).max(256).default(32),
       feedForwardSize: count.min(8).max(65_536).default(256),
-      maxPositions: count.min(64).max(131_072).default(1024),
+      /** Tokens; the embedded policy server's context, which is its upper limit too. */
+      maxPositions: count.min(64).max(512).default(512),
       initializerRange: z.number().min(1e-4).max(1).default(0.1),
     })
     .refine(({ heads, kvHeads }) => heads % kvHeads === 0, { path: ['kvHeads'], error: 'a divisor of heads' })

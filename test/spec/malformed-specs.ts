@@ -244,8 +244,8 @@ const wrongValues = [
   ),
   more(
     'a negative weight',
-    'pairs: { failureAgent: { lambdaDpo: -1 } }',
-    'pairs.failureAgent.lambdaDpo: found -1, expected at least 0',
+    'pairs: { target: { expert-target: { lambdaDpo: -1 } } }',
+    'pairs.target.expert-target.lambdaDpo: found -1, expected at least 0',
   ),
   more(
     'a quota of 0',

@@ -33,6 +33,13 @@ test('all mistakes of a spec are named at once', () => {
   );
 });
 
+test('a weight that the recipe does not read is refused, not ignored', () => {
+  const text = `${fourLines.replace('combined', 'eto')}pairs: { target: { expert-target: { lambdaSft: 0.5 } } }\n`;
+  expect(() => readSpec(text, 'eto.yaml')).toThrow(
+    'pairs.target.expert-target.lambdaSft: found 0.5, expected nothing: eto trains by DPO alone',
+  );
+});
+
 test.each(recipeNames)('four lines are a complete spec of recipe %s', (recipe) => {
   const spec = readSpec(fourLines.replace('combined', recipe), 'four.yaml');
   expect(spec).toMatchObject({ name: 'tidy', seed: 7, recipe, iterations: recipes[recipe].iterations });
@@ -91,7 +98,12 @@ const someSpec = fc.record(
     pairs: fc.record(
       {
         target: fc.record(
-          { 'expert-target': fc.record({ lambdaDpo: unit, enabled: fc.boolean() }, { requiredKeys: [] }) },
+          {
+            'expert-target': fc.record(
+              { maxPairs: fc.integer({ min: 1 }), enabled: fc.boolean() },
+              { requiredKeys: [] },
+            ),
+          },
           { requiredKeys: [] },
         ),
       },
