@@ -17,9 +17,9 @@ export const lead = (...content: Content[]): Html => html`<p class="lead">${cont
 
 export const note = (...content: Content[]): Html => html`<p class="note">${content}</p>`;
 
-/** Charts of equal size, three beside each other, or four where that leaves none over. */
+/** Charts of equal size, three beside each other, or four where that leaves none over or there are many. */
 export function panels(charts: readonly Chart[]): Html {
-  const four = charts.length % 4 === 0;
+  const four = charts.length % 4 === 0 || charts.length > 6;
   const figures = charts.map((chart) => figure(chart, four ? 236 : 300));
   return html`<div class="panels ${four ? 'four' : ''}">${figures}</div>`;
 }

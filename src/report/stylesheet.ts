@@ -52,7 +52,7 @@ figure { margin: 0; background: var(--card); border: 1px solid var(--rule); bord
 .outcome figure { border: 0; padding: 0; max-width: none !important; }
 figcaption { font-size: 12.5px; font-weight: 600; padding: 0 2px 6px; }
 .outcome figcaption { font-weight: 400; color: var(--muted); }
-svg { display: block; width: 100%; height: auto; font-variant-numeric: tabular-nums; }
+svg { display: block; overflow: visible; width: 100%; height: auto; font-variant-numeric: tabular-nums; }
 .key { font-size: 13px; color: var(--muted); display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 0 0 8px; }
 .key i { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 6px; }
 .scroll { overflow-x: auto; margin: 16px 0 0; }
@@ -107,6 +107,9 @@ footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bott
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   body { font-size: 10.5pt; }
   nav { display: none; }
+  .outcome { grid-template-columns: 1.35fr 1fr; }
+  .panels { grid-template-columns: repeat(3, 1fr); gap: 8px; }
+  .panels.four { grid-template-columns: repeat(4, 1fr); }
   section { margin-top: 24px; }
   h2, h3, h4, caption { break-after: avoid; }
   tr, pre, .chain li { break-inside: avoid; }

@@ -40,7 +40,7 @@ export function pointsChart({ title, iterations, series, scale, format, axisForm
     description: series.map((one) => describe(one, iterations, format)).join('; '),
     height: own.height ?? 190,
     option: {
-      grid: { left: 42, right: 26, top: 14, bottom: 24, outerBoundsMode: 'none' },
+      grid: { left: 42, right: 34, top: 14, bottom: 24, outerBoundsMode: 'none' },
       xAxis: iterationAxis(iterations),
       yAxis: quantityAxis(scale, axisFormat),
       series: [

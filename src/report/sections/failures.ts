@@ -72,7 +72,7 @@ function trend(title: string, groups: readonly RoleAttempts[], roles: readonly s
     return value === null ? [] : [{ role: a.role, place: iterations.indexOf(a.iteration), value }];
   });
   const isLower = ({ place, value }: { place: number; value: number }): boolean =>
-    measured.some((other) => other.place === place && other.value > value);
+    value > 0.1 && measured.some((other) => other.place === place && other.value > value); // below 0.1 is the axis
   return pointsChart({
     title,
     iterations,

@@ -89,7 +89,11 @@ function candidateChart(
   });
 }
 
-const extent = ({ value, low, high }: Point): number[] => [low ?? value, high ?? value];
+/** The room that a point takes on its scale: its interval, or else so much that a difference of 0.01 looks small. */
+const extent = ({ value, low, high }: Point): number[] => [
+  low ?? Math.max(0, value - 0.03),
+  high ?? Math.min(1, value + 0.03),
+];
 
 function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
   const iterations = places(ofTarget);
