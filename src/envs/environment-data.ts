@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TaskSplit } from '../store/tasks';
 import { EnvironmentError } from './environment-error';
+import { parseJson } from './parse-json';
 import type { EnvironmentEndpoint } from './openenv-client';
 
 const taskRecord = z.object({
@@ -38,27 +39,48 @@ export type VariantRequest = {
 export const environmentData = (endpoint: EnvironmentEndpoint) => ({
   async names(): Promise<string[]> {
     const health = z.object({ environments: z.record(z.string(), z.unknown()) });
-    return Object.keys(health.parse(await call(endpoint, '/health')).environments);
+    return Object.keys((await call(endpoint, '/health', health)).environments);
   },
 
   async capabilities(environment: string): Promise<Capabilities> {
-    return capabilities.parse(await call(endpoint, `/envs/${environment}/data/capabilities`));
+    return call(endpoint, `/envs/${environment}/data/capabilities`, capabilities);
   },
 
   async tasks(environment: string, request: TaskRequest): Promise<TaskRecord[]> {
-    return listOf(await call(endpoint, `/envs/${environment}/data/tasks`, request));
+    return (await call(endpoint, `/envs/${environment}/data/tasks`, taskList, request)).tasks;
   },
 
   async variants(environment: string, request: VariantRequest): Promise<TaskRecord[]> {
-    return listOf(await call(endpoint, `/envs/${environment}/data/variants`, request));
+    return (await call(endpoint, `/envs/${environment}/data/variants`, taskList, request)).tasks;
   },
 });
 
 export type EnvironmentData = ReturnType<typeof environmentData>;
 
-const listOf = (body: unknown): TaskRecord[] => z.object({ tasks: z.array(taskRecord) }).parse(body).tasks;
+const taskList = z.object({ tasks: z.array(taskRecord) });
 
-async function call({ url, token }: EnvironmentEndpoint, path: string, body?: object): Promise<unknown> {
+const callTimeoutMs = 120_000;
+
+/** @throws EnvironmentError */
+async function call<Answer>(
+  endpoint: EnvironmentEndpoint,
+  path: string,
+  shape: z.ZodType<Answer>,
+  body?: object,
+): Promise<Answer> {
+  const { status, text } = await exchange(endpoint, path, body).catch((cause: unknown) => {
+    const message = `no environment server answers at ${endpoint.url}; start one with \`coevolve up\``;
+    throw new EnvironmentError('unreachable', message, { cause });
+  });
+  if (status >= 500) throw new EnvironmentError('fault', `${path} answered ${status}: ${text.slice(0, 500)}`);
+  if (status >= 400) throw new EnvironmentError('refused', `${path} answered ${status}: ${text.slice(0, 500)}`);
+  const parsed = shape.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  const fields = parsed.error.issues.slice(0, 5).map((issue) => issue.path.join('.') || 'the body');
+  throw new EnvironmentError('refused', `${path}: missing or wrong in its answer: ${fields.join(', ')}`);
+}
+
+async function exchange({ url, token }: EnvironmentEndpoint, path: string, body?: object) {
   const response = await fetch(`${url}${path}`, {
     method: body ? 'POST' : 'GET',
     headers: {
@@ -66,17 +88,7 @@ async function call({ url, token }: EnvironmentEndpoint, path: string, body?: ob
       ...(body ? { 'content-type': 'application/json' } : {}),
     },
     ...(body ? { body: JSON.stringify(body) } : {}),
-    signal: AbortSignal.timeout(120_000),
-  }).catch((cause: unknown) => {
-    throw new EnvironmentError(
-      'unreachable',
-      `no environment server answers at ${url}; start one with \`coevolve up\``,
-      {
-        cause,
-      },
-    );
+    signal: AbortSignal.timeout(callTimeoutMs),
   });
-  if (response.ok) return response.json();
-  const kind = response.status >= 500 ? 'fault' : 'refused';
-  throw new EnvironmentError(kind, `${path} answered ${response.status}: ${(await response.text()).slice(0, 500)}`);
+  return { status: response.status, text: await response.text() };
 }

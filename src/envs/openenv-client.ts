@@ -2,10 +2,12 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { EnvironmentSession, Observation, OpenEnvironment } from './environment';
 import { EnvironmentError, type EnvironmentErrorKind } from './environment-error';
+import { parseJson } from './parse-json';
 
 export type EnvironmentEndpoint = { url: string; token?: string | undefined };
 
 const stepTimeoutMs = 60_000;
+const openTimeoutMs = 20_000;
 
 const answer = z.discriminatedUnion('type', [
   z.object({
@@ -27,11 +29,13 @@ const answer = z.discriminatedUnion('type', [
 export const openEnvClient =
   ({ url, token }: EnvironmentEndpoint): OpenEnvironment =>
   async (name, { signal }) => {
+    signal.throwIfAborted(); // an abort that is over is not told again
     const address = `${url.replace(/^http/, 'ws')}/envs/${name}/ws`;
     const socket = new WebSocket(address, {
       ...(token ? { headers: { authorization: `Bearer ${token}` } } : {}),
       maxPayload: 16 * 1024 * 1024,
       perMessageDeflate: false,
+      handshakeTimeout: openTimeoutMs,
     });
     const abort = (): void => socket.terminate();
     signal.addEventListener('abort', abort, { once: true });
@@ -117,14 +121,6 @@ function resolveOrReject(text: string, resolve: (o: Observation) => void, reject
     rawScore: data.metadata?.raw_score ?? null,
     stopReason: data.metadata?.stop_reason ?? null,
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function kindOfCode(code: string): EnvironmentErrorKind {

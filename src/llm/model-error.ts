@@ -21,19 +21,15 @@ export class ModelError extends Error {
 
 const retryableStatuses = new Set([408, 409, 425, 429]);
 
-/** Sorts an error of the `openai` client; anything else is passed through. */
-export function toModelError(error: unknown, endpoint: string): unknown {
+/** Sorts what a call of the `openai` client threw. */
+export function toModelError(error: unknown, endpoint: string): ModelError {
+  const sorted = (kind: ModelErrorKind, message: string, retryAfterMs?: number): ModelError =>
+    new ModelError(kind, message, retryAfterMs, { cause: error });
   if (error instanceof APIConnectionError)
-    return new ModelError(
-      'retry',
-      `no policy server answers at ${endpoint}; start one with \`coevolve up\``,
-      undefined,
-      {
-        cause: error,
-      },
-    );
-  if (!(error instanceof APIError)) return error;
-  return new ModelError(kindOf(error), `${endpoint} answered: ${error.message}`, delayOf(error), { cause: error });
+    return sorted('retry', `no policy server answers at ${endpoint}; start one with \`coevolve up\``);
+  if (error instanceof APIError) return sorted(kindOf(error), `${endpoint} answered: ${error.message}`, delayOf(error));
+  // The client passes on what reading or parsing the body threw: the connection broke in the middle of an answer.
+  return sorted('retry', `${endpoint} gave no whole answer: ${error instanceof Error ? error.message : String(error)}`);
 }
 
 function kindOf({ status, code }: APIError): ModelErrorKind {

@@ -45,7 +45,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: 120_000 });
 
   return {
-    /** @throws ModelError */
+    /** @throws ModelError, or the signal's reason when it was aborted */
     async sample(request: SampleRequest): Promise<SampledAction> {
       const body = {
         model: request.policyId,
@@ -57,9 +57,11 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
         return_token_ids: true, // vLLM's extension
       };
       const raw = await client.chat.completions.create(body, { signal: request.signal }).catch((error: unknown) => {
-        throw toModelError(error, url);
+        throw request.signal.aborted ? request.signal.reason : toModelError(error, url);
       });
-      const { prompt_token_ids: promptTokenIds, choices } = completion.parse(raw);
+      const parsed = completion.safeParse(raw);
+      if (!parsed.success) throw notTheDialect(url, parsed.error);
+      const { prompt_token_ids: promptTokenIds, choices } = parsed.data;
       const { message, finish_reason: finishReason, token_ids: tokenIds, logprobs } = choices[0]!;
       return {
         content: message.content ?? '',
@@ -87,11 +89,18 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
     await client.post(path, { body }).catch((error: unknown) => {
       const mapped = toModelError(error, url);
       // Here a 404 is the route's, not a model's: asking again cannot help.
-      throw mapped instanceof ModelError && mapped.kind === 'unknown-model'
+      throw mapped.kind === 'unknown-model'
         ? new ModelError('never', mapped.message, undefined, { cause: error })
         : mapped;
     });
   }
+};
+
+/** Asking again cannot help: a server of another dialect gives no token ids, and without them nothing can be trained. */
+const notTheDialect = (url: string, cause: z.ZodError): ModelError => {
+  const fields = cause.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
+  const message = `${url} does not answer in vLLM's dialect of the OpenAI protocol: missing or wrong: ${fields}`;
+  return new ModelError('never', message, undefined, { cause });
 };
 
 export type PolicyClient = ReturnType<typeof policyClient>;

@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { policyClient, type SampleRequest } from '../../src/llm/policy-client';
+import { startScriptedServer, type Answer, type ScriptedServer } from './scripted-server';
+
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+});
+afterAll(() => server.stop());
+
+const request = (changes: Partial<SampleRequest> = {}): SampleRequest => ({
+  policyId: 'a'.repeat(64),
+  messages: [{ role: 'user', content: 'How many?' }],
+  seed: 7,
+  temperature: 0.9,
+  maxTokens: 64,
+  signal: new AbortController().signal,
+  ...changes,
+});
+
+const completion = {
+  prompt_token_ids: [1, 2, 3],
+  choices: [
+    {
+      message: { role: 'assistant', content: 'select 1' },
+      finish_reason: 'stop',
+      token_ids: [4, 5],
+      logprobs: { content: [{ logprob: -0.5 }, { logprob: -0.25 }] },
+    },
+  ],
+};
+const choice = completion.choices[0]!;
+
+const errorOf = (code: string | null, message = 'no') => ({ error: { message, type: 'error', code } });
+
+const sample = (changes: Partial<SampleRequest> = {}) =>
+  policyClient({ url: server.url, token: 'secret' }).sample(request(changes));
+
+test('an answer comes back as it was sampled: text, token ids and log-probabilities', async () => {
+  server.answerWith({ body: completion });
+  await expect(sample()).resolves.toEqual({
+    ...{ content: 'select 1', finishReason: 'stop' },
+    ...{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.5, -0.25] },
+  });
+});
+
+test('the request names the policy by its hash, carries the seed and asks for the token ids', async () => {
+  server.answerWith({ body: completion });
+  await sample();
+  expect(server.requests).toEqual([
+    {
+      ...{ method: 'POST', path: '/v1/chat/completions', authorization: 'Bearer secret' },
+      body: {
+        ...{ model: 'a'.repeat(64), messages: [{ role: 'user', content: 'How many?' }], seed: 7, temperature: 0.9 },
+        ...{ max_tokens: 64, logprobs: true, return_token_ids: true },
+      },
+    },
+  ]);
+});
+
+test('an answer without text is an empty action', async () => {
+  const empty = { ...choice, message: { content: null }, token_ids: [], logprobs: null };
+  server.answerWith({ body: { ...completion, choices: [empty] } });
+  await expect(sample()).resolves.toMatchObject({ content: '', tokenIds: [], logprobs: [] });
+});
+
+type Refusal = { answer: string; given: Answer; kind: string; retryAfterMs?: number; says?: string };
+const refusals: Refusal[] = [
+  { answer: '500', given: { status: 500, body: errorOf('internal') }, kind: 'retry' },
+  { answer: '502 in HTML', given: { status: 502, body: '<html>bad gateway</html>' }, kind: 'retry' },
+  { answer: '503', given: { status: 503, body: errorOf(null) }, kind: 'retry' },
+  { answer: '408', given: { status: 408, body: errorOf(null) }, kind: 'retry' },
+  { answer: '409', given: { status: 409, body: errorOf(null) }, kind: 'retry' },
+  { answer: '429', given: { status: 429, body: errorOf(null) }, kind: 'retry' },
+  {
+    answer: '429 with Retry-After',
+    given: { status: 429, headers: { 'retry-after': '3' }, body: errorOf('rate_limit') },
+    ...{ kind: 'retry', retryAfterMs: 3000 },
+  },
+  {
+    answer: '429 with a Retry-After of a day',
+    given: { status: 429, headers: { 'retry-after': '86400' }, body: errorOf('rate_limit') },
+    ...{ kind: 'retry', retryAfterMs: 600_000 },
+  },
+  {
+    answer: '503 with a Retry-After that is no number',
+    given: { status: 503, headers: { 'retry-after': 'soon' }, body: errorOf(null) },
+    kind: 'retry',
+  },
+  {
+    answer: '404 for an unknown model',
+    given: { status: 404, body: errorOf('model_not_found') },
+    kind: 'unknown-model',
+  },
+  {
+    answer: '400 for a prompt that is too long',
+    given: { status: 400, body: errorOf('context_length_exceeded', '600 tokens, at most 512') },
+    ...{ kind: 'context-full', says: '600 tokens, at most 512' },
+  },
+  {
+    answer: '400',
+    given: { status: 400, body: errorOf('unsupported', 'n must be 1') },
+    kind: 'never',
+    says: 'n must be 1',
+  },
+  { answer: '401', given: { status: 401, body: errorOf('invalid_api_key') }, kind: 'never' },
+  { answer: '422', given: { status: 422, body: errorOf(null) }, kind: 'never' },
+  { answer: 'a body that is cut off', given: { body: '{"choices": [' }, kind: 'retry', says: 'no whole answer' },
+  {
+    answer: 'a connection that breaks in the middle of the body',
+    given: { headers: { 'content-length': '9999' }, body: '{' },
+    ...{ kind: 'retry', says: 'no whole answer' },
+  },
+  { answer: 'no choice', given: { body: { ...completion, choices: [] } }, kind: 'never', says: 'choices' },
+  { answer: 'no body', given: { body: 'null' }, kind: 'never', says: 'dialect' },
+  {
+    answer: 'no prompt token ids',
+    given: { body: { choices: completion.choices } },
+    ...{ kind: 'never', says: 'prompt_token_ids' },
+  },
+  {
+    answer: 'no token ids',
+    given: { body: { ...completion, choices: [{ ...choice, token_ids: undefined }] } },
+    ...{ kind: 'never', says: 'choices.0.token_ids' },
+  },
+];
+
+test.each(refusals)('the answer "$answer" is a ModelError of kind $kind after one request', async (refusal) => {
+  server.answerWith(refusal.given);
+  const error: unknown = await sample().catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ name: 'ModelError', kind: refusal.kind });
+  expect((error as { retryAfterMs?: number }).retryAfterMs).toBe(refusal.retryAfterMs);
+  expect((error as Error).message).toContain(server.url);
+  expect((error as Error).message).toContain(refusal.says ?? '');
+  expect(server.requests).toHaveLength(1);
+});
+
+test('a connection that is closed before the answer may be tried again, by somebody else', async () => {
+  server.answerWith('hang-up');
+  await expect(sample()).rejects.toMatchObject({ name: 'ModelError', kind: 'retry' });
+  expect(server.requests).toHaveLength(1);
+});
+
+test('a refused connection may be tried again, and the message names the next command', async () => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const url = `http://127.0.0.1:${(probe.address() as AddressInfo).port}`;
+  probe.close();
+  await once(probe, 'close');
+  await expect(policyClient({ url }).sample(request())).rejects.toMatchObject({
+    ...{ name: 'ModelError', kind: 'retry' },
+    message: `no policy server answers at ${url}; start one with \`coevolve up\``,
+  });
+});
+
+test('a slow answer that is aborted ends with the reason of the abort', async () => {
+  server.answerWith('nothing');
+  const controller = new AbortController();
+  const waiting = expect(sample({ signal: controller.signal })).rejects.toThrow('the campaign was cancelled');
+  while (server.requests.length === 0) await sleep(5);
+  controller.abort(new Error('the campaign was cancelled'));
+  await waiting;
+});
+
+describe('policies', () => {
+  const client = () => policyClient({ url: server.url });
+
+  test('are loaded and unloaded under their hash', async () => {
+    server.answerWith({ body: '"ok"' });
+    await client().load('hash', '/policies/hash');
+    await client().unload('hash');
+    expect(server.requests).toMatchObject([
+      { path: '/v1/load_lora_adapter', body: { lora_name: 'hash', lora_path: '/policies/hash' } },
+      { path: '/v1/unload_lora_adapter', body: { lora_name: 'hash' } },
+    ]);
+  });
+
+  test('that a server cannot load are refused for good', async () => {
+    server.answerWith({ status: 400, body: errorOf('invalid_policy', 'its hash differs') });
+    await expect(client().load('hash', '/x')).rejects.toMatchObject({
+      ...{ kind: 'never', message: expect.stringContaining('its hash differs') },
+    });
+  });
+
+  test('cannot be loaded by a server without that route', async () => {
+    server.answerWith({ status: 404, body: { detail: 'Not Found' } });
+    await expect(client().load('hash', '/x')).rejects.toMatchObject({ name: 'ModelError', kind: 'never' });
+  });
+
+  test('that are served are listed by their names', async () => {
+    server.answerWith({ body: { object: 'list', data: [{ id: 'one' }, { id: 'two' }] } });
+    await expect(client().served()).resolves.toEqual(['one', 'two']);
+  });
+});
