@@ -109,6 +109,7 @@ footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bott
   nav { display: none; }
   .outcome { grid-template-columns: 1.35fr 1fr; }
   .panels { grid-template-columns: repeat(3, 1fr); gap: 8px; }
+  .sides { grid-template-columns: 1fr 1fr; }
   .panels.four { grid-template-columns: repeat(4, 1fr); }
   section { margin-top: 24px; }
   h2, h3, h4, caption { break-after: avoid; }
