@@ -20,7 +20,7 @@ step(
   hashOf('requirements.lock', 'trainer/pyproject.toml', 'environments/pyproject.toml'),
   () => {
     run(findPython(), ['-m', 'venv', '.venv']);
-    const pip = (...args) => run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...args]);
+    const pip = (...args) => run(python, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
     pip(torch);
     pip('--no-deps', '-r', 'requirements.lock');
     pip('--no-deps', '--no-build-isolation', '-e', 'environments', '-e', 'trainer');

@@ -31,7 +31,7 @@ export function createServices(config: Config): Services & { close(): Promise<vo
     training: localBackend(config, artifacts),
     async writeReport(campaignId) {
       const report = await collectReport(pool, campaignId);
-      return artifacts.saveReport(report.campaign.name, renderReport(report));
+      await artifacts.saveReport(report.campaign.name, renderReport(report));
     },
     close: () => pool.end(),
   };

@@ -4,8 +4,8 @@ Prefill runs one slot in chunks of CHUNK tokens; a decode step always runs all s
 thus has one shape for the life of the server, and a request's numbers are bit-identical alone and in
 company.
 
-Why not transformers' module: its cache gives all rows of a batch one position, where every slot here has its own,
-and the process saves the 2.3 s and 110 MB of the import. A test holds both to each other.
+Why not transformers' module: its cache gives all rows of a batch one position, where every slot here has
+its own, and the process saves the 2.3 s and 110 MB of the import. A test holds both to each other.
 """
 
 from __future__ import annotations
