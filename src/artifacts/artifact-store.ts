@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DomainError } from '../domain/errors';
@@ -32,27 +32,33 @@ export const artifactStore = (root: string) => ({
   },
 
   /**
-   * Moves a finished checkpoint to the name of its hash. A second call finds it there.
+   * Moves a finished checkpoint to the name of its hash. A second call, also one at the same time, finds it there.
    *
    * @throws DomainError `CorruptCheckpoint` when the manifest is not the one that the hash names
    */
   async adoptPolicy(path: string, hash: string): Promise<string> {
     const home = this.policyPath(hash);
-    if (await exists(join(home, 'manifest.json'))) return hash;
+    const isHome = (): Promise<boolean> => exists(join(home, 'manifest.json'));
+    if (await isHome()) return hash;
     const found = await manifestHash(path);
-    if (found !== hash)
-      throw new DomainError('CorruptCheckpoint', `${path}: its manifest hashes to ${found}, the trainer said ${hash}`);
+    if (found !== hash) {
+      if (await isHome()) return hash; // somebody moved it while it was read
+      const problem = found ? `its manifest hashes to ${found}` : 'it has no manifest';
+      throw new DomainError('CorruptCheckpoint', `${path}: ${problem}, the trainer said ${hash}`);
+    }
     await mkdir(dirname(home), { recursive: true });
-    await rename(path, home);
+    await rename(path, home).catch(async (error: unknown) => {
+      if (!(await isHome())) throw error;
+    });
     return hash;
   },
 });
 
 /** The hash that names a checkpoint: of its manifest, which holds the hash of every other file. */
-const manifestHash = async (path: string): Promise<string> =>
-  createHash('sha256')
-    .update(await readFile(join(path, 'manifest.json')))
-    .digest('hex');
+async function manifestHash(path: string): Promise<string | undefined> {
+  const manifest = await readFile(join(path, 'manifest.json')).catch(() => undefined);
+  return manifest && createHash('sha256').update(manifest).digest('hex');
+}
 
 export type ArtifactStore = ReturnType<typeof artifactStore>;
 
@@ -65,7 +71,7 @@ export const exists = (path: string): Promise<boolean> =>
 /** Writes a file so that it appears at once and survives a crash of the machine. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const staging = `${path}.${process.pid}.staging`;
+  const staging = `${path}.${randomUUID()}.staging`; // two writers of one file never share it
   const file = await open(staging, 'w');
   try {
     await file.writeFile(text);

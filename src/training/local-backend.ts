@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { writeWhole, type ArtifactStore } from '../artifacts/artifact-store';
 import type { Config } from '../config';
+import { withStackLock } from '../stack/lock';
 import { findProcess, logFile, startDetached, stopProcess } from '../stack/processes';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from './training-backend';
 
@@ -16,12 +17,14 @@ const statusFile = z.object({
   seconds: z.number().default(0),
 });
 
+const noticeNothing = (): void => undefined;
 const cancelGraceMs = 30_000;
 const logTailBytes = 4_000;
 
 /**
  * Trains in a detached process on this machine. The process outlives whoever submitted it; a worker that comes later
- * finds it by its job folder, and the trainer itself refuses to train a folder twice at once.
+ * finds it by its job folder. Workers that submit one job at the same moment take turns: a second trainer would leave at
+ * once, because the first holds the folder, but its pid file would hide the first one.
  */
 export function localBackend(
   config: Pick<Config, 'python' | 'projectRoot'>,
@@ -34,16 +37,18 @@ export function localBackend(
 
     async submit(job) {
       const folder = artifacts.jobPath(job.jobKey);
-      const { state } = await this.status(job.jobKey);
-      if (state === 'running' || state === 'succeeded') return;
       for (const name of ['run', 'logs']) await mkdir(join(folder, name), { recursive: true });
-      await writeWhole(join(folder, 'job.json'), JSON.stringify(jobFile(job, folder), null, 2));
-      await startDetached(folder, 'trainer', 'trainer', {
-        file: config.python,
-        args: ['-m', 'coevolve_trainer', 'run', folder],
-        env: { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' },
-        inheritsEnvironment: true,
-        cwd: config.projectRoot,
+      await withStackLock(folder, noticeNothing, async () => {
+        const { state } = await this.status(job.jobKey);
+        if (state === 'running' || state === 'succeeded') return;
+        await writeWhole(join(folder, 'job.json'), JSON.stringify(jobFile(job, folder), null, 2));
+        await startDetached(folder, 'trainer', 'trainer', {
+          file: config.python,
+          args: ['-m', 'coevolve_trainer', 'run', folder],
+          env: { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' },
+          inheritsEnvironment: true,
+          cwd: config.projectRoot,
+        });
       });
     },
 
