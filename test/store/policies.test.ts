@@ -71,7 +71,7 @@ test.each([
 );
 
 test('of two promotions against the same incumbent one wins', async () => {
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 5; round++) {
     campaign = await newCampaign(database.pool);
     for (const id of [a, b, c]) await addPolicy(campaign, { id });
     await move(null, a);
@@ -101,7 +101,7 @@ test('whatever moves are tried, a head goes where a compare-and-set in memory go
       }
       expect((await head())?.id ?? null).toBe(model);
     }),
-    { numRuns: 15 },
+    { numRuns: 8 },
   );
 });
 

@@ -13,7 +13,7 @@ const reject = (id: string, reason: string) => ({ id, admitted: false, reason })
 
 describe('admission', () => {
   test('of two equal candidates decided at the same time, one is admitted and the other is a duplicate', async () => {
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 5; round++) {
       const { store, key, campaignId } = await newCampaign(database.pool);
       await store.tasks.propose(key, [candidate('a', { contentKey: 'same' }), candidate('b', { contentKey: 'same' })]);
       const verdicts = await Promise.all(['a', 'b'].map((id) => store.tasks.decide(key, admit(id))));
@@ -82,7 +82,7 @@ describe('admission', () => {
         const expected = new Set(decided.filter((contentKey) => contentKey !== 'held'));
         expect(pool.map(({ contentKey }) => contentKey).sort()).toEqual([...expected].sort());
       }),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
   });
 });
