@@ -11,6 +11,13 @@ const store: ActivityOptions = {
   retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 12, nonRetryableErrorTypes },
 };
 
+/** For the few calls outside a phase, which cannot park: they wait for the database however long it takes. */
+const patientStore: ActivityOptions = {
+  taskQueue: taskQueues.store,
+  startToCloseTimeout: '2 minutes',
+  retry: { initialInterval: '500ms', maximumInterval: '10s', nonRetryableErrorTypes },
+};
+
 /** A killed worker is noticed after the heartbeat timeout; the next try finds the finished attempts stored. */
 const rollOut = (environment: string): ActivityOptions => ({
   taskQueue: taskQueues.rollOut(environment),
@@ -34,4 +41,4 @@ const train: ActivityOptions = {
   retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
 };
 
-export const profiles = { store, rollOut, llm, train };
+export const profiles = { store, patientStore, rollOut, llm, train };

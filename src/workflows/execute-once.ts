@@ -1,21 +1,41 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { executeChild, type ChildWorkflowOptions } from '@temporalio/workflow';
+import { startChild, type ChildWorkflowHandle, type ChildWorkflowOptions } from '@temporalio/workflow';
+
+type OnceOptions = Omit<ChildWorkflowOptions, 'typeInfo'> & {
+  /** Called while the child runs, from when it can be signalled; returns what to do when it has ended. */
+  whileRunning?: (childId: string) => () => void;
+};
 
 /** Runs a child to its end, unless one of its id has already got there: when a phase is tried again, only what failed runs. */
 export async function executeOnce<Input>(
   workflow: (input: Input) => Promise<void>,
   input: Input,
-  options: Omit<ChildWorkflowOptions, 'typeInfo'>,
+  { whileRunning, ...options }: OnceOptions,
 ): Promise<void> {
+  const child = await startOnce(workflow, input, options);
+  const ended = child && whileRunning?.(child.workflowId);
   try {
-    const once = {
-      ...options,
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-      args: [input] as [Input],
-    } as const;
-    await executeChild<(input: Input) => Promise<void>>(workflow, once);
+    await child?.result();
+  } finally {
+    ended?.();
+  }
+}
+
+async function startOnce<Input>(
+  workflow: (input: Input) => Promise<void>,
+  input: Input,
+  options: Omit<ChildWorkflowOptions, 'typeInfo'>,
+): Promise<ChildWorkflowHandle<(input: Input) => Promise<void>> | undefined> {
+  const once = {
+    ...options,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+    args: [input] as [Input],
+  } as const;
+  try {
+    return await startChild<(input: Input) => Promise<void>>(workflow, once);
   } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
+    throw error;
   }
 }
 

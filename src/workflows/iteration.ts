@@ -8,11 +8,12 @@ import { phaseRunner } from './phase-runner';
 import { trainAgents, trainStart } from './train-agents';
 
 const store = proxyActivities<Activities>(profiles.store);
+const patientStore = proxyActivities<Activities>(profiles.patientStore);
 const llm = proxyActivities<Activities>(profiles.llm);
 
 /** One turn of the loop. Every phase commits a row before the next begins; payloads carry ids and counts, never rows. */
 export async function iteration(input: IterationInput): Promise<{ score: number | null }> {
-  const { epoch, recipe } = await store.openIteration(input);
+  const { epoch, recipe } = await patientStore.openIteration(input);
   const planned = input.iteration === 0 ? startPhases : recipe.phases;
   const runner = phaseRunner({ ...input, epoch }, planned);
   const context: IterationContext = { ...input, epoch, runner };

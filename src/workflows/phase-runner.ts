@@ -18,16 +18,20 @@ import type { Phase } from '../domain/phases';
 import { profiles } from './activity-profiles';
 import { iterationDetails } from './campaign-details';
 import { controlSignal, progressSignal, type Control } from './messages';
+import { sendControl } from './send-control';
 import { searchAttributes } from './search-attributes';
 
 const store = proxyActivities<Activities>(profiles.store);
+
+/** Characters of a reason that are carried and shown; the failed activity keeps the whole. */
+const reasonLimit = 2_000;
 
 export type PhaseRunner = {
   /** Runs a phase unless it is committed; commits it; parks it, rather than fail, when it cannot be done now. */
   run(phase: Phase, work: () => Promise<unknown>): Promise<void>;
   /** Resolves when nobody has paused the campaign. */
   unpaused(): Promise<void>;
-  /** Tells a child of every pause and resume from now on; returns how to leave it out again. */
+  /** Tells a running child of a pause that holds now and of every order to come; returns how to leave it out again. */
   alsoTell(childId: string): () => void;
   readonly progress: IterationProgress;
 };
@@ -44,17 +48,18 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
 
   setHandler(controlSignal, async (order) => {
     control = order;
-    await Promise.all([...children].map((id) => getExternalWorkflowHandle(id).signal(controlSignal, order)));
+    await Promise.all([...children].map((id) => sendControl(id, order)));
   });
 
+  const show = (): void => setCurrentDetails(iterationDetails(planned, progress, notes));
   const tell = async (): Promise<void> => {
-    setCurrentDetails(iterationDetails(planned, progress, notes));
+    show();
     upsertSearchAttributes(searchAttributes.phase(progress.phase));
     await getExternalWorkflowHandle(campaignWorkflowId(input.name)).signal(progressSignal, progress);
   };
   const park = async (error: unknown): Promise<void> => {
     const resumes = control.resumes;
-    progress.parked = rootCause(error) ?? String(error);
+    progress.parked = (rootCause(error) ?? String(error)).slice(0, reasonLimit);
     log.warn('parked', { phase: progress.phase, reason: progress.parked });
     await tell();
     await condition(() => control.resumes > resumes);
@@ -68,6 +73,7 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
     unpaused,
     alsoTell(childId) {
       children.add(childId);
+      if (control.paused) void sendControl(childId, control); // it came while the child was being started
       return () => children.delete(childId);
     },
     async run(phase, work) {
@@ -76,11 +82,12 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
       await tell();
       const key = { campaignId, iteration, epoch, phase, previous: planned[planned.indexOf(phase) - 1] ?? null };
       await untilDone(async () => {
-        if (!(await store.beginPhase(key))) await work();
-        progress.note = await store.commitPhase(key);
+        const committed = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
+        if (!committed) await work();
+        progress.note = await store.commitPhase.executeWithOptions({ summary: `commit: ${phase}` }, [key]);
       }, park);
       if (progress.note) notes.set(phase, progress.note);
-      await tell();
+      show(); // the campaign is told with the next phase, or by the iteration's result
     },
   };
 }

@@ -42,21 +42,16 @@ async function playShards(context: IterationContext, part: Part, player: AgentRo
   for (let from = 0; from < tasks; from += perShard) {
     await runner.unpaused();
     const shard = { purpose: part.purpose, player, number: from / perShard };
-    const workflowId = rollOutWorkflowId(name, iteration, shard);
-    const leave = runner.alsoTell(workflowId);
-    try {
-      const to = Math.min(tasks, from + perShard);
-      await executeOnce(
-        rollOut,
-        { campaignId, iteration, epoch, environment, from, to, ...rest },
-        {
-          workflowId,
-          staticSummary: `${player} plays ${to - from} ${part.purpose} tasks`,
-          typedSearchAttributes: workflowInfo().typedSearchAttributes,
-        },
-      );
-    } finally {
-      leave();
-    }
+    const to = Math.min(tasks, from + perShard);
+    await executeOnce(
+      rollOut,
+      { campaignId, iteration, epoch, environment, from, to, ...rest },
+      {
+        workflowId: rollOutWorkflowId(name, iteration, shard),
+        staticSummary: `${player} plays ${to - from} ${part.purpose} tasks`,
+        typedSearchAttributes: workflowInfo().typedSearchAttributes,
+        whileRunning: runner.alsoTell,
+      },
+    );
   }
 }

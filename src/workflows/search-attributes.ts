@@ -26,9 +26,12 @@ export const searchAttributes = {
     ]);
   },
 
-  progressOf({ status, progress, scores }: CampaignState): SearchAttributePair[] {
+  ofState({ name, recipe, environment, status, progress, scores }: CampaignState): SearchAttributePair[] {
     const best = Math.max(progress.score ?? 0, ...scores.map(({ score }) => score));
     return [
+      { key: keys.CampaignName, value: name },
+      { key: keys.Recipe, value: recipe },
+      { key: keys.EnvironmentName, value: environment },
       { key: keys.Phase, value: progress.phase },
       { key: keys.Iteration, value: progress.iteration },
       { key: keys.Outcome, value: status },

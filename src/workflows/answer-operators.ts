@@ -1,0 +1,103 @@
+import {
+  isCancellation,
+  log,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { Activities } from '../activities';
+import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
+import { profiles } from './activity-profiles';
+import { campaignDetails } from './campaign-details';
+import {
+  pauseUpdate,
+  progressSignal,
+  resumeUpdate,
+  statusQuery,
+  stopAfterIterationUpdate,
+  type Control,
+  type Operator,
+} from './messages';
+import { searchAttributes } from './search-attributes';
+import { sendControl } from './send-control';
+
+const store = proxyActivities<Activities>(profiles.store);
+
+export type Operations = {
+  /** Whom to hand orders on to, at once when a pause holds already; null: nobody. */
+  forwardTo(childId: string | null): Promise<void>;
+  /** Brings what the Temporal UI shows up to date. */
+  show(): void;
+};
+
+/** Takes progress from the iteration, and orders from operators, which it hands on to the running iteration. */
+export function answerOperators(state: CampaignState): Operations {
+  const control: Control = { paused: state.status === 'paused', resumes: 0 };
+  const write = eventLog(state);
+  let childId: string | null = null;
+  const show = (): void => {
+    setCurrentDetails(campaignDetails(state));
+    upsertSearchAttributes(searchAttributes.ofState(state));
+  };
+  const obey = async (change: Partial<CampaignState>, kind: string, operator: Operator): Promise<CampaignState> => {
+    if (state.status === 'finished' || state.status === 'stopped') return state;
+    Object.assign(state, change);
+    show();
+    if (childId) await sendControl(childId, { ...control });
+    await write(kind, operator);
+    return state;
+  };
+
+  setHandler(statusQuery, () => state);
+  setHandler(progressSignal, async (progress) => {
+    const parks = progress.parked !== null && state.progress.parked === null;
+    take(state, progress);
+    show();
+    if (parks) await write('parked', { actor: 'coevolve', reason: progress.parked! }).catch(leave);
+  });
+  setHandler(pauseUpdate, (operator) => {
+    control.paused = true;
+    return obey({ status: 'paused', pausedBy: operator.actor }, 'paused', operator);
+  });
+  setHandler(resumeUpdate, (operator) => {
+    control.paused = false;
+    control.resumes += 1;
+    return obey({ status: 'running', pausedBy: null }, 'resumed', operator);
+  });
+  setHandler(stopAfterIterationUpdate, (operator) => obey({ stopping: true }, 'stopping', operator));
+  show();
+
+  return {
+    show,
+    async forwardTo(id) {
+      childId = id;
+      if (id && control.paused) await sendControl(id, { ...control }); // it came while the child was being started
+    },
+  };
+}
+
+function take(state: CampaignState, progress: IterationProgress): void {
+  state.progress = { ...progress, score: progress.score ?? state.progress.score };
+  if (state.status !== 'paused') state.status = progress.parked ? 'parked' : 'running';
+}
+
+type Write = (kind: string, operator: Operator) => Promise<void>;
+
+/** One after the other, each with the status of its moment: the row of the campaign ends with the newest. */
+function eventLog(state: CampaignState): Write {
+  let last: Promise<void> = Promise.resolve();
+  return (kind, { actor, reason }) => {
+    const { campaignId } = state;
+    last = last
+      .catch(() => undefined)
+      .then(() => store.recordOperator({ campaignId, status: state.status, kind, actor, reason: reason ?? null }));
+    return last;
+  };
+}
+
+/** A campaign that parks because the database is away cannot tell the database. */
+function leave(error: unknown): void {
+  if (isCancellation(error)) throw error;
+  log.warn('the database does not know that the campaign has parked', { error: String(error) });
+}
