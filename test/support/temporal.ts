@@ -1,0 +1,74 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import type { Client } from '@temporalio/client';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  Runtime,
+  Worker,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker';
+import { readConfig } from '../../src/config';
+import { stackDown, stackUp } from '../../src/stack';
+import { connectClient, connectWorker, dataConverter } from '../../src/temporal/connect';
+
+const projectRoot = path.resolve(__dirname, '../..');
+const quiet = new DefaultLogger('ERROR');
+
+/** Call before the first worker: its talk is not part of a test's output. */
+export const silenceWorkers = (): void => void Runtime.install({ logger: quiet });
+
+/** Bundles workflow code as the build does, from the TypeScript that is tested. */
+export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>
+  bundleWorkflowCode({ workflowsPath, logger: quiet });
+
+export type Bundle = WorkflowBundleWithSourceMap;
+
+export type TestTemporal = {
+  client: Client;
+  /** Runs `work` beside workers that poll these queues with the same activities. */
+  withWorkers<T>(queues: readonly string[], activities: object, work: () => Promise<T>): Promise<T>;
+  remove(): Promise<void>;
+};
+
+/** A Temporal server of its own for one test file, without the rest of the stack. */
+export async function startTemporal(): Promise<TestTemporal> {
+  silenceWorkers();
+  const parent = path.join(projectRoot, '.coevolve');
+  mkdirSync(parent, { recursive: true });
+  const home = mkdtempSync(path.join(parent, 'test-temporal-'));
+  const { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = process.env;
+  const bare = readConfig({ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home });
+  const config = await stackUp(bare, { services: ['temporal'] });
+  const [client, connection, workflowBundle] = await Promise.all([
+    connectClient(config),
+    connectWorker(config),
+    bundleOf(),
+  ]);
+  return {
+    client,
+    async withWorkers(queues, activities, work) {
+      const shared = { connection, namespace: config.temporal.namespace, dataConverter };
+      const workers = await Promise.all(
+        queues.map((taskQueue) =>
+          taskQueue === 'workflow'
+            ? Worker.create({ ...shared, taskQueue, workflowBundle })
+            : Worker.create({ ...shared, taskQueue, activities }),
+        ),
+      );
+      const running = workers.map((worker) => worker.run());
+      try {
+        return await work();
+      } finally {
+        for (const worker of workers) worker.shutdown();
+        await Promise.all(running);
+      }
+    },
+    async remove() {
+      await client.connection.close();
+      await connection.close();
+      await stackDown(bare);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

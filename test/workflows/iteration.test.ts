@@ -1,0 +1,172 @@
+import { ApplicationFailure } from '@temporalio/common';
+import type { CampaignState } from '../../src/domain/campaign-progress';
+import type { RecipeName } from '../../src/domain/recipe';
+import type { campaign } from '../../src/workflows';
+import { resumeUpdate, statusQuery } from '../../src/workflows/messages';
+import { until } from '../support/stack';
+import { startTemporal, type TestTemporal } from '../support/temporal';
+import { queues, scriptedActivities, stateOf, type Script } from './scripted-activities';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTemporal();
+});
+afterAll(() => temporal?.remove());
+
+const handleOf = (name: string) => temporal.client.workflow.getHandle<typeof campaign>(`campaign/${name}`);
+const broken = (message: string): ApplicationFailure => ApplicationFailure.nonRetryable(message, 'Broken');
+const resume = (name: string) => handleOf(name).executeUpdate(resumeUpdate, { args: [{ actor: 'ada' }] });
+const parked = (name: string): Promise<CampaignState> =>
+  until(async () => {
+    const state = await handleOf(name).query(statusQuery);
+    return state.status === 'parked' && state;
+  });
+
+type Plan = { recipe: RecipeName; iterations: number };
+/** The supervised start, and nothing after it. */
+const start: Plan = { recipe: 'eto', iterations: 0 };
+
+async function run(
+  name: string,
+  { recipe, iterations }: Plan,
+  script: Script,
+  during?: () => Promise<void>,
+): Promise<void> {
+  await temporal.withWorkers(queues, script.activities, async () => {
+    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
+      workflowId: `campaign/${name}`,
+      taskQueue: 'workflow',
+      args: [stateOf(name, recipe, iterations)],
+    });
+    await during?.();
+    expect(await handle.result()).toMatchObject({ status: 'finished' });
+  });
+}
+
+test('a phase whose commit exists is not done again', async () => {
+  const script = scriptedActivities('committed', {
+    beginPhase: ({ phase }) => Promise.resolve(['plan', 'roll-out'].includes(phase)),
+  });
+  await run('committed', start, script);
+  expect(script.callsOf('planIteration')).toEqual([]);
+  expect(script.callsOf('collectRollouts').map(({ purpose }) => purpose)).toEqual(['evaluation', 'evaluation']);
+  expect(script.callsOf('submitTraining')).toHaveLength(2);
+});
+
+test('what cannot be done parks the campaign, which says why; resumed, it tries that phase again and no other', async () => {
+  let tries = 0;
+  const script = scriptedActivities('parks', {
+    evaluatePolicy: () =>
+      tries++ < 2 ? Promise.reject(broken('the reading glass is lost')) : Promise.resolve({ score: 1 }),
+  });
+  await run('parks', start, script, async () => {
+    for (const told of [1, 2]) {
+      expect(await parked('parks')).toMatchObject({
+        progress: { phase: 'evaluate', parked: 'the reading glass is lost' },
+      });
+      await until(() => Promise.resolve(script.callsOf('recordOperator').filter(isParking).length === told));
+      await resume('parks');
+    }
+  });
+  expect(tries).toBe(3);
+  const committed = script.callsOf('commitPhase').map(({ phase }) => phase);
+  expect(committed).toEqual(['plan', 'roll-out', 'train', 'evaluate', 'report']);
+});
+
+const isParking = ({ kind, status, actor, reason }: Record<string, unknown>): boolean =>
+  kind === 'parked' && status === 'parked' && actor === 'coevolve' && reason === 'the reading glass is lost';
+
+test('a parked campaign can be found, and shows what it needs', async () => {
+  let mended = false;
+  const script = scriptedActivities('found', {
+    planIteration: () => (mended ? Promise.resolve() : Promise.reject(broken('no map'))),
+  });
+  await run('found', start, script, async () => {
+    await until(async () => {
+      const query = 'NeedsAttention = true and CampaignName = "found"';
+      return (await temporal.client.workflow.count(query)).count === 1;
+    });
+    for (const id of ['campaign/found', 'campaign/found/iteration/0']) {
+      const { currentDetails } = await temporal.client.workflow
+        .getHandle(id)
+        .query<{ currentDetails: string }>('__temporal_workflow_metadata');
+      expect(currentDetails).toContain('Needs attention: no map');
+    }
+    mended = true;
+    await resume('found');
+  });
+});
+
+test('when one of two jobs side by side fails, the other is awaited and not repeated', async () => {
+  const ends: string[] = [];
+  let fails = true;
+  const script = scriptedActivities('two-jobs', {
+    async watchTraining({ jobKey }) {
+      const role = jobKey.split('/').pop()!;
+      if (role === 'failure' && fails) throw broken('the kiln is cold');
+      // The job that succeeds is still at work when the other has failed.
+      if (role === 'target') await until(() => childFailed('two-jobs', 'train/failure'));
+      ends.push(jobKey);
+      return { policyId: role.padEnd(64, '0'), seconds: 1 };
+    },
+  });
+  await run('two-jobs', { recipe: 'co-evolving-agents', iterations: 0 }, script, async () => {
+    await parked('two-jobs');
+    expect(ends).toContain('campaign/two-jobs/iteration/0/train/target');
+    fails = false;
+    await resume('two-jobs');
+  });
+  const submitted = script
+    .callsOf('submitTraining')
+    .map(({ jobKey }) => String(jobKey).slice('campaign/two-jobs/'.length));
+  expect(submitted.filter((key) => key === 'iteration/0/train/failure')).toHaveLength(2);
+  expect(submitted.filter((key) => key === 'iteration/0/train/target')).toHaveLength(1);
+});
+
+test('when one of two roll-outs side by side fails, only that one is tried again', async () => {
+  let fails = true;
+  const script = scriptedActivities('two-agents', {
+    collectRollouts: ({ policyId, purpose }) =>
+      fails && purpose === 'train' && policyId?.startsWith('failure')
+        ? Promise.reject(broken('the board is gone'))
+        : Promise.resolve({ attempts: 1, found: 0 }),
+  });
+  await run('two-agents', { recipe: 'co-evolving-agents', iterations: 1 }, script, async () => {
+    await parked('two-agents');
+    fails = false;
+    await resume('two-agents');
+  });
+  const played = script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'train');
+  expect(played.filter(({ policyId }) => String(policyId).startsWith('target'))).toHaveLength(2); // two tasks, once
+});
+
+const childFailed = async (name: string, child: string): Promise<boolean> => {
+  const query = `WorkflowId = "campaign/${name}/iteration/0/${child}" and ExecutionStatus = "Failed"`;
+  return (await temporal.client.workflow.count(query)).count === 1;
+};
+
+test('a policy that nothing could be trained for is not registered', async () => {
+  const script = scriptedActivities('no-data', {
+    prepareTraining: ({ iteration, role }) =>
+      Promise.resolve(iteration === 1 ? null : { jobKey: `campaign/no-data/iteration/0/train/${role}`, rows: 1 }),
+  });
+  await run('no-data', { recipe: 'eto', iterations: 1 }, script);
+  expect(script.callsOf('registerPolicy').map(({ iteration, role }) => [iteration, role])).toEqual([
+    [0, 'base'],
+    [0, 'target'],
+  ]);
+});
+
+test('a long roll-out is cut into shards of 200 activities, one after the other, each stretch of tasks played once', async () => {
+  const script = scriptedActivities('shards', {
+    choosePlayers: ({ roles, purpose }) => {
+      const size = purpose === 'evaluation' ? { tasks: 603, tasksPerActivity: 3 } : { tasks: 1, tasksPerActivity: 1 };
+      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), ...size })));
+    },
+  });
+  await run('shards', start, script);
+  const stretches = script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'evaluation');
+  const sorted = stretches.map(({ from, to }) => [Number(from), Number(to)]).sort(([a], [b]) => a! - b!);
+  expect(sorted).toEqual(Array.from({ length: 201 }, (_, n) => [3 * n, 3 * n + 3]));
+  expect(stretches.at(-1)).toMatchObject({ from: 600 }); // the second shard began when the first had ended
+});

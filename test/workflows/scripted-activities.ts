@@ -1,0 +1,66 @@
+import type { Activities } from '../../src/activities';
+import type { CampaignState } from '../../src/domain/campaign-progress';
+import { trainingJobKey } from '../../src/domain/ids';
+import { recipes, type RecipeName } from '../../src/domain/recipe';
+import { taskQueues } from '../../src/domain/task-queues';
+
+export const environment = 'scripted';
+
+export const queues = ['workflow', taskQueues.store, taskQueues.rollOut(environment), 'llm-offline', 'train'];
+
+export type Call = { name: keyof Activities; input: Record<string, unknown> };
+
+export type Script = {
+  activities: Activities;
+  /** Every call in the order in which it came. */
+  calls: Call[];
+  /** The calls of one activity. */
+  callsOf(name: keyof Activities): Record<string, unknown>[];
+};
+
+/** Activities that do nothing but remember: phases commit, players exist, evaluations score 0.5 and more. */
+export function scriptedActivities(name: string, changes: Partial<Activities> = {}): Script {
+  const calls: Call[] = [];
+  const committed = new Set<string>();
+  const done = (): Promise<void> => Promise.resolve();
+  const keyOf = ({ iteration, phase }: { iteration: number; phase: string }): string => `${iteration}/${phase}`;
+  const policyOf = (role: string): string => role.padEnd(64, '0');
+  const activities: Activities = {
+    openIteration: ({ recipe }) => Promise.resolve({ epoch: 1, recipe: recipes[recipe as RecipeName] }),
+    beginPhase: (key) => Promise.resolve(committed.has(keyOf(key))),
+    commitPhase: (key) => {
+      committed.add(keyOf(key));
+      return Promise.resolve(`${key.phase} done`);
+    },
+    choosePlayers: ({ roles }) =>
+      Promise.resolve(roles.map((role) => ({ role, policyId: policyOf(role), tasks: 2, tasksPerActivity: 1 }))),
+    countPlanned: () => Promise.resolve({ tasks: 1, tasksPerActivity: 1 }),
+    collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }),
+    evaluatePolicy: ({ iteration }) => Promise.resolve({ score: 0.5 + iteration / 10 }),
+    prepareTraining: ({ iteration, role }) =>
+      Promise.resolve({ jobKey: trainingJobKey(name, iteration, role), rows: 1 }),
+    watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
+    ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
+    ...{ planValidation: done, recordOperator: done, registerPolicy: done, seedTasks: done, submitTraining: done },
+    ...{ synthesizeTasks: done, writeReport: done },
+    ...changes,
+  };
+  const remembered = Object.entries(activities).map(([key, activity]) => [
+    key,
+    (input: never): unknown => {
+      calls.push({ name: key as keyof Activities, input });
+      return activity(input);
+    },
+  ]);
+  return {
+    activities: Object.fromEntries(remembered) as Activities,
+    calls,
+    callsOf: (wanted) => calls.filter((call) => call.name === wanted).map(({ input }) => input),
+  };
+}
+
+export const stateOf = (name: string, recipe: RecipeName, iterations: number): CampaignState => ({
+  ...{ campaignId: 1, name, recipe, environment, iterations },
+  ...{ status: 'running', pausedBy: null, stopping: false, scores: [] },
+  progress: { iteration: 0, phase: 'plan', note: null, parked: null, score: null },
+});
