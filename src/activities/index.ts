@@ -14,6 +14,7 @@ import { planValidation } from './plan-validation';
 import { prepareTraining } from './prepare-training';
 import { recordOperator } from './record-operator';
 import { registerPolicy } from './register-policy';
+import { retirePolicies } from './retire-policies';
 import { seedTasks } from './seed-tasks';
 import type { Services } from './services';
 import { submitTraining } from './submit-training';
@@ -41,7 +42,11 @@ export const createActivities = (services: Services) => ({
     registerPolicy: registerPolicy(services),
     writeReport: writeReport(services),
   },
-  rollout: { collectRollouts: collectRollouts(services), seedTasks: seedTasks(services) },
+  rollout: {
+    collectRollouts: collectRollouts(services),
+    retirePolicies: retirePolicies(services),
+    seedTasks: seedTasks(services),
+  },
   llm: { synthesizeTasks: synthesizeTasks(services) },
   train: { submitTraining: submitTraining(services), watchTraining: watchTraining(services) },
 });

@@ -27,6 +27,12 @@ export const seedTasks =
         key,
         records.map((record) => seedTask(record, name, split)),
       );
+      const stored = await services.store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
+      if (stored.length < count)
+        throw new DomainError(
+          'OverlappingSplits',
+          `${name} gave ${count} ${split} tasks, of which ${count - stored.length} equal another seed task`,
+        );
     }
   };
 

@@ -35,7 +35,7 @@ async function supervisedStart(context: IterationContext, recipe: Recipe): Promi
   await runner.run('roll-out', () => playReferences(context, 'expert'));
   await runner.run('train', () => trainStart(context, recipe));
   await runner.run('evaluate', () => evaluate(context));
-  await runner.run('report', () => store.writeReport(key));
+  await runner.run('report', () => report(context));
 }
 
 async function coEvolve(context: IterationContext, recipe: Recipe): Promise<void> {
@@ -58,7 +58,12 @@ async function coEvolve(context: IterationContext, recipe: Recipe): Promise<void
   await within('pair', () => store.buildPreferencePairs(key));
   await within('train', () => trainAgents(context, recipe));
   await within('evaluate', () => evaluate(context));
-  await within('report', () => store.writeReport(key));
+  await within('report', () => report(context));
+}
+
+async function report(context: IterationContext): Promise<void> {
+  await proxyActivities<Activities>(profiles.rollOut(context.environment)).retirePolicies(keyOf(context));
+  await store.writeReport(keyOf(context));
 }
 
 /** Held-out tasks, then the gate: the candidate acts next, or the incumbent stays. */

@@ -42,7 +42,7 @@ export function scriptedActivities(name: string, changes: Partial<Activities> = 
     watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
     ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
     ...{ planValidation: done, recordOperator: done, registerPolicy: done, seedTasks: done, submitTraining: done },
-    ...{ synthesizeTasks: done, writeReport: done },
+    ...{ retirePolicies: done, synthesizeTasks: done, writeReport: done },
     ...changes,
   };
   const remembered = Object.entries(activities).map(([key, activity]) => [
