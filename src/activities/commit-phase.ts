@@ -1,7 +1,7 @@
 import type { Phase } from '../domain/phases';
 import type { Purpose } from '../domain/trajectory';
 import type { IterationKey, PhaseKey } from '../store/iterations';
-import { getCampaign, type Services } from './services';
+import type { Services } from './services';
 
 type Counts = Record<string, number>;
 
@@ -53,8 +53,7 @@ const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<C
   },
   report: async (services, key) => {
     await services.store.iterations.close(key);
-    const { name } = await getCampaign(services, key.campaignId);
-    return { reports: name ? 1 : 0 };
+    return {};
   },
 };
 
