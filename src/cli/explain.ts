@@ -3,6 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 /** An error as one clear message that names the next command; a stack trace only for what nobody expected. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(explain))].join('\n');
   if (error instanceof WorkflowNotFoundError && /already completed/.test(error.message))
     return 'the campaign has ended: it takes no more orders; start another under a new name';
   if (error instanceof WorkflowNotFoundError)
