@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/ids';
 import { pauseUpdate, resumeUpdate, stopAfterIterationUpdate } from '../workflows/messages';
 import { printResult } from './output';
@@ -11,6 +12,8 @@ const orders = [
   { verb: 'stop', update: stopAfterIterationUpdate, description: 'end a campaign after the iteration that it is in' },
 ] as const;
 
+const ended = new Set(['finished', 'stopped', 'aborted']);
+
 /** `coevolve pause|resume|stop <campaign>`: each is safe to repeat. */
 export function addControl(program: Command): void {
   for (const { verb, update, description } of orders)
@@ -21,7 +24,9 @@ export function addControl(program: Command): void {
       .option('--json', 'print the new state as JSON')
       .action((name: string, { reason, json }: { reason?: string; json?: boolean }) =>
         withSession(async ({ store, temporal }) => {
-          await store.campaigns.getByName(name);
+          const { status } = await store.campaigns.getByName(name);
+          if (ended.has(status))
+            throw new DomainError('CampaignEnded', `${name} has ended (${status}): nothing to ${verb}`);
           const client = await temporal();
           const operator = { actor: userInfo().username, ...(reason ? { reason } : {}) };
           const handle = client.workflow.getHandle(campaignWorkflowId(name));

@@ -26,9 +26,11 @@ export const shortHash = (hash: string): string => hash.slice(0, 12);
 
 /** Seconds as a person says them. */
 export function duration(seconds: number): string {
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  const minutes = Math.floor(seconds / 60);
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
   return minutes < 60
-    ? `${minutes} min ${Math.round(seconds % 60)} s`
+    ? `${minutes} min ${whole % 60} s`
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -59,7 +59,7 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
   };
   const park = async (error: unknown): Promise<void> => {
     const resumes = control.resumes;
-    progress.parked = (rootCause(error) ?? String(error)).slice(0, reasonLimit);
+    progress.parked = reasonOf(error).slice(0, reasonLimit);
     log.warn('parked', { phase: progress.phase, reason: progress.parked });
     await tell();
     await condition(() => control.resumes > resumes);
@@ -103,4 +103,11 @@ async function untilDone(work: () => Promise<void>, park: (error: unknown) => Pr
       await park(error);
     }
   }
+}
+
+/** What the activity said, which names the next command; what caused it is often only a library's word. */
+function reasonOf(error: unknown): string {
+  if ((error instanceof ActivityFailure || error instanceof ChildWorkflowFailure) && error.cause)
+    return reasonOf(error.cause);
+  return (error instanceof Error && error.message) || (rootCause(error) ?? String(error));
 }

@@ -27,7 +27,9 @@ export function runCli(config: Config, args: readonly string[]): Promise<Ran> {
 }
 
 export type TestStack = {
-  /** Filled: with the addresses of what runs. */
+  /** What a person's environment would say. */
+  bare: Config;
+  /** With the addresses of what runs. */
   config: Config;
   pool: Pool;
   client: Client;
@@ -70,7 +72,7 @@ export async function bringUpStack(label: string): Promise<TestStack> {
   const pool = createPool(config.databaseUrl!, 4);
   const client = await connectClient(config);
   return {
-    ...{ config, pool, client, cli, json },
+    ...{ bare, config, pool, client, cli, json },
     specFile(spec) {
       const file = path.join(home, `${spec.name}.yaml`);
       writeFileSync(file, JSON.stringify(spec)); // JSON is YAML

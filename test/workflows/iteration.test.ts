@@ -14,7 +14,9 @@ beforeAll(async () => {
 afterAll(() => temporal?.remove());
 
 const handleOf = (name: string) => temporal.client.workflow.getHandle<typeof campaign>(`campaign/${name}`);
-const broken = (message: string): ApplicationFailure => ApplicationFailure.nonRetryable(message, 'Broken');
+/** As an activity throws it: what a person needs to know, with what a library said below. */
+const broken = (message: string): ApplicationFailure =>
+  ApplicationFailure.create({ message, type: 'Broken', nonRetryable: true, cause: new Error('ECONNREFUSED') });
 const resume = (name: string) => handleOf(name).executeUpdate(resumeUpdate, { args: [{ actor: 'ada' }] });
 const parked = (name: string): Promise<CampaignState> =>
   until(async () => {

@@ -1,0 +1,84 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { readConfig } from '../../src/config';
+import { runCli } from '../support/stack';
+
+/** A home in which nothing was ever started. */
+const home = mkdtempSync(path.join(tmpdir(), 'coevolve-cli-'));
+const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: home });
+const cli = (...args: string[]) => runCli(config, args);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+test('a person without a command is shown all of them', async () => {
+  const { stdout } = await cli('--help');
+  const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
+  for (const verb of [...verbs, 'trajectory', 'pairs', 'lineage', 'report', 'worker', 'migrate'])
+    expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
+});
+
+test.each([
+  ['list'],
+  ['status', 'x'],
+  ['pause', 'x'],
+  ['tasks', 'x'],
+  ['report', 'x'],
+  ['lineage', 'abcdef'],
+  ['migrate'],
+])('without a stack, %s %s says in one line how to start one', async (...args) => {
+  const { code, stdout, stderr } = await cli(...args, '--json');
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^[^\n]*`coevolve up`[^\n]*\n$/),
+  });
+});
+
+test('a worker without servers says what it lacks', async () => {
+  const { code, stderr } = await cli('worker', '--role', 'store');
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/^no database is known[^\n]*`coevolve up`[^\n]*\n$/),
+  });
+});
+
+test('an unknown role is refused with the roles that there are', async () => {
+  const { code, stderr } = await cli('worker', '--role', 'chef');
+  expect(code).toBe(1);
+  expect(stderr).toContain('Allowed choices are workflow, store, rollout, llm, train');
+});
+
+test('down with nothing up is success', async () => {
+  expect(await cli('down')).toEqual({ code: 0, stdout: 'nothing was running\n', stderr: '' });
+});
+
+test('four lines are a whole spec: a dry run fills in the rest and says what it will cost, with no stack', async () => {
+  const spec = path.join(home, 'four-lines.yaml');
+  writeFileSync(spec, 'name: four-lines\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n');
+  const { code, stdout } = await cli('start', spec, '--dry-run', '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    spec: { name: 'four-lines', iterations: 2, rollouts: { attempts: 4 }, promotion: { rule: 'not-worse' } },
+    estimate: { attempts: expect.any(Number), tokens: expect.any(Number), seconds: expect.any(Number) },
+  });
+  expect((await cli('start', spec, '--dry-run')).stdout).toMatch(/^name: four-lines\n[^]*# about [\d,]+ attempts/);
+});
+
+test('a spec with mistakes gets a line for each, and none is started', async () => {
+  const spec = path.join(home, 'wrong.yaml');
+  writeFileSync(spec, 'name: Wrong\nseed: -1\nenvironment: { name: intercode-sql }\nrecipe: cake\nflavour: sweet\n');
+  const { code, stdout, stderr } = await cli('start', spec);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  for (const field of [
+    'name: found "Wrong"',
+    'seed: found -1',
+    'recipe: found "cake"',
+    'flavour: found an unknown key',
+  ])
+    expect(stderr).toContain(field);
+});
+
+const examples = path.resolve(__dirname, '../../examples');
+test.each(readdirSync(examples).filter((file) => file.endsWith('.yaml')))('the example %s is a spec', async (file) => {
+  expect(await cli('start', path.join(examples, file), '--dry-run', '--json')).toMatchObject({ code: 0, stderr: '' });
+});
