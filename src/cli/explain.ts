@@ -3,7 +3,6 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 /** An error as one clear message that names the next command; a stack trace only for what nobody expected. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof AggregateError) return [...new Set(error.errors.map(explain))].join('\n');
   if (error instanceof WorkflowNotFoundError && /already completed/.test(error.message))
     return 'the campaign has ended: it takes no more orders; start another under a new name';
   if (error instanceof WorkflowNotFoundError)
@@ -11,6 +10,7 @@ export function explain(error: unknown): string {
   const code = 'code' in error ? String(error.code) : '';
   if (code === 'ECONNREFUSED' || /ECONNREFUSED|UNAVAILABLE|failed to connect/i.test(error.message))
     return `${error.message || 'connection refused'}: a server does not answer; start the stack with \`coevolve up\`, check it with \`coevolve doctor\``;
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(explain))].join('\n');
   if (code === '42P01') return `${error.message}: the database has no schema yet; run \`coevolve migrate\``;
   return expected.has(error.name) || error.constructor === Error ? error.message : (error.stack ?? error.message);
 }
