@@ -86,7 +86,7 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
         if (!committed) await work();
         progress.note = await store.commitPhase.executeWithOptions({ summary: `commit: ${phase}` }, [key]);
       }, park);
-      if (progress.note) notes.set(phase, progress.note);
+      notes.set(phase, progress.note ?? '');
       show(); // the campaign is told with the next phase, or by the iteration's result
     },
   };
