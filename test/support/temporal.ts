@@ -4,6 +4,7 @@ import type { Client } from '@temporalio/client';
 import {
   bundleWorkflowCode,
   DefaultLogger,
+  makeTelemetryFilterString,
   Runtime,
   Worker,
   type WorkflowBundleWithSourceMap,
@@ -16,7 +17,11 @@ const projectRoot = path.resolve(__dirname, '../..');
 const quiet = new DefaultLogger('ERROR');
 
 /** Call before the first worker: its talk is not part of a test's output. */
-export const silenceWorkers = (): void => void Runtime.install({ logger: quiet });
+export const silenceWorkers = (): void =>
+  void Runtime.install({
+    logger: quiet,
+    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'ERROR' }) } },
+  });
 
 /** Bundles workflow code as the build does, from the TypeScript that is tested. */
 export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>

@@ -1,0 +1,63 @@
+// Records the histories of a finished campaign for test/workflows/replay.test.ts, from the stack that is up:
+//
+//     npm run -s build && node dist/cli/main.js up && node scripts/record-histories.mjs <campaign>
+//
+// Do this whenever the workflows change on purpose. The campaign needs at least one iteration after the supervised
+// start; a tiny one is enough. What tells of the machine (identities, queue names of processes) is left out.
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+
+const require = createRequire(import.meta.url);
+const { readConfig } = require('../dist/config.js');
+const { readStackConfig } = require('../dist/stack/index.js');
+const { connectClient } = require('../dist/temporal/connect.js');
+
+const folder = fileURLToPath(new URL('../test/histories/', import.meta.url));
+const [campaign] = process.argv.slice(2);
+if (!campaign) {
+  process.stderr.write('usage: node scripts/record-histories.mjs <campaign>\n');
+  process.exit(1);
+}
+
+const client = await connectClient(readStackConfig(readConfig()));
+try {
+  const top = `campaign/${campaign}`;
+  const ids = {
+    'campaign-last-run': [top],
+    'campaign-first-run': [top, await firstRunOf(top)],
+    'iteration-0': [`${top}/iteration/0`],
+    'iteration-1': [`${top}/iteration/1`],
+    'roll-out': [`${top}/iteration/1/roll-out/train/target/0`],
+    train: [`${top}/iteration/1/train/target`],
+  };
+  await mkdir(folder, { recursive: true });
+  for (const old of await readdir(folder)) await rm(`${folder}${old}`);
+  for (const [name, id] of Object.entries(ids)) {
+    const text = scrubbed(historyToJSON(await client.workflow.getHandle(...id).fetchHistory()));
+    await writeFile(`${folder}${name}.json`, `${text}\n`);
+    process.stdout.write(`${name}.json: ${text.length} bytes\n`);
+  }
+} finally {
+  await client.connection.close();
+}
+
+async function firstRunOf(workflowId) {
+  const runs = [];
+  for await (const run of client.workflow.list({ query: `WorkflowId = "${workflowId}"` })) runs.push(run);
+  return runs.sort((a, b) => a.startTime - b.startTime)[0].runId;
+}
+
+/** Identities and the names of sticky queues hold pids and host names; build ids differ with every build. */
+function scrubbed(json) {
+  const machine = new Set(['workerVersion', 'buildId', 'binaryChecksum']);
+  const scrub = (key, value) => {
+    if (key === 'identity') return 'recorded';
+    if (machine.has(key)) return undefined;
+    if (key === 'taskQueue' && value.kind === 'TASK_QUEUE_KIND_STICKY') return { ...value, name: 'recorded' };
+    return value;
+  };
+  const { events } = JSON.parse(json, scrub);
+  return `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}`; // one a line, for diffs
+}
