@@ -52,6 +52,8 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => stack?.remove(), 60_000);
 
+type Played = { purpose: string; attempts: number; tasks: number; places: number; planned: number };
+
 async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
   return (await stack.pool.query<Row>(sql)).rows;
 }
@@ -79,25 +81,19 @@ describe('a campaign whose rollout worker was killed in mid-iteration', () => {
   });
 
   test('loses and duplicates no attempt: tasks x K per iteration and policy', async () => {
-    const played = await rows<{ tasks: number; attempts: number; places: number }>(
-      `select t.iteration, t.purpose, t.policy_id, count(distinct t.task_id)::integer as tasks,
-         count(*)::integer as attempts, count(distinct (t.task_id, t.attempt))::integer as places,
+    const played = await rows<Played>(
+      `select t.iteration, t.purpose, t.policy_id as policy, count(*)::integer as attempts,
+         count(distinct t.task_id)::integer as tasks, count(distinct (t.task_id, t.attempt))::integer as places,
          (select count(*)::integer from planned_tasks p
           where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.purpose = t.purpose) as planned
        from trajectories t group by t.campaign_id, t.iteration, t.purpose, t.policy_id`,
     );
-    for (const { purpose, tasks, ...row } of played as (QueryResultRow & { tasks: number })[]) {
-      const each = purpose === 'train' ? attempts : 1;
-      expect({ ...row, tasks }).toMatchObject({
-        tasks: row['planned'],
-        attempts: row['planned'] * each,
-        places: row['planned'] * each,
-      });
+    for (const { planned, ...row } of played) {
+      const all = planned * (row.purpose === 'train' ? attempts : 1);
+      expect(row).toEqual({ ...row, tasks: planned, attempts: all, places: all });
     }
-    const whole = played.filter((row) => 'purpose' in row && row.purpose === 'train');
-    expect(whole).toHaveLength(4); // two agents, two iterations
-    const ofIteration = spec.environment.trainTasks * attempts * 2;
-    expect(storedAtKill).toBeLessThan(ofIteration);
+    expect(played.filter(({ purpose }) => purpose === 'train')).toHaveLength(4); // two agents, two iterations
+    expect(storedAtKill).toBeLessThan(spec.environment.trainTasks * attempts * 2);
   });
 
   test('plays both agents on the pool as it was, admitted tasks from the next iteration on', async () => {
@@ -187,9 +183,11 @@ describe('what the campaign learnt from', () => {
   });
 });
 
+type Traced = { policy: string; rows: number; traced: number };
+
 describe('what the campaign trained', () => {
   test('every policy traces to its run, examples, trajectories, tasks and signals', async () => {
-    const traced = await rows<{ policy: string }>(
+    const traced = await rows<Traced>(
       `select p.id as policy, p.parent_id is not distinct from r.base_policy as parent, r.policy_id = p.id as made,
          r.dataset_rows as rows, r.status,
          (select count(*)::integer from training_examples e
@@ -202,10 +200,10 @@ describe('what the campaign trained', () => {
        from policies p join training_runs r on r.job_key = p.training_run`,
     );
     expect(traced.length).toBeGreaterThanOrEqual(5); // base, two starts, two agents in iteration 1
-    for (const row of traced as (QueryResultRow & { policy: string })[]) {
-      expect(row).toMatchObject({ parent: true, made: true, status: 'succeeded', traced: row['rows'] });
+    for (const row of traced) {
+      expect(row).toMatchObject({ parent: true, made: true, status: 'succeeded', traced: row.rows });
       const lineage = await stack.json<{ examples: { examples: number }[] }>('lineage', row.policy);
-      expect(lineage.examples.reduce((sum, source) => sum + source.examples, 0)).toBe(row['rows']);
+      expect(lineage.examples.reduce((sum, source) => sum + source.examples, 0)).toBe(row.rows);
     }
   });
 

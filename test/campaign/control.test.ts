@@ -245,7 +245,7 @@ afterAll(() => {
 });
 
 (isMounted ? test : test.skip)(
-  'a full disk parks the campaign; with room made, it finishes',
+  'a full disk (a small one, which only root can mount) parks the campaign; with room made, it finishes',
   async () => {
     const artifacts = path.join(disk, 'artifacts');
     mkdirSync(artifacts);
