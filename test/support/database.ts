@@ -9,7 +9,10 @@ import { createPool } from '../../src/store/pool';
 const projectRoot = path.resolve(__dirname, '../..');
 
 /** The Postgres that all tests share; started by whoever comes first, stopped when the last project has run. */
-export const sharedPostgres = readConfig({ COEVOLVE_HOME: path.join(projectRoot, '.coevolve', 'tests'), PATH: process.env['PATH'] });
+export const sharedPostgres = readConfig({
+  COEVOLVE_HOME: path.join(projectRoot, '.coevolve', 'tests'),
+  PATH: process.env['PATH'],
+});
 
 export type FreshDatabase = { pool: Pool; url: string; drop(): Promise<void> };
 
