@@ -16,6 +16,8 @@ export type Config = {
   readonly databaseUrl?: string;
   readonly temporal: TemporalConfig;
   readonly environment: Endpoint;
+  /** InterCode's full question file, for the embedded environment server; it has the wheel's few without. */
+  readonly intercodeQuestions?: string;
   readonly policy: Endpoint;
 };
 
@@ -57,6 +59,7 @@ export function readConfig(env: Env = process.env): Config {
   const projectRoot = path.resolve(__dirname, '..'); // of src/ as of dist/
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
+  const questions = env['COEVOLVE_INTERCODE_QUESTIONS'];
   return Object.freeze({
     home,
     projectRoot,
@@ -66,6 +69,7 @@ export function readConfig(env: Env = process.env): Config {
     ...(databaseUrl ? { databaseUrl } : {}),
     temporal: readTemporal(env),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
+    ...(questions ? { intercodeQuestions: path.resolve(questions) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
   });
 }
@@ -83,6 +87,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_TEMPORAL_BIN: config.temporal.binary,
     COEVOLVE_ENVIRONMENT_URL: config.environment.url,
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: config.environment.tokenFile,
+    COEVOLVE_INTERCODE_QUESTIONS: config.intercodeQuestions,
     COEVOLVE_POLICY_URL: config.policy.url,
     COEVOLVE_POLICY_TOKEN_FILE: config.policy.tokenFile,
   };

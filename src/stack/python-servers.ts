@@ -12,6 +12,7 @@ export const environmentServer = pythonServer({
   module: 'coevolve_environments',
   secret: 'environment-token',
   endpointOf: (config) => config.environment,
+  argumentsOf: ({ intercodeQuestions: file }) => (file ? ['--intercode-questions', file] : []),
 });
 
 /** Answers chat completions with the policies that it is told to load. */
@@ -21,6 +22,7 @@ export const policyServer = pythonServer({
   module: 'coevolve_policy_server',
   secret: 'policy-token',
   endpointOf: (config) => config.policy,
+  argumentsOf: () => [],
 });
 
 type PythonServer = {
@@ -30,9 +32,11 @@ type PythonServer = {
   module: string;
   secret: SecretName;
   endpointOf: (config: Config) => Endpoint;
+  /** Beside address and token. */
+  argumentsOf: (config: Config) => string[];
 };
 
-function pythonServer({ name, project, module, secret, endpointOf }: PythonServer): Service {
+function pythonServer({ name, project, module, secret, endpointOf, argumentsOf }: PythonServer): Service {
   return {
     name,
     ports: [name],
@@ -49,7 +53,7 @@ function pythonServer({ name, project, module, secret, endpointOf }: PythonServe
     launch(stack) {
       const { config } = stack;
       const address = ['--host', '127.0.0.1', '--port', String(portOf(stack, name))];
-      const args = ['-m', module, ...address, '--token-file', secretFile(config.home, secret)];
+      const args = ['-m', module, ...address, '--token-file', secretFile(config.home, secret), ...argumentsOf(config)];
       const env = { PYTHONUNBUFFERED: '1', COEVOLVE_STACK: config.home };
       return {
         file: config.python,
