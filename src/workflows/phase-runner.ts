@@ -80,6 +80,7 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
       await unpaused();
       progress.phase = phase;
       await tell();
+      await unpaused(); // an order may have come while the campaign was told
       const key = { campaignId, iteration, epoch, phase, previous: planned[planned.indexOf(phase) - 1] ?? null };
       await untilDone(async () => {
         const committed = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);

@@ -65,7 +65,7 @@ const inFlight = async (name: string): Promise<number> => {
 /** What the database holds once nothing is at work: a running campaign always has an activity in flight or a new row. */
 async function quiet(): Promise<unknown> {
   const before = await contents();
-  await sleep(1_500);
+  await sleep(4_000); // longer than a workflow task waits on a busy machine
   const changed = JSON.stringify(await contents()) !== JSON.stringify(before);
   return changed || (await inFlight('held')) > 0 ? undefined : before;
 }
