@@ -48,6 +48,12 @@ export class ConfigError extends Error {
   }
 }
 
+/** @throws Error naming what is missing and both ways to have it */
+export function required(value: string | undefined, what: string, variable: string): string {
+  if (value) return value;
+  throw new Error(`no ${what} is known: start one with \`coevolve up\`, or set ${variable}`);
+}
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**

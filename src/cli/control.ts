@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/ids';
 import { pauseUpdate, resumeUpdate, stopAfterIterationUpdate } from '../workflows/messages';
+import { hasEnded } from '../store/campaigns';
 import { printResult } from './output';
 import { withSession } from './session';
 
@@ -11,8 +12,6 @@ const orders = [
   { verb: 'resume', update: resumeUpdate, description: 'resume a paused campaign, or let a parked one try again' },
   { verb: 'stop', update: stopAfterIterationUpdate, description: 'end a campaign after the iteration that it is in' },
 ] as const;
-
-const ended = new Set(['finished', 'stopped', 'aborted']);
 
 /** `coevolve pause|resume|stop <campaign>`: each is safe to repeat. */
 export function addControl(program: Command): void {
@@ -25,7 +24,7 @@ export function addControl(program: Command): void {
       .action((name: string, { reason, json }: { reason?: string; json?: boolean }) =>
         withSession(async ({ store, temporal }) => {
           const { status } = await store.campaigns.getByName(name);
-          if (ended.has(status))
+          if (hasEnded(status))
             throw new DomainError('CampaignEnded', `${name} has ended (${status}): nothing to ${verb}`);
           const client = await temporal();
           const operator = { actor: userInfo().username, ...(reason ? { reason } : {}) };

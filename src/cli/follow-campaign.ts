@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
+import { hasEnded } from '../store/campaigns';
 import type { PhaseRow } from '../store/iterations';
 import { duration, say } from './output';
 import type { Session } from './session';
 
 const pollMs = 700;
-const ended = new Set(['finished', 'stopped', 'aborted']);
 
 /** Tells of every phase as it commits, until the campaign ends. What runs now is shown on a terminal's last line. */
 export async function followCampaign({ pool, store }: Session, name: string): Promise<string> {
@@ -20,7 +20,7 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
       say(phaseText(phase));
       told.add(keyOf(phase));
     }
-    if (ended.has(status)) return status;
+    if (hasEnded(status)) return status;
 
     const running = phases.find(({ finishedAt }) => !finishedAt);
     if (status === 'parked' && parked !== keyOf(running)) say(pc.yellow(`  parked: see \`coevolve status ${name}\``));

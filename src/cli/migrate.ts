@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { required } from '../config';
 import { migrate } from '../store/migrate';
 import { printResult } from './output';
 import { currentConfig } from './session';
@@ -11,8 +12,7 @@ export function addMigrate(program: Command): void {
     .option('--json', 'print the applied migrations as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const { databaseUrl, projectRoot } = currentConfig();
-      if (!databaseUrl) throw new Error('no database is known: start one with `coevolve up`, or set DATABASE_URL');
-      const applied = await migrate(databaseUrl, projectRoot);
+      const applied = await migrate(required(databaseUrl, 'database', 'DATABASE_URL'), projectRoot);
       printResult(json, { applied }, () => applied.join('\n') || 'the schema is up to date');
     });
 }

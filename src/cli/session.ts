@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
-import { readConfig, type Config } from '../config';
+import { readConfig, required, type Config } from '../config';
 import { readStackConfig } from '../stack';
 import { createStore, type Store } from '../store';
 import { createPool } from '../store/pool';
@@ -18,8 +18,7 @@ export type Session = {
 
 /** Runs a command and gives every connection back. */
 export async function withSession<T>(work: (session: Session) => Promise<T>, config = currentConfig()): Promise<T> {
-  if (!config.databaseUrl) throw new Error('no database is known: start one with `coevolve up`, or set DATABASE_URL');
-  const pool = createPool(config.databaseUrl, 4);
+  const pool = createPool(required(config.databaseUrl, 'database', 'DATABASE_URL'), 4);
   let client: Promise<Client> | undefined;
   try {
     return await work({

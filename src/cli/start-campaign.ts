@@ -1,4 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { required } from '../config';
 import { DomainError } from '../domain/errors';
 import type { CampaignState } from '../domain/campaign-progress';
 import { campaignWorkflowId } from '../domain/ids';
@@ -54,9 +55,7 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
 /** The environment must exist and be able to do what the recipe asks of it. */
 async function checkEnvironment({ config }: Session, { environment, recipe }: CampaignSpec): Promise<void> {
   const { url, token } = config.environment;
-  if (!url)
-    throw new Error('no environment server is known: start one with `coevolve up`, or set COEVOLVE_ENVIRONMENT_URL');
-  const data = environmentData({ url, token });
+  const data = environmentData({ url: required(url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'), token });
   const names = await data.names();
   if (!names.includes(environment.name))
     throw new DomainError(

@@ -5,6 +5,9 @@ import { inTransaction } from './pool';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
 
+/** Nothing moves a campaign of these any more. */
+export const hasEnded = (status: CampaignStatus): boolean => ['finished', 'stopped', 'aborted'].includes(status);
+
 /** `spec` is the resolved spec as stored; the caller knows its type. */
 export type CampaignRow<Spec = unknown> = {
   id: number;

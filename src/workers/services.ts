@@ -1,6 +1,6 @@
 import type { Services } from '../activities/services';
 import { artifactStore } from '../artifacts/artifact-store';
-import type { Config } from '../config';
+import { required, type Config } from '../config';
 import { environmentData } from '../envs/environment-data';
 import { openEnvClient } from '../envs/openenv-client';
 import { policyClient } from '../llm/policy-client';
@@ -35,9 +35,4 @@ export function createServices(config: Config): Services & { close(): Promise<vo
     },
     close: () => pool.end(),
   };
-}
-
-function required(value: string | undefined, what: string, variable: string): string {
-  if (value) return value;
-  throw new Error(`no ${what} is known: start one with \`coevolve up\`, or set ${variable}`);
 }

@@ -12,7 +12,7 @@ from coevolve_environments.protocol import Json
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 
-_DOCUMENTS = {
+CLASS_FILES = {
     "GorillaFileSystem": "gorilla_file_system",
     "MathAPI": "math_api",
     "MessageAPI": "message_api",
@@ -64,7 +64,7 @@ def tools_of(entry: Entry, turn: int) -> list[Json]:
 
 @cache
 def _documents(class_name: str) -> tuple[Json, ...]:
-    rows = _read_lines(f"multi_turn_func_doc/{_DOCUMENTS[class_name]}.json")
+    rows = _read_lines(f"multi_turn_func_doc/{CLASS_FILES[class_name]}.json")
     return tuple(
         {
             "name": row["name"],

@@ -8,19 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from coevolve_environments.bfcl_parts.calls import Call
-from coevolve_environments.bfcl_parts.entries import Entry
+from coevolve_environments.bfcl_parts.entries import CLASS_FILES, Entry
 
 _PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
-_MODULES = {
-    "GorillaFileSystem": "gorilla_file_system",
-    "MathAPI": "math_api",
-    "MessageAPI": "message_api",
-    "TwitterAPI": "posting_api",
-    "TicketAPI": "ticket_api",
-    "TradingBot": "trading_bot",
-    "TravelAPI": "travel_booking",
-    "VehicleControlAPI": "vehicle_control",
-}
 _STATELESS = {"MathAPI"}
 # Position and name of the argument that decides how long the function computes.
 _COSTLY = {"power": (1, "exponent"), "logarithm": (2, "precision"), "square_root": (1, "precision"),
@@ -54,7 +44,7 @@ class World:
 
 
 def _load(entry: Entry, name: str) -> Any:
-    instance = getattr(importlib.import_module(f"{_PACKAGE}.{_MODULES[name]}"), name)()
+    instance = getattr(importlib.import_module(f"{_PACKAGE}.{CLASS_FILES[name]}"), name)()
     if name not in _STATELESS:
         config = copy.deepcopy(entry.config.get(name, {}))
         instance._load_scenario(config, long_context=entry.category == "long_context")
