@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChatMessage } from '../../src/store/trajectories';
+
+/** What a rule sees of a request. */
+export type ModelRequest = {
+  kind: 'chat' | 'embeddings';
+  model: string;
+  messages: ChatMessage[]; // of a chat
+  input: string[]; // of embeddings
+  body: Record<string, unknown>;
+  headers: IncomingHttpHeaders;
+  /** The header x-client-request-id. */
+  id: string | undefined;
+  /** How many requests came before this one. */
+  ordinal: number;
+};
+
+/** What a rule answers with; undefined is "ok" to a chat and `wordVector` of each text to embeddings. */
+export type ModelAnswer =
+  | undefined
+  | string
+  | { text: string; finishReason?: 'stop' | 'length' | 'content_filter'; delayMs?: number; withoutUsage?: boolean }
+  | { refusal: string }
+  | { vectors: number[][] }
+  | { status: number; headers?: Record<string, string>; message?: string; code?: string }
+  | { raw: string } // a body as it is, JSON or not
+  | { lost: string } // computed and charged, but the connection breaks before it is sent
+  | typeof hangUp
+  | typeof silence;
+
+/** Closes the connection, and charges nothing. */
+export const hangUp = { ends: 'hung-up' } as const;
+
+/** Never answers, and charges nothing. */
+export const silence = { ends: 'never' } as const;
+
+export type Usage = { promptTokens: number; completionTokens: number };
+
+export type LoggedRequest = ModelRequest & {
+  /** `open`: not answered yet; `aborted`: the caller went away; `hung-up`: the server closed the connection. */
+  end: 'open' | 'answered' | 'aborted' | 'hung-up';
+  /** HTTP status; null while there is none. */
+  status: number | null;
+  /** What the server charged for it, delivered or not; null when nothing. */
+  usage: Usage | null;
+};
+
+export type ScriptedModel = {
+  url: string;
+  log: LoggedRequest[];
+  /** Answers every later request by another rule; the log goes on. */
+  answerBy(rule: Rule): void;
+  /** Resolves when `count` requests have come in since the start. */
+  arrived(count: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export type Rule = (request: ModelRequest) => ModelAnswer | Promise<ModelAnswer>;
+
+/**
+ * A language model behind the OpenAI protocol that answers by a rule: chat completions and embeddings, slow, malformed,
+ * refused and failing answers. It logs every request with what it charged: one token for each four characters begun.
+ */
+export async function startScriptedModel(initial: Rule = () => undefined): Promise<ScriptedModel> {
+  let rule = initial;
+  const log: LoggedRequest[] = [];
+  const server = createServer((request, response) => {
+    void readRequest(request, log.length).then(async (asked) => {
+      const entry: LoggedRequest = { ...asked, ordinal: log.length, end: 'open', status: null, usage: null };
+      log.push(entry);
+      response.on('close', () => {
+        if (entry.end === 'open') entry.end = 'aborted';
+      });
+      await answer(response, entry, await ruled(rule, entry));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    log,
+    answerBy(next) {
+      rule = next;
+    },
+    async arrived(count) {
+      while (log.length < count) await sleep(2);
+    },
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+export const tokensOf = (text: string): number => Math.ceil(text.length / 4);
+
+const dimension = 64;
+
+/** A bag of words: each adds 1 at a place of its own, so that texts with the same words point the same way. */
+export function wordVector(text: string): number[] {
+  const vector = Array.from({ length: dimension }, () => 0);
+  for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ['']) {
+    let hash = 7;
+    for (const letter of word) hash = (hash * 31 + letter.codePointAt(0)!) % 1_000_003;
+    vector[hash % dimension]! += 1;
+  }
+  return vector;
+}
+
+async function readRequest(request: IncomingMessage, ordinal: number): Promise<ModelRequest> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  const body = JSON.parse(text || '{}') as Record<string, unknown>;
+  const id = request.headers['x-client-request-id'];
+  return {
+    kind: request.url?.endsWith('/embeddings') ? 'embeddings' : 'chat',
+    model: String(body['model']),
+    messages: (body['messages'] ?? []) as ChatMessage[],
+    input: [body['input'] ?? []].flat() as string[],
+    body,
+    headers: request.headers,
+    id: Array.isArray(id) ? id[0] : id,
+    ordinal,
+  };
+}
+
+/** A rule that throws, by an assertion of a test say, is told to the caller, which does not ask again. */
+async function ruled(rule: Rule, entry: LoggedRequest): Promise<ModelAnswer> {
+  try {
+    return await rule(entry);
+  } catch (error) {
+    return { status: 400, message: `the rule threw: ${String(error)}` };
+  }
+}
+
+async function answer(response: ServerResponse, entry: LoggedRequest, given: ModelAnswer): Promise<void> {
+  if (given === undefined) return answer(response, entry, entry.kind === 'chat' ? 'ok' : wordVectors(entry));
+  if (typeof given === 'string') return answer(response, entry, { text: given });
+  if ('ends' in given) return given.ends === 'never' ? undefined : cut(response, entry);
+  if ('status' in given) {
+    const { status, headers, message = `status ${status}`, code = null } = given;
+    return send(response, entry, { status, headers, body: { error: { message, type: 'error', code } } });
+  }
+  if ('raw' in given) return send(response, entry, { body: given.raw });
+  entry.usage = usageOf(entry, given);
+  if ('lost' in given) return cut(response, entry);
+  if ('text' in given && given.delayMs) await sleep(given.delayMs);
+  send(response, entry, { body: bodyOf(entry, given) });
+}
+
+type Computed = Exclude<ModelAnswer, string | undefined | { status: number } | { raw: string } | { ends: string }>;
+
+const wordVectors = ({ input }: ModelRequest): ModelAnswer => ({ vectors: input.map(wordVector) });
+
+function usageOf({ messages, input }: ModelRequest, given: Computed): Usage {
+  const asked = [...messages.map(({ content }) => content), ...input].join('');
+  const said = 'text' in given ? given.text : 'lost' in given ? given.lost : 'refusal' in given ? given.refusal : '';
+  return { promptTokens: tokensOf(asked), completionTokens: tokensOf(said) };
+}
+
+function bodyOf({ kind, model, usage }: LoggedRequest, given: Computed): unknown {
+  const counts = {
+    prompt_tokens: usage!.promptTokens,
+    ...(kind === 'chat' ? { completion_tokens: usage!.completionTokens } : {}),
+    total_tokens: usage!.promptTokens + usage!.completionTokens,
+  };
+  if ('vectors' in given) {
+    const data = given.vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }));
+    return { object: 'list', model, data, usage: counts };
+  }
+  const refusal = 'refusal' in given ? given.refusal : null;
+  const content = 'text' in given ? given.text : null;
+  const finish = 'text' in given ? (given.finishReason ?? 'stop') : 'stop';
+  return {
+    ...{ id: 'chatcmpl-scripted', object: 'chat.completion', created: 0, model },
+    choices: [{ index: 0, message: { role: 'assistant', content, refusal }, finish_reason: finish, logprobs: null }],
+    ...('text' in given && given.withoutUsage ? {} : { usage: counts }),
+  };
+}
+
+type Sent = { status?: number; headers?: Record<string, string> | undefined; body: unknown };
+
+function send(response: ServerResponse, entry: LoggedRequest, { status = 200, headers = {}, body }: Sent): void {
+  if (response.destroyed) return; // the caller has gone: `aborted`
+  entry.end = 'answered';
+  entry.status = status;
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+function cut(response: ServerResponse, entry: LoggedRequest): void {
+  entry.end = 'hung-up';
+  response.destroy();
+}
