@@ -1,4 +1,7 @@
-"""Equations 5, 7 and 9 on a softmax table over a small action tree, where everything can be done by hand."""
+"""The equations on a softmax table over a small action tree, where everything can be done by hand.
+
+Eq. 5, 7 and 9 are those of "Co-Evolving Agents" (arXiv:2511.22254), Eq. 1 that of "CoEvolve" (2604.15840).
+"""
 
 import math
 from collections.abc import Callable
@@ -8,11 +11,19 @@ import torch
 from torch import Tensor
 
 from coevolve_trainer.losses import dpo_loss, sft_loss, target_loss
+from coevolve_trainer.rl_losses import clipped_surrogate, kl_to_reference, policy_loss, token_weights
 
 STATES, ACTIONS, BETA = 3, 4, 0.3
 CHOSEN = [(0, 1), (1, 3), (2, 0)]  # (state, action) along a trajectory
 REJECTED = [(0, 1), (1, 2)]
 WEIGHTS = (0.5, 0.7)  # lambda_dpo, lambda_sft
+
+# Two tasks with two rollouts each, (trajectory, advantage): Eq. 1 has a group of 5 tokens and one of 4.
+GROUPS = [
+    [(CHOSEN, 1.0), (REJECTED, -1.0)],
+    [([(0, 2), (1, 0), (2, 3)], -0.5), ([(0, 0)], 0.5)],
+]
+CLIP_LOW, CLIP_HIGH, KL = 0.2, 0.28, 0.05
 
 Table = list[list[float]]
 
@@ -73,3 +84,51 @@ def test_value_and_gradient_agree_with_the_equation_by_finite_differences(equati
     assert loss.item() == pytest.approx(plain_losses(plain, frozen)[equation])
     expected = finite_difference(lambda t: plain_losses(t, frozen)[equation], plain)
     torch.testing.assert_close(table.grad, torch.tensor(expected, dtype=torch.float64), atol=1e-8, rtol=1e-5)
+
+
+def plain_eq1(table: Table, old: Table, reference: Table, aggregation: str) -> float:
+    """-J of Eq. 1 as printed, with the divergence by its k3 estimate, in plain Python."""
+
+    def terms(trajectory: list[tuple[int, int]], advantage: float) -> list[float]:
+        found = []
+        for pair in trajectory:
+            ratio = math.exp(plain_logp(table, [pair]) - plain_logp(old, [pair]))
+            clipped = min(max(ratio, 1 - CLIP_LOW), 1 + CLIP_HIGH)
+            d = plain_logp(reference, [pair]) - plain_logp(table, [pair])
+            found.append(min(ratio * advantage, clipped * advantage) - KL * (math.exp(d) - d - 1))
+        return found
+
+    groups = [[x for rollout in group for x in terms(*rollout)] for group in GROUPS]
+    if aggregation == "batch":
+        groups = [[x for group in groups for x in group]]
+    return -sum(sum(group) / len(group) for group in groups) / len(groups)
+
+
+def torch_eq1(table: Tensor, old: Tensor, reference: Tensor, aggregation: str) -> Tensor:
+    rollouts = [rollout for group in GROUPS for rollout in group]
+    states, actions = torch.tensor([pair for trajectory, _ in rollouts for pair in trajectory]).T
+    owner = torch.tensor([k for k, (trajectory, _) in enumerate(rollouts) for _ in trajectory])
+    group = torch.tensor([g for g, rollouts_g in enumerate(GROUPS) for _ in rollouts_g])
+    advantage = torch.tensor([a for _, a in rollouts], dtype=torch.float64)[owner]
+    logp, old_logp, reference_logp = (x.log_softmax(-1)[states, actions] for x in (table, old, reference))
+    surrogate = clipped_surrogate(logp, old_logp, advantage, clip_low=CLIP_LOW, clip_high=CLIP_HIGH)
+    assert surrogate.clipped_low.any()
+    assert surrogate.clipped_high.any()
+    weight = token_weights(owner, group, aggregation)
+    return policy_loss(surrogate.value, kl_to_reference(logp, reference_logp), weight, kl_coefficient=KL)
+
+
+@pytest.mark.parametrize("aggregation", ["group", "batch"])
+def test_eq_1_and_its_gradient_agree_with_the_print_on_both_sides_of_the_clip(aggregation: str) -> None:
+    generator = torch.Generator().manual_seed(5)
+    table, old, reference = (
+        torch.randn(STATES, ACTIONS, generator=generator, dtype=torch.float64) for _ in range(3)
+    )
+    table.requires_grad_()
+    loss = torch_eq1(table, old, reference, aggregation)
+    loss.backward()  # type: ignore[no-untyped-call]
+
+    frozen = old.tolist(), reference.tolist()
+    assert loss.item() == pytest.approx(plain_eq1(table.tolist(), *frozen, aggregation), rel=1e-6)
+    expected = finite_difference(lambda t: plain_eq1(t, *frozen, aggregation), table.tolist())
+    torch.testing.assert_close(table.grad, torch.tensor(expected, dtype=torch.float64), atol=1e-7, rtol=1e-5)
