@@ -20,21 +20,40 @@ export type TaskRow = {
   parentSignalId: string | null;
   verdict: 'admitted' | 'candidate' | 'rejected';
   reason: string | null;
+  /** Who rewards attempts at it. */
+  grader: 'environment' | 'judge';
+} & ModelsWord;
+
+/** What a model says of its candidate; null for tasks that no model wrote. */
+type ModelsWord = {
+  description: string | null;
+  /** In [0, 1]. */
+  confidence: number | null;
+  completionCriterion: string | null;
+  /** The exploration context that it was abstracted from. */
+  contextId: string | null;
 };
 
-export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason'>;
+export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 'grader' | keyof ModelsWord> &
+  Partial<ModelsWord> & {
+    /** The environment when left out. */
+    grader?: TaskRow['grader'];
+    /** Why a candidate is rejected as it is stored: it never was a task of the environment. */
+    refusal?: string;
+  };
 
 export type Admission = { id: string; admitted: true } | { id: string; admitted: false; reason: string };
 
 const columns = `id, environment, split, origin, goal, definition, features, reference_actions as "referenceActions",
   content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
-  parent_signal_id as "parentSignalId", verdict, reason`;
+  parent_signal_id as "parentSignalId", verdict, reason, grader, description, confidence,
+  completion_criterion as "completionCriterion", context_id as "contextId"`;
 
 export const taskStore = (pool: Pool) => ({
   /** Stores tasks that are in the pool from the start. Returns how many the pool now holds from this call. */
   seed: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'admitted'),
 
-  /** Stores candidates; nothing is in the pool before `decide`. */
+  /** Stores candidates, those with a `refusal` as rejected; nothing is in the pool before `decide`. */
   propose: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'candidate'),
 
   /**
@@ -159,12 +178,16 @@ async function insertTasks(
 ): Promise<number> {
   const { rowCount } = await pool.query(
     `insert into tasks (campaign_id, id, environment, split, origin, goal, definition, features, reference_actions,
-       content_key, created_iteration, parent_task_id, parent_signal_id, verdict, epoch)
+       content_key, created_iteration, parent_task_id, parent_signal_id, verdict, reason, grader, description,
+       confidence, completion_criterion, context_id, epoch)
      select $1::integer, t.id, t.environment, t.split, t.origin, t.goal, t.definition, t.features,
-       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId", $5, $3::integer
+       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId",
+       case when t.refusal is null then $5 else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
+       t.description, t.confidence, t."completionCriterion", t."contextId", $3::integer
      from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, origin text, goal text,
        definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
-       "parentSignalId" text)
+       "parentSignalId" text, refusal text, grader text, description text, confidence real,
+       "completionCriterion" text, "contextId" text)
      where exists (select from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
      on conflict do nothing`,

@@ -109,8 +109,18 @@ test('a task comes back as it was stored', async () => {
   await store.tasks.seed(key, [stored]);
   await expect(store.tasks.get(campaignId, 'a')).resolves.toEqual({
     ...stored,
-    ...{ createdIteration: 1, verdict: 'admitted', reason: null },
+    ...{ createdIteration: 1, verdict: 'admitted', reason: null, grader: 'environment' },
+    ...{ description: null, confidence: null, completionCriterion: null, contextId: null },
   });
+});
+
+test('a candidate that is refused as it is stored is rejected for that, and cannot be admitted', async () => {
+  const { store, key, campaignId } = await newCampaign(database.pool);
+  const model = { description: 'counts', confidence: 0.5, completionCriterion: 'a number', grader: 'judge' } as const;
+  await store.tasks.propose(key, [candidate('a', { refusal: 'empty-result', ...model }), candidate('b', model)]);
+  await expect(store.tasks.decide(key, admit('a'))).resolves.toBe('rejected');
+  await expect(store.tasks.get(campaignId, 'a')).resolves.toMatchObject({ reason: 'empty-result', ...model });
+  await expect(store.tasks.list(campaignId, { verdict: 'candidate' })).resolves.toMatchObject([{ id: 'b', ...model }]);
 });
 
 describe('a plan', () => {
