@@ -18,6 +18,7 @@ export const commitPhase =
 
 const played: Partial<Record<Phase, readonly Purpose[]>> = {
   'roll-out': ['train', 'expert'],
+  optimize: ['train'],
   validate: ['validation'],
   evaluate: ['evaluation'],
 };
@@ -29,6 +30,12 @@ const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<C
     return { 'train tasks': pool.length - held, 'held-out tasks': held };
   },
   'roll-out': attemptsByOutcome,
+  async optimize(services, key) {
+    const counts = await attemptsByOutcome(services, key);
+    const { store } = services;
+    const steps = (await store.trainingSteps.list(key.campaignId)).filter(({ iteration }) => iteration === key.iteration);
+    return { steps: steps.length, ...counts, 'mean reward': await store.trajectories.meanReward(key) };
+  },
   detect: ({ store }, { campaignId, iteration }) => store.feedbackSignals.countByKind(campaignId, iteration),
   synthesize: async ({ store }, { campaignId, iteration }) => {
     const made = await store.tasks.list(campaignId, { createdIteration: iteration });

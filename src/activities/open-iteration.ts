@@ -1,14 +1,11 @@
-import { recipes, type Recipe, type RecipeName } from '../domain/recipe';
-import type { Services } from './services';
+import type { IterationPlan } from '../domain/iteration-plan';
+import { planOf } from '../spec/iteration-plan';
+import { getCampaign, type Services } from './services';
 
-/** Opens an iteration, or finds it open, and says what its recipe asks for. */
+/** Opens an iteration, or finds it open, and says what its recipe and spec ask for. */
 export const openIteration =
-  ({ store }: Services) =>
-  async (input: {
-    campaignId: number;
-    iteration: number;
-    recipe: string;
-  }): Promise<{ epoch: number; recipe: Recipe }> => ({
-    epoch: await store.iterations.open(input.campaignId, input.iteration),
-    recipe: recipes[input.recipe as RecipeName],
-  });
+  (services: Services) =>
+  async ({ campaignId, iteration }: { campaignId: number; iteration: number }): Promise<IterationPlan> => {
+    const { spec } = await getCampaign(services, campaignId);
+    return { epoch: await services.store.iterations.open(campaignId, iteration), ...planOf(spec, iteration) };
+  };

@@ -1,46 +1,57 @@
 import { cancellationSignal, Context, heartbeat, sleep } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { TrainingFailure } from '../training/training-backend';
+import type { TrainingFailure, TrainingStatus } from '../training/training-backend';
 import type { Services } from './services';
 import { jobOf } from './submit-training';
 
-const pollMs = 500;
+const pollMs = 250;
 /** A trainer that dies is started again and resumes; one that keeps dying is a fault for an operator. */
 const maxRestarts = 5;
 
-/**
- * Follows a job to its end and stores its policy under its hash. The job outlives this activity: on a worker's death
- * or shutdown the next try takes up the watch; only a cancelled campaign ends the job.
- */
+/** Follows a job to its end and stores its policy under its hash. */
 export const watchTraining =
   (services: Services) =>
   async ({ jobKey }: { jobKey: string }): Promise<{ policyId: string; seconds: number }> => {
-    const { store, training, artifacts } = services;
-    let restarts = 0;
-    try {
-      for (;;) {
-        const status = await training.status(jobKey);
-        if (status.state === 'succeeded') {
-          const policyId = await artifacts.adoptPolicy(status.policyPath, status.policyHash);
-          const { campaignId } = await store.trainingRuns.succeed(jobKey, policyId, status);
-          await store.ledger.settle(campaignId, jobKey, { tokens: status.tokens, seconds: status.seconds });
-          return { policyId, seconds: status.seconds };
-        }
-        if (status.state === 'failed') await fail(services, jobKey, status.failure);
-        if (status.state === 'absent') {
-          if (restarts++ >= maxRestarts)
-            throw new Error(`${jobKey} died ${restarts} times: ${await training.logs(jobKey)}`);
-          await training.submit(jobOf(services, await store.trainingRuns.get(jobKey)));
-        }
-        heartbeat(status);
-        await sleep(pollMs);
-      }
-    } catch (error) {
-      if (cancellationSignal().aborted && Context.current().cancellationDetails?.cancelRequested)
-        await training.cancel(jobKey);
-      throw error;
-    }
+    const { store, artifacts } = services;
+    const status = await followJob(services, jobKey, ({ state }) => state === 'succeeded');
+    if (status.state !== 'succeeded') throw new Error(`${jobKey} was followed to ${status.state}`);
+    const policyId = await artifacts.adoptPolicy(status.policyPath, status.policyHash);
+    const { campaignId } = await store.trainingRuns.succeed(jobKey, policyId, status);
+    await store.ledger.settle(campaignId, jobKey, { tokens: status.tokens, seconds: status.seconds });
+    return { policyId, seconds: status.seconds };
   };
+
+type Alive = Extract<TrainingStatus, { state: 'running' | 'succeeded' }>;
+
+/**
+ * Waits until a job has got where it is wanted. The job outlives whoever waits: on a worker's death or shutdown the next
+ * try takes up the watch; only a cancelled campaign ends the job.
+ */
+export async function followJob(
+  services: Services,
+  jobKey: string,
+  arrived: (status: Alive) => boolean,
+): Promise<Alive> {
+  const { store, training } = services;
+  let restarts = 0;
+  try {
+    for (;;) {
+      const status = await training.status(jobKey);
+      if (status.state === 'failed') return await fail(services, jobKey, status.failure);
+      if (status.state === 'absent') {
+        if (restarts++ >= maxRestarts)
+          throw new Error(`${jobKey} died ${restarts} times: ${await training.logs(jobKey)}`);
+        await training.submit(jobOf(services, await store.trainingRuns.get(jobKey)));
+      } else if (arrived(status)) return status;
+      heartbeat({ state: status.state, ...('step' in status ? { step: status.step } : {}) });
+      await sleep(pollMs);
+    }
+  } catch (error) {
+    if (cancellationSignal().aborted && Context.current().cancellationDetails?.cancelRequested)
+      await training.cancel(jobKey);
+    throw error;
+  }
+}
 
 /** The trainer names what it could not do; an operator mends it, and the job resumes where it was. */
 async function fail({ store, training }: Services, jobKey: string, failure: TrainingFailure): Promise<never> {

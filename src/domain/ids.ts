@@ -8,10 +8,17 @@ export const iterationWorkflowId = (name: string, iteration: number): string =>
   `${campaignWorkflowId(name)}/iteration/${iteration}`;
 
 /** One shard of a roll-out. `player` is the agent that acts, or `reference` when the tasks' own actions are played. */
-export const rollOutWorkflowId = (name: string, iteration: number, shard: RollOutShardName): string =>
-  `${iterationWorkflowId(name, iteration)}/roll-out/${shard.purpose}/${shard.player}/${shard.number}`;
+export const rollOutWorkflowId = (name: string, iteration: number, shard: RollOutShardName): string => {
+  const step = shard.step > 0 ? `/step/${shard.step}` : '';
+  return `${iterationWorkflowId(name, iteration)}/roll-out/${shard.purpose}${step}/${shard.player}/${shard.number}`;
+};
 
-export type RollOutShardName = { purpose: Purpose; player: AgentRole | 'reference'; number: number };
+/** `step` counts the updates of reinforcement learning from 1; 0 elsewhere. */
+export type RollOutShardName = { purpose: Purpose; player: AgentRole | 'reference'; step: number; number: number };
+
+/** One shard of the exploration for an aim. */
+export const explorationWorkflowId = (name: string, iteration: number, aim: string, number: number): string =>
+  `${iterationWorkflowId(name, iteration)}/explore/${aim}/${number}`;
 
 /** Key of a training job, and the id of the workflow that watches it: the same job asked for twice is found, not repeated. */
 export const trainingJobKey = (name: string, iteration: number, role: AgentRole | 'base'): string =>
@@ -37,6 +44,12 @@ export const feedbackSignalId = (iteration: number, kind: string, ordinal: numbe
 export const preferencePairId = (iteration: number, forRole: AgentRole, kind: string, ordinal: number): string =>
   `${iteration}/${forRole}/${kind}/${ordinal}`;
 
-/** A candidate task: which iteration asked for it, for which signal, and its place among that signal's candidates. */
-export const candidateTaskId = (iteration: number, aim: string, ordinal: number): string =>
+/** A candidate task: which iteration asked for it, for which aim, and its place among that aim's candidates. */
+export const candidateTaskId = (iteration: number, aim: string, ordinal: number | string): string =>
   `synthesized/${iteration}/${aim}/${ordinal}`;
+
+/** What is explored for an aim; its runs, its abstraction and its model calls are named below it. */
+export const explorationContextId = (iteration: number, aim: string, ordinal: number): string =>
+  `${iteration}/${aim}/${ordinal}`;
+
+export const explorationRunId = (contextId: string, round: number): string => `${contextId}/run/${round}`;

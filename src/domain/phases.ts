@@ -2,6 +2,7 @@
 export const phases = [
   'plan',
   'roll-out',
+  'optimize',
   'detect',
   'synthesize',
   'validate',

@@ -5,9 +5,12 @@ import type { AgentRole } from './roles';
 /** A training job of one iteration. */
 export type TrainingStep = {
   role: AgentRole;
-  method: 'sft' | 'dpo' | 'target';
-  /** `pairs-and-experts`: eq. 9 over the pairs, and its second term alone over every expert of the task pool. */
-  data: 'expert' | 'expert-and-successes' | 'pairs' | 'pairs-and-experts';
+  method: 'sft' | 'dpo' | 'target' | 'grpo' | 'ppo';
+  /**
+   * `pairs-and-experts`: eq. 9 over the pairs, and its second term alone over every expert of the task pool;
+   * `rollouts`: a batch of fresh attempts per step.
+   */
+  data: 'expert' | 'expert-and-successes' | 'pairs' | 'pairs-and-experts' | 'rollouts';
   /** `head`: goes on from the policy that acted; `base`: starts afresh, as rejection-sampling fine-tuning does. */
   from: 'base' | 'head';
 };
@@ -27,8 +30,8 @@ export type Recipe = {
   aims: readonly SynthesisAim[];
 };
 
-/** A feedback signal to aim at. */
-export type SynthesisAim = FeedbackSignalKind;
+/** What a candidate is synthesized for: a feedback signal, or nothing in particular. */
+export type SynthesisAim = FeedbackSignalKind | 'random';
 
 const preferencePhases: readonly Phase[] = ['plan', 'roll-out', 'detect', 'pair', 'train', 'evaluate', 'report'];
 
@@ -38,6 +41,18 @@ const target = (method: TrainingStep['method']): TrainingStep => ({
   data: 'pairs',
   from: 'head',
 });
+
+/** 120 steps, 10 between two rounds of synthesis: table 9 of arXiv:2604.15840. */
+const reinforcement = (method: 'grpo' | 'ppo') =>
+  ({
+    agents: ['target'],
+    iterations: 12,
+    phases: ['plan', 'optimize', 'detect', 'evaluate', 'report'],
+    training: [{ role: 'target', method, data: 'rollouts', from: 'head' }],
+    aims: [],
+  }) as const;
+
+const evolvingPhases = ['plan', 'optimize', 'detect', 'synthesize', 'validate', 'evaluate', 'report'] as const;
 
 export const recipes = {
   sft: {
@@ -97,10 +112,39 @@ export const recipes = {
     ],
     aims: ['forgetting', 'boundary', 'rare'],
   },
+  grpo: {
+    name: 'grpo',
+    summary: 'group-relative policy optimisation on the task pool as it is',
+    ...reinforcement('grpo'),
+  },
+  ppo: {
+    name: 'ppo',
+    summary: 'proximal policy optimisation with a value head on the task pool as it is',
+    ...reinforcement('ppo'),
+  },
+  coevolve: {
+    name: 'coevolve',
+    summary: 'GRPO on synthetic tasks, to which the signals add where the policy is weak',
+    ...reinforcement('grpo'),
+    phases: evolvingPhases,
+    aims: ['forgetting', 'boundary', 'rare'],
+  },
+  'random-synthesis': {
+    name: 'random-synthesis',
+    summary: 'control: as coevolve, with as many tasks synthesized from no signal',
+    ...reinforcement('grpo'),
+    phases: evolvingPhases,
+    aims: ['random'],
+  },
+  'static-synthesis': {
+    name: 'static-synthesis',
+    summary: 'control: as coevolve, with the tasks of the start alone',
+    ...reinforcement('grpo'),
+  },
 } as const satisfies Record<string, Recipe>;
 
 export type RecipeName = keyof typeof recipes;
 export const recipeNames = Object.keys(recipes) as RecipeName[];
 
-/** Phases of the supervised start, iteration 0, the same for every recipe. */
-export const startPhases: readonly Phase[] = ['plan', 'roll-out', 'train', 'evaluate', 'report'];
+/** Whether a recipe learns from rewards, in steps, rather than from pairs or demonstrations. */
+export const isReinforcement = (recipe: Recipe): boolean => recipe.phases.includes('optimize');

@@ -2,7 +2,15 @@ import { z } from 'zod';
 import { defaultFeedbackSettings } from '../domain/detect-signals';
 import { defaultPromotionSettings } from '../domain/promotion';
 import { recipeNames, recipes } from '../domain/recipe';
+import { modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
+import {
+  admissionSettingsSchema,
+  budgetSettingsSchema,
+  judgeSettingsSchema,
+  poolSettingsSchema,
+  synthesisSettingsSchema,
+} from './synthesis-settings';
 import { trainingSettingsSchema } from './training-settings';
 
 const { forgetting, boundary, rare } = defaultFeedbackSettings;
@@ -72,17 +80,20 @@ export const campaignSpecSchema = z
         maxTokens: count.max(4096).default(64),
         /** Most tasks played per iteration, drawn from the pool; null plays the whole pool. */
         tasksPerIteration: count.nullable().default(null),
+        /** Tasks per step of a reinforcement recipe, each played K times. */
+        tasksPerStep: count.max(4096).default(32),
+        /** F: steps between two rounds of synthesis. */
+        stepsPerIteration: count.max(1000).default(10),
       })
       .prefault({}),
     signals: signalsSchema.prefault({}),
-    synthesis: z
-      .strictObject({
-        /** Candidates per signal kind and iteration. */
-        candidatesPerSignal: whole.max(10_000).default(100),
-        /** Most admitted per iteration over all kinds; null admits all that pass. */
-        growthCap: count.nullable().default(null),
-      })
-      .prefault({}),
+    /** Language models; null: the environment's own generator synthesizes, and nothing is judged. */
+    llm: modelSettingsSchema.nullable().default(null),
+    budget: budgetSettingsSchema.prefault({}),
+    synthesis: synthesisSettingsSchema.prefault({}),
+    admission: admissionSettingsSchema.prefault({}),
+    judge: judgeSettingsSchema.prefault({}),
+    pool: poolSettingsSchema.prefault({}),
     pairs: pairSettingsSchema.prefault({}),
     policy: z
       .strictObject({

@@ -5,6 +5,7 @@ import { recipes } from '../domain/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from './describe-issue';
 import { parseYaml } from './parse-yaml';
+import { withRecipeDefaults } from './recipe-defaults';
 
 /**
  * Reads a spec from YAML (or JSON) text and fills in every default.
@@ -19,7 +20,7 @@ export function readSpec(text: string, source: string): CampaignSpec {
 
 /** @throws DomainError `InvalidSpec` */
 export function resolveSpec(input: unknown, source: string): CampaignSpec {
-  const parsed = campaignSpecSchema.safeParse(input, { reportInput: true });
+  const parsed = campaignSpecSchema.safeParse(withRecipeDefaults(input), { reportInput: true });
   if (!parsed.success)
     throw invalid(
       source,

@@ -36,6 +36,8 @@ const partitionedTables = [
   'feedback_signals',
   'preference_pairs',
   'training_examples',
+  'model_calls',
+  'exploration_steps',
 ] as const;
 
 export const campaignStore = (pool: Pool) => ({

@@ -8,6 +8,7 @@ import { policyStore } from './policies';
 import { preferencePairStore } from './preference-pairs';
 import { taskStore } from './tasks';
 import { trainingRunStore } from './training-runs';
+import { trainingStepStore } from './training-steps';
 import { trajectoryStore } from './trajectories';
 
 /** Everything that is stored, one module per aggregate, over one pool. */
@@ -19,6 +20,7 @@ export const createStore = (pool: Pool) => ({
   feedbackSignals: feedbackSignalStore(pool),
   preferencePairs: preferencePairStore(pool),
   trainingRuns: trainingRunStore(pool),
+  trainingSteps: trainingStepStore(pool),
   policies: policyStore(pool),
   evaluations: evaluationStore(pool),
   ledger: ledgerStore(pool),

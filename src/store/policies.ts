@@ -10,19 +10,24 @@ export type PolicyRow = {
   parentId: string | null;
   iteration: number;
   trainingRun: string;
+  /** Which update of the run made it; null: the run's only policy. */
+  step: number | null;
   uri: string;
 };
 
-const columns = `id, role, parent_id as "parentId", iteration, training_run as "trainingRun", uri`;
+type NewPolicy = Omit<PolicyRow, 'step'> & Partial<Pick<PolicyRow, 'step'>>;
+
+const columns = `id, role, parent_id as "parentId", iteration, training_run as "trainingRun", step, uri`;
 
 export const policyStore = (pool: Pool) => ({
   /** Registers a checkpoint under its content hash; registering it again changes nothing. */
-  async save(campaignId: number, policy: PolicyRow): Promise<void> {
+  async save(campaignId: number, policy: NewPolicy): Promise<void> {
+    const { id, role, parentId, iteration, trainingRun, step = null, uri } = policy;
     await pool.query(
-      `insert into policies (campaign_id, id, role, parent_id, iteration, training_run, uri)
-       values ($1::integer, $2, $3, $4, $5::smallint, $6, $7)
+      `insert into policies (campaign_id, id, role, parent_id, iteration, training_run, step, uri)
+       values ($1::integer, $2, $3, $4, $5::smallint, $6, $7::smallint, $8)
        on conflict do nothing`,
-      [campaignId, policy.id, policy.role, policy.parentId, policy.iteration, policy.trainingRun, policy.uri],
+      [campaignId, id, role, parentId, iteration, trainingRun, step, uri],
     );
   },
 
@@ -37,7 +42,7 @@ export const policyStore = (pool: Pool) => ({
 
   async list(campaignId: number): Promise<PolicyRow[]> {
     const { rows } = await pool.query<PolicyRow>(
-      `select ${columns} from policies where campaign_id = $1::integer order by iteration, recorded_at`,
+      `select ${columns} from policies where campaign_id = $1::integer order by iteration, step nulls first, recorded_at`,
       [campaignId],
     );
     return rows;

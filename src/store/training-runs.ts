@@ -3,7 +3,10 @@ import { DomainError } from '../domain/errors';
 import { assertEpoch, type IterationKey } from './epoch';
 import type { PolicyRole } from './policies';
 
-export type TrainingMethod = 'init' | 'sft' | 'dpo' | 'target';
+export type TrainingMethod = 'init' | 'sft' | 'dpo' | 'target' | 'grpo' | 'ppo';
+
+/** A file of the trainer's own: what its optimizer remembers between two runs. */
+export type TrainerState = { path: string; sha256: string };
 
 export type TrainingRunRow = {
   jobKey: string;
@@ -12,23 +15,36 @@ export type TrainingRunRow = {
   role: PolicyRole;
   method: TrainingMethod;
   basePolicy: string | null;
-  datasetSha256: string;
-  datasetUri: string;
+  /** The fixed policy of a KL term; null: the base. */
+  referencePolicy: string | null;
+  /** Updates of a resident job, which is fed a dataset per step; null: the run is one dataset. */
+  steps: number | null;
+  datasetSha256: string | null;
+  datasetUri: string | null;
   datasetRows: number;
   settings: Record<string, unknown>;
   seed: number;
   backend: string;
+  initialState: TrainerState | null;
+  finalState: TrainerState | null;
   status: 'submitted' | 'succeeded' | 'failed';
   policyId: string | null;
 };
 
-export type NewTrainingRun = Omit<TrainingRunRow, 'campaignId' | 'iteration' | 'status' | 'policyId'>;
+type ResidentFields = 'referencePolicy' | 'steps' | 'initialState';
+
+export type NewTrainingRun = Omit<
+  TrainingRunRow,
+  'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | ResidentFields
+> &
+  Partial<Pick<TrainingRunRow, ResidentFields>>;
 
 export type TrainingExample = { trajectoryId: string | null; pairId: string | null };
 
 const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, role, method,
   base_policy as "basePolicy", dataset_sha256 as "datasetSha256", dataset_uri as "datasetUri",
-  dataset_rows as "datasetRows", settings, seed, backend, status, policy_id as "policyId"`;
+  dataset_rows as "datasetRows", settings, seed, backend, status, policy_id as "policyId",
+  reference_policy as "referencePolicy", steps, initial_state as "initialState", final_state as "finalState"`;
 
 export const trainingRunStore = (pool: Pool) => ({
   /**
@@ -40,8 +56,9 @@ export const trainingRunStore = (pool: Pool) => ({
     await pool.query(
       `with run as (
          insert into training_runs (job_key, campaign_id, iteration, epoch, role, method, base_policy, dataset_sha256,
-           dataset_uri, dataset_rows, settings, seed, backend)
-         select $1, $2::integer, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::integer, $11::jsonb, $12::bigint, $13
+           dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state)
+         select $1, $2::integer, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::integer, $11::jsonb, $12::bigint,
+           $13, $15, $16::smallint, $17::jsonb
          from iterations i
          where i.campaign_id = $2::integer and i.number = $3::smallint and i.epoch = $4::integer
          for share
@@ -56,6 +73,7 @@ export const trainingRunStore = (pool: Pool) => ({
         ...[run.jobKey, key.campaignId, key.iteration, key.epoch, run.role, run.method, run.basePolicy],
         ...[run.datasetSha256, run.datasetUri, run.datasetRows, run.settings, run.seed, run.backend],
         JSON.stringify(examples),
+        ...[run.referencePolicy ?? null, run.steps ?? null, run.initialState ?? null],
       ],
     );
     await assertEpoch(pool, key);
@@ -79,15 +97,15 @@ export const trainingRunStore = (pool: Pool) => ({
   async succeed(
     jobKey: string,
     policyId: string,
-    spent: { tokens: number; seconds: number },
+    spent: { tokens: number; seconds: number; finalState?: TrainerState | null },
   ): Promise<{ campaignId: number }> {
     const { rows } = await pool.query<{ campaignId: number }>(
       `update training_runs
        set status = 'succeeded', policy_id = $2, tokens = $3::bigint, seconds = $4::float8, failure = null,
-         finished_at = coalesce(finished_at, now())
+         final_state = $5::jsonb, finished_at = coalesce(finished_at, now())
        where job_key = $1
        returning campaign_id as "campaignId"`,
-      [jobKey, policyId, Math.round(spent.tokens), spent.seconds],
+      [jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null],
     );
     return rows[0]!;
   },

@@ -1,5 +1,5 @@
 import type { ActivityOptions } from '@temporalio/workflow';
-import { offlineProvider, taskQueues } from '../domain/task-queues';
+import { taskQueues } from '../domain/task-queues';
 
 /** Errors that no retry can mend; thrown as they are, matched by class name. */
 const nonRetryableErrorTypes = ['DomainError'];
@@ -26,11 +26,13 @@ const rollOut = (environment: string): ActivityOptions => ({
   retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
 });
 
-const llm: ActivityOptions = {
-  taskQueue: taskQueues.llm(offlineProvider),
-  startToCloseTimeout: '10 minutes',
-  retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
-};
+/** A server that names a time to come back is taken at its word; a run of failures parks the campaign. */
+const llm = (provider: string): ActivityOptions => ({
+  taskQueue: taskQueues.llm(provider),
+  startToCloseTimeout: '2 hours',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '30s', maximumAttempts: 12, nonRetryableErrorTypes },
+});
 
 /** The job outlives its watcher: another try takes the watch up again. */
 const train: ActivityOptions = {

@@ -26,7 +26,8 @@ export function iterationDetails(
   const rows = planned.map((phase) => {
     const place = phases.indexOf(phase);
     const mark = notes.has(phase) || place < now ? marks.done : place === now ? marks.now : marks.next;
-    return `| ${mark} | ${phase} | ${notes.get(phase) ?? ''} |`;
+    const running = phase === progress.phase ? progress.note : null;
+    return `| ${mark} | ${phase} | ${notes.get(phase) ?? running ?? ''} |`;
   });
   return [
     ...(progress.parked ? [`> Needs attention: ${progress.parked}`] : []),

@@ -1,3 +1,4 @@
+import type { IterationPlan } from '../domain/iteration-plan';
 import type { PhaseRunner } from './phase-runner';
 
 export type IterationInput = {
@@ -8,5 +9,14 @@ export type IterationInput = {
   iteration: number;
 };
 
-/** What the steps of an iteration share. */
-export type IterationContext = IterationInput & { epoch: number; runner: PhaseRunner };
+/** What the phases of an iteration share. */
+export type IterationContext = IterationInput & { plan: IterationPlan; runner: PhaseRunner };
+
+/** What every activity is told of the iteration that it works for. */
+export type Key = { campaignId: number; iteration: number; epoch: number };
+
+export const keyOf = ({ campaignId, iteration, plan: { epoch } }: IterationContext): Key => ({
+  campaignId,
+  iteration,
+  epoch,
+});

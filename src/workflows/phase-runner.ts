@@ -33,6 +33,8 @@ export type PhaseRunner = {
   unpaused(): Promise<void>;
   /** Tells a running child of a pause that holds now and of every order to come; returns how to leave it out again. */
   alsoTell(childId: string): () => void;
+  /** Shows how far the running phase has come; the campaign hears of it with the phase's end. */
+  note(text: string): void;
   readonly progress: IterationProgress;
 };
 
@@ -71,6 +73,10 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
   return {
     progress,
     unpaused,
+    note(text) {
+      progress.note = text;
+      show();
+    },
     alsoTell(childId) {
       children.add(childId);
       if (control.paused) void sendControl(childId, control); // it came while the child was being started
@@ -78,7 +84,7 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
     },
     async run(phase, work) {
       await unpaused();
-      progress.phase = phase;
+      Object.assign(progress, { phase, note: null });
       await tell();
       await unpaused(); // an order may have come while the campaign was told
       const key = { campaignId, iteration, epoch, phase, previous: planned[planned.indexOf(phase) - 1] ?? null };

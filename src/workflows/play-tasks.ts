@@ -4,8 +4,8 @@ import { rollOutWorkflowId } from '../domain/ids';
 import type { AgentRole } from '../domain/roles';
 import type { Purpose } from '../domain/trajectory';
 import { profiles } from './activity-profiles';
-import type { IterationContext } from './iteration-context';
 import { executeOnce, settleAll } from './execute-once';
+import { keyOf, type IterationContext } from './iteration-context';
 import { rollOut, type RollOutInput } from './roll-out';
 
 const store = proxyActivities<Activities>(profiles.store);
@@ -13,42 +13,42 @@ const store = proxyActivities<Activities>(profiles.store);
 /** Most activities of one shard: its history stays near 700 events, which the Temporal UI shows at once. */
 const activitiesPerShard = 200;
 
-/** Lets policies play the planned tasks; the agents play side by side. */
+/** Lets policies play the planned tasks, of one step where the plan has steps; the agents play side by side. */
 export async function playTasks(
   context: IterationContext,
   purpose: Purpose,
   roles: readonly AgentRole[],
+  step = 0,
 ): Promise<void> {
-  const { campaignId, iteration, epoch } = context;
-  const players = await store.choosePlayers({ campaignId, iteration, epoch, purpose, roles });
+  const players = await store.choosePlayers({ ...keyOf(context), purpose, roles, step });
   await settleAll(
-    players.map(({ role, policyId, ...size }) => playShards(context, { purpose, policyId, ...size }, role)),
+    players.map(({ role, policyId, ...size }) => playShards(context, { purpose, policyId, step, ...size }, role)),
   );
 }
 
 /** Plays the tasks' own reference actions: experts of seed tasks, proof of synthesized ones. */
 export async function playReferences(context: IterationContext, purpose: 'expert' | 'validation'): Promise<void> {
-  const { campaignId, iteration, epoch } = context;
-  const { tasks, tasksPerActivity } = await store.countPlanned({ campaignId, iteration, epoch, purpose });
-  await playShards(context, { purpose, policyId: null, tasks, tasksPerActivity }, 'reference');
+  const { tasks, tasksPerActivity } = await store.countPlanned({ ...keyOf(context), purpose });
+  const part = { purpose, policyId: null, step: 0, from: 0, tasks, tasksPerActivity };
+  await playShards(context, part, 'reference');
 }
 
-type Part = Pick<RollOutInput, 'purpose' | 'policyId' | 'tasksPerActivity'> & { tasks: number };
+type Part = Pick<RollOutInput, 'purpose' | 'policyId' | 'step' | 'from' | 'tasksPerActivity'> & { tasks: number };
 
 async function playShards(context: IterationContext, part: Part, player: AgentRole | 'reference'): Promise<void> {
-  const { name, campaignId, iteration, epoch, environment, runner } = context;
-  const { tasks, ...rest } = part;
+  const { name, iteration, environment, runner } = context;
+  const { tasks, from: first, ...rest } = part;
   const perShard = activitiesPerShard * part.tasksPerActivity;
-  for (let from = 0; from < tasks; from += perShard) {
+  for (let done = 0; done < tasks; done += perShard) {
     await runner.unpaused();
-    const shard = { purpose: part.purpose, player, number: from / perShard };
-    const to = Math.min(tasks, from + perShard);
+    const shard = { purpose: part.purpose, step: part.step, player, number: done / perShard };
+    const stretch = { from: first + done, to: first + Math.min(tasks, done + perShard) };
     await executeOnce(
       rollOut,
-      { campaignId, iteration, epoch, environment, from, to, ...rest },
+      { ...keyOf(context), environment, ...stretch, ...rest },
       {
         workflowId: rollOutWorkflowId(name, iteration, shard),
-        staticSummary: `${player} plays ${to - from} ${part.purpose} tasks`,
+        staticSummary: `${player} plays ${stretch.to - stretch.from} ${part.purpose} tasks`,
         typedSearchAttributes: workflowInfo().typedSearchAttributes,
         whileRunning: runner.alsoTell,
       },

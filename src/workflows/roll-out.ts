@@ -13,6 +13,8 @@ export type RollOutInput = {
   purpose: Purpose;
   /** null: the tasks' reference actions are played. */
   policyId: string | null;
+  /** Which update of reinforcement learning the attempts are for, from 1; 0 elsewhere. */
+  step: number;
   /** Places in the plan, `to` not included. */
   from: number;
   to: number;

@@ -1,14 +1,14 @@
 import { workflowInfo } from '@temporalio/workflow';
 import { trainingJobKey } from '../domain/ids';
-import type { Recipe, TrainingStep } from '../domain/recipe';
-import type { IterationContext } from './iteration-context';
+import type { TrainingStep } from '../domain/recipe';
 import { executeOnce, settleAll } from './execute-once';
+import { keyOf, type IterationContext } from './iteration-context';
 import { train, type TrainInput } from './train';
 
 /** The base first, then every agent from it, side by side. */
-export async function trainStart(context: IterationContext, recipe: Recipe): Promise<void> {
+export async function trainStart(context: IterationContext): Promise<void> {
   await trainOne(context, { role: 'base', method: 'init', data: 'expert', from: 'base' });
-  const fromExperts = recipe.agents.map((role) => ({ role, method: 'sft', data: 'expert', from: 'base' }) as const);
+  const fromExperts = context.plan.agents.map((role) => ({ role, method: 'sft', data: 'expert', from: 'base' }) as const);
   await settleAll(fromExperts.map((step) => trainOne(context, step)));
 }
 
@@ -16,14 +16,15 @@ export async function trainStart(context: IterationContext, recipe: Recipe): Pro
  * The agents' pairs are fixed before either trains, so neither job reads what the other makes: they run side by side
  * and give what one after the other would.
  */
-export async function trainAgents(context: IterationContext, { training }: Recipe): Promise<void> {
-  await settleAll(training.map((step) => trainOne(context, step)));
+export async function trainAgents(context: IterationContext): Promise<void> {
+  await settleAll(context.plan.training.map((step) => trainOne(context, step)));
 }
 
 type Job = TrainingStep | { role: 'base'; method: 'init'; data: 'expert'; from: 'base' };
 
-async function trainOne({ name, campaignId, iteration, epoch }: IterationContext, job: Job): Promise<void> {
-  const input: TrainInput = { campaignId, iteration, epoch, ...job };
+async function trainOne(context: IterationContext, job: Job): Promise<void> {
+  const { name, iteration } = context;
+  const input: TrainInput = { ...keyOf(context), ...job };
   await executeOnce(train, input, {
     workflowId: trainingJobKey(name, iteration, job.role),
     staticSummary: `Train the ${job.role} policy by ${job.method}`,

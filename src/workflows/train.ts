@@ -8,7 +8,7 @@ export type TrainInput = {
   iteration: number;
   epoch: number;
   role: 'base' | 'target' | 'failure' | 'positive';
-  method: 'init' | 'sft' | 'dpo' | 'target';
+  method: 'init' | TrainingStep['method'];
   data: TrainingStep['data'];
   from: 'base' | 'head';
 };

@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client, type Pool } from 'pg';
 import { readConfig } from '../../src/config';
@@ -22,10 +23,11 @@ export async function freshDatabase(): Promise<FreshDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdministrator(databaseUrl!, async (client) => {
     await client.query('select pg_advisory_lock(1)'); // released with the session
-    const { rowCount } = await client.query('select from pg_database where datname = $1', ['template_coevolve']);
-    if (rowCount === 0) await client.query('create database template_coevolve');
-    await migrate(withDatabase(databaseUrl!, 'template_coevolve'), projectRoot);
-    await client.query(`create database ${name} template template_coevolve`);
+    const template = `template_${migrationsDigest()}`;
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [template]);
+    if (rowCount === 0) await client.query(`create database ${template}`);
+    await migrate(withDatabase(databaseUrl!, template), projectRoot);
+    await client.query(`create database ${name} template ${template}`);
   });
   const url = withDatabase(databaseUrl!, name);
   const pool = createPool(url);
@@ -37,6 +39,15 @@ export async function freshDatabase(): Promise<FreshDatabase> {
       await asAdministrator(databaseUrl!, (client) => client.query(`drop database ${name} with (force)`));
     },
   };
+}
+
+/** A migration that is edited before its release gives another template. */
+function migrationsDigest(): string {
+  const folder = path.join(projectRoot, 'migrations');
+  const files = readdirSync(folder).filter((name) => /^\d.*\.sql$/.test(name));
+  const hash = createHash('sha256');
+  for (const name of files.sort()) hash.update(name).update(readFileSync(path.join(folder, name)));
+  return hash.digest('hex').slice(0, 16);
 }
 
 async function asAdministrator<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {

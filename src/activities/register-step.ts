@@ -1,0 +1,16 @@
+import type { IterationKey } from '../store/iterations';
+import type { Services } from './services';
+
+/**
+ * Registers the policy that an update left. It plays the next step; who acts for its role beyond the iteration is
+ * decided by the evaluation.
+ */
+export const registerStep =
+  ({ store, artifacts }: Services) =>
+  async (input: IterationKey & { role: 'target'; jobKey: string; step: number; policyId: string }): Promise<void> => {
+    const { campaignId, iteration, role, jobKey, step, policyId } = input;
+    const run = await store.trainingRuns.get(jobKey);
+    const parentId = (await store.trainingSteps.policyOf(jobKey, step - 1)) ?? run.basePolicy;
+    const uri = `file://${artifacts.policyPath(policyId)}`;
+    await store.policies.save(campaignId, { id: policyId, role, parentId, iteration, trainingRun: jobKey, step, uri });
+  };

@@ -1,0 +1,24 @@
+import type { Phase } from './phases';
+import type { SynthesisAim, TrainingStep } from './recipe';
+import type { AgentRole } from './roles';
+
+/** The provider of each purpose's model; its workers poll a task queue of its name. */
+export type Providers = Record<'reflector' | 'explorer' | 'abstractor' | 'judge', string> & { embedding: string | null };
+
+/** What one iteration does: its recipe, with what the spec says. Small: the workflow gets it as an activity's result. */
+export type IterationPlan = {
+  epoch: number;
+  phases: readonly Phase[];
+  agents: readonly AgentRole[];
+  training: readonly TrainingStep[];
+  /** What candidates are synthesized for. */
+  aims: readonly SynthesisAim[];
+  /** Updates between two rounds of synthesis; 0 outside reinforcement learning. */
+  steps: number;
+  /** Who is asked for what, by provider; null: the environment's generator synthesizes and nothing is judged. */
+  providers: Providers | null;
+  /** Runs per explored context. */
+  explorationRounds: number;
+  /** Whether this iteration calibrates the judge. */
+  calibrates: boolean;
+};

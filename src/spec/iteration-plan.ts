@@ -1,0 +1,51 @@
+import type { IterationPlan } from '../domain/iteration-plan';
+import type { Phase } from '../domain/phases';
+import { isReinforcement, recipes, type Recipe, type SynthesisAim } from '../domain/recipe';
+import type { CampaignSpec } from './campaign-spec';
+
+/** What an iteration does: 0 is the supervised start, which synthesizes the first pool where the spec asks for one. */
+export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPlan, 'epoch'> {
+  const recipe: Recipe = recipes[spec.recipe];
+  const start = iteration === 0;
+  const phases = start ? startPhases(spec) : recipe.phases;
+  return {
+    phases,
+    agents: recipe.agents,
+    training: recipe.training,
+    aims: start ? ['random'] : enabledAims(spec),
+    steps: !start && isReinforcement(recipe) ? spec.rollouts.stepsPerIteration : 0,
+    providers: providersOf(spec),
+    explorationRounds: spec.synthesis.exploration.rounds,
+    calibrates: phases.includes('validate') && calibratesIn(spec, iteration),
+  };
+}
+
+/** The aims of a recipe whose signals the spec has not switched off. */
+export function enabledAims({ recipe, signals }: CampaignSpec): readonly SynthesisAim[] {
+  return recipes[recipe].aims.filter((aim) => aim === 'random' || signals[aim].enabled);
+}
+
+/** Over how many signals candidates are counted: the random control gets what all of them together would. */
+export const enabledSignals = ({ signals }: CampaignSpec): number =>
+  Object.values(signals).filter(({ enabled }) => enabled).length;
+
+function startPhases({ synthesis }: CampaignSpec): readonly Phase[] {
+  return synthesis.initialTasks === null
+    ? ['plan', 'roll-out', 'train', 'evaluate', 'report']
+    : ['plan', 'roll-out', 'synthesize', 'validate', 'train', 'evaluate', 'report'];
+}
+
+function providersOf({ llm }: CampaignSpec): IterationPlan['providers'] {
+  if (!llm) return null;
+  const { explorer, reflector, abstractor, judge, embedding } = llm.models;
+  return {
+    explorer: explorer.provider,
+    reflector: reflector.provider,
+    abstractor: abstractor.provider,
+    judge: judge.provider,
+    embedding: embedding?.provider ?? null,
+  };
+}
+
+const calibratesIn = ({ llm, judge }: CampaignSpec, iteration: number): boolean =>
+  llm !== null && judge.calibrationTasks > 0 && iteration % judge.calibrateEvery === 0;

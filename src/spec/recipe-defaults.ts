@@ -1,0 +1,30 @@
+import { isReinforcement, recipes, type RecipeName } from '../domain/recipe';
+
+/** Table 9 of arXiv:2604.15840; the training rates stand with the methods that they belong to. */
+const reinforcementDefaults = {
+  environment: { maxSteps: 30 },
+  rollouts: { attempts: 8, temperature: 0.9, maxTokens: 4096, tasksPerStep: 32, stepsPerIteration: 10 },
+  evaluation: { temperature: 0 },
+  promotion: { rule: 'always' },
+};
+
+/** The three recipes that train on synthetic tasks alone. */
+const synthetic: readonly RecipeName[] = ['coevolve', 'random-synthesis', 'static-synthesis'];
+
+/** A spec as its author wrote it, over what its recipe would rather have than the general defaults. */
+export function withRecipeDefaults(input: unknown): unknown {
+  const name = isObject(input) ? input['recipe'] : undefined;
+  if (typeof name !== 'string' || !(name in recipes) || !isReinforcement(recipes[name as RecipeName])) return input;
+  const initial = synthetic.includes(name as RecipeName) ? { synthesis: { initialTasks: 100 } } : {};
+  return merge({ ...reinforcementDefaults, ...initial }, input);
+}
+
+function merge(defaults: unknown, given: unknown): unknown {
+  if (!isObject(defaults) || !isObject(given)) return given;
+  const merged: Record<string, unknown> = { ...given };
+  for (const [key, value] of Object.entries(defaults)) merged[key] = key in given ? merge(value, given[key]) : value;
+  return merged;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
