@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Purpose } from '../domain/trajectory';
 import { assertEpoch, lockEpoch, staleEpoch, type IterationKey } from './epoch';
 import { inTransaction } from './pool';
+import { toJson } from './postgres-text';
 
 export type TaskSplit = 'train' | 'held-out';
 
@@ -191,7 +192,7 @@ async function insertTasks(
      where exists (select from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
      on conflict do nothing`,
-    [key.campaignId, key.iteration, key.epoch, JSON.stringify(tasks), verdict],
+    [key.campaignId, key.iteration, key.epoch, toJson(tasks), verdict],
   );
   await assertEpoch(pool, key);
   return rowCount ?? 0;

@@ -123,6 +123,13 @@ test('a candidate that is refused as it is stored is rejected for that, and cann
   await expect(store.tasks.list(campaignId, { verdict: 'candidate' })).resolves.toMatchObject([{ id: 'b', ...model }]);
 });
 
+test('whatever bytes a model writes, its candidate can be stored', async () => {
+  const { store, key, campaignId } = await newCampaign(database.pool);
+  await store.tasks.propose(key, [candidate('a', { goal: 'NUL \0', definition: { 'half \ud800': '\udc00' } })]);
+  const { goal, definition } = await store.tasks.get(campaignId, 'a');
+  expect({ goal, definition }).toEqual({ goal: 'NUL \uFFFD', definition: { 'half \uFFFD': '\uFFFD' } });
+});
+
 describe('a plan', () => {
   test('is written once, in its order, and read in stretches', async () => {
     const { store, key } = await newCampaign(database.pool);
