@@ -10,6 +10,8 @@ import { getCampaign, type Services } from './services';
 export type RolloutInput = IterationKey & {
   purpose: Purpose;
   policyId: string | null;
+  /** Which update of reinforcement learning the attempts are for, from 1; 0 elsewhere. */
+  step: number;
   /** Places in the plan, `to` not included. */
   from: number;
   to: number;
@@ -30,7 +32,10 @@ export const collectRollouts =
     const { spec } = await getCampaign(services, input.campaignId);
     const tasks = await services.store.tasks.planned(input, input.purpose, input.from, input.to);
     const attempts = input.purpose === 'train' ? spec.rollouts.attempts : 1;
-    const planned = tasks.flatMap((task) => Array.from({ length: attempts }, (_, n) => toAttempt(input, task, n)));
+    const first = Math.max(0, input.step - 1) * attempts; // a task may be drawn again in a later step
+    const planned = tasks.flatMap((task) =>
+      Array.from({ length: attempts }, (_, n) => toAttempt(input, task, first + n)),
+    );
 
     const ids = planned.map(({ attempt }) => trajectoryId(attempt));
     const finished = await services.store.trajectories.findFinished(input.campaignId, ids);

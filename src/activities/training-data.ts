@@ -38,7 +38,8 @@ async function pairData({ store }: Services, { campaignId, iteration, role }: Re
 }
 
 async function trajectoryData({ store }: Services, { campaignId, iteration, data }: Request): Promise<TrainingData> {
-  const experts = (await store.trajectories.listExperts(campaignId)).map(({ trajectoryId }) => trajectoryId);
+  const played = await store.trajectories.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
+  const experts = played.map(({ trajectoryId }) => trajectoryId);
   const successes = data !== 'expert-and-successes' ? [] : await distinctSuccesses(store, campaignId, iteration);
   const ids = [...experts, ...successes];
   const trajectories = await store.trajectories.getMany(campaignId, ids);

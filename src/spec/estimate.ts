@@ -1,4 +1,4 @@
-import { recipes } from '../domain/recipe';
+import { isReinforcement, recipes } from '../domain/recipe';
 import type { CampaignSpec } from './campaign-spec';
 
 export type Estimate = { attempts: number; tokens: number; updates: number; seconds: number };
@@ -16,6 +16,7 @@ const measured = {
 export function estimate(spec: CampaignSpec): Estimate {
   const recipe = recipes[spec.recipe];
   const { trainTasks, heldOutTasks } = spec.environment;
+  const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   const agents = recipe.agents.length;
   const growth = recipe.aims.length * spec.synthesis.candidatesPerSignal;
 
@@ -23,9 +24,13 @@ export function estimate(spec: CampaignSpec): Estimate {
   let updates = agents * updatesOf(trainTasks, spec.training.sft);
   for (let iteration = 1; iteration <= spec.iterations; iteration++) {
     const pool = trainTasks + growth * (iteration - 1);
-    const played = Math.min(pool, spec.rollouts.tasksPerIteration ?? pool) * spec.rollouts.attempts * agents;
+    const tasks = isReinforcement(recipe) ? tasksPerStep * stepsPerIteration : Math.min(pool, tasksPerIteration ?? pool);
+    const played = tasks * spec.rollouts.attempts * agents;
     attempts += played + heldOutTasks + growth;
-    for (const { method } of recipe.training) updates += updatesOf(played / 2, spec.training[method]);
+    for (const { method } of recipe.training) {
+      const settings = spec.training[method];
+      updates += 'epochs' in settings ? updatesOf(played / 2, settings) : stepsPerIteration;
+    }
   }
   const jobs = 1 + agents + recipe.training.length * spec.iterations;
   return {

@@ -105,17 +105,20 @@ export const trajectoryStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** For each task, the reference actions as they were played and scored: seeds' expert runs, synthesized tasks' validation. */
-  async listExperts(campaignId: number): Promise<ExpertTrajectory[]> {
+  /**
+   * For each task, the reference actions as they were played and scored: seeds' expert runs and, from the whole pool,
+   * synthesized tasks' validation.
+   */
+  async listExperts(campaignId: number, from: 'seed' | 'pool' = 'pool'): Promise<ExpertTrajectory[]> {
     const { rows } = await pool.query<ExpertTrajectory>(
       `select distinct on (t.task_id) t.id as "trajectoryId", t.task_id as "taskId", t.reward,
          array(select s.action from trajectory_steps s
                where s.campaign_id = t.campaign_id and s.trajectory_id = t.id order by s.ordinal) as actions
        from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
-       where t.campaign_id = $1::integer and t.purpose in ('expert', 'validation') and t.outcome = 'scored'
+       where t.campaign_id = $1::integer and t.purpose = any ($2::text[]) and t.outcome = 'scored'
          and k.verdict = 'admitted' and k.split = 'train'
        order by t.task_id, t.iteration`,
-      [campaignId],
+      [campaignId, from === 'seed' ? ['expert'] : ['expert', 'validation']],
     );
     return rows;
   },

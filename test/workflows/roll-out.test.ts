@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => temporal?.remove());
 
 const shard: RollOutInput = {
-  ...{ campaignId: 1, iteration: 1, epoch: 1, environment, policyId: 'p' },
+  ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },
   ...{ purpose: 'train', from: 0, to: 10, tasksPerActivity: 1 },
 };
 
