@@ -60,7 +60,14 @@ async function openRun(
   const before = await store.trainingRuns.find(trainingJobKey(spec.name, iteration - 1, role));
   const first = await store.trainingRuns.get(trainingJobKey(spec.name, 0, role));
   const run: Omit<TrainingRunRow, 'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState'> = {
-    ...{ jobKey, role, method, basePolicy: base, referencePolicy: first.policyId, steps: spec.rollouts.stepsPerIteration },
+    ...{
+      jobKey,
+      role,
+      method,
+      basePolicy: base,
+      referencePolicy: first.policyId,
+      steps: spec.rollouts.stepsPerIteration,
+    },
     ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: toTrainerSettings(spec.training[method]) },
     seed: deriveSeed(spec.seed, iteration, 'train', role),
     backend: training.name,

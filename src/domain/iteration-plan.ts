@@ -3,7 +3,9 @@ import type { SynthesisAim, TrainingStep } from './recipe';
 import type { AgentRole } from './roles';
 
 /** The provider of each purpose's model; its workers poll a task queue of its name. */
-export type Providers = Record<'reflector' | 'explorer' | 'abstractor' | 'judge', string> & { embedding: string | null };
+export type Providers = Record<'reflector' | 'explorer' | 'abstractor' | 'judge', string> & {
+  embedding: string | null;
+};
 
 /** What one iteration does: its recipe, with what the spec says. Small: the workflow gets it as an activity's result. */
 export type IterationPlan = {

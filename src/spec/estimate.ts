@@ -24,7 +24,9 @@ export function estimate(spec: CampaignSpec): Estimate {
   let updates = agents * updatesOf(trainTasks, spec.training.sft);
   for (let iteration = 1; iteration <= spec.iterations; iteration++) {
     const pool = trainTasks + growth * (iteration - 1);
-    const tasks = isReinforcement(recipe) ? tasksPerStep * stepsPerIteration : Math.min(pool, tasksPerIteration ?? pool);
+    const tasks = isReinforcement(recipe)
+      ? tasksPerStep * stepsPerIteration
+      : Math.min(pool, tasksPerIteration ?? pool);
     const played = tasks * spec.rollouts.attempts * agents;
     attempts += played + heldOutTasks + growth;
     for (const { method } of recipe.training) {

@@ -27,7 +27,10 @@ export const modelSettingsSchema = z
       abstractor: model({ temperature: 0, maxTokens: 4096 }).optional(),
       judge: model({ temperature: 0, maxTokens: 1024 }).optional(),
       /** For deduplication, decontamination and the diversity metrics; null compares word n-grams alone. */
-      embedding: model({ temperature: 0, maxTokens: 1 }).omit({ temperature: true, maxTokens: true }).nullable().default(null),
+      embedding: model({ temperature: 0, maxTokens: 1 })
+        .omit({ temperature: true, maxTokens: true })
+        .nullable()
+        .default(null),
     }),
   })
   .transform(({ models }) => {

@@ -36,7 +36,9 @@ export async function explore({ aim, from, to, rounds, providers, ...key }: Expl
       const contextId = explorationContextId(key.iteration, aim, next++);
       await condition(() => !paused);
       if (aim !== 'random') await asked('reflector').reflect({ ...key, contextId });
-      const runs = Array.from({ length: rounds }, (_, round) => asked('explorer').explore({ ...key, contextId, round }));
+      const runs = Array.from({ length: rounds }, (_, round) =>
+        asked('explorer').explore({ ...key, contextId, round }),
+      );
       await settleAll(runs);
       await asked('abstractor').abstractTasks({ ...key, contextId });
       done += 1;

@@ -25,7 +25,8 @@ export async function iteration(input: IterationInput): Promise<{ score: number 
 /** Iteration 0 is the supervised start: experts play the seed tasks, and every agent learns to act from them. */
 const isStart = ({ iteration: number }: IterationContext): boolean => number === 0;
 
-const environmentsOf = ({ environment }: IterationContext) => proxyActivities<Activities>(profiles.rollOut(environment));
+const environmentsOf = ({ environment }: IterationContext) =>
+  proxyActivities<Activities>(profiles.rollOut(environment));
 
 const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   async plan(context) {

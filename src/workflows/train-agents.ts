@@ -8,7 +8,9 @@ import { train, type TrainInput } from './train';
 /** The base first, then every agent from it, side by side. */
 export async function trainStart(context: IterationContext): Promise<void> {
   await trainOne(context, { role: 'base', method: 'init', data: 'expert', from: 'base' });
-  const fromExperts = context.plan.agents.map((role) => ({ role, method: 'sft', data: 'expert', from: 'base' }) as const);
+  const fromExperts = context.plan.agents.map(
+    (role) => ({ role, method: 'sft', data: 'expert', from: 'base' }) as const,
+  );
   await settleAll(fromExperts.map((step) => trainOne(context, step)));
 }
 

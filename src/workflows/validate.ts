@@ -21,8 +21,7 @@ export async function validate(context: IterationContext): Promise<void> {
     if (calibrates) await calibrate(context);
     const { tasks } = await store.countPlanned({ ...key, purpose: 'validation' });
     await inStretches(context, tasks, (stretch) => judge.judgeCandidates({ ...key, ...stretch }));
-    if (providers.embedding)
-      await proxyActivities<Activities>(profiles.llm(providers.embedding)).embedCandidates(key);
+    if (providers.embedding) await proxyActivities<Activities>(profiles.llm(providers.embedding)).embedCandidates(key);
   }
   await store.admitTasks(key);
 }

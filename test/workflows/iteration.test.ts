@@ -5,7 +5,7 @@ import type { campaign } from '../../src/workflows';
 import { resumeUpdate, statusQuery } from '../../src/workflows/messages';
 import { until } from '../support/stack';
 import { startTemporal, type TestTemporal } from '../support/temporal';
-import { queues, scriptedActivities, stateOf, type Script } from './scripted-activities';
+import { provider, queues, scriptedActivities, stateOf, type Script } from './scripted-activities';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
@@ -163,7 +163,7 @@ test('a long roll-out is cut into shards of 200 activities, one after the other,
   const script = scriptedActivities('shards', {
     choosePlayers: ({ roles, purpose }) => {
       const size = purpose === 'evaluation' ? { tasks: 603, tasksPerActivity: 3 } : { tasks: 1, tasksPerActivity: 1 };
-      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), ...size })));
+      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), from: 0, ...size })));
     },
   });
   await run('shards', start, script);
@@ -171,4 +171,58 @@ test('a long roll-out is cut into shards of 200 activities, one after the other,
   const sorted = stretches.map(({ from, to }) => [Number(from), Number(to)]).sort(([a], [b]) => a! - b!);
   expect(sorted).toEqual(Array.from({ length: 201 }, (_, n) => [3 * n, 3 * n + 3]));
   expect(stretches.at(-1)).toMatchObject({ from: 600 }); // the second shard began when the first had ended
+});
+
+const llm = {
+  llm: { models: { explorer: { provider, model: 'm', price: { inputPerMillion: 1, outputPerMillion: 2 } } } },
+};
+const rl = { rollouts: { stepsPerIteration: 3 } };
+
+test('a reinforcement iteration plays and updates F times, each step with a roll-out of its own, before it synthesizes', async () => {
+  const script = scriptedActivities('steps', {}, rl);
+  await run('steps', { recipe: 'coevolve', iterations: 1 }, script);
+  const order = script.calls
+    .filter(
+      ({ name, input }) => input['iteration'] === 1 && ['prepareStep', 'trainStep', 'registerStep'].includes(name),
+    )
+    .map(({ name, input }) => `${name} ${String(input['step'])}`);
+  expect(script.callsOf('prepareStep').map(({ step }) => step)).toEqual([1, 2, 3]);
+  expect(order.filter((call) => call.startsWith('registerStep'))).toEqual([
+    'registerStep 1',
+    'registerStep 2',
+    'registerStep 3',
+  ]);
+  expect(
+    script
+      .callsOf('collectRollouts')
+      .filter(({ purpose }) => purpose === 'train')
+      .map(({ step }) => step),
+  ).toEqual([1, 1, 2, 2, 3, 3]);
+  const phases = script.callsOf('commitPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
+  expect(phases).toEqual([
+    ...['0 plan', '0 roll-out', '0 synthesize', '0 validate', '0 train', '0 evaluate', '0 report'],
+    ...['1 plan', '1 optimize', '1 detect', '1 synthesize', '1 validate', '1 evaluate', '1 report'],
+  ]);
+});
+
+test('without a language model the environment’s generator synthesizes, with one contexts are explored and judged', async () => {
+  const offline = scriptedActivities('offline', {}, rl);
+  await run('offline', { recipe: 'random-synthesis', iterations: 1 }, offline);
+  expect(offline.callsOf('synthesizeTasks').map(({ iteration, aim }) => [iteration, aim])).toEqual([
+    [0, 'random'],
+    [1, 'random'],
+  ]);
+  expect([...offline.callsOf('explore'), ...offline.callsOf('judgeCandidates')]).toEqual([]);
+
+  const asked = scriptedActivities('asked', {}, { ...rl, ...llm, synthesis: { exploration: { rounds: 2 } } });
+  await run('asked', { recipe: 'coevolve', iterations: 1 }, asked);
+  expect(asked.callsOf('synthesizeTasks')).toEqual([]);
+  const inFirst = (name: Parameters<typeof asked.callsOf>[0]) =>
+    asked.callsOf(name).filter((call) => call['iteration'] === 1);
+  expect(inFirst('reflect')).toHaveLength(6); // two contexts for each of three signals
+  expect(inFirst('explore')).toHaveLength(12);
+  expect(inFirst('abstractTasks')).toHaveLength(6);
+  expect(inFirst('judgeCandidates')).toHaveLength(1);
+  expect(inFirst('closeCalibration')).toHaveLength(1);
+  expect(asked.callsOf('reflect').filter(({ iteration }) => iteration === 0)).toEqual([]); // nothing to reflect upon yet
 });

@@ -1,12 +1,19 @@
 import type { Activities } from '../../src/activities';
 import type { CampaignState } from '../../src/domain/campaign-progress';
 import { trainingJobKey } from '../../src/domain/ids';
-import { recipes, type RecipeName } from '../../src/domain/recipe';
+import type { RecipeName } from '../../src/domain/recipe';
+import { resolveSpec } from '../../src/spec/read-spec';
+import { planOf } from '../../src/spec/iteration-plan';
 import { taskQueues } from '../../src/domain/task-queues';
 
 export const environment = 'scripted';
 
-export const queues = ['workflow', taskQueues.store, taskQueues.rollOut(environment), 'llm-offline', 'train'];
+/** The provider of every model of a scripted campaign that has an `llm` section. */
+export const provider = 'scripted';
+
+export const queues = [
+  ...['workflow', taskQueues.store, taskQueues.rollOut(environment), 'llm-offline', taskQueues.llm(provider), 'train'],
+];
 
 export type Call = { name: keyof Activities; input: Record<string, unknown> };
 
@@ -19,30 +26,45 @@ export type Script = {
 };
 
 /** Activities that do nothing but remember: phases commit, players exist, evaluations score 0.5 and more. */
-export function scriptedActivities(name: string, changes: Partial<Activities> = {}): Script {
+export function scriptedActivities(
+  name: string,
+  changes: Partial<Activities> = {},
+  spec: Record<string, unknown> = {},
+): Script {
   const calls: Call[] = [];
   const committed = new Set<string>();
   const done = (): Promise<void> => Promise.resolve();
   const keyOf = ({ iteration, phase }: { iteration: number; phase: string }): string => `${iteration}/${phase}`;
   const policyOf = (role: string): string => role.padEnd(64, '0');
   const activities: Activities = {
-    openIteration: ({ recipe }) => Promise.resolve({ epoch: 1, recipe: recipes[recipe as RecipeName] }),
+    openIteration: ({ iteration, recipe }) => {
+      const resolved = resolveSpec({ name, seed: 1, environment: { name: environment }, recipe, ...spec }, name);
+      return Promise.resolve({ epoch: 1, ...planOf(resolved, iteration) });
+    },
     beginPhase: (key) => Promise.resolve(committed.has(keyOf(key))),
     commitPhase: (key) => {
       committed.add(keyOf(key));
       return Promise.resolve(`${key.phase} done`);
     },
     choosePlayers: ({ roles }) =>
-      Promise.resolve(roles.map((role) => ({ role, policyId: policyOf(role), tasks: 2, tasksPerActivity: 1 }))),
+      Promise.resolve(
+        roles.map((role) => ({ role, policyId: policyOf(role), from: 0, tasks: 2, tasksPerActivity: 1 })),
+      ),
     countPlanned: () => Promise.resolve({ tasks: 1, tasksPerActivity: 1 }),
     collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }),
     evaluatePolicy: ({ iteration }) => Promise.resolve({ score: 0.5 + iteration / 10 }),
     prepareTraining: ({ iteration, role }) =>
       Promise.resolve({ jobKey: trainingJobKey(name, iteration, role), rows: 1 }),
+    prepareStep: ({ iteration, role }) => Promise.resolve({ jobKey: trainingJobKey(name, iteration, role), rows: 1 }),
+    trainStep: ({ step }) => Promise.resolve({ policyId: policyOf(`step-${step}`) }),
+    planExploration: () => Promise.resolve({ contexts: 2 }),
+    planCalibration: () => Promise.resolve({ items: 2 }),
     watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
     ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
     ...{ planValidation: done, recordOperator: done, registerPolicy: done, seedTasks: done, submitTraining: done },
-    ...{ retirePolicies: done, synthesizeTasks: done, writeReport: done },
+    ...{ registerStep: done, retirePolicies: done, synthesizeTasks: done, writeReport: done },
+    ...{ reflect: done, explore: done, abstractTasks: done, judgeCandidates: done, embedCandidates: done },
+    ...{ playCalibration: done, judgeCalibration: done, closeCalibration: done },
     ...changes,
   };
   const remembered = Object.entries(activities).map(([key, activity]) => [
