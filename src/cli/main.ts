@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import { addApprove } from './approve';
+import { addCompare } from './compare';
 import { addControl } from './control';
 import { addDoctor } from './doctor';
 import { addDown } from './down';
@@ -24,7 +26,8 @@ const program = new Command('coevolve')
 
 for (const add of [addQuickstart, addUp, addDown, addDoctor, addStart, addList, addStatus, addControl, addTasks])
   add(program);
-for (const add of [addTrajectory, addPairs, addLineage, addReport, addWorker, addMigrate]) add(program);
+for (const add of [addTrajectory, addPairs, addLineage, addCompare, addReport, addApprove, addWorker, addMigrate])
+  add(program);
 
 program.parseAsync().catch((error: unknown) => {
   say(explain(error));
