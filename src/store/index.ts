@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { campaignStore } from './campaigns';
 import { evaluationStore } from './evaluations';
+import { explorationStore } from './exploration';
 import { feedbackSignalStore } from './feedback-signals';
 import { iterationStore } from './iterations';
 import { ledgerStore } from './ledger';
@@ -18,6 +19,7 @@ export const createStore = (pool: Pool) => ({
   tasks: taskStore(pool),
   trajectories: trajectoryStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
+  exploration: explorationStore(pool),
   preferencePairs: preferencePairStore(pool),
   trainingRuns: trainingRunStore(pool),
   trainingSteps: trainingStepStore(pool),

@@ -1,0 +1,24 @@
+import type { FeedbackSignalKind } from '../../domain/feedback-signal';
+import { abstractionPrompt } from './abstraction';
+import type { ExploreInput } from './explore';
+import { exploreBoundaryPrompt } from './explore-boundary';
+import { exploreForgettingPrompt } from './explore-forgetting';
+import { exploreRarePrompt } from './explore-rare';
+import { exploreUnguidedPrompt } from './explore-unguided';
+import type { Prompt } from './prompt';
+import { reflectionPrompt } from './reflection';
+
+/** The template under which each aim is explored. */
+export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<ExploreInput>> = {
+  forgetting: exploreForgettingPrompt,
+  boundary: exploreBoundaryPrompt,
+  rare: exploreRarePrompt,
+  random: exploreUnguidedPrompt,
+};
+
+/** Every prompt that a campaign may send, in the order in which it does. */
+export const prompts: readonly Prompt<never>[] = [
+  reflectionPrompt,
+  ...Object.values(explorePrompts),
+  abstractionPrompt,
+];
