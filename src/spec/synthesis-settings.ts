@@ -41,7 +41,7 @@ export const admissionSettingsSchema = z.strictObject({
   duplicates: z
     .strictObject({
       /** Jaccard similarity of word trigrams from which two tasks are one; 1 compares whole texts alone. */
-      similarity: unit.default(1),
+      similarity: unit.default(0.9),
       /** Cosine from which two are one, where an embedding model is set. */
       cosine: unit.default(0.97),
     })
@@ -50,8 +50,8 @@ export const admissionSettingsSchema = z.strictObject({
     .strictObject({
       /** Length of a shared run of words that gives a held-out task away; null looks at equal content alone. */
       ngram: count.max(64).nullable().default(8),
-      /** Share of the candidate's runs found in one held-out task from which it leaks; 0 means: any. */
-      share: unit.default(0),
+      /** Share of the candidate's runs found in one held-out task from which it leaks; 0 means: any (decision 12). */
+      share: unit.default(0.5),
       cosine: unit.default(0.97),
     })
     .prefault({}),

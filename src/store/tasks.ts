@@ -97,29 +97,33 @@ export const taskStore = (pool: Pool) => ({
   },
 
   /**
-   * Writes the plan of an iteration once; a second call changes nothing. Planners wait for each other, so that a plan
-   * is never made of two.
+   * Writes the plan of an iteration, or of one step of it, once; a second call changes nothing. Planners wait for each
+   * other, so that a plan is never made of two.
    *
+   * @param batch the step from 1 and the place of its first task in the plan; left out where an iteration is one batch
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  plan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[]): Promise<void> =>
+  plan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[], batch: Batch = wholePlan): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockEpoch(client, key);
       await client.query(
-        `insert into planned_tasks (campaign_id, iteration, purpose, ordinal, task_id)
-         select $1::integer, $2::smallint, $3, (planned.ordinal - 1)::integer, planned.task_id
+        `insert into planned_tasks (campaign_id, iteration, purpose, step, ordinal, task_id)
+         select $1::integer, $2::smallint, $3, $5::smallint, ($6::integer + planned.ordinal - 1)::integer,
+           planned.task_id
          from unnest($4::text[]) with ordinality as planned (task_id, ordinal)
          where not exists (select from planned_tasks
-           where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3)`,
-        [key.campaignId, key.iteration, purpose, taskIds],
+           where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3 and step = $5::smallint)`,
+        [key.campaignId, key.iteration, purpose, taskIds, batch.step, batch.from],
       );
     }),
 
-  async countPlanned(key: IterationKey, purpose: Purpose): Promise<number> {
+  /** Tasks of a plan, or of one step of it. */
+  async countPlanned(key: IterationKey, purpose: Purpose, step?: number): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*)::integer as count from planned_tasks
-       where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3`,
-      [key.campaignId, key.iteration, purpose],
+       where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3
+         and ($4::smallint is null or step = $4::smallint)`,
+      [key.campaignId, key.iteration, purpose, step ?? null],
     );
     return rows[0]!.count;
   },
@@ -136,7 +140,38 @@ export const taskStore = (pool: Pool) => ({
     );
     return rows;
   },
+
+  /**
+   * How the target agent's training attempts at each task went in the iterations before `before`: mean and attempts over
+   * those from `since` on, iterations over all. A task that was never played is not among them.
+   */
+  async stats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
+    const { rows } = await pool.query<TaskStats & { taskId: string }>(
+      `select t.task_id as "taskId", avg(t.reward) filter (where t.iteration >= $2::smallint) as "meanReward",
+         (count(*) filter (where t.iteration >= $2::smallint))::integer as attempts,
+         count(distinct t.iteration)::integer as iterations
+       from trajectories t
+       join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+       where t.campaign_id = $1::integer and t.purpose = 'train' and t.outcome = 'scored' and p.role = 'target'
+         and t.iteration < $3::smallint
+       group by t.task_id`,
+      [campaignId, since, before],
+    );
+    return new Map(rows.map(({ taskId, ...stats }) => [taskId, stats]));
+  },
 });
+
+/** `from`: place of the batch's first task in the whole plan. */
+export type Batch = { step: number; from: number };
+
+const wholePlan: Batch = { step: 0, from: 0 };
+
+export type TaskStats = {
+  /** In [0, 1]; null when it was not played lately. */
+  meanReward: number | null;
+  attempts: number;
+  iterations: number;
+};
 
 export type TaskFilter = { verdict?: TaskRow['verdict']; split?: TaskSplit; createdIteration?: number };
 
