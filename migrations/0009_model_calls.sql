@@ -33,6 +33,29 @@ create table model_calls (
 ) partition by list (campaign_id);
 create index model_calls_by_iteration on model_calls (campaign_id, iteration, purpose);
 
+-- Every request that was allowed to be sent, one row per try; its amounts stand in the ledger under call/<call_id>/<try>.
+-- A try without an outcome may have been paid: its worker died, or the connection broke before an answer.
+create table model_tries (
+  campaign_id integer not null references campaigns (id) on delete cascade,
+  call_id     text not null,
+  try         smallint not null check (try > 0),
+  iteration   smallint not null,
+  epoch       integer not null,
+  purpose     text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'embedding')),
+  provider    text not null,
+  model       text not null,
+  reserved_at timestamptz not null default now(),
+  ended_at    timestamptz,
+  outcome     text check (outcome in ('answered', 'unpaid')), -- unpaid: refused with an HTTP status, or never sent
+  estimated   boolean,            -- the server named no usage, so that it was counted here
+  seconds     real,
+  primary key (campaign_id, call_id, try),
+  foreign key (campaign_id, iteration) references iterations (campaign_id, number),
+  check ((ended_at is null) = (outcome is null)),
+  check ((outcome is not distinct from 'answered') = (seconds is not null and estimated is not null))
+);
+create index model_tries_open on model_tries (campaign_id) where outcome is null;
+
 -- Reservations are made per try, in tokens and in money, beside the tokens and seconds of attempts and training jobs.
 alter table ledger drop constraint ledger_unit_check;
 alter table ledger add constraint ledger_unit_check check (unit in ('tokens', 'seconds', 'llm-tokens', 'usd'));
@@ -40,10 +63,11 @@ alter table ledger add constraint ledger_unit_check check (unit in ('tokens', 's
 -- The pace of each provider, shared by all workers of all campaigns.
 create table providers (
   name            text primary key,
-  next_request_at timestamptz not null default now(),  -- when the next request fits into the requests per second
-  next_token_at   timestamptz not null default now(),  -- likewise for the tokens per minute
-  failures        integer not null default 0,          -- in a row
-  open_until      timestamptz                          -- the circuit breaker: nothing is sent before
+  next_request_at timestamptz not null default '-infinity', -- when the next request fits into the requests per second
+  next_token_at   timestamptz not null default '-infinity', -- likewise for the tokens per minute
+  largest_tokens  double precision not null default 0,      -- of one call, since the provider last rested for a minute
+  failures        integer not null default 0,               -- in a row
+  open_until      timestamptz                               -- the circuit breaker: nothing is sent before
 );
 
 -- A campaign that began before these tables has no partition of the partitioned one.

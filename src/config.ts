@@ -19,6 +19,8 @@ export type Config = {
   /** InterCode's full question file, for the embedded environment server; it has the wheel's few without. */
   readonly intercodeQuestions?: string;
   readonly policy: Endpoint;
+  /** File of the language models' providers (src/llm/providers.ts); absent means that there is none. */
+  readonly providersFile?: string;
 };
 
 export type TemporalConfig = {
@@ -66,6 +68,7 @@ export function readConfig(env: Env = process.env): Config {
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   const questions = env['COEVOLVE_INTERCODE_QUESTIONS'];
+  const providers = env['COEVOLVE_LLM_PROVIDERS'];
   return Object.freeze({
     home,
     projectRoot,
@@ -77,6 +80,7 @@ export function readConfig(env: Env = process.env): Config {
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
     ...(questions ? { intercodeQuestions: path.resolve(questions) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
+    ...(providers ? { providersFile: path.resolve(providers) } : {}),
   });
 }
 
@@ -96,6 +100,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_INTERCODE_QUESTIONS: config.intercodeQuestions,
     COEVOLVE_POLICY_URL: config.policy.url,
     COEVOLVE_POLICY_TOKEN_FILE: config.policy.tokenFile,
+    COEVOLVE_LLM_PROVIDERS: config.providersFile,
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }

@@ -46,8 +46,10 @@ test('what a configuration says is read back from its variables', () => {
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: tokenFile,
     COEVOLVE_POLICY_URL: 'http://vllm:8000',
     COEVOLVE_POLICY_TOKEN_FILE: tokenFile,
+    COEVOLVE_LLM_PROVIDERS: '/etc/coevolve/providers.yaml',
   });
   expect(config.policy).toEqual({ url: 'http://vllm:8000', tokenFile, token: 'secret' });
+  expect(config.providersFile).toBe('/etc/coevolve/providers.yaml');
   expect(readConfig(variablesOf(config))).toEqual(config);
 });
 

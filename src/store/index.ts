@@ -1,12 +1,15 @@
 import type { Pool } from 'pg';
+import { budgetStore } from './budgets';
 import { campaignStore } from './campaigns';
 import { evaluationStore } from './evaluations';
 import { explorationStore } from './exploration';
 import { feedbackSignalStore } from './feedback-signals';
 import { iterationStore } from './iterations';
 import { ledgerStore } from './ledger';
+import { modelCallStore } from './model-calls';
 import { policyStore } from './policies';
 import { preferencePairStore } from './preference-pairs';
+import { providerStore } from './providers';
 import { taskStore } from './tasks';
 import { trainingRunStore } from './training-runs';
 import { trainingStepStore } from './training-steps';
@@ -26,6 +29,9 @@ export const createStore = (pool: Pool) => ({
   policies: policyStore(pool),
   evaluations: evaluationStore(pool),
   ledger: ledgerStore(pool),
+  budgets: budgetStore(pool),
+  modelCalls: modelCallStore(pool),
+  providers: providerStore(pool),
 });
 
 export type Store = ReturnType<typeof createStore>;

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 
+/** What attempts and training jobs take; what language models take is booked by src/store/budgets.ts. */
 export type LedgerUnit = 'tokens' | 'seconds';
 
 export const ledgerStore = (pool: Pool) => ({
@@ -15,7 +16,9 @@ export const ledgerStore = (pool: Pool) => ({
 
   async total(campaignId: number): Promise<Record<LedgerUnit, number>> {
     const { rows } = await pool.query<{ unit: LedgerUnit; amount: number }>(
-      `select unit, sum(amount) as amount from ledger where campaign_id = $1::integer and entry = 'settle' group by unit`,
+      `select unit, sum(amount) as amount from ledger
+       where campaign_id = $1::integer and entry = 'settle' and unit in ('tokens', 'seconds')
+       group by unit`,
       [campaignId],
     );
     return { tokens: 0, seconds: 0, ...Object.fromEntries(rows.map(({ unit, amount }) => [unit, amount])) };

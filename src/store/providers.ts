@@ -1,0 +1,92 @@
+import type { Pool } from 'pg';
+
+/** Caps of a provider over all workers; null: none. */
+export type Pace = { requestsPerSecond: number | null; tokensPerMinute: number | null };
+
+/** `startAtMs`: when the request may be sent, in ms since 1970 by the database's clock. */
+export type Slot = { kind: 'slot'; waitMs: number; startAtMs: number } | { kind: 'open'; retryAfterMs: number };
+
+export type Breaker = { failures: number; coolDownSeconds: number };
+
+export const providerStore = (pool: Pool) => ({
+  /**
+   * Takes the next place in a provider's queue for one request of `tokens`, which is at most the tokens per minute.
+   * While the breaker is open nothing is taken.
+   */
+  async takeSlot(name: string, pace: Pace, tokens: number): Promise<Slot> {
+    const perRequestSeconds = pace.requestsPerSecond === null ? 0 : 1 / pace.requestsPerSecond;
+    for (;;) {
+      const { rows } = await pool.query<{ waitMs: number; startAtMs: number; openMs: number | null }>(takeSlot, [
+        ...[name, perRequestSeconds, pace.tokensPerMinute, tokens],
+      ]);
+      const row = rows[0];
+      if (row?.openMs) return { kind: 'open', retryAfterMs: row.openMs };
+      if (row) return { kind: 'slot', waitMs: row.waitMs, startAtMs: row.startAtMs };
+      await pool.query('insert into providers (name) values ($1) on conflict do nothing', [name]);
+    }
+  },
+
+  /** Counts a failure; enough of them in a row open the breaker, for longer when the provider asked for it. */
+  async recordFailure(name: string, { failures, coolDownSeconds }: Breaker, retryAfterMs = 0): Promise<void> {
+    await pool.query(
+      `update providers
+       set failures = failures + 1,
+         open_until = case when failures + 1 < $2::integer then open_until
+           else greatest(open_until, clock_timestamp() + greatest($3::float8, $4::float8 / 1000) * interval '1 second') end
+       where name = $1`,
+      [name, failures, coolDownSeconds, retryAfterMs],
+    );
+  },
+
+  /** Closes the breaker. */
+  async recordSuccess(name: string): Promise<void> {
+    await pool.query(
+      `update providers set failures = 0, open_until = null
+       where name = $1 and (failures > 0 or open_until is not null)`,
+      [name],
+    );
+  },
+});
+
+/**
+ * The generic cell rate algorithm for both caps at once, since a request that waits for one must not bunch under the
+ * other: a request may start at `start_at`, which moves both times of the next one.
+ *
+ * Requests lie 1/rate apart. Tokens: with T per minute, a call of n is followed by 60 n / (T - M) seconds of rest, at
+ * most 60, where M is the largest call since the provider last rested for a minute; and a call that raises M from L to
+ * n first waits 60 (n - L) / (T - L) seconds. Then the calls that start within any 60 seconds sum to at most T: those
+ * before the last sum to less than T - M, and the last is at most M.
+ *
+ * The row is locked before the clock is read.
+ */
+const takeSlot = `
+  with provider as materialized (
+    select name, next_request_at, next_token_at, largest_tokens, open_until from providers where name = $1 for update
+  ), clock as materialized (
+    select provider.*, clock_timestamp() as now from provider
+  ), seen as (
+    select clock.*, open_until > now as is_open,
+      case when next_token_at < now - interval '60 seconds' then $4::float8 else least(largest_tokens, $3::float8) end as l
+    from clock
+  ), slot as materialized (
+    select seen.*, greatest($4::float8, l) as m,
+      greatest(now, next_request_at,
+        case when $3::float8 is null then now
+             when $4::float8 > l then next_token_at + 60 * ($4::float8 - l) / ($3::float8 - l) * interval '1 second'
+             else next_token_at end) as start_at
+    from seen
+  )
+  update providers p
+  set next_request_at = case when is_open then p.next_request_at
+        else start_at + $2::float8 * interval '1 second' end,
+    next_token_at = case when is_open or $3::float8 is null then p.next_token_at
+        when m >= $3::float8 then start_at + interval '60 seconds'
+        else start_at + least(60, 60 * $4::float8 / ($3::float8 - m)) * interval '1 second' end,
+    largest_tokens = case when is_open or $3::float8 is null then p.largest_tokens else m end
+  from slot
+  where p.name = slot.name
+  returning greatest(0, extract(epoch from start_at - clock_timestamp()) * 1000)::float8 as "waitMs",
+    (extract(epoch from start_at) * 1000)::float8 as "startAtMs",
+    case when is_open then (extract(epoch from slot.open_until - now) * 1000)::float8 end as "openMs"`;
+
+export type ProviderStore = ReturnType<typeof providerStore>;
