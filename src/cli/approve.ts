@@ -35,7 +35,12 @@ export function addApprove(program: Command): void {
             `--reject: found ${unknown.join(', ')}, expected ids that \`coevolve tasks ${name} --verdict candidate\` lists`,
           );
         const { username: actor } = userInfo();
-        await store.campaigns.recordEvent(id, { iteration, kind: 'approved', actor, detail: { iteration, rejected: reject } });
+        await store.campaigns.recordEvent(id, {
+          iteration,
+          kind: 'approved',
+          actor,
+          detail: { iteration, rejected: reject },
+        });
         const state = await handle.executeUpdate(resumeUpdate, { args: [{ actor, reason: 'approved' }] });
         const kept = waiting.length - reject.length;
         printResult(json, state, () => `${name}: ${kept} tasks approved, ${reject.length} rejected; ${state.status}`);

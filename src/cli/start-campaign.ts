@@ -6,6 +6,7 @@ import { campaignWorkflowId } from '../domain/ids';
 import { recipes } from '../domain/recipe';
 import { taskQueues } from '../domain/task-queues';
 import { environmentData } from '../envs/environment-data';
+import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { specHash } from '../spec/read-spec';
 import type { campaign } from '../workflows';
@@ -22,9 +23,10 @@ export type StartedCampaign = {
  * Stores a campaign and starts its workflow. Whatever can be refused is refused before a row is written. Started again
  * with the same spec it is joined, also when a crash came between the row and the workflow.
  *
- * @throws DomainError `InvalidSpec`, `CampaignExists`
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `CampaignExists`; ConfigError
  */
 export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
+  requireProviders(spec, readProviders(session.config));
   await checkEnvironment(session, spec);
   const { store } = session;
   const row = await store.campaigns.save({
@@ -53,7 +55,8 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
 }
 
 /** The environment must exist and be able to do what the recipe asks of it. */
-async function checkEnvironment({ config }: Session, { environment, recipe }: CampaignSpec): Promise<void> {
+async function checkEnvironment({ config }: Session, spec: CampaignSpec): Promise<void> {
+  const { environment, recipe, llm } = spec;
   const { url, token } = config.environment;
   const data = environmentData({ url: required(url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'), token });
   const names = await data.names();
@@ -62,13 +65,19 @@ async function checkEnvironment({ config }: Session, { environment, recipe }: Ca
       'InvalidSpec',
       `environment.name: found "${environment.name}", expected one of ${names.join(', ')}`,
     );
-  const { variants } = await data.capabilities(environment.name);
-  if (recipes[recipe].aims.length > 0 && !variants)
-    throw new DomainError(
-      'InvalidSpec',
-      `recipe: "${recipe}" synthesizes tasks, and ${environment.name} has no generator of variants; choose a recipe without synthesis, such as co-evolving-agents`,
-    );
+  if (!synthesizes(spec)) return;
+  const { variants, compose } = await data.capabilities(environment.name);
+  if (llm ? compose : variants) return;
+  const lacks = llm ? 'cannot make a task of what a model writes' : 'has no generator of variants';
+  const next = llm || !compose ? 'choose a recipe without synthesis, such as co-evolving-agents' : 'add an llm section';
+  throw new DomainError(
+    'InvalidSpec',
+    `recipe: "${recipe}" synthesizes tasks, and ${environment.name} ${lacks}; ${next}`,
+  );
 }
+
+const synthesizes = (spec: CampaignSpec): boolean =>
+  spec.synthesis.initialTasks !== null || recipes[spec.recipe].aims.length > 0;
 
 function initialState(campaignId: number, spec: CampaignSpec): CampaignState {
   return {

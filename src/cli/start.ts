@@ -38,9 +38,13 @@ const told = {
   ended: (name: string) => `${name} has ended; see \`coevolve report ${name}\`, or start another under a new name`,
 } as const;
 
-function estimateText({ attempts, tokens, updates, seconds }: Estimate): string {
+function estimateText({ attempts, tokens, updates, seconds, models }: Estimate): string {
+  const shown = (count: number): string => count.toLocaleString('en');
   return [
-    `# about ${attempts.toLocaleString('en')} attempts, ${tokens.toLocaleString('en')} tokens,`,
-    `# ${updates.toLocaleString('en')} training updates, ${duration(seconds)} on two cores`,
+    `# about ${shown(attempts)} attempts, ${shown(tokens)} tokens,`,
+    `# ${shown(updates)} training updates, ${duration(seconds)} on two cores`,
+    ...(models
+      ? [`# at most ${shown(models.calls)} model calls, some ${shown(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
+      : []),
   ].join('\n');
 }

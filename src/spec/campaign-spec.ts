@@ -80,10 +80,10 @@ export const campaignSpecSchema = z
         maxTokens: count.max(4096).default(64),
         /** Most tasks played per iteration, drawn from the pool; null plays the whole pool. */
         tasksPerIteration: count.nullable().default(null),
-        /** Tasks per step of a reinforcement recipe, each played K times. */
-        tasksPerStep: count.max(4096).default(32),
+        /** Tasks per step of a reinforcement recipe, each played K times; null where a recipe has no steps. */
+        tasksPerStep: count.max(4096).nullable().default(null),
         /** F: steps between two rounds of synthesis. */
-        stepsPerIteration: count.max(1000).default(10),
+        stepsPerIteration: count.max(1000).nullable().default(null),
       })
       .prefault({}),
     signals: signalsSchema.prefault({}),

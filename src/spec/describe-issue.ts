@@ -71,8 +71,11 @@ const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
     return inner instanceof z.ZodObject ? (inner.shape as Record<PropertyKey, Schema>)[key] : undefined;
   }, schema);
 
-/** Below defaults, prefaults and optionals. */
-const innermost = (schema: Schema): Schema => (isWrapper(schema) ? innermost(schema.unwrap()) : schema);
+/** Below defaults, prefaults, optionals and what is made of a value that has been read. */
+function innermost(schema: Schema): Schema {
+  if (schema instanceof z.ZodPipe) return innermost(schema.in);
+  return isWrapper(schema) ? innermost(schema.unwrap()) : schema;
+}
 
 const takesNull = (schema: Schema): boolean =>
   schema instanceof z.ZodNullable || (isWrapper(schema) && takesNull(schema.unwrap()));

@@ -1,7 +1,15 @@
-import { isReinforcement, recipes } from '../domain/recipe';
+import { recipes } from '../domain/recipe';
 import type { CampaignSpec } from './campaign-spec';
+import { estimateModels, type ModelEstimate } from './estimate-models';
 
-export type Estimate = { attempts: number; tokens: number; updates: number; seconds: number };
+export type Estimate = {
+  attempts: number;
+  tokens: number;
+  updates: number;
+  seconds: number;
+  /** Calls of language models at most, and what they would cost; null where none is configured. */
+  models: ModelEstimate | null;
+};
 
 /** Means over quickstart campaigns on two cores; a first guess for other tasks and policies. */
 const measured = {
@@ -24,14 +32,13 @@ export function estimate(spec: CampaignSpec): Estimate {
   let updates = agents * updatesOf(trainTasks, spec.training.sft);
   for (let iteration = 1; iteration <= spec.iterations; iteration++) {
     const pool = trainTasks + growth * (iteration - 1);
-    const tasks = isReinforcement(recipe)
-      ? tasksPerStep * stepsPerIteration
-      : Math.min(pool, tasksPerIteration ?? pool);
+    const inSteps = (tasksPerStep ?? 0) * (stepsPerIteration ?? 0);
+    const tasks = inSteps || Math.min(pool, tasksPerIteration ?? pool);
     const played = tasks * spec.rollouts.attempts * agents;
     attempts += played + heldOutTasks + growth;
     for (const { method } of recipe.training) {
       const settings = spec.training[method];
-      updates += 'epochs' in settings ? updatesOf(played / 2, settings) : stepsPerIteration;
+      updates += 'epochs' in settings ? updatesOf(played / 2, settings) : (stepsPerIteration ?? 0);
     }
   }
   const jobs = 1 + agents + recipe.training.length * spec.iterations;
@@ -45,6 +52,7 @@ export function estimate(spec: CampaignSpec): Estimate {
         jobs * measured.secondsPerJob +
         (spec.iterations + 1) * measured.secondsPerIteration,
     ),
+    models: estimateModels(spec),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { IterationPlan } from '../domain/iteration-plan';
 import type { Phase } from '../domain/phases';
-import { isReinforcement, recipes, type Recipe, type SynthesisAim } from '../domain/recipe';
+import { recipes, type Recipe, type SynthesisAim } from '../domain/recipe';
 import type { CampaignSpec } from './campaign-spec';
 
 /** What an iteration does: 0 is the supervised start, which synthesizes the first pool where the spec asks for one. */
@@ -13,7 +13,7 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
     agents: recipe.agents,
     training: recipe.training,
     aims: start ? ['random'] : enabledAims(spec),
-    steps: !start && isReinforcement(recipe) ? spec.rollouts.stepsPerIteration : 0,
+    steps: start ? 0 : (spec.rollouts.stepsPerIteration ?? 0),
     providers: providersOf(spec),
     explorationRounds: spec.synthesis.exploration.rounds,
     calibrates: phases.includes('validate') && calibratesIn(spec, iteration),

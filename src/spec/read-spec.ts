@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { z } from 'zod';
 import { DomainError } from '../domain/errors';
 import { recipes } from '../domain/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from './describe-issue';
+import { idleKeys } from './idle-keys';
 import { parseYaml } from './parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
 
@@ -27,23 +27,9 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
       parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input)),
     );
   const spec = parsed.data;
-  const idle = idleWeights(spec);
+  const idle = idleKeys(spec);
   if (idle.length > 0) throw invalid(source, idle);
   return { ...spec, iterations: spec.iterations ?? recipes[spec.recipe].iterations };
-}
-
-/** A key that nothing would read is a mistake of whoever wrote it. */
-function idleWeights({ recipe, pairs }: z.output<typeof campaignSpecSchema>): string[] {
-  const method = recipes[recipe].training.find(({ role }) => role === 'target')?.method;
-  if (method !== 'dpo') return [];
-  return Object.entries(pairs.target).flatMap(([kind, settings]) =>
-    (['lambdaDpo', 'lambdaSft'] as const)
-      .filter((weight) => settings[weight] !== undefined)
-      .map(
-        (weight) =>
-          `pairs.target.${kind}.${weight}: found ${settings[weight]}, expected nothing: ${recipe} trains by DPO alone`,
-      ),
-  );
 }
 
 /** Equal specs have equal hashes, whatever the order of their keys. */

@@ -26,19 +26,22 @@ const preference = {
 };
 
 /** One update per step over fresh rollouts (arXiv:2604.15840, eq. 1 and table 9). */
-const reinforcement = {
+const reinforcement = (aggregation: 'group' | 'batch') => ({
   learningRate: z.number().min(1e-12).max(1e6).default(1e-6),
   weightDecay: z.number().min(0).max(10).default(0.01),
   maxGradNorm: z.number().min(1e-9).max(1e9).default(1),
-  maxLength: count.min(8).max(131_072).default(4096),
+  /** Tokens per row; longer rows are cut and counted. */
+  maxLength: count.min(8).max(131_072).default(512),
   /** The ratio is clipped to [1 - clipLow, 1 + clipHigh]. */
   clipLow: z.number().min(0).max(1).default(0.2),
-  clipHigh: z.number().min(0).max(10).default(0.28),
-  /** Weight of the KL term to the policy that the campaign started from. */
-  klCoefficient: z.number().min(0).max(10).default(1e-3),
-  /** Tokens of one forward pass: memory, not the result, depends on it. */
-  microBatchTokens: count.max(1e7).default(8192),
-};
+  clipHigh: z.number().min(0).max(1e3).default(0.28),
+  /** Weight of the divergence from the policy that the campaign started from. */
+  klCoefficient: z.number().min(0).max(1e3).default(1e-3),
+  /** `group`: the token mean of eq. 1 within each group; `batch`: over all tokens of the step. */
+  aggregation: z.enum(['group', 'batch']).default(aggregation),
+  /** Tokens in memory at once, padding included: an update depends on it by rounding alone. */
+  microBatchTokens: count.min(8).max(1e9).default(8192),
+});
 
 /**
  * What the trainer is told, method by method: its own settings, in this language's spelling and within its ranges, so
@@ -65,21 +68,18 @@ export const trainingSettingsSchema = z.strictObject({
   sft: z.strictObject(shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' })).prefault({}),
   dpo: z.strictObject(preference).prefault({}),
   target: z.strictObject({ ...preference, sftReduction: z.enum(['mean', 'sum']).default('mean') }).prefault({}),
-  grpo: z
-    .strictObject({
-      ...reinforcement,
-      /** `group`: the token mean of eq. 1 within each group; `batch`: over all tokens of the step. */
-      aggregation: z.enum(['group', 'batch']).default('group'),
-    })
-    .prefault({}),
+  grpo: z.strictObject(reinforcement('group')).prefault({}),
   ppo: z
     .strictObject({
-      ...reinforcement,
+      ...reinforcement('batch'),
+      /** Discount per action token. */
       gamma: z.number().min(0).max(1).default(1),
       /** Lambda of generalised advantage estimation. */
       gaeLambda: z.number().min(0).max(1).default(0.95),
-      valueCoefficient: z.number().min(0).max(100).default(0.5),
-      normalizeAdvantages: z.boolean().default(true),
+      advantages: z.enum(['normalised', 'plain']).default('normalised'),
+      valueCoefficient: z.number().min(0).max(1e3).default(0.5),
+      /** The value head's own rate. */
+      valueLearningRate: z.number().min(1e-12).max(1e6).default(1e-3),
     })
     .prefault({}),
 });

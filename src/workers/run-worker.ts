@@ -2,13 +2,12 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { DefaultLogger, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities';
-import type { Services } from '../activities/services';
 import { writeWhole } from '../artifacts/artifact-store';
 import type { Config } from '../config';
 import { offlineProvider, taskQueues } from '../domain/task-queues';
 import type { WorkerRole } from '../stack';
 import { connectWorker, dataConverter } from '../temporal/connect';
-import { createServices } from './services';
+import { createServices, type WorkerServices } from './services';
 
 /**
  * Polls the queues of a role until the process is told to stop; work that it is in the middle of gets a grace to end.
@@ -53,7 +52,7 @@ const shared = {
 async function optionsOf(
   role: WorkerRole,
   config: Config,
-  services: Services,
+  services: WorkerServices,
   environments?: readonly string[],
 ): Promise<QueueOptions[]> {
   const activities = createActivities(services);
@@ -71,13 +70,13 @@ async function optionsOf(
         maxConcurrentActivityTaskExecutions: 4,
       }));
     case 'llm':
-      return [
-        {
-          taskQueue: taskQueues.llm(offlineProvider),
+      return [{ name: offlineProvider, concurrency: 4 }, ...services.providers.values()].map(
+        ({ name, concurrency }) => ({
+          taskQueue: taskQueues.llm(name),
           activities: activities.llm,
-          maxConcurrentActivityTaskExecutions: 4,
-        },
-      ];
+          maxConcurrentActivityTaskExecutions: concurrency,
+        }),
+      );
     case 'train':
       return [{ taskQueue: taskQueues.train, activities: activities.train, maxConcurrentActivityTaskExecutions: 2 }];
   }

@@ -22,7 +22,7 @@ const more = (mistake: string, lines: string, says: string): MalformedSpec => ({
 const whole = (mistake: string, text: string, says: string): MalformedSpec => ({ mistake, text, says });
 
 const allKeys =
-  'name, seed, environment, recipe, iterations, rollouts, signals, synthesis, pairs, policy, training, evaluation, promotion';
+  'name, seed, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, training, evaluation, promotion';
 
 const notOneMapping = [
   whole('an empty file', '', `the whole file: found nothing, expected keys with values: ${allKeys}`),
@@ -170,7 +170,7 @@ const unknownKeys = [
   more(
     'an unknown key of synthesis',
     'synthesis: { model: big }',
-    'synthesis.model: found an unknown key, expected one of candidatesPerSignal, growthCap',
+    'synthesis.model: found an unknown key, expected one of initialTasks, candidatesPerSignal, growthCap',
   ),
   more(
     'an unknown kind of pair',
@@ -184,8 +184,8 @@ const unknownKeys = [
   ),
   more(
     'an unknown training method',
-    'training: { grpo: {} }',
-    'training.grpo: found an unknown key, expected one of init, sft, dpo, target',
+    'training: { reinforce: {} }',
+    'training.reinforce: found an unknown key, expected one of init, sft, dpo, target, grpo, ppo',
   ),
   more(
     'a key of another training method',
@@ -240,7 +240,7 @@ const wrongValues = [
   more(
     'a section that is a list',
     'synthesis: []',
-    'synthesis: found [], expected keys with values: candidatesPerSignal, growthCap',
+    'synthesis: found [], expected keys with values: initialTasks, candidatesPerSignal',
   ),
   more(
     'a negative weight',
@@ -276,6 +276,42 @@ const wrongValues = [
     'promotion.rule: found "vote", expected one of always, not-worse, significantly-better',
   ),
   more('a thousand and one iterations', 'iterations: 1001', 'iterations: found 1001, expected at most 1000'),
+  more(
+    'a language model without a price',
+    'llm: { models: { explorer: { provider: open, model: big } } }',
+    'llm.models.explorer.price: found nothing, expected keys with values: inputPerMillion, outputPerMillion',
+  ),
+  more(
+    'a language model without its provider',
+    'llm: { models: { explorer: { model: big, price: { inputPerMillion: 1, outputPerMillion: 2 } } } }',
+    'llm.models.explorer.provider: found nothing, expected a text',
+  ),
+  more('a negative budget', 'budget: { usd: -1 }', 'budget.usd: found -1, expected at least 0'),
+  more(
+    'an unknown strategy',
+    'pool: { strategy: greedy }',
+    'pool.strategy: found "greedy", expected one of uniform, rods, genenv, agent0',
+  ),
+  more(
+    'an unknown rule of validation',
+    'synthesis: { rule: lenient }',
+    'synthesis.rule: found "lenient", expected one of paper, strict',
+  ),
+  more(
+    'steps in a recipe without steps',
+    'rollouts: { stepsPerIteration: 5 }',
+    'rollouts.stepsPerIteration: found 5, expected nothing: combined has no steps',
+  ),
+  whole(
+    'tasks per iteration in a recipe of steps',
+    `${complete.replace('combined', 'grpo')}rollouts: { tasksPerIteration: 5 }\n`,
+    'rollouts.tasksPerIteration: found 5, expected nothing: grpo draws rollouts.tasksPerStep tasks in each step',
+  ),
+  whole(
+    'a language model that nothing would ask',
+    `${complete.replace('combined', 'eto')}llm: { models: { explorer: { provider: a, model: b, price: { inputPerMillion: 0, outputPerMillion: 0 } } } }\n`,
+    'llm: found a section, expected nothing: eto synthesizes no tasks',
+  ),
   whole(
     'iterations of a recipe that has none',
     `${complete.replace('combined', 'sft')}iterations: 2\n`,

@@ -27,8 +27,8 @@ const settings = methods.flatMap((method) =>
   Object.entries(schema.properties[method]!.properties).map(([name, property]) => ({ method, name, property })),
 );
 
-/** Not a campaign's to say: where a job logs and how much disk it leaves free change no result. */
-const operational = ['log_every', 'reserve_disk_bytes'];
+/** Not a campaign's to say: where a job logs, how long it waits and how much disk it leaves free change no result. */
+const operational = ['log_every', 'reserve_disk_bytes', 'idle_timeout_s'];
 
 test('spec and trainer know the same methods', () => {
   expect([...methods].sort((a, b) => a.localeCompare(b))).toEqual(

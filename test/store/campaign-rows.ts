@@ -1,6 +1,7 @@
 import type { IterationKey } from '../../src/store/epoch';
 import { addPolicy, attempt, candidate, hash, newCampaign, task, type NewCampaign } from './new-campaign';
 import type { Pool } from 'pg';
+import { addModelRows } from './model-rows';
 
 /** Ids of the rows of `fullCampaign`, by what they are. */
 export const ids = {
@@ -41,6 +42,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: 'made' }));
   await store.tasks.decide(key, { id: 'made', admitted: true });
   await trainOnPair({ ...campaign, key });
+  await addModelRows(pool, campaignId, ids);
   return { ...campaign, key };
 }
 
