@@ -13,9 +13,11 @@ from coevolve_environments.app import create_app
 from coevolve_environments.protocol import (
     Answer,
     Capabilities,
+    Composed,
     Episode,
     Json,
     NotOffered,
+    Refusal,
     Relation,
     Split,
     TaskRecord,
@@ -29,7 +31,9 @@ class Fragile:
 
     name = "fragile"
     description = "fails on demand"
-    capabilities = Capabilities(variants=False, replay_deterministic=True, dense_reward=False, max_steps=1)
+    capabilities = Capabilities(
+        variants=False, compose=False, replay_deterministic=True, dense_reward=False, max_steps=1
+    )
     inline = False
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
@@ -42,6 +46,11 @@ class Fragile:
         self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
     ) -> list[Variant]:
         raise NotOffered("fragile draws no variants")
+
+    def compose(
+        self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
+    ) -> Composed | Refusal:
+        raise NotOffered("fragile composes no tasks")
 
     def start(self, definition: Json, seed: int) -> Episode:
         if definition["fails"] == "start":

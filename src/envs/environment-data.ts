@@ -16,14 +16,24 @@ const taskRecord = z.object({
 
 const capabilities = z.object({
   variants: z.boolean(),
+  compose: z.boolean(),
   replay_deterministic: z.boolean(),
   dense_reward: z.boolean(),
   max_steps: z.number(),
 });
 
+const composition = z.union([
+  z.object({ task: taskRecord.extend({ grader: z.enum(['environment', 'judge']) }) }),
+  z.object({
+    refused: z.object({ reason: z.enum(['not-executable', 'empty-result', 'bad-format']), detail: z.string() }),
+  }),
+]);
+
 /** A task as the environment describes it, with its gold actions. */
 export type TaskRecord = z.infer<typeof taskRecord>;
 export type Capabilities = z.infer<typeof capabilities>;
+/** A task made of a request and actions, and who can grade attempts at it; or why they make none. */
+export type Composition = z.infer<typeof composition>;
 export type VariantRelation = 'neighbour' | 'rarer' | 'easier' | 'harder' | 'random';
 
 export type TaskRequest = { split: TaskSplit; count: number; seed: number; options: Record<string, unknown> };
@@ -35,7 +45,15 @@ export type VariantRequest = {
   options: Record<string, unknown>;
 };
 
-/** The token-protected data routes of our environment server: tasks with their gold, and variants of tasks. */
+export type ComposeRequest = {
+  /** Definition of the task in whose environment the actions are executed. */
+  parent: Record<string, unknown>;
+  query: string;
+  actions: string[];
+  options: Record<string, unknown>;
+};
+
+/** The token-protected data routes of our environment server: tasks with their gold, variants of tasks, and new ones. */
 export const environmentData = (endpoint: EnvironmentEndpoint) => ({
   async names(): Promise<string[]> {
     const health = z.object({ environments: z.record(z.string(), z.unknown()) });
@@ -52,6 +70,11 @@ export const environmentData = (endpoint: EnvironmentEndpoint) => ({
 
   async variants(environment: string, request: VariantRequest): Promise<TaskRecord[]> {
     return (await call(endpoint, `/envs/${environment}/data/variants`, taskList, request)).tasks;
+  },
+
+  /** The actions are executed in a fresh instance of the parent's environment, and the task is played once. */
+  async compose(environment: string, request: ComposeRequest): Promise<Composition> {
+    return call(endpoint, `/envs/${environment}/data/compose`, composition, request);
   },
 });
 

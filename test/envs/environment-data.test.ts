@@ -47,3 +47,20 @@ test('a connection that is closed before the answer is an unreachable server', a
   server.answerWith('hang-up');
   await expect(tasks()).rejects.toMatchObject({ kind: 'unreachable' });
 });
+
+const composing = { parent: { database: 'singer' }, query: 'How many?', actions: ['select 1', 'submit'], options: {} };
+const compose = () => environmentData({ url: server.url }).compose('sql', composing);
+
+test.each([
+  { task: { ...record, grader: 'judge' } },
+  { refused: { reason: 'empty-result', detail: 'the last query answers no rows' } },
+])('a composition comes back as a task or as a refusal', async (body) => {
+  server.answerWith({ body });
+  await expect(compose()).resolves.toEqual(body);
+  expect(server.requests).toMatchObject([{ path: '/envs/sql/data/compose', body: composing }]);
+});
+
+test('a composition that is neither is refused', async () => {
+  server.answerWith({ body: { task: record } });
+  await expect(compose()).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'refused' });
+});

@@ -13,14 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coevolve_environments.bfcl_parts.compose import COMPOSED, compose, difficulty_of, read_composed
 from coevolve_environments.bfcl_parts.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.bfcl_parts.episode import END_OF_TURN, MAX_STEPS_PER_TURN, BfclEpisode
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
+    Composed,
     Episode,
     Json,
     NotOffered,
+    Refusal,
     Relation,
     Split,
     TaskRecord,
@@ -44,6 +47,7 @@ class Bfcl:
         most_turns = max(len(entry.turns) for entry in self._entries.values())
         self.capabilities = Capabilities(
             variants=False,
+            compose=True,
             replay_deterministic=True,
             dense_reward=False,
             max_steps=most_turns * (MAX_STEPS_PER_TURN + 1),
@@ -64,11 +68,16 @@ class Bfcl:
     ) -> list[Variant]:
         raise NotOffered("bfcl declares no generator of task variants")
 
+    def compose(
+        self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
+    ) -> Composed | Refusal:
+        """One turn in the parent's initial configuration, with all functions of its classes."""
+        _, extra = _read_options(options)
+        return compose(self._entry(parent), query, actions, extra)
+
     def start(self, definition: Json, seed: int) -> Episode:
         """The seed is not used: the classes draw from generators that each scenario seeds."""
-        entry = self._entries.get(str(definition.get("entry_id")))
-        if entry is None:
-            raise BadRequest(f"unknown BFCL entry {definition.get('entry_id')!r}")
+        entry = self._entry(definition)
         return BfclEpisode(
             entry,
             task_id=str(definition.get("task_id", f"{NAME}/{entry.id}")),
@@ -76,6 +85,14 @@ class Bfcl:
             max_steps_per_turn=_step_limit(definition.get("max_steps_per_turn", MAX_STEPS_PER_TURN)),
             dense=bool(definition.get("dense", False)),
         )
+
+    def _entry(self, definition: Json) -> Entry:
+        if COMPOSED in definition:
+            return read_composed(definition)
+        entry = self._entries.get(str(definition.get("entry_id")))
+        if entry is None:
+            raise BadRequest(f"unknown BFCL entry {definition.get('entry_id')!r}")
+        return entry
 
     def _published(self, split: str) -> list[TaskRecord]:
         return [_record(entry) for entry in self._entries.values() if _split(entry) == split]
@@ -96,7 +113,7 @@ def _record(entry: Entry) -> TaskRecord:
         },
         features={
             "pattern": entry.category,
-            "difficulty": 1 + min(4, calls // 3),
+            "difficulty": difficulty_of(calls),
             "group": "+".join(sorted(entry.classes)),
             "turns": len(entry.turns),
             "calls": calls,

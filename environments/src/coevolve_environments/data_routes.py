@@ -1,4 +1,4 @@
-"""Token-protected routes of the data jobs: whole tasks with their gold, and variants of given tasks."""
+"""Token-protected routes of the data jobs: whole tasks with their gold, variants of given tasks, new ones."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -9,14 +9,26 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from coevolve_environments.composing import compose_task
 from coevolve_environments.hosting import Host
-from coevolve_environments.protocol import RELATIONS, SPLITS, BadRequest, Json, NotOffered, Relation
+from coevolve_environments.protocol import (
+    RELATIONS,
+    SPLITS,
+    BadRequest,
+    Composed,
+    Json,
+    NotOffered,
+    Refusal,
+    Relation,
+)
 from coevolve_environments.request_body import (
     count_field,
     integer_field,
     object_field,
     read_body,
     split_field,
+    text_field,
+    texts_field,
 )
 
 MAX_COUNT = 20_000
@@ -27,7 +39,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def data_routes(host: Host, *, open_to_callers: bool) -> list[BaseRoute]:
-    """The three routes; all answer 403 when the server has no token, because they give the gold away."""
+    """The four routes; all answer 403 when the server has no token, because they give the gold away."""
 
     def guarded(handler: Handler) -> Handler:
         async def guard(request: Request) -> Response:
@@ -41,6 +53,7 @@ def data_routes(host: Host, *, open_to_callers: bool) -> list[BaseRoute]:
         Route("/data/capabilities", guarded(_capabilities(host))),
         Route("/data/tasks", guarded(_tasks(host)), methods=["POST"]),
         Route("/data/variants", guarded(_variants(host)), methods=["POST"]),
+        Route("/data/compose", guarded(_compose(host)), methods=["POST"]),
     ]
 
 
@@ -85,6 +98,25 @@ def _variants(host: Host) -> Handler:
         return await host.call_in_thread(draw, DRAW_SECONDS)
 
     return variants
+
+
+def _compose(host: Host) -> Handler:
+    async def compose(request: Request) -> Response:
+        body = await read_body(request, {"parent", "query", "actions", "options"})
+        if not host.environment.capabilities.compose:
+            raise NotOffered(f"{host.environment.name} composes no tasks")
+        parent, options = object_field(body, "parent"), object_field(body, "options")
+        query, actions = text_field(body, "query"), texts_field(body, "actions")
+
+        def make() -> Composed | Refusal:
+            return compose_task(host.environment, parent, query, actions, options)
+
+        made = await host.call(make, DRAW_SECONDS)
+        if isinstance(made, Composed):
+            return JSONResponse({"task": {**asdict(made.record), "grader": made.grader}})
+        return JSONResponse({"refused": asdict(made)})
+
+    return compose
 
 
 def _parents(body: Json) -> list[Json]:

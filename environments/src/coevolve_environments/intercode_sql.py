@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from coevolve_environments.intercode.compose import compose
 from coevolve_environments.intercode.content import content_key
 from coevolve_environments.intercode.databases import DUMP, Databases, wheel_file
 from coevolve_environments.intercode.draw import draw_tasks
@@ -30,8 +31,10 @@ from coevolve_environments.intercode.variants import Parent, draw_variants
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
+    Composed,
     Episode,
     Json,
+    Refusal,
     Relation,
     Split,
     TaskRecord,
@@ -45,7 +48,7 @@ class InterCodeSql:
         "Answer a question about a database by SQL queries, then submit (InterCode-SQL, sqlite port)."
     )
     capabilities = Capabilities(
-        variants=True, replay_deterministic=True, dense_reward=True, max_steps=MAX_TURNS
+        variants=True, compose=True, replay_deterministic=True, dense_reward=True, max_steps=MAX_TURNS
     )
     inline = False
 
@@ -76,6 +79,15 @@ class InterCodeSql:
             self._space, [_parent(parent) for parent in parents], relation, count, seed, chosen
         )
         return [Variant(draft.record(schema=chosen.schema), parent) for draft, parent in related]
+
+    def compose(
+        self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
+    ) -> Composed | Refusal:
+        """In the parent's database; its hash may say held-out, but a composed task is always a train task."""
+        database = parent.get("database")
+        if database not in self._databases.names:
+            raise BadRequest(f"a parent needs a known `database`, got {database!r}")
+        return compose(self._databases, database, query, actions, schema=self._options(options).schema)
 
     def start(self, definition: Json, seed: int) -> Episode:
         """The seed is not used: nothing in this environment is random."""

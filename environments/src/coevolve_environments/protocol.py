@@ -13,6 +13,9 @@ Json = dict[str, Any]
 Split = Literal["train", "held-out"]
 Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 
+Grader = Literal["environment", "judge"]
+RefusalReason = Literal["not-executable", "empty-result", "bad-format"]
+
 SPLITS: tuple[Split, ...] = ("train", "held-out")
 RELATIONS: tuple[Relation, ...] = ("neighbour", "rarer", "easier", "harder", "random")
 
@@ -31,6 +34,8 @@ class Capabilities:
 
     variants: bool
     """Can draw new tasks related to given ones."""
+    compose: bool
+    """Can turn a request and the actions that fulfil it into a task."""
     replay_deterministic: bool
     """The same actions from a fresh episode give the same observations and reward, in any process."""
     dense_reward: bool
@@ -60,6 +65,23 @@ class Variant:
 
     record: TaskRecord
     parent: int | None
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A task made of a request and actions that somebody wrote."""
+
+    record: TaskRecord
+    grader: Grader
+    """Who can tell whether an attempt fulfils it: `judge` where the actions leave nothing to compare with."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request and its actions make no task. An answer, not an error: whoever wrote them may err."""
+
+    reason: RefusalReason
+    detail: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +135,14 @@ class Environment(Protocol):
         self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
     ) -> list[Variant]:
         """At most `count` tasks in total, none of them a parent. Raises `NotOffered` without a generator."""
+        ...
+
+    def compose(
+        self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
+    ) -> Composed | Refusal:
+        """A train task that asks `query` where `parent` plays, checked by what `actions` come to there in a
+        fresh start. Raises `BadRequest` for a parent that cannot be played, `NotOffered` without a composer.
+        """
         ...
 
     def start(self, definition: Json, seed: int) -> Episode:

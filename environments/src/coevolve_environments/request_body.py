@@ -52,3 +52,17 @@ def object_field(body: Json, name: str) -> Json:
     if not isinstance(value, dict):
         raise BadRequest(f"`{name}` must be an object, got {value!r}")
     return value
+
+
+def text_field(body: Json, name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str):
+        raise BadRequest(f"`{name}` must be a text, got {value!r}")
+    return value
+
+
+def texts_field(body: Json, name: str) -> list[str]:
+    value = body.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadRequest(f"`{name}` must be a list of texts")
+    return value

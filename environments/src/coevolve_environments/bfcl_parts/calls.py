@@ -1,6 +1,7 @@
 """Reads `[cd(folder='document'), ls()]` as calls. Nothing that a model wrote is ever evaluated."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,36 @@ def parse_calls(text: str) -> list[Call]:
     Raises:
         NotCalls: anything else, down to one argument that is not a literal or is unreasonably large.
     """
+    return [_call(node) for node in _elements(text)]
+
+
+def spelled_calls(text: str) -> list[str]:
+    """The same calls, each in one spelling: quotes, spaces and brackets are everywhere alike.
+
+    Raises:
+        NotCalls: where `parse_calls` does.
+    """
+    parse_calls(text)
+    return [ast.unparse(node) for node in _elements(text)]
+
+
+def named_arguments(text: str, parameters: Sequence[str]) -> str:
+    """One spelled call with every argument named and in the order of the names: equal for equal calls.
+
+    Args:
+        parameters: names of the function's parameters in their order.
+    """
+    node = ast.parse(text, mode="eval").body
+    assert isinstance(node, ast.Call)
+    positional = dict(zip(parameters, node.args, strict=False))
+    named = {**positional, **{argument.arg or "": argument.value for argument in node.keywords}}
+    written = (
+        f"{name}={ast.unparse(value)}" for name, value in sorted(named.items(), key=lambda item: item[0])
+    )
+    return f"{ast.unparse(node.func)}({', '.join(written)})"
+
+
+def _elements(text: str) -> list[ast.expr]:
     stripped = text.strip().strip("`").strip()
     if len(stripped) > MAX_CHARACTERS:
         raise NotCalls("too long")
@@ -37,7 +68,7 @@ def parse_calls(text: str) -> list[Call]:
         raise NotCalls(str(error)) from None
     if not isinstance(body, ast.List) or len(body.elts) > MAX_CALLS:
         raise NotCalls("not a list of calls")
-    return [_call(node) for node in body.elts]
+    return body.elts
 
 
 def _call(node: ast.expr) -> Call:

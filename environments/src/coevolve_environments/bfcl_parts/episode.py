@@ -1,7 +1,5 @@
 """One attempt at one entry: the user's turns one after the other, each checked against the gold calls."""
 
-from typing import Any
-
 from coevolve_environments.bfcl_parts.calls import Call, NotCalls, parse_calls
 from coevolve_environments.bfcl_parts.entries import Entry, tools_of
 from coevolve_environments.bfcl_parts.world import World
@@ -107,11 +105,19 @@ class BfclEpisode:
 def _first_mismatch(
     world: World, gold: World, responses: list[str], expected: list[str], turn: int
 ) -> str | None:
-    from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import response_checker, state_checker
+    from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import response_checker
+
+    if differ(world, gold):
+        return "instance_state_mismatch"
+    verdict = response_checker(responses, expected, turn)
+    return None if verdict["valid"] else str(verdict["error_type"]).removeprefix("multi_turn:")
+
+
+def differ(world: World, other: World) -> bool:
+    """Whether the package's checker tells the states of two worlds of one entry apart."""
+    from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_checker
 
     try:
-        state: dict[str, Any] = state_checker(world.instances, gold.instances)
+        return not state_checker(world.instances, other.instances)["valid"]
     except RecursionError:  # a directory copied into itself: no gold state is like that
-        return "instance_state_mismatch"
-    verdict = state if not state["valid"] else response_checker(responses, expected, turn)
-    return None if verdict["valid"] else str(verdict["error_type"]).removeprefix("multi_turn:")
+        return True

@@ -11,6 +11,7 @@ from coevolve_environments.bfcl_parts.calls import Call
 from coevolve_environments.bfcl_parts.entries import CLASS_FILES, Entry
 
 _PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+_EXCEPTION = "Error during execution:"  # as the package's executor writes it
 _STATELESS = {"MathAPI"}
 # Position and name of the argument that decides how long the function computes.
 _COSTLY = {"power": (1, "exponent"), "logarithm": (2, "precision"), "square_root": (1, "precision"),
@@ -40,7 +41,22 @@ class World:
             _check_cost(call)
             return _written(function(*call.positional, **call.keyword))[:_LONGEST_RESULT]
         except Exception as error:  # whatever the package raises is what the policy gets to read
-            return f"Error during execution: {error}"
+            return f"{_EXCEPTION} {error}"
+
+    def parameters(self, name: str) -> list[str]:
+        """Names of a function's parameters in their order; raises KeyError for a function it has not."""
+        return list(inspect.signature(self._functions[name]).parameters)
+
+
+def failed(result: str) -> bool:
+    """Whether a call's result says that it failed: by an exception, or as the classes say it themselves."""
+    if result.startswith(_EXCEPTION):
+        return True
+    try:
+        written = json.loads(result)
+    except ValueError:
+        return False
+    return isinstance(written, dict) and "error" in written
 
 
 def _load(entry: Entry, name: str) -> Any:

@@ -54,7 +54,7 @@ class SqlEpisode:
 
     def act(self, content: str) -> Answer:
         self._turn += 1
-        action = _action(content)
+        action = action_of(content)
         if action.lower() == SUBMIT:
             return self._finish([], "completed")
         observation = self._query(action)
@@ -102,7 +102,7 @@ def _checked(definition: Json, databases: Databases) -> Json:
     return definition
 
 
-def _action(content: str) -> str:
+def action_of(content: str) -> str:
     """The SQL or `submit` in what the assistant said: after the last `Action:`, without fences."""
     text = _ACTION.split(content)[-1].strip()
     return _FENCE.sub("", text).strip().rstrip(";").strip()

@@ -1,7 +1,9 @@
 """Builds the task that the service stores from a question, its gold SQL and where both came from."""
 
+from collections.abc import Sequence
+
 from coevolve_environments.intercode.content import content_key, split_of
-from coevolve_environments.protocol import TaskRecord
+from coevolve_environments.protocol import Split, TaskRecord
 
 NAME = "intercode-sql"
 SUBMIT = "submit"
@@ -17,16 +19,20 @@ def make_record(
     source: str,
     schema: bool,
     wording: int = 1,
+    split: Split | None = None,
+    before: Sequence[str] = (),
 ) -> TaskRecord:
     """
     Args:
         difficulty: 1 (easy) to 5.
-        source: where the question is from: generated, wheel or file.
+        source: where the question is from: generated, wheel, file or composed.
         wording: counts the questions that share this SQL, from 1: one content key, several ids.
+        split: None lets the content key decide.
+        before: statements that the reference actions run before the gold query.
     """
     key = content_key(database, sql)
     task_id = f"{NAME}/{source}/{database}/{pattern}/{key[:12]}" + (f"-{wording}" if wording > 1 else "")
-    split = split_of(key)
+    split = split or split_of(key)
     features = {"pattern": pattern, "difficulty": difficulty, "group": database, "source": source}
     definition = {
         "task_id": task_id,
@@ -38,4 +44,4 @@ def make_record(
         "difficulty": difficulty,
         "schema": schema,
     }
-    return TaskRecord(task_id, split, question, definition, features, key, [sql, SUBMIT])
+    return TaskRecord(task_id, split, question, definition, features, key, [*before, sql, SUBMIT])
