@@ -1,78 +1,93 @@
+import { DomainError } from '../domain/errors';
+import { explorationSize, shareOf } from '../domain/exploration';
 import { candidateTaskId } from '../domain/ids';
 import type { SynthesisAim } from '../domain/recipe';
 import { createRandom } from '../domain/seeded-random';
 import { deriveSeed } from '../domain/seed-tree';
 import type { TaskRecord, VariantRelation } from '../envs/environment-data';
-import type { FeedbackSignalRow } from '../store/feedback-signals';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { enabledSignals } from '../spec/iteration-plan';
 import type { IterationKey } from '../store/iterations';
 import type { NewTask, TaskRow } from '../store/tasks';
 import { failureOf } from './boundary-failure';
+import { flaggedTasks } from './flagged-tasks';
 import { toTask } from './seed-tasks';
 import { getCampaign, type Services } from './services';
 
 /**
- * What each signal asks for, after Fig. 10 of arXiv:2604.15840: forgetting practises the same operation with other
- * parameters; boundary moves a step to either side of the difficulty; rare seeks out uncommon patterns.
+ * What each aim asks for, after Fig. 10 of arXiv:2604.15840: forgetting practises the same operation with other
+ * parameters; boundary moves a step to either side of the difficulty; rare seeks out uncommon patterns; random draws
+ * anything, for the first pool and for the control.
  */
 const relationsOf: Record<SynthesisAim, readonly VariantRelation[]> = {
   forgetting: ['neighbour'],
   boundary: ['easier', 'harder'],
   rare: ['rarer'],
+  random: ['random'],
 };
 
-/** Variants of the tasks that a signal flagged, from the environment's own generator: no model is asked. */
+/** What the environment's route takes at once. */
+const mostParents = 2_000;
+
+/** Candidates from the environment's own generator, without asking a model: variants of flagged tasks, or any tasks. */
 export const synthesizeTasks =
   (services: Services) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
     const { spec } = await getCampaign(services, key.campaignId);
     const { name, options } = spec.environment;
     const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
-    const flagged = await flaggedTasks(services, key, aim, seed);
-    const relations = relationsOf[aim];
-    const perRelation = Math.ceil(spec.synthesis.candidatesPerSignal / relations.length);
-    if (flagged.length === 0 || perRelation === 0) return;
+    const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
+    const { candidates: wanted } = explorationSize(size, spec.synthesis);
+    const parents = (await parentsFor(services, key, aim, seed)).slice(0, mostParents);
+    if (parents.length === 0 || wanted === 0) return;
+    await requireGenerator(services, spec);
 
-    const parents = flagged.map(({ task }) => task.definition);
+    const relations = relationsOf[aim];
     const candidates: NewTask[] = [];
-    for (const relation of relations) {
-      const request = { parents, relation, count: perRelation, seed: deriveSeed(seed, relation), options };
+    for (const [index, relation] of relations.entries()) {
+      const count = shareOf(wanted, relations.length, index);
+      if (count === 0) continue;
+      const definitions = parents.map(({ task }) => task.definition);
+      const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options };
       const records = await services.environmentData.variants(name, request).catch(failureOf);
       for (const record of records) {
-        const id = candidateTaskId(key.iteration, aim, candidates.length);
-        candidates.push(toCandidate(record, name, id, flagged));
+        const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
+        candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
       }
     }
     await services.store.tasks.propose(key, candidates);
   };
 
-type Flagged = { task: TaskRow; signal: FeedbackSignalRow };
+type Parent = { task: TaskRow; signal: { id: string } | null };
 
-/** One entry per flagged task, in an order that the seed decides, so that no task comes first by its name. */
-async function flaggedTasks(
-  services: Services,
-  key: IterationKey,
-  aim: SynthesisAim,
-  seed: number,
-): Promise<Flagged[]> {
-  const signals = await services.store.feedbackSignals.list(key.campaignId, key.iteration);
-  const tasks = await services.store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'train' });
-  const byId = new Map(tasks.map((task) => [task.id, task]));
-  const first = new Map<string, Flagged>();
-  for (const signal of signals.filter(({ kind }) => kind === aim)) {
-    const task = byId.get(signal.taskId);
-    if (task && !first.has(task.id)) first.set(task.id, { task, signal });
-  }
-  return createRandom(seed).shuffle([...first.values()]);
+/** The flagged tasks; for `random` the seed tasks, which the draw leaves out. */
+async function parentsFor(services: Services, key: IterationKey, aim: SynthesisAim, seed: number): Promise<Parent[]> {
+  if (aim !== 'random') return flaggedTasks(services, key, aim, seed);
+  const tasks = await services.store.tasks.list(key.campaignId, { split: 'train' });
+  const seeds = tasks.filter(({ origin }) => origin === 'seed');
+  return createRandom(seed)
+    .shuffle(seeds)
+    .map((task) => ({ task, signal: null }));
 }
 
-function toCandidate(record: TaskRecord, environment: string, id: string, flagged: readonly Flagged[]): NewTask {
-  const parent = flagged[record.parent ?? 0];
+/** @throws DomainError `NoGenerator` */
+async function requireGenerator({ environmentData }: Services, { environment, recipe }: CampaignSpec): Promise<void> {
+  const { variants } = await environmentData.capabilities(environment.name).catch(failureOf);
+  if (variants) return;
+  throw new DomainError(
+    'NoGenerator',
+    `environment.name: ${environment.name} has no generator of tasks, so ${recipe} needs an \`llm\` section in its spec; ` +
+      'add one and `coevolve start` it under another name',
+  );
+}
+
+function toCandidate(record: TaskRecord, environment: string, id: string, parent: Parent | null): NewTask {
   return {
     ...toTask(record, environment),
     id,
     split: 'train',
-    origin: 'synthesized',
+    origin: parent ? 'synthesized' : 'random',
     parentTaskId: parent?.task.id ?? null,
-    parentSignalId: parent?.signal.id ?? null,
+    parentSignalId: parent?.signal?.id ?? null,
   };
 }

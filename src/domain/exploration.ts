@@ -82,19 +82,22 @@ export const shareOf = (total: number, parts: number, index: number): number =>
   Math.floor((total * (index + 1)) / parts) - Math.floor((total * index) / parts);
 
 /**
- * The candidate's actions as they were executed, or null when one of them never was. What follows the last `Action:`
- * counts, code fences, a closing semicolon and the amount of white space do not.
+ * The candidate's actions as they were executed, or the first that never was. What follows the last `Action:` counts;
+ * code fences, a closing semicolon and the amount of white space do not.
  */
-export function executedActions(actions: readonly string[], executed: Iterable<string>): string[] | null {
+export function executedActions(
+  actions: readonly string[],
+  executed: Iterable<string>,
+): { actions: string[] } | { unseen: string } {
   const seen = new Map<string, string>();
   for (const action of executed) if (!seen.has(bareAction(action))) seen.set(bareAction(action), action);
-  const found = actions.map((action) => seen.get(bareAction(action)));
-  return found.every((action) => action !== undefined) ? found : null;
+  const unseen = actions.find((action) => !seen.has(bareAction(action)));
+  return unseen === undefined ? { actions: actions.map((action) => seen.get(bareAction(action))!) } : { unseen };
 }
 
 const bareAction = (text: string): string =>
   (text.split(/^\s*action\s*:/im).at(-1) ?? text)
-    .replaceAll(/^\s*```\w*\s*$|^\s*```\w*\s|```\s*$/gm, ' ')
+    .replaceAll(/^\s*```\w*\s|```\s*$/gm, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim()
     .replace(/\s*;$/, '');

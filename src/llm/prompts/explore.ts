@@ -42,7 +42,15 @@ order of your own, and begin with another one in each run.`;
 
 const findings = `An attempt in this environment was studied before you came. What was found:
 <findings>
-{{reflection}}
+Summary: {{summary}}
+Why it fell short: {{failureCause}}
+What is unreliable: {{instabilityPattern}}
+Worth practising:
+{{focusPatterns}}
+To be tried out:
+{{explorationObjectives}}
+Not to be repeated:
+{{doNotRepeat}}
 </findings>
 
 `;
@@ -60,7 +68,7 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
     ...{ name, version, summary, template },
     render({ reflection, opening, steps, round, rounds, maxSteps }) {
       const asked = fillTemplate(template, {
-        reflection: reflection ? shownReflection(reflection) : '(nothing)',
+        ...(reflection ? shownReflection(reflection) : {}),
         opening: shownOpening(opening),
         maxSteps: String(maxSteps),
         round: String(round + 1),
@@ -75,14 +83,12 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
   };
 }
 
-function shownReflection(reflection: Reflection): string {
-  const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join('\n') || '- (none)';
-  return [
-    `Summary: ${reflection.summary}`,
-    `Why it fell short: ${reflection.failureCause}`,
-    `What is unreliable: ${reflection.instabilityPattern}`,
-    `Worth practising:\n${list(reflection.focusPatterns)}`,
-    `To be tried out:\n${list(reflection.explorationObjectives)}`,
-    `Not to be repeated:\n${list(reflection.doNotRepeat)}`,
-  ].join('\n');
+function shownReflection(reflection: Reflection): Record<string, string> {
+  const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join('\n') || '- (nothing)';
+  return {
+    ...reflection,
+    focusPatterns: list(reflection.focusPatterns),
+    explorationObjectives: list(reflection.explorationObjectives),
+    doNotRepeat: list(reflection.doNotRepeat),
+  };
 }

@@ -25,15 +25,12 @@ const schema = z.object({
   doNotRepeat: z.array(text),
 }) satisfies z.ZodType<Reflection>;
 
-const meanings: Record<FeedbackSignalKind, string> = {
-  forgetting: 'forgetting: the agent fails at a task that it could solve in an earlier iteration',
-  boundary: 'boundary: of several attempts at this same task some succeeded and some failed',
-  rare: 'rare: the attempt holds a pattern of actions that the agent hardly ever shows',
-};
-
 const system = `You study how an agent behaves in an interactive environment, so that others can practise with it where it is weak.
-You are given one recorded attempt at a task, its reward and the signal for which it was picked out. Read it closely and
-say what it shows, and what should be tried out in the same environment to learn more.
+You are given one recorded attempt at a task, its reward and the signal for which it was picked out:
+- forgetting: the agent failed at a task that it could solve in an earlier iteration;
+- boundary: of several attempts at this same task some succeeded and some failed;
+- rare: the attempt holds a pattern of actions that the agent hardly ever shows.
+Read it closely and say what it shows, and what should be tried out in the same environment to learn more.
 
 Answer with one JSON object and nothing else:
 {
@@ -76,7 +73,7 @@ export const reflectionPrompt = {
   render({ goal, opening, steps, reward, signal }: ReflectionInput): ChatMessage[] {
     const detail = Object.entries(signal.detail).map(([name, value]) => `${name} ${value}`);
     return fillTemplate(this.template, {
-      signal: meanings[signal.kind],
+      signal: signal.kind,
       detail: detail.join(', '),
       reward: reward === null ? 'none, the attempt was not scored' : String(reward),
       goal,

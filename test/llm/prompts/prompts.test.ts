@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import * as fc from 'fast-check';
+import { z } from 'zod';
+import { explorePrompts, prompts } from '../../../src/llm/prompts';
+import { abstractionPrompt } from '../../../src/llm/prompts/abstraction';
+import { fillTemplate, promptId } from '../../../src/llm/prompts/prompt';
+import { reflectionPrompt } from '../../../src/llm/prompts/reflection';
+import { pinned } from './pinned';
+
+const digest = ({ template, schema }: (typeof prompts)[number]): string =>
+  createHash('sha256')
+    .update(JSON.stringify([template, schema ? z.toJSONSchema(schema) : null]))
+    .digest('hex');
+
+describe('a changed prompt needs a new version', () => {
+  test.each(prompts.map((prompt) => [promptId(prompt), prompt] as const))('%s', (id, prompt) => {
+    expect({ [id]: digest(prompt) }).toEqual({ [id]: pinned[id] });
+  });
+
+  test('every name is given once', () => {
+    expect(new Set(prompts.map(({ name }) => name)).size).toBe(prompts.length);
+  });
+});
+
+const opening = [
+  { role: 'system', content: 'Write one query at a time.' },
+  { role: 'user', content: 'Question: how many {{opening}}?' },
+];
+const steps = [{ action: 'select $& from {{goal}}', observation: [{ role: 'user', content: '[(1,)]' }] }];
+const textOf = (messages: readonly { content: string }[]): string => messages.map(({ content }) => content).join('\n');
+
+describe('a prompt puts in what it is given, as it is', () => {
+  test('the reflection: task, actions, observations, reward and what the signal measured', () => {
+    const detail = { reward: 0, bestBefore: 1 };
+    const input = {
+      goal: 'Count them.',
+      opening,
+      steps,
+      reward: 0.25,
+      signal: { kind: 'forgetting', detail },
+    } as const;
+    const text = textOf(reflectionPrompt.render(input));
+    const shown = ['Count them.', 'Write one query', 'how many {{opening}}?', 'select $& from {{goal}}', '[(1,)]'];
+    for (const piece of [...shown, 'Reward: 0.25', 'bestBefore 1', 'Signal: forgetting']) expect(text).toContain(piece);
+  });
+
+  test('the abstraction: every step of every run under a number of its own', () => {
+    const text = textOf(abstractionPrompt.render({ opening, runs: [steps, [], [...steps, ...steps]], limit: 7 }));
+    for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7']) expect(text).toContain(number);
+    expect(text).not.toContain('[2.1]');
+  });
+
+  test.each(Object.entries(explorePrompts))('the exploration for %s: opening, run, and turns', (aim, prompt) => {
+    const reflection = {
+      ...{ summary: 'it tried', failureCause: 'no join', instabilityPattern: 'wavers' },
+      ...{ focusPatterns: ['joins'], explorationObjectives: ['join two tables'], doNotRepeat: ['select *'] },
+    };
+    const guided = aim === 'random' ? null : reflection;
+    const messages = prompt.render({ reflection: guided, opening, steps, round: 1, rounds: 4, maxSteps: 18 });
+    expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
+    expect(messages.slice(2).map(({ content }) => content)).toEqual(['select $& from {{goal}}', '[(1,)]']);
+    const text = textOf(messages);
+    for (const piece of ['how many {{opening}}?', 'run 2 of 4', 'You have 18 actions']) expect(text).toContain(piece);
+    for (const finding of ['no join', 'joins', 'join two tables', 'select *'])
+      expect(text.includes(finding)).toBe(aim !== 'random');
+  });
+
+  test('whatever the values are, no place is left open and no value is read as a template', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (a, b) => {
+        const template = [{ role: 'user', content: '<{{a}}|{{b}}>' }];
+        expect(fillTemplate(template, { a, b })).toEqual([{ role: 'user', content: `<${a}|${b}>` }]);
+      }),
+    );
+  });
+
+  test('a place without a value is an error', () => {
+    expect(() => fillTemplate([{ role: 'user', content: '{{a}}' }], {})).toThrow(
+      expect.objectContaining({ code: 'UnfilledPlace' }),
+    );
+  });
+});
+
+test('a long record leaves room in the context: observations are cut, actions are not', () => {
+  const long = Array.from({ length: 72 }, (_, n) => ({
+    action: `select ${n}`,
+    observation: [{ role: 'user', content: 'x'.repeat(10_000) }],
+  }));
+  const runs = [0, 1, 2, 3].map((run) => long.slice(18 * run, 18 * (run + 1)));
+  const text = textOf(abstractionPrompt.render({ opening, runs, limit: 3 }));
+  expect(text.length).toBeLessThan(60_000);
+  for (const { action } of long) expect(text).toContain(action);
+  expect(text).toContain('characters more]');
+});
