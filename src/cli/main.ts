@@ -9,6 +9,7 @@ import { addLineage } from './lineage';
 import { addList } from './list';
 import { addMigrate } from './migrate';
 import { addPairs } from './pairs';
+import { addPrompts } from './prompts';
 import { addQuickstart } from './quickstart';
 import { addReport } from './report';
 import { addStart } from './start';
@@ -26,7 +27,17 @@ const program = new Command('coevolve')
 
 for (const add of [addQuickstart, addUp, addDown, addDoctor, addStart, addList, addStatus, addControl, addTasks])
   add(program);
-for (const add of [addTrajectory, addPairs, addLineage, addCompare, addReport, addApprove, addWorker, addMigrate])
+for (const add of [
+  addTrajectory,
+  addPairs,
+  addLineage,
+  addCompare,
+  addReport,
+  addApprove,
+  addPrompts,
+  addWorker,
+  addMigrate,
+])
   add(program);
 
 program.parseAsync().catch((error: unknown) => {
