@@ -1,3 +1,4 @@
+import { abstractTasks } from './abstract-tasks';
 import { admitTasks } from './admit-tasks';
 import { beginPhase } from './begin-phase';
 import { buildPreferencePairs } from './build-preference-pairs';
@@ -8,17 +9,23 @@ import { commitPhase } from './commit-phase';
 import { countPlanned } from './count-planned';
 import { detectSignals } from './detect-signals';
 import { evaluatePolicy } from './evaluate-policy';
+import { explore } from './explore';
 import { openIteration } from './open-iteration';
+import { planExploration } from './plan-exploration';
 import { planIteration } from './plan-iteration';
 import { planValidation } from './plan-validation';
+import { prepareStep } from './prepare-step';
 import { prepareTraining } from './prepare-training';
 import { recordOperator } from './record-operator';
+import { reflect } from './reflect';
 import { registerPolicy } from './register-policy';
+import { registerStep } from './register-step';
 import { retirePolicies } from './retire-policies';
 import { seedTasks } from './seed-tasks';
 import type { Services } from './services';
 import { submitTraining } from './submit-training';
 import { synthesizeTasks } from './synthesize-tasks';
+import { trainStep } from './train-step';
 import { watchTraining } from './watch-training';
 import { writeReport } from './write-report';
 
@@ -35,11 +42,14 @@ export const createActivities = (services: Services) => ({
     detectSignals: detectSignals(services),
     evaluatePolicy: evaluatePolicy(services),
     openIteration: openIteration(services),
+    planExploration: planExploration(services),
     planIteration: planIteration(services),
     planValidation: planValidation(services),
+    prepareStep: prepareStep(services),
     prepareTraining: prepareTraining(services),
     recordOperator: recordOperator(services),
     registerPolicy: registerPolicy(services),
+    registerStep: registerStep(services),
     writeReport: writeReport(services),
   },
   rollout: {
@@ -47,8 +57,17 @@ export const createActivities = (services: Services) => ({
     retirePolicies: retirePolicies(services),
     seedTasks: seedTasks(services),
   },
-  llm: { synthesizeTasks: synthesizeTasks(services) },
-  train: { submitTraining: submitTraining(services), watchTraining: watchTraining(services) },
+  llm: {
+    abstractTasks: abstractTasks(services),
+    explore: explore(services),
+    reflect: reflect(services),
+    synthesizeTasks: synthesizeTasks(services),
+  },
+  train: {
+    submitTraining: submitTraining(services),
+    trainStep: trainStep(services),
+    watchTraining: watchTraining(services),
+  },
 });
 
 type ByRole = ReturnType<typeof createActivities>;

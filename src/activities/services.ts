@@ -1,6 +1,7 @@
 import type { ArtifactStore } from '../artifacts/artifact-store';
 import type { OpenEnvironment } from '../envs/environment';
 import type { EnvironmentData } from '../envs/environment-data';
+import type { ModelService } from '../llm/model-service';
 import type { PolicyClient } from '../llm/policy-client';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
@@ -14,6 +15,7 @@ export type Services = {
   environmentData: EnvironmentData;
   openEnvironment: OpenEnvironment;
   policies: PolicyClient;
+  models: ModelService;
   training: TrainingBackend;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;

@@ -6,9 +6,11 @@ import { attemptsSection } from './sections/attempts';
 import { failuresSection } from './sections/failures';
 import { heldOutSection } from './sections/held-out';
 import { lineageSection } from './sections/lineage';
+import { modelsSection } from './sections/models';
 import { pairsSection } from './sections/pairs';
 import { readingSection } from './sections/reading';
 import { signalsSection } from './sections/signals';
+import { stepsSection } from './sections/steps';
 import { taskPoolSection } from './sections/task-pool';
 import { timeAndCostSection } from './sections/time-and-cost';
 import { trainingRunsSection } from './sections/training-runs';
@@ -18,16 +20,18 @@ import { stylesheet } from './stylesheet';
 export function renderReport(report: CampaignReport): string {
   const sections = [
     heldOutSection,
+    stepsSection,
     failuresSection,
     signalsSection,
     taskPoolSection,
+    modelsSection,
     pairsSection,
     timeAndCostSection,
     trainingRunsSection,
     attemptsSection,
     lineageSection,
     readingSection,
-  ].map((section) => section(report));
+  ].flatMap((section) => section(report) ?? []); // what a recipe has no use for is left out
 
   const page = html`<html lang="en">
     <head>

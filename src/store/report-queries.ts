@@ -13,10 +13,23 @@ import { findPairExample, listTaskExamples, type PairExample, type TaskExample }
 import { listRoleAttempts, type RoleAttempts } from './report/failures';
 import { listSignalGroups, type SignalGroup } from './report/feedback-signals';
 import { findLineage, type Lineage } from './report/lineage';
+import { getWaste, listModelSpending, type ModelSpending, type Waste } from './model-spending';
+import { type Budget, findBudget } from './report/budget';
 import { findOutcome, type Outcome } from './report/outcome';
 import { type CampaignEvent, listEvents, listPhases, type Phase } from './report/phases';
 import { type DroppedGroup, listDroppedGroups, listPairGroups, type PairGroup } from './report/preference-pairs';
 import { countRows } from './report/row-counts';
+import { listSteps, type ReportStep } from './report/steps';
+import {
+  type ContextGroup,
+  type DiversityRound,
+  listContextGroups,
+  listDiversityRounds,
+  listRunGroups,
+  listStageGroups,
+  type RunGroup,
+  type StageGroup,
+} from './report/synthesis';
 import { listTaskGroups, type TaskGroup } from './report/task-pool';
 import { listTrainingRuns, type TrainingRun } from './report/training-runs';
 
@@ -28,6 +41,14 @@ export type CampaignReport = {
   roleAttempts: RoleAttempts[];
   signals: SignalGroup[];
   taskGroups: TaskGroup[];
+  stages: StageGroup[];
+  diversity: DiversityRound[];
+  steps: ReportStep[];
+  contexts: ContextGroup[];
+  explorationRuns: RunGroup[];
+  modelSpending: ModelSpending[];
+  waste: Waste;
+  budget: Budget | null;
   pairs: PairGroup[];
   droppedPairs: DroppedGroup[];
   phases: Phase[];
@@ -70,6 +91,14 @@ async function readReport(client: pg.ClientBase, campaignId: number): Promise<Ca
     roleAttempts: await listRoleAttempts(client, campaignId, campaign.hardNegativeReward),
     signals: await listSignalGroups(client, campaignId),
     taskGroups: await listTaskGroups(client, campaignId),
+    stages: await listStageGroups(client, campaignId),
+    diversity: await listDiversityRounds(client, campaignId),
+    steps: await listSteps(client, campaignId),
+    contexts: await listContextGroups(client, campaignId),
+    explorationRuns: await listRunGroups(client, campaignId),
+    modelSpending: await listModelSpending(client, campaignId),
+    waste: await getWaste(client, campaignId),
+    budget: await findBudget(client, campaignId),
     pairs: await listPairGroups(client, campaignId),
     droppedPairs: await listDroppedGroups(client, campaignId),
     phases: await listPhases(client, campaignId),

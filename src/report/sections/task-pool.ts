@@ -4,7 +4,7 @@ import type { TaskGroup } from '../../store/report/task-pool';
 import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';
 import type { Html } from '../html';
-import { count, share } from '../quantities';
+import { count, nothing, rate, share } from '../quantities';
 import { absence, key, lead, note, panels, type Section } from '../section';
 import { table } from '../table';
 
@@ -34,6 +34,8 @@ export function taskPoolSection(report: CampaignReport): Section {
               ['var(--hard)', 'synthesized, rejected'],
             ]),
             verdictTable(candidates),
+            ...(report.stages.length > 0 ? [stageTable(report)] : []),
+            ...(report.diversity.length > 0 ? [diversityTable(report)] : []),
           ]),
     ],
   };
@@ -113,3 +115,38 @@ const byName = (a: string | null, b: string | null): number => compareText(a ?? 
 
 const byFate = (a: string, b: string): number =>
   Number(b === 'admitted') - Number(a === 'admitted') || compareText(a, b);
+
+/** Candidates that each stage of admission looked at: the stages are passed in this order, and the first failure decides. */
+function stageTable({ stages }: CampaignReport): Html {
+  const rows = [...new Set(stages.map(({ iteration, stage }) => `${iteration} ${stage}`))];
+  const tasks = (row: string, passed: boolean): number =>
+    stages.find((s) => `${s.iteration} ${s.stage}` === row && s.passed === passed)?.tasks ?? 0;
+  return table({
+    caption: 'Stages of admission',
+    head: ['iteration', 'stage', 'passed', 'failed', 'share passed'],
+    textColumns: 2,
+    rows: rows.map((row) => [
+      ...row.split(' '),
+      ...[count(tasks(row, true)), count(tasks(row, false))],
+      share(tasks(row, true), tasks(row, true) + tasks(row, false)),
+    ]),
+  });
+}
+
+const diversityTable = ({ diversity }: CampaignReport): Html =>
+  table({
+    caption: 'Diversity and relevance of what was admitted',
+    head: [
+      'iteration',
+      'encoder',
+      'tasks',
+      'similarity to nearest (SR@k)',
+      'distance to held-out tasks (EDrel)',
+      'alarm',
+    ],
+    textColumns: 2,
+    rows: diversity.map((round) => [
+      ...[String(round.iteration), round.encoder, count(round.tasks)],
+      ...[rate(round.similarity), rate(round.relativeDistance), round.collapsed ? 'collapse' : nothing],
+    ]),
+  });

@@ -1,0 +1,73 @@
+import { renderReport } from '../../src/report';
+import type { CampaignReport } from '../../src/store/report-queries';
+import { campaignRows } from './campaign-rows';
+import { expectedReport } from './expected-report';
+import { tableOf, textOf } from './read-page';
+
+const plain = expectedReport(campaignRows());
+const page = (changes: Partial<CampaignReport>): string => renderReport({ ...plain, ...changes });
+
+test('a campaign without updates and without language models has no section for them', () => {
+  const sections = textOf(renderReport(plain).match(/<nav[^]*?<\/nav>/)![0]);
+  expect(sections).not.toContain('Updates');
+  expect(sections).not.toContain('Language models');
+});
+
+test('updates are shown step by step, with what says whether they were sound', () => {
+  const step = (iteration: number, n: number, meanReward: number) => ({
+    ...{ iteration, step: n, attempts: 128, meanReward, mixed: 0.5, policyId: 'a'.repeat(64) },
+    metrics: { kl: 0.002, ratio: 1.0001, clipped_low: 0, clipped_high: 0.01, old_logp_gap: 0.00001, grad_norm: 0.4 },
+  });
+  const shown = page({ steps: [step(1, 1, 0.25), step(1, 2, 0.5)] });
+  expect(textOf(shown)).toContain('2 updates from 256 attempts');
+  expect(tableOf(shown, 'Updates by iteration and step')).toEqual([
+    ['1', '1', 'aaaaaaaaaaaa', '128', '0.250', '0.500', '0.00200', '1.00', '0.00', '0.0100', '0.0000100', '0.400'],
+    ['1', '2', 'aaaaaaaaaaaa', '128', '0.500', '0.500', '0.00200', '1.00', '0.00', '0.0100', '0.0000100', '0.400'],
+  ]);
+});
+
+test('what language models were asked is shown with its price, its limit and what was paid in vain', () => {
+  const shown = page({
+    modelSpending: [
+      {
+        ...{ iteration: 1, purpose: 'explorer', provider: 'open', model: 'big', calls: 40, tokens: 60_000 },
+        ...{ usd: 1.25, seconds: 80, estimated: 0 },
+      },
+    ],
+    waste: { confirmed: { calls: 2, tokens: 3000, usd: 0.1 }, unconfirmed: { calls: 1, tokens: 900, usd: 0 } },
+    budget: { tokensLimit: 100_000, usdLimit: null, tokens: 63_900, usd: 1.35 },
+    contexts: [{ iteration: 1, aim: 'boundary', status: 'failed', failure: 'malformed', contexts: 3 }],
+    explorationRuns: [{ iteration: 1, aim: 'boundary', outcome: 'step-limit', runs: 8, steps: 40 }],
+  });
+  expect(textOf(shown)).toContain(
+    '40 answers for 60,000 tokens and $1.25, under a limit of 100,000 tokens and no limit',
+  );
+  expect(textOf(shown)).toContain(
+    'Paid twice: 2 calls, 3,000 tokens; perhaps paid, because nobody heard an answer: 1 call.',
+  );
+  expect(tableOf(shown, 'Model calls by iteration and purpose')[0]).toContain('open/big');
+  expect(tableOf(shown, 'Contexts of exploration: flagged trajectories that were reflected upon')).toEqual([
+    ['1', 'boundary', 'failed', 'malformed', '3'],
+  ]);
+  expect(tableOf(shown, 'Exploration runs by how they ended')).toEqual([['1', 'boundary', 'step-limit', '8', '40']]);
+});
+
+test('the stages of admission are shown in their order, and an alarm where the pool collapses', () => {
+  const round = { encoder: 'hashed-ngrams@1', tasks: 30, neighbours: 5, similarity: 0.97, relativeDistance: 0.01 };
+  const shown = page({
+    stages: [
+      { iteration: 1, stage: 'executed', passed: true, tasks: 90 },
+      { iteration: 1, stage: 'executed', passed: false, tasks: 10 },
+      { iteration: 1, stage: 'unique', passed: true, tasks: 30 },
+      { iteration: 1, stage: 'unique', passed: false, tasks: 60 },
+    ],
+    diversity: [{ iteration: 1, ...round, collapsed: true }],
+  });
+  expect(tableOf(shown, 'Stages of admission')).toEqual([
+    ['1', 'executed', '90', '10', '0.900'],
+    ['1', 'unique', '30', '60', '0.333'],
+  ]);
+  expect(tableOf(shown, 'Diversity and relevance of what was admitted')).toEqual([
+    ['1', 'hashed-ngrams@1', '30', '0.970', '0.010', 'collapse'],
+  ]);
+});
