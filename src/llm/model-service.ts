@@ -1,6 +1,16 @@
+import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { DomainError } from '../domain/errors';
 import type { CampaignSpec } from '../spec/campaign-spec';
+import type { Store } from '../store';
+import { providerLine, type PaidCall, type ProviderLine } from './paid-call';
+import { promptId } from './prompts/prompt';
+import { requireProviders, type Providers } from './providers';
 import type { EmbeddingRequest, Question, Reply, Structured } from './question';
+import { readStructured } from './read-structured';
+import { repairPrompt } from './repair-prompt';
+import { estimatePrompt, estimateText } from './token-estimate';
+import { packVectors, unitVectors, type PackedVectors } from './unit-vectors';
 
 export type { EmbeddingRequest, Question, Reply, Structured } from './question';
 
@@ -16,3 +26,108 @@ export type ModelService = {
   /** Unit vectors [texts][dimension]; null when the spec names no embedding model. Batches are stored calls `<callId>/<batch>`. */
   embed(spec: CampaignSpec, request: EmbeddingRequest): Promise<number[][] | null>;
 };
+
+export type ModelServices = { store: Pick<Store, 'modelCalls' | 'providers'>; providers: Providers };
+
+/** One service for all campaigns of a worker. */
+export function createModelService({ store, providers }: ModelServices): ModelService {
+  const lines = new Map([...providers].map(([name, provider]) => [name, providerLine(store, provider)]));
+  return {
+    ask: (spec, question) => ask(lineOf(spec, question.purpose), spec, question),
+
+    async askFor(spec, question, schema) {
+      const line = lineOf(spec, question.purpose);
+      const reply = await ask(line, spec, question);
+      const first = readStructured(reply, schema);
+      if (first.ok || first.failure !== 'malformed' || reply.kind !== 'text') return told(first, question.callId);
+      const repair: Question = {
+        ...question,
+        callId: `${question.callId}/repair`,
+        prompt: `${question.prompt}+${promptId(repairPrompt)}`,
+        messages: repairPrompt.render({ messages: question.messages, answer: reply.text, problems: first.problems }),
+      };
+      return told(readStructured(await ask(line, spec, repair), schema), repair.callId);
+    },
+
+    async embed(spec, request) {
+      if (!spec.llm?.models.embedding) return null;
+      const line = lineOf(spec, 'embedding');
+      const vectors: number[][] = [];
+      for (let from = 0; from < request.texts.length; from += batchSize)
+        vectors.push(...(await embedBatch(line, spec, request, from)));
+      return vectors;
+    },
+  };
+
+  function lineOf(spec: CampaignSpec, purpose: keyof Models): Line {
+    requireProviders(spec, providers);
+    const model = spec.llm?.models[purpose];
+    if (!model) throw new DomainError('NoModel', `llm.models.${purpose}: found nothing, expected a model`);
+    const { timeoutSeconds } = providers.get(model.provider)!;
+    return { pay: lines.get(model.provider)!, timeoutSeconds };
+  }
+}
+
+type Models = NonNullable<CampaignSpec['llm']>['models'];
+
+type Line = { pay: ProviderLine; timeoutSeconds: number };
+
+async function ask({ pay, timeoutSeconds }: Line, spec: CampaignSpec, question: Question): Promise<Reply> {
+  const { key, callId, purpose, prompt, messages, seed, signal } = question;
+  const { provider, model, price, temperature, maxTokens } = spec.llm!.models[purpose];
+  const request = { model, messages, temperature, seed, maxTokens };
+  const paid: PaidCall<Reply> = {
+    call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(request), timeoutSeconds },
+    ...{ campaign: spec.name, price, signal },
+    estimate: { promptTokens: estimatePrompt(messages), completionTokens: maxTokens },
+    async send(client, requestId) {
+      const { reply, usage } = await client.chat({ ...request, requestId, signal });
+      return { answer: reply, usage };
+    },
+  };
+  return whileTelling(question.onWait, () => pay(paid));
+}
+
+function told<T>(read: ReturnType<typeof readStructured<T>>, callId: string): Structured<T> {
+  if (read.ok) return { ...read, callId };
+  return { ok: false, failure: read.failure, detail: read.problems.join('; '), callId };
+}
+
+/** Texts per request: what the common servers take at once. */
+const batchSize = 64;
+
+async function embedBatch(
+  { pay, timeoutSeconds }: Line,
+  spec: CampaignSpec,
+  { key, callId, texts, signal, onWait }: EmbeddingRequest,
+  from: number,
+): Promise<number[][]> {
+  const { provider, model, price } = spec.llm!.models.embedding!;
+  const batch = texts.slice(from, from + batchSize).map((text) => text.trim() || ' '); // servers refuse an empty text
+  const paid: PaidCall<PackedVectors> = {
+    call: {
+      ...{ key, callId: `${callId}/${from / batchSize}`, purpose: 'embedding', provider, model, prompt: 'none' },
+      ...{ requestSha256: sha256({ model, input: batch }), timeoutSeconds },
+    },
+    ...{ campaign: spec.name, price, signal },
+    estimate: { promptTokens: estimateText(batch.join('\n')), completionTokens: 0 },
+    async send(client, requestId) {
+      const { vectors, usage } = await client.embed({ model, texts: batch, requestId, signal });
+      return { answer: packVectors(vectors), usage };
+    },
+  };
+  return unitVectors(await whileTelling(onWait, () => pay(paid)));
+}
+
+const tellEveryMs = 500;
+
+async function whileTelling<T>(onWait: (() => void) | undefined, work: () => Promise<T>): Promise<T> {
+  const timer = onWait && setInterval(onWait, tellEveryMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const sha256 = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
 import type { ChatMessage } from '../store/trajectories';
-import { ModelError, toModelError } from './model-error';
+import { ModelError, policyServer, toModelError } from './model-error';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
 
@@ -57,7 +57,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
         return_token_ids: true, // vLLM's extension
       };
       const raw = await client.chat.completions.create(body, { signal: request.signal }).catch((error: unknown) => {
-        throw request.signal.aborted ? request.signal.reason : toModelError(error, url);
+        throw request.signal.aborted ? request.signal.reason : toModelError(error, policyServer(url));
       });
       const parsed = completion.safeParse(raw);
       if (!parsed.success) throw notTheDialect(url, parsed.error);
@@ -79,7 +79,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
 
     async served(): Promise<string[]> {
       const page = await client.models.list().catch((error: unknown) => {
-        throw toModelError(error, url);
+        throw toModelError(error, policyServer(url));
       });
       return page.data.map(({ id }) => id);
     },
@@ -87,7 +87,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
 
   async function post(path: string, body: object): Promise<void> {
     await client.post(path, { body }).catch((error: unknown) => {
-      const mapped = toModelError(error, url);
+      const mapped = toModelError(error, policyServer(url));
       // Here a 404 is the route's, not a model's: asking again cannot help.
       throw mapped.kind === 'unknown-model'
         ? new ModelError('never', mapped.message, undefined, { cause: error })

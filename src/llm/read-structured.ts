@@ -1,0 +1,28 @@
+import type { z } from 'zod';
+import { describeIssue } from '../spec/describe-issue';
+import { extractJson } from './extract-json';
+import type { Reply } from './question';
+
+export type Read<T> = { ok: true; value: T } | { ok: false; failure: Failure; problems: string[] };
+
+type Failure = 'malformed' | 'refused' | 'cut-off';
+
+/** Problems are for a model to mend and for a row to keep: the first ones tell what is wrong. */
+const mostProblems = 12;
+
+/** The last JSON object of a reply that has the shape; a model that thinks aloud ends with its answer. */
+export function readStructured<T>(reply: Reply, schema: z.ZodType<T>): Read<T> {
+  if (reply.kind === 'refused') return { ok: false, failure: 'refused', problems: [reply.reason] };
+  const objects = extractJson(reply.text).reverse();
+  for (const object of objects) {
+    const parsed = schema.safeParse(object);
+    if (parsed.success) return { ok: true, value: parsed.data };
+  }
+  if (reply.kind === 'cut-off')
+    return { ok: false, failure: 'cut-off', problems: ['the answer reached maxTokens before it was complete'] };
+  const [last] = objects;
+  if (!last) return { ok: false, failure: 'malformed', problems: ['found no JSON object, expected one'] };
+  const { error } = schema.safeParse(last, { reportInput: true });
+  const problems = error!.issues.flatMap((issue) => describeIssue(issue, schema, last)).slice(0, mostProblems);
+  return { ok: false, failure: 'malformed', problems };
+}
