@@ -1,6 +1,7 @@
 /**
- * The words of a text: lower case, compatibility forms folded (NFKC). Numbers and identifiers are words and stay whole
- * (`3.5`, `user_id`); scripts written without spaces give one word per character; punctuation gives none.
+ * The words of a text: lower case, compatibility forms folded (NFKC). Numbers with their sign and identifiers are words
+ * and stay whole (`-3.5`, `user_id`), so are comparisons (`<=`); scripts written without spaces give one word per
+ * character; other punctuation gives none.
  */
 export function wordsOf(text: string): string[] {
   return text.normalize('NFKC').toLowerCase().match(word) ?? [];
@@ -18,8 +19,9 @@ export function ngramsOf(words: readonly string[], n: number): Set<string> {
   return new Set(Array.from({ length: words.length - n + 1 }, (_, i) => words.slice(i, i + n).join(' ')));
 }
 
+const signedNumber = String.raw`(?<![\p{L}\p{M}\p{N}_])-?\p{N}+(?:[.,]\p{N}+)*(?![\p{L}_])`;
 const spaceless = String.raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]`;
-const word = new RegExp(
-  String.raw`\p{N}+(?:[.,]\p{N}+)+|(?=[\p{L}\p{N}])${spaceless}\p{M}*|(?:(?!${spaceless})[\p{L}\p{M}\p{N}_])+`,
-  'gu',
-);
+const character = String.raw`(?=[\p{L}\p{N}])${spaceless}\p{M}*`;
+const wordOrIdentifier = String.raw`(?:(?!${spaceless})[\p{L}\p{M}\p{N}_])+`;
+const comparison = '!=+|[<>=≠≤≥]+';
+const word = new RegExp([signedNumber, character, wordOrIdentifier, comparison].join('|'), 'gu');
