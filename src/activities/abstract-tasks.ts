@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { executedActions, explorationSize, shareOf, type AbstractedTask } from '../domain/exploration';
+import {
+  abstractionCallId,
+  executedActions,
+  explorationSize,
+  shareOf,
+  type AbstractedTask,
+} from '../domain/exploration';
 import { candidateTaskId } from '../domain/ids';
 import { deriveSeed } from '../domain/seed-tree';
 import { abstractionPrompt } from '../llm/prompts/abstraction';
@@ -38,7 +44,7 @@ export const abstractTasks =
       const answer = await services.models.askFor(
         spec,
         {
-          ...{ key, callId: `abstract/${contextId}`, purpose: 'abstractor', prompt: promptId(abstractionPrompt) },
+          ...{ key, callId: abstractionCallId(contextId), purpose: 'abstractor', prompt: promptId(abstractionPrompt) },
           messages: abstractionPrompt.render({
             opening: runs[0]!.opening,
             runs: runs.map(({ steps }) => steps),

@@ -1,5 +1,5 @@
 import { DomainError } from '../domain/errors';
-import type { ExplorationOutcome } from '../domain/exploration';
+import { explorationCallId, type ExplorationOutcome } from '../domain/exploration';
 import { explorationRunId } from '../domain/ids';
 import { deriveSeed, seedLimit } from '../domain/seed-tree';
 import { EnvironmentError } from '../envs/environment-error';
@@ -91,7 +91,7 @@ async function playOnce(
     let seen = await session.reset({ task: task.definition, seed, episodeId: runId });
     record.opening = seen.messages;
     while (!seen.done && record.steps.length < spec.synthesis.exploration.maxSteps) {
-      const callId = `explore/${runId}/${record.steps.length}`;
+      const callId = explorationCallId(runId, record.steps.length);
       const reply = await askForAction(services, run, record, callId);
       if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
       if (reply.kind === 'cut-off')

@@ -1,4 +1,5 @@
 import { DomainError } from '../domain/errors';
+import { reflectionCallId } from '../domain/exploration';
 import { deriveSeed } from '../domain/seed-tree';
 import { promptId } from '../llm/prompts/prompt';
 import { reflectionPrompt } from '../llm/prompts/reflection';
@@ -28,7 +29,7 @@ export const reflect =
       services.models.askFor(
         spec,
         {
-          ...{ key, callId: `reflect/${contextId}`, purpose: 'reflector', prompt: promptId(reflectionPrompt) },
+          ...{ key, callId: reflectionCallId(contextId), purpose: 'reflector', prompt: promptId(reflectionPrompt) },
           ...{ messages, seed: deriveSeed(spec.seed, key.iteration, 'reflect', context.aim, context.ordinal), signal },
         },
         reflectionPrompt.schema,

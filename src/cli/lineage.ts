@@ -1,18 +1,28 @@
 import type { Command } from 'commander';
 import { lineageOf, type Lineage } from '../store/lineage';
+import { taskLineageOf } from '../store/task-lineage';
+import { taskLineageText } from './task-lineage-text';
 import { printResult, shortHash, table } from './output';
 import { withSession } from './session';
 
-/** `coevolve lineage <checkpoint>` traces a checkpoint back to every task and signal that it was trained on. */
+/**
+ * `coevolve lineage <checkpoint>` traces a checkpoint back to every task and signal that it was trained on,
+ * `coevolve lineage <campaign>/<task>` a task to the signal and the exploration that it comes from.
+ */
 export function addLineage(program: Command): void {
   program
-    .command('lineage <checkpoint>')
-    .description('trace a checkpoint to its training run, pairs, trajectories, tasks and signals')
+    .command('lineage <origin>')
+    .description('trace a checkpoint to what it was trained on, or <campaign>/<task> to why and how it was made')
     .option('--json', 'print it as JSON')
-    .action((checkpoint: string, { json }: { json?: boolean }) =>
+    .action((origin: string, { json }: { json?: boolean }) =>
       withSession(async ({ pool }) => {
-        const lineage = await lineageOf(pool, checkpoint);
-        printResult(json, lineage, () => lineageText(lineage));
+        const slash = origin.indexOf('/');
+        if (slash < 0) {
+          const lineage = await lineageOf(pool, origin);
+          return printResult(json, lineage, () => lineageText(lineage));
+        }
+        const lineage = await taskLineageOf(pool, origin.slice(0, slash), origin.slice(slash + 1));
+        printResult(json, lineage, () => taskLineageText(lineage));
       }),
     );
 }

@@ -101,3 +101,8 @@ const bareAction = (text: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim()
     .replace(/\s*;$/, '');
+
+/** Names of the model calls of a context; a stored call is found by them. */
+export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;
+export const explorationCallId = (runId: string, step: number): string => `explore/${runId}/${step}`;
+export const abstractionCallId = (contextId: string): string => `abstract/${contextId}`;

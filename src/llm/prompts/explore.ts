@@ -75,7 +75,7 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
         rounds: String(rounds),
       });
       const turns = steps.flatMap(({ action, observation }) => [
-        { role: 'assistant', content: action },
+        { role: 'assistant', content: action || '(nothing)' }, // servers refuse an empty message
         { role: 'user', content: shownObservation(observation) },
       ]);
       return [...asked, ...turns];
