@@ -1,12 +1,12 @@
 -- Up Migration
--- What the judge said, once per subject and version of the judge.
+-- What the judge said, once per subject.
 create table judgements (
   campaign_id   integer not null references campaigns (id) on delete cascade,
   id            text not null,
   iteration     smallint not null,
   kind          text not null check (kind in ('candidate', 'calibration', 'attempt')),
   task_id       text not null,
-  judge_version text not null,     -- prompt version, model and provider
+  judge_version text not null,     -- prompt version, provider, model and temperature
   completed     boolean,           -- null: the judge gave no usable answer
   reason        text not null,
   criteria      jsonb,
@@ -43,10 +43,12 @@ create table judge_calibrations (
   true_negatives  integer not null,
   false_negatives integer not null,
   unusable        integer not null, -- no usable answer
+  dropped         integer not null, -- gold that did not score 1, or that no breakage made score less: not judged
   agreement       double precision, agreement_low double precision, agreement_high double precision,
   precision_      double precision, precision_low double precision, precision_high double precision,
   recall          double precision, recall_low double precision, recall_high double precision,
-  drifted         boolean not null,
+  drifted         boolean not null, -- from the campaign's first calibration
   reason          text,
-  primary key (campaign_id, iteration)
+  primary key (campaign_id, iteration),
+  check (drifted = (reason is not null))
 );

@@ -6,6 +6,7 @@ import type { TaskRow } from '../store/tasks';
 import { failureOf } from './boundary-failure';
 import { playAttempt, type PlannedAttempt } from './play-attempt';
 import { getCampaign, type Services } from './services';
+import { settleWithin } from './settle-within';
 
 export type RolloutInput = IterationKey & {
   purpose: Purpose;
@@ -42,22 +43,14 @@ export const collectRollouts =
     const open = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
 
     let steps = 0;
-    const watch = { signal: cancellationSignal(), onStep: () => heartbeat({ steps: ++steps }) };
+    const watch = {
+      signal: cancellationSignal(),
+      onStep: () => heartbeat({ steps: ++steps }),
+      onWait: () => heartbeat({ steps }),
+    };
     await settleWithin(attemptsAtOnce, open, (attempt) => playAttempt(services, spec, attempt, watch)).catch(failureOf);
     return { attempts: planned.length, found: finished.size };
   };
-
-/** Works through all items, `limit` at a time, then throws the first failure: what succeeded beside it is kept. */
-async function settleWithin<T>(limit: number, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = [...items];
-  const failures: unknown[] = [];
-  const lane = async (): Promise<void> => {
-    for (let item = queue.shift(); item !== undefined && failures.length === 0; item = queue.shift())
-      await work(item).catch((error: unknown) => failures.push(error));
-  };
-  await Promise.all(Array.from({ length: limit }, lane));
-  if (failures.length > 0) throw failures[0];
-}
 
 function toAttempt(input: RolloutInput, task: TaskRow, attempt: number): PlannedAttempt {
   const { campaignId, epoch, iteration, purpose, policyId } = input;

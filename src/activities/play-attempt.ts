@@ -8,49 +8,74 @@ import type { SampledAction } from '../llm/policy-client';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { TaskRow } from '../store/tasks';
 import type { ChatMessage, NewTrajectory } from '../store/trajectories';
+import { gradeAttempt, isForTheJudge } from './grade-attempt';
 import type { Services } from './services';
 
 export type PlannedAttempt = { campaignId: number; epoch: number; task: TaskRow; attempt: AttemptKey };
 
-export type Watch = { signal: AbortSignal; onStep(): void };
+export type Watch = {
+  signal: AbortSignal;
+  onStep(): void;
+  /** Called while a judge is waited for. */
+  onWait(): void;
+};
 
 /** A session may break for reasons that are not the policy's; the attempt is then played again with its own seed. */
 const triesPerAttempt = 3;
 const attemptLimitMs = 15 * 60_000;
 
-/** Plays one attempt and stores its trajectory with a typed outcome: a fault has no reward. */
+/**
+ * Plays one attempt and stores its trajectory with a typed outcome: a fault has no reward. What no checker of the
+ * environment can tell, the judge grades; the environment's raw score stays beside it.
+ *
+ * @throws DomainError `UntrustedJudge`; EnvironmentError, ModelError when a boundary cannot be had; the signal's reason
+ */
 export async function playAttempt(
   services: Services,
   spec: CampaignSpec,
   planned: PlannedAttempt,
   watch: Watch,
 ): Promise<void> {
-  const { trajectories } = services.store;
   const seed = attemptSeed(spec, planned.attempt);
   const started = performance.now();
-  const save = (outcome: Outcome, fault: string | null, episode: Episode | null): Promise<unknown> =>
-    trajectories.save({
-      ...toTrajectory(planned, seed, episode),
-      outcome,
-      fault,
-      reward: outcome === 'scored' && episode ? episode.reward : null,
-      seconds: (performance.now() - started) / 1000,
-    });
+  const played = await playUntilEnd(services, spec, planned, { ...watch, seed });
+  const { episode } = played;
+  const graded =
+    episode && isForTheJudge(planned) ? await gradeAttempt(services, spec, planned, { episode, ...watch }) : played;
+  await services.store.trajectories.save({
+    ...toTrajectory(planned, seed, episode),
+    outcome: graded.outcome,
+    fault: graded.fault,
+    reward: graded.reward,
+    seconds: (performance.now() - started) / 1000,
+  });
+}
 
+export type Grade = { outcome: Outcome; fault: string | null; reward: number | null };
+
+type Played = Grade & { episode: Episode | null };
+
+/** Plays until an episode ends, or until it is given up. */
+async function playUntilEnd(
+  services: Services,
+  spec: CampaignSpec,
+  planned: PlannedAttempt,
+  watch: Watch & { seed: number },
+): Promise<Played> {
+  const givenUp = (outcome: Outcome, fault: string): Played => ({ outcome, fault, reward: null, episode: null });
   for (let tries = 1; ; tries++) {
     const deadline = AbortSignal.timeout(attemptLimitMs);
     try {
       const signal = AbortSignal.any([watch.signal, deadline]);
-      await save('scored', null, await playOnce(services, spec, planned, { ...watch, signal, seed }));
-      return;
+      const episode = await playOnce(services, spec, planned, { ...watch, signal });
+      return { outcome: 'scored', fault: null, reward: episode.reward, episode };
     } catch (error) {
       if (watch.signal.aborted) throw error;
-      if (deadline.aborted)
-        return void (await save('time-limit', `no end within ${attemptLimitMs / 60_000} min`, null));
+      if (deadline.aborted) return givenUp('time-limit', `no end within ${attemptLimitMs / 60_000} min`);
       if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-      if (tries === triesPerAttempt) return void (await save('environment-fault', error.message, null));
+      if (tries === triesPerAttempt) return givenUp('environment-fault', error.message);
       const id = trajectoryId(planned.attempt);
-      await trajectories.recordFault(planned.campaignId, id, 'environment-fault', error.message);
+      await services.store.trajectories.recordFault(planned.campaignId, id, 'environment-fault', error.message);
     }
   }
 }

@@ -5,6 +5,8 @@ import { evaluationStore } from './evaluations';
 import { explorationStore } from './exploration';
 import { feedbackSignalStore } from './feedback-signals';
 import { iterationStore } from './iterations';
+import { judgeCalibrationStore } from './judge-calibrations';
+import { judgementStore } from './judgements';
 import { ledgerStore } from './ledger';
 import { modelCallStore } from './model-calls';
 import { policyStore } from './policies';
@@ -28,6 +30,8 @@ export const createStore = (pool: Pool) => ({
   trainingSteps: trainingStepStore(pool),
   policies: policyStore(pool),
   evaluations: evaluationStore(pool),
+  judgements: judgementStore(pool),
+  judgeCalibrations: judgeCalibrationStore(pool),
   ledger: ledgerStore(pool),
   budgets: budgetStore(pool),
   modelCalls: modelCallStore(pool),

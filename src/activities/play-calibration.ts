@@ -1,0 +1,85 @@
+import { cancellationSignal, heartbeat } from '@temporalio/activity';
+import { deriveSeed } from '../domain/seed-tree';
+import { isSuccess } from '../domain/trajectory';
+import { playEpisode } from '../envs/play-episode';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import type { IterationKey } from '../store/iterations';
+import type { CalibrationItem, PlayedItem } from '../store/judge-calibrations';
+import type { TaskRow } from '../store/tasks';
+import { failureOf } from './boundary-failure';
+import { breakagesOf } from './plan-calibration';
+import { getCampaign, type Services } from './services';
+import { settleWithin } from './settle-within';
+
+const playedAtOnce = 16;
+
+/**
+ * Plays every item of a calibration in its environment and stores what was seen and the reward. A broken version that
+ * scores 1 all the same gives way to the next; where none loses, the item stays with its reward of 1, and is not judged.
+ *
+ * Idempotent: an item that was played is not played again.
+ */
+export const playCalibration =
+  (services: Services) =>
+  async (key: IterationKey): Promise<{ played: number }> => {
+    const { spec } = await getCampaign(services, key.campaignId);
+    const { judgeCalibrations, tasks } = services.store;
+    const items = await judgeCalibrations.items(key);
+    const gold = items.filter(({ breakage }) => breakage === null);
+    const open = items.filter(({ transcript }) => transcript === null);
+    let steps = 0;
+    const onStep = (): void => heartbeat({ steps: ++steps });
+
+    await settleWithin(playedAtOnce, open, async (item) => {
+      const task = await tasks.get(key.campaignId, item.taskId);
+      const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
+      const versions = item.breakage === null ? [] : breakagesOf(spec, { taskId: item.taskId, actions }, gold);
+      await judgeCalibrations.recordPlay(key, await playVersions(services, spec, { item, task, versions, onStep }));
+    }).catch(failureOf);
+    return { played: open.length };
+  };
+
+type Play = {
+  item: CalibrationItem;
+  task: TaskRow;
+  /** Broken versions in the order in which they are tried; none of a gold item. */
+  versions: ReturnType<typeof breakagesOf>;
+  onStep: () => void;
+};
+
+async function playVersions(services: Services, spec: CampaignSpec, play: Play): Promise<PlayedItem> {
+  const { item, versions } = play;
+  const [first, ...more] = versions;
+  let played = await playActions(services, spec, play, first ?? { kind: item.breakage, actions: item.actions });
+  for (const version of more) {
+    if (!isSuccess(played.reward)) break;
+    played = await playActions(services, spec, play, version);
+  }
+  return played;
+}
+
+async function playActions(
+  services: Services,
+  spec: CampaignSpec,
+  { item, task, onStep }: Play,
+  { kind, actions }: { kind: PlayedItem['breakage']; actions: string[] },
+): Promise<PlayedItem> {
+  const session = await services.openEnvironment(task.environment, { signal: cancellationSignal() });
+  try {
+    const reset = {
+      task: task.definition,
+      seed: deriveSeed(spec.seed, 'calibration', item.ordinal),
+      episodeId: `calibration/${item.ordinal}`,
+    };
+    const player = (_: unknown, step: number): Promise<string | null> => {
+      onStep();
+      return Promise.resolve(actions[step] ?? null);
+    };
+    const episode = await playEpisode(session, reset, player, actions.length + 1);
+    const steps = episode.steps.map(({ action, observation }) => ({ action, observation }));
+    const transcript = { opening: episode.opening, steps, stopReason: episode.stopReason };
+    return { ordinal: item.ordinal, breakage: kind, actions, transcript, reward: episode.reward };
+  } finally {
+    session.close();
+  }
+}
