@@ -5,13 +5,14 @@ import { trainingJobKey } from '../domain/ids';
 import { deriveSeed } from '../domain/seed-tree';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { toTrainerSettings } from '../spec/training-settings';
+import type { AgentRole } from '../domain/roles';
 import type { IterationKey } from '../store/iterations';
 import type { RolloutRow } from '../store/trajectories';
 import type { TrainingRunRow } from '../store/training-runs';
 import { rolloutRow } from '../training/dataset';
 import { getCampaign, type Services } from './services';
 
-export type StepRequest = IterationKey & { role: 'target'; method: 'grpo' | 'ppo'; step: number };
+export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };
 
 /**
  * Writes the batch of one step and stores what it is made of: the attempts of the step with their group-relative

@@ -1,3 +1,4 @@
+import type { AgentRole } from '../domain/roles';
 import type { IterationKey } from '../store/iterations';
 import type { Services } from './services';
 
@@ -7,7 +8,7 @@ import type { Services } from './services';
  */
 export const registerStep =
   ({ store, artifacts }: Services) =>
-  async (input: IterationKey & { role: 'target'; jobKey: string; step: number; policyId: string }): Promise<void> => {
+  async (input: IterationKey & { role: AgentRole; jobKey: string; step: number; policyId: string }): Promise<void> => {
     const { campaignId, iteration, role, jobKey, step, policyId } = input;
     const run = await store.trainingRuns.get(jobKey);
     const parentId = (await store.trainingSteps.policyOf(jobKey, step - 1)) ?? run.basePolicy;

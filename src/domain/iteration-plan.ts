@@ -7,6 +7,8 @@ export type Providers = Record<'reflector' | 'explorer' | 'abstractor' | 'judge'
   embedding: string | null;
 };
 
+export type Updates = { role: AgentRole; method: 'grpo' | 'ppo'; steps: number };
+
 /** What one iteration does: its recipe, with what the spec says. Small: the workflow gets it as an activity's result. */
 export type IterationPlan = {
   epoch: number;
@@ -15,8 +17,8 @@ export type IterationPlan = {
   training: readonly TrainingStep[];
   /** What candidates are synthesized for. */
   aims: readonly SynthesisAim[];
-  /** Updates between two rounds of synthesis; 0 outside reinforcement learning. */
-  steps: number;
+  /** Whom reinforcement learning updates, how, and how often between two rounds of synthesis. */
+  updates: Updates | null;
   /** Who is asked for what, by provider; null: the environment's generator synthesizes and nothing is judged. */
   providers: Providers | null;
   /** Runs per explored context. */

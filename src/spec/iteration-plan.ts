@@ -1,4 +1,4 @@
-import type { IterationPlan } from '../domain/iteration-plan';
+import type { IterationPlan, Updates } from '../domain/iteration-plan';
 import type { Phase } from '../domain/phases';
 import { recipes, type Recipe, type SynthesisAim } from '../domain/recipe';
 import type { CampaignSpec } from './campaign-spec';
@@ -13,11 +13,17 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
     agents: recipe.agents,
     training: recipe.training,
     aims: start ? ['random'] : enabledAims(spec),
-    steps: start ? 0 : (spec.rollouts.stepsPerIteration ?? 0),
+    updates: start ? null : updatesOf(recipe, spec),
     providers: providersOf(spec),
     explorationRounds: spec.synthesis.exploration.rounds,
     calibrates: phases.includes('validate') && calibratesIn(spec, iteration),
   };
+}
+
+function updatesOf({ training }: Recipe, { rollouts }: CampaignSpec): Updates | null {
+  for (const { role, method } of training)
+    if (method === 'grpo' || method === 'ppo') return { role, method, steps: rollouts.stepsPerIteration ?? 1 };
+  return null;
 }
 
 /** The aims of a recipe whose signals the spec has not switched off. */

@@ -3,15 +3,19 @@ import { artifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
 import { environmentData } from '../envs/environment-data';
 import { openEnvClient } from '../envs/openenv-client';
+import { createModelService } from '../llm/model-service';
 import { policyClient } from '../llm/policy-client';
+import { readProviders, type Providers } from '../llm/providers';
 import { collectReport } from '../store/report-queries';
 import { renderReport } from '../report';
 import { createStore } from '../store';
 import { createPool } from '../store/pool';
 import { localBackend } from '../training/local-backend';
 
+export type WorkerServices = Services & { providers: Providers; close(): Promise<void> };
+
 /** Builds what a worker's activities need, once. `close` gives the database connections back. */
-export function createServices(config: Config): Services & { close(): Promise<void> } {
+export function createServices(config: Config): WorkerServices {
   const pool = createPool(required(config.databaseUrl, 'database', 'DATABASE_URL'));
   const environment = {
     url: required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'),
@@ -22,12 +26,16 @@ export function createServices(config: Config): Services & { close(): Promise<vo
     token: config.policy.token,
   };
   const artifacts = artifactStore(config.artifacts);
+  const store = createStore(pool);
+  const providers = readProviders(config);
   return {
-    store: createStore(pool),
+    store,
     artifacts,
+    providers,
     environmentData: environmentData(environment),
     openEnvironment: openEnvClient(environment),
     policies: policyClient(policy),
+    models: createModelService({ store, providers }),
     training: localBackend(config, artifacts),
     async writeReport(campaignId) {
       const report = await collectReport(pool, campaignId);

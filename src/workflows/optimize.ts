@@ -13,17 +13,17 @@ const trainer = proxyActivities<Activities>(profiles.train);
  */
 export async function optimize(context: IterationContext): Promise<void> {
   const { plan, runner, environment } = context;
+  if (!plan.updates) return;
+  const { role, method, steps } = plan.updates;
   const key = keyOf(context);
   const environments = proxyActivities<Activities>(profiles.rollOut(environment));
-  for (let step = 1; step <= plan.steps; step++) {
+  for (let step = 1; step <= steps; step++) {
     await runner.unpaused();
-    runner.note(`step ${step} of ${plan.steps}`);
+    runner.note(`step ${step} of ${steps}`);
     await playTasks(context, 'train', plan.agents, step);
-    for (const { role, method } of plan.training) {
-      const { jobKey } = await store.prepareStep({ ...key, role, method, step });
-      const { policyId } = await trainer.trainStep({ jobKey, step });
-      await store.registerStep({ ...key, role, jobKey, step, policyId });
-    }
+    const { jobKey } = await store.prepareStep({ ...key, role, method, step });
+    const { policyId } = await trainer.trainStep({ jobKey, step });
+    await store.registerStep({ ...key, role, jobKey, step, policyId });
     await environments.retirePolicies(key);
   }
 }
