@@ -94,13 +94,14 @@ const connectCodes = new Set([
 
 /** A gateway that waited in vain (504) does not know what the model behind it has computed. */
 function isUnpaid(error: unknown): boolean {
-  if (error instanceof APIConnectionError) return causesOf(error).some((code) => connectCodes.has(code));
+  if (error instanceof APIConnectionError) return codesOf(error).some((code) => connectCodes.has(code));
   return error instanceof APIError && error.status !== undefined && error.status !== 504;
 }
 
-function causesOf(error: unknown): string[] {
-  if (!(error instanceof Error)) return [];
-  const own = 'code' in error && typeof error.code === 'string' ? [error.code] : [];
-  const within = error instanceof AggregateError ? error.errors.flatMap(causesOf) : [];
-  return [...own, ...within, ...causesOf(error.cause)];
+/** Codes of system errors, also of those beneath: one per address that a name stands for. */
+function codesOf(error: unknown): string[] {
+  if (typeof error !== 'object' || error === null) return [];
+  const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
+  const beneath = [cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])];
+  return [...(typeof code === 'string' ? [code] : []), ...beneath.flatMap(codesOf)];
 }

@@ -100,7 +100,7 @@ function readProvider(file: string, name: string, settings: unknown): Provider |
   const parsed = providerSchema.safeParse(settings, { reportInput: true });
   if (!parsed.success) {
     const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue, providerSchema, settings));
-    return { problems: problems.map((line) => `${name}.${line}`) };
+    return { problems: problems.map((line) => `${name}.${line}`.replace('.the whole file:', ':')) };
   }
   const { keyFile, ...provider } = parsed.data;
   const misplaced = problemOfUrl(provider.url);

@@ -1,0 +1,219 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { chatClient } from '../../src/llm/chat-client';
+import type { Provider } from '../../src/llm/providers';
+import { hangUp, silence, startScriptedModel, tokensOf, type ModelAnswer, type ScriptedModel } from './scripted-model';
+import { scriptedProvider } from './scripted-provider';
+
+let server: ScriptedModel;
+beforeEach(async () => {
+  server = await startScriptedModel();
+});
+afterEach(() => server.stop());
+
+const messages = [{ role: 'user', content: 'How many ships are there?' }];
+
+const client = (changes: Partial<Provider> = {}) => chatClient(scriptedProvider(server.url, changes));
+
+const chat = (changes: Partial<Provider> = {}, signal = new AbortController().signal) =>
+  client(changes).chat({
+    ...{ model: 'm', messages, temperature: 0.5, seed: 3, maxTokens: 50 },
+    ...{ requestId: 'campaign/reflect/1/2', signal },
+  });
+
+const failure = async (changes: Partial<Provider> = {}): Promise<Error & { retryAfterMs?: number; unpaid?: boolean }> =>
+  chat(changes).then(
+    () => expect.unreachable() as never,
+    (error: unknown) => error as Error,
+  );
+
+type Reply = { answer: string; given: ModelAnswer; reply: object };
+
+test.each<Reply>([
+  { answer: 'a text', given: 'seven', reply: { kind: 'text', text: 'seven' } },
+  { answer: 'nothing to say', given: { text: '' }, reply: { kind: 'text', text: '' } },
+  {
+    answer: 'a text that was cut off',
+    given: { text: 'sev', finishReason: 'length' },
+    reply: { kind: 'cut-off', text: 'sev' },
+  },
+  { answer: 'a refusal', given: { refusal: 'I may not' }, reply: { kind: 'refused', reason: 'I may not' } },
+  {
+    answer: 'a filtered answer',
+    given: { text: 'se', finishReason: 'content_filter' },
+    reply: { kind: 'refused', reason: "the provider's content filter" },
+  },
+  {
+    answer: 'a filtered prompt',
+    given: { status: 400, code: 'content_filter', message: 'the prompt was filtered' },
+    reply: { kind: 'refused', reason: expect.stringContaining('the prompt was filtered') },
+  },
+])('$answer is a reply', async ({ given, reply }) => {
+  server.answerBy(() => given);
+  await expect(chat()).resolves.toMatchObject({ reply });
+});
+
+test('the usage is what the server says', async () => {
+  server.answerBy(() => 'seven ships');
+  const { usage } = await chat();
+  const promptTokens = tokensOf(messages[0]!.content);
+  expect(usage).toEqual({ promptTokens, completionTokens: tokensOf('seven ships'), estimated: false });
+});
+
+test('where the server says none, the usage is estimated and says so', async () => {
+  server.answerBy(() => ({ text: 'seven ships', withoutUsage: true }));
+  const promptTokens = Math.ceil(JSON.stringify(messages).length / 3);
+  expect((await chat()).usage).toEqual({ promptTokens, completionTokens: 4, estimated: true });
+});
+
+test('a request carries the key, the id by which the log knows it, and what the spec says of the model', async () => {
+  await chat();
+  const [{ headers, body, id }] = server.log as [(typeof server.log)[0]];
+  expect({ authorization: headers.authorization, id }).toEqual({
+    authorization: 'Bearer secret-key',
+    id: 'campaign/reflect/1/2',
+  });
+  expect(body).toEqual({ model: 'm', messages, temperature: 0.5, seed: 3, max_tokens: 50 });
+});
+
+test('a server that wants it so is told the limit under its newer name', async () => {
+  await chat({ tokenLimitField: 'max_completion_tokens' });
+  expect(server.log[0]!.body).toMatchObject({ max_completion_tokens: 50 });
+  expect(server.log[0]!.body).not.toHaveProperty('max_tokens');
+});
+
+const inThreeMinutes = () => new Date(Math.ceil(Date.now() / 1000) * 1000 + 180_000).toUTCString();
+
+type Failed = { answer: string; given: ModelAnswer; kind: string; says?: string; delayMs?: number; unpaid?: boolean };
+
+test.each<Failed>([
+  { answer: '500', given: { status: 500 }, kind: 'retry', unpaid: true },
+  { answer: '503', given: { status: 503 }, kind: 'retry', unpaid: true },
+  { answer: '504, after which nobody knows', given: { status: 504 }, kind: 'retry', unpaid: false },
+  { answer: '408', given: { status: 408 }, kind: 'retry', unpaid: true },
+  { answer: '409', given: { status: 409 }, kind: 'retry', unpaid: true },
+  { answer: '425', given: { status: 425 }, kind: 'retry', unpaid: true },
+  {
+    answer: '429 with Retry-After in seconds',
+    given: { status: 429, headers: { 'retry-after': '2.5' } },
+    ...{ kind: 'retry', delayMs: 2500, unpaid: true },
+  },
+  {
+    answer: '429 with Retry-After of a day',
+    given: { status: 429, headers: { 'retry-after': '86400' } },
+    ...{ kind: 'retry', delayMs: 600_000 },
+  },
+  {
+    answer: '503 with Retry-After as a date, by a clock that is an hour slow',
+    given: {
+      status: 503,
+      headers: { 'retry-after': 'Sat, 21 Nov 2020 10:00:30 GMT', date: 'Sat, 21 Nov 2020 10:00:00 GMT' },
+    },
+    ...{ kind: 'retry', delayMs: 30_000 },
+  },
+  {
+    answer: '429 with Retry-After in the past',
+    given: { status: 429, headers: { 'retry-after': '-5' } },
+    kind: 'retry',
+  },
+  {
+    answer: '429 of an empty account',
+    given: { status: 429, code: 'insufficient_quota' },
+    ...{ kind: 'never', unpaid: true },
+  },
+  { answer: '400', given: { status: 400, message: 'bad seed' }, kind: 'never', says: 'bad seed', unpaid: true },
+  { answer: '401', given: { status: 401 }, kind: 'never', says: 'check the keyFile of "scripted"', unpaid: true },
+  { answer: '403', given: { status: 403 }, kind: 'never', says: 'check the keyFile of "scripted"', unpaid: true },
+  { answer: '402', given: { status: 402 }, kind: 'never', says: 'fill the account', unpaid: true },
+  { answer: '404', given: { status: 404 }, kind: 'unknown-model', says: 'serve this model', unpaid: true },
+  {
+    answer: 'a prompt that is too long',
+    given: { status: 400, code: 'context_length_exceeded' },
+    ...{ kind: 'context-full', unpaid: true },
+  },
+  { answer: 'a body that is no JSON', given: { raw: '{"choices": [' }, kind: 'retry', unpaid: false },
+  {
+    answer: 'a body without choices',
+    given: { raw: '{"choices": []}' },
+    kind: 'never',
+    says: 'choices',
+    unpaid: false,
+  },
+  { answer: 'a closed connection', given: hangUp, kind: 'retry', says: 'does not answer', unpaid: false },
+  { answer: 'an answer that was lost', given: { lost: 'seven' }, kind: 'retry', unpaid: false },
+])('$answer is a ModelError of kind $kind after one request', async ({ given, kind, says = '', ...expected }) => {
+  server.answerBy(() => given);
+  const error = await failure();
+  expect(error).toMatchObject({ name: 'ModelError', kind });
+  expect(error.message).toContain(`provider "scripted" (${server.url}, model "m")`);
+  expect(error.message).toContain(says);
+  expect(error.retryAfterMs).toBe(expected.delayMs);
+  if (expected.unpaid !== undefined) expect(error.unpaid).toBe(expected.unpaid);
+  expect(server.log).toHaveLength(1);
+});
+
+test('a date without the server knowing the time is taken by our clock', async () => {
+  server.answerBy(() => ({ status: 429, headers: { 'retry-after': inThreeMinutes() } }));
+  const { retryAfterMs } = await failure();
+  expect(retryAfterMs).toBeGreaterThan(170_000);
+  expect(retryAfterMs).toBeLessThanOrEqual(181_000);
+});
+
+test('a server that is not there was never paid', async () => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const url = `http://127.0.0.1:${(probe.address() as AddressInfo).port}/v1`;
+  probe.close();
+  await once(probe, 'close');
+  expect(await failure({ url })).toMatchObject({ name: 'ModelError', kind: 'retry', unpaid: true });
+});
+
+test('a slow answer ends at the timeout of the provider, and may have been paid', async () => {
+  server.answerBy(() => silence);
+  const error = await failure({ timeoutSeconds: 0.05 });
+  expect(error).toMatchObject({ name: 'ModelError', kind: 'retry', unpaid: false });
+  expect(error.message).toContain('no answer within 0.05 s');
+});
+
+test('a call that is given up ends with the reason of it', async () => {
+  server.answerBy(() => silence);
+  const controller = new AbortController();
+  const waiting = expect(chat({}, controller.signal)).rejects.toThrow('the campaign was cancelled');
+  await server.arrived(1);
+  controller.abort(new Error('the campaign was cancelled'));
+  await waiting;
+  while (server.log[0]!.end === 'open') await new Promise(setImmediate);
+  expect(server.log[0]).toMatchObject({ end: 'aborted', usage: null });
+});
+
+test('a key that a server quotes is in no message and in no cause', async () => {
+  server.answerBy(({ headers }) => ({ status: 401, message: `no such key: ${headers.authorization}` }));
+  const error = await failure();
+  expect(error.message).toContain('no such key: Bearer <key>');
+  expect(JSON.stringify([error, error.cause ?? null, error.stack])).not.toContain('secret-key');
+});
+
+test('vectors come back in the order of the texts, whatever the order of the answer', async () => {
+  const data = [
+    { index: 1, embedding: [0, 1] },
+    { index: 0, embedding: [1, 0] },
+  ];
+  server.answerBy(() => ({ raw: JSON.stringify({ data, usage: { prompt_tokens: 9 } }) }));
+  const request = { model: 'e', texts: ['one', 'two'], requestId: 'c/e/0/1', signal: new AbortController().signal };
+  await expect(client().embed(request)).resolves.toEqual({
+    vectors: [
+      [1, 0],
+      [0, 1],
+    ],
+    usage: { promptTokens: 9, completionTokens: 0, estimated: false },
+  });
+});
+
+test.each([
+  { problem: 'one vector too few', vectors: [[1, 0]] },
+  { problem: 'vectors of two lengths', vectors: [[1, 0], [1]] },
+])('embeddings with $problem are refused', async ({ vectors }) => {
+  server.answerBy(() => ({ vectors }));
+  const request = { model: 'e', texts: ['one', 'two'], requestId: 'c/e/0/1', signal: new AbortController().signal };
+  await expect(client().embed(request)).rejects.toMatchObject({ name: 'ModelError', kind: 'never' });
+});

@@ -1,0 +1,40 @@
+import { resolveSpec } from '../../src/spec/read-spec';
+import type { CampaignSpec } from '../../src/spec/campaign-spec';
+import type { Provider, Providers } from '../../src/llm/providers';
+
+/** A provider called `scripted`, without caps and with a breaker that the tests of other things do not open. */
+export const scriptedProvider = (url: string, changes: Partial<Provider> = {}): Provider => ({
+  name: 'scripted',
+  url,
+  key: () => 'secret-key',
+  requestsPerSecond: null,
+  tokensPerMinute: null,
+  timeoutSeconds: 30,
+  breaker: { failures: 1000, coolDownSeconds: 30 },
+  concurrency: 100,
+  tokenLimitField: 'max_tokens',
+  ...changes,
+});
+
+export const scriptedProviders = (url: string, changes: Partial<Provider> = {}): Providers =>
+  new Map([['scripted', scriptedProvider(url, changes)]]);
+
+const price = { inputPerMillion: 1, outputPerMillion: 10 };
+
+/** The spec's part that sends every purpose to the provider `scripted`, at $1 and $10 per million tokens. */
+export const scriptedModels = {
+  models: {
+    explorer: { provider: 'scripted', model: 'scripted-chat', price, maxTokens: 100 },
+    embedding: { provider: 'scripted', model: 'scripted-embedding', price: { ...price, outputPerMillion: 0 } },
+  },
+};
+
+/** A whole spec that does. */
+export const specWithModels = (name: string, changes: Record<string, unknown> = {}): CampaignSpec =>
+  resolveSpec(
+    {
+      ...{ name, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'coevolve', llm: scriptedModels },
+      ...changes,
+    },
+    'the test',
+  );
