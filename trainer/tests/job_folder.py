@@ -26,7 +26,7 @@ class JobFolder:
         folder: Path,
         *,
         method: str,
-        dataset: Path,
+        dataset: Path | None = None,
         base: Path | None = None,
         settings: dict[str, Any] | None = None,
         **change: Any,
@@ -36,8 +36,8 @@ class JobFolder:
         job = {
             "job_key": f"campaign/test/{folder.name}",
             "method": method,
-            "dataset": str(dataset),
-            "dataset_sha256": sha256_of_file(dataset),
+            "dataset": dataset and str(dataset),
+            "dataset_sha256": dataset and sha256_of_file(dataset),
             "output": str(self.output),
             "seed": 7,
             "settings": {"reserve_disk_bytes": 0, **(settings or {})},
@@ -48,6 +48,16 @@ class JobFolder:
 
     def run(self) -> int:
         return run_job(self.folder, Event())
+
+    def submit(self, step: int, rows: Iterable[dict[str, Any]]) -> str:
+        """Gives a resident job the batch of a step, as the service does; returns the hash of its dataset."""
+        dataset = write_rows(self.folder / f"rows-{step}.jsonl", rows)
+        batches, sha256 = self.folder / "batches", sha256_of_file(dataset)
+        batches.mkdir(exist_ok=True)
+        staging = batches / "staging"
+        staging.write_text(json.dumps({"dataset": str(dataset), "sha256": sha256}))
+        staging.rename(batches / f"step-{step:06d}.json")
+        return sha256
 
     def spawn(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "coevolve_trainer", "run", str(self.folder)]
@@ -63,6 +73,22 @@ class JobFolder:
     def events(self) -> list[dict[str, Any]]:
         lines = (self.folder / "progress.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
+
+
+def resident_job(
+    folder: Path,
+    base: Path,
+    *,
+    method: str = "grpo",
+    steps: int | None = 3,
+    settings: Any = None,
+    **change: Any,
+) -> JobFolder:
+    """A grpo or ppo job that learns fast and splits every batch into micro-batches."""
+    quick = {"micro_batch_tokens": 600, "learning_rate": 1e-4, "idle_timeout_s": 60}
+    return JobFolder(
+        folder, method=method, base=base, steps=steps, settings=quick | (settings or {}), **change
+    )
 
 
 def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.batches import pad_rows, plan_epoch
+from coevolve_trainer.batches import pad_rows, plan_epoch, plan_micro_batches
 from coevolve_trainer.chat import ChatEncoder, Segment
 from coevolve_trainer.logprobs import trajectory_logprobs
 from coevolve_trainer.model import load_model
@@ -21,6 +21,16 @@ def test_an_epoch_holds_every_example_once_and_only_depends_on_its_arguments(
     assert sorted(i for batch in plan for i in batch) == list(range(len(lengths)))
     assert max(map(len, plan)) <= batch_size
     assert plan == plan_epoch(lengths, batch_size, seed=seed, epoch=1)
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=300), st.integers(1, 4000))
+def test_micro_batches_hold_every_row_once_and_no_more_tokens_than_asked_unless_one_row_does(
+    lengths: list[int], max_tokens: int
+) -> None:
+    parts = plan_micro_batches(lengths, max_tokens)
+    assert sorted(i for part in parts for i in part) == list(range(len(lengths)))
+    for part in parts:
+        assert len(part) == 1 or len(part) * max(lengths[i] for i in part) <= max_tokens
 
 
 @torch.no_grad()
@@ -38,7 +48,7 @@ def test_a_trajectorys_logprob_is_the_sum_over_its_action_tokens_whatever_its_ne
 
     for trajectory, found in zip(trajectories, together, strict=True):
         by_hand = torch.zeros(())
-        for ids, mask in trajectory:
+        for ids, mask, _ in trajectory:
             logp = model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
             by_hand += sum(logp[t - 1, ids[t]] for t in range(1, len(ids)) if mask[t])
         torch.testing.assert_close(found, by_hand, atol=1e-4, rtol=1e-5)

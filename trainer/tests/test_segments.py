@@ -44,6 +44,19 @@ def test_the_masked_tokens_are_the_sampled_tokens_in_order(steps: list[Step]) ->
     assert masked == [i for step in steps for i in step["token_ids"]]
 
 
+def test_recorded_logprobs_stay_with_their_tokens_in_every_row() -> None:
+    rows = merge_steps(
+        [
+            {"prompt_token_ids": [1, 2], "token_ids": [3, 4], "logprobs": [-0.5, -0.25]},
+            {"prompt_token_ids": [1, 2, 3, 4, 5], "token_ids": [6], "logprobs": [-1.0]},
+            {"prompt_token_ids": [1, 9], "token_ids": [3, 7], "logprobs": [-2.0, -3.0]},
+        ]
+    )
+    assert [row.old_logp for row in rows] == [[0, 0, -0.5, -0.25, 0, -1.0], [0, 0, -2.0, -3.0]]
+    kept, _ = cut_to_length(rows, 3)
+    assert [row.old_logp for row in kept] == [[0, 0, -0.5], [0, 0, -2.0]]
+
+
 @given(steps_strategy)
 def test_every_action_is_seen_after_the_prompt_it_was_sampled_from(steps: list[Step]) -> None:
     rows = iter(merge_steps(steps))

@@ -47,13 +47,27 @@ def row_length(example: Example) -> int:
     return max(len(segment.input_ids) for segment in (*example.chosen, *example.rejected))
 
 
+def plan_micro_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Row indices of one update in parts of at most `max_tokens` with padding; a longer row stands alone.
+
+    Sorted by length, so that padding is little; a function of its arguments, so that sums have one order.
+    """
+    parts: list[list[int]] = []
+    for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
+        if parts and (len(parts[-1]) + 1) * lengths[i] <= max_tokens:  # the newest row is the widest
+            parts[-1].append(i)
+        else:
+            parts.append([i])
+    return parts
+
+
 def pad_rows(trajectories: Sequence[Sequence[Segment]], pad_id: int) -> Rows:
     """Right padding needs no mask under causal attention: no real position sees a pad."""
     rows = [(owner, segment) for owner, segments in enumerate(trajectories) for segment in segments]
     width = max(len(segment.input_ids) for _, segment in rows)
     ids, at, targets, owners = [], [], [], []
     for row, (owner, segment) in enumerate(rows):
-        tokens, mask = segment
+        tokens, mask = segment.input_ids, segment.action_mask
         ids.append(tokens + [pad_id] * (width - len(tokens)))
         spoken = [t for t in range(1, len(tokens)) if mask[t]]
         at += [row * width + t - 1 for t in spoken]

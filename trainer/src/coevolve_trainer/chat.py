@@ -35,10 +35,12 @@ class Message(TypedDict):
 
 
 class Segment(NamedTuple):
-    """One row of tokens; `action_mask` is 1 where the policy itself spoke. Both of length T."""
+    """One row of tokens; `action_mask` is 1 where the policy itself spoke. All of length T."""
 
     input_ids: list[int]
     action_mask: list[int]
+    old_logp: list[float] | None = None
+    """Nats at which each token was sampled, 0 where the mask is 0; none where nobody recorded them."""
 
 
 class ChatEncoder:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import load_file, save
-from torch import Tensor
+from torch import Tensor, nn
 
 from .durable import canonical_json, fresh_directory, publish_directory, sha256_of_file, write_synced
 from .model import load_weights, weights_of
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM
 
 KEPT = 2  # the newest, and one more should the newest be damaged
-_FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
+_FILES = {"model.safetensors", "optimizer.safetensors", "state.json"}
+_HEAD = "value-head.safetensors"  # PPO's; no part of the policy
+_RNG = "torch_rng"
 
 
 @dataclass
@@ -33,17 +35,27 @@ class Cursor:
     step: int = 0  # updates done
     tokens: int = 0  # trained on so far, without padding
     seconds: float = 0.0
+    updates: list[dict[str, Any]] = field(default_factory=list)
+    """What a resident job tells of each update: its batch, its policy, its loss and metrics."""
 
 
 def save_checkpoint(
-    folder: Path, job: str, model: Qwen3ForCausalLM, optimizer: torch.optim.AdamW, cursor: Cursor
+    folder: Path,
+    job: str,
+    model: Qwen3ForCausalLM,
+    optimizer: torch.optim.AdamW,
+    cursor: Cursor,
+    value_head: nn.Linear | None = None,
 ) -> None:
     """Adds `step-NNNNNN` under `folder` and removes all but the newest few. `job` is the job's identity."""
     staging = fresh_directory(folder / f".staging-{cursor.step:06d}")
     write_synced(staging / "model.safetensors", save(weights_of(model)))
-    write_synced(staging / "optimizer.safetensors", save(_optimizer_tensors(optimizer)))
+    state = {**optimizer_tensors(optimizer), _RNG: torch.get_rng_state()}
+    write_synced(staging / "optimizer.safetensors", save(state))
+    if value_head is not None:
+        write_synced(staging / _HEAD, save(value_head.state_dict()))
     write_synced(staging / "state.json", canonical_json(vars(cursor)))
-    hashes = {name: sha256_of_file(staging / name) for name in _FILES}
+    hashes = {file.name: sha256_of_file(file) for file in staging.iterdir()}
     write_synced(staging / "manifest.json", canonical_json({"job": job, "files": hashes}))
     final = folder / f"step-{cursor.step:06d}"
     shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
@@ -52,14 +64,24 @@ def save_checkpoint(
         shutil.rmtree(old)
 
 
-def resume(folder: Path, job: str, model: Qwen3ForCausalLM, optimizer: torch.optim.AdamW) -> Cursor:
+def resume(
+    folder: Path,
+    job: str,
+    model: Qwen3ForCausalLM,
+    optimizer: torch.optim.AdamW,
+    value_head: nn.Linear | None = None,
+) -> Cursor:
     """Restores the newest whole checkpoint of this job; a fresh cursor if there is none."""
     for staging in folder.glob(".staging-*"):
         shutil.rmtree(staging)
     for path in sorted(folder.glob("step-*"), reverse=True):
         if _is_whole(path, job):
             load_weights(model, load_file(path / "model.safetensors"))
-            _restore_optimizer(optimizer, load_file(path / "optimizer.safetensors"))
+            tensors = load_file(path / "optimizer.safetensors")
+            torch.set_rng_state(tensors.pop(_RNG))
+            restore_optimizer(optimizer, tensors)
+            if value_head is not None:
+                value_head.load_state_dict(load_file(path / _HEAD))
             return Cursor(**json.loads((path / "state.json").read_bytes()))
     return Cursor()
 
@@ -67,22 +89,23 @@ def resume(folder: Path, job: str, model: Qwen3ForCausalLM, optimizer: torch.opt
 def _is_whole(path: Path, job: str) -> bool:
     try:
         manifest = json.loads((path / "manifest.json").read_bytes())
-        return manifest["job"] == job and all(
-            sha256_of_file(path / name) == manifest["files"][name] for name in _FILES
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        files: dict[str, str] = manifest["files"]
+        whole = all(sha256_of_file(path / name) == expected for name, expected in files.items())
+        return bool(manifest["job"] == job and whole and files.keys() >= _FILES)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
-def _optimizer_tensors(optimizer: torch.optim.AdamW) -> dict[str, Tensor]:
-    tensors = {"torch_rng": torch.get_rng_state()}
+def optimizer_tensors(optimizer: torch.optim.AdamW) -> dict[str, Tensor]:
+    """AdamW's moments and counts as `<index of the parameter>.<name>`."""
+    tensors: dict[str, Tensor] = {}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"{index}.{name}": value for name, value in state.items()}
     return tensors
 
 
-def _restore_optimizer(optimizer: torch.optim.AdamW, tensors: dict[str, Tensor]) -> None:
-    torch.set_rng_state(tensors.pop("torch_rng"))
+def restore_optimizer(optimizer: torch.optim.AdamW, tensors: dict[str, Tensor]) -> None:
+    """Takes over moments and counts; learning rate and weight decay stay the optimizer's own."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split(".", 1)

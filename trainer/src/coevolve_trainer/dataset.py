@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from .chat import ChatEncoder, Segment
-from .durable import sha256_of_file
 from .failures import bad_input
 from .segments import cut_to_length, merge_steps
 
@@ -32,17 +31,9 @@ class Dataset:
     truncated: int
 
 
-def verify_dataset(path: Path, expected_sha256: str) -> None:
-    if not path.is_file():
-        raise bad_input("dataset", f"no file {path}", "a .jsonl file")
-    found = sha256_of_file(path)
-    if found != expected_sha256:
-        raise bad_input("dataset_sha256", found, f"{expected_sha256}, the hash of {path}")
-
-
 def read_texts(path: Path) -> Iterator[str]:
     """Every message of the dataset as the tokenizer will see it: role, newline, content."""
-    for where, row in _rows(path):
+    for where, row in json_lines(path):
         trajectories = [row[side] for side in ("chosen", "rejected") if side in row] or [row]
         for trajectory in trajectories:
             for message in _messages(where, trajectory):
@@ -72,10 +63,10 @@ def read_dataset(
             )
         return cut.segments
 
-    for where, row in _rows(path):
+    for where, row in json_lines(path):
         is_pair = "chosen" in row or "rejected" in row
         if not (pairs if is_pair else demonstrations):
-            raise bad_input(where, _kind(row), "a pair" if pairs else "a trajectory")
+            raise bad_input(where, kind_of(row), "a pair" if pairs else "a trajectory")
         if is_pair:
             chosen = rows_of(f"{where}.chosen", row.get("chosen"))
             rejected = rows_of(f"{where}.rejected", row.get("rejected"))
@@ -90,10 +81,11 @@ def read_dataset(
     return Dataset(examples, sum(len(r.input_ids) for r in rows), len(rows), truncated)
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def json_lines(path: Path, name: str = "dataset") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of a .jsonl file with the words that name its place."""
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
-            where = f"dataset line {number}"
+            where = f"{name} line {number}"
             try:
                 row = json.loads(line)
             except json.JSONDecodeError as error:
@@ -105,31 +97,33 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _segments(where: str, trajectory: Any, encoder: ChatEncoder) -> list[Segment]:
     if not isinstance(trajectory, dict) or ("steps" in trajectory) == ("messages" in trajectory):
-        raise bad_input(where, _kind(trajectory), "a trajectory with either messages or steps")
+        raise bad_input(where, kind_of(trajectory), "a trajectory with either messages or steps")
     if "messages" in trajectory:
         return [encoder.segment(_messages(where, trajectory))]
-    steps = trajectory["steps"]
-    vocabulary = encoder.tokenizer.get_vocab_size()
+    return merge_steps(checked_steps(where, trajectory["steps"], encoder.tokenizer.get_vocab_size()))
+
+
+def checked_steps(where: str, steps: Any, vocabulary: int) -> list[Any]:
+    """Steps with token ids below `vocabulary`; raises `bad-input` naming the step and the field."""
     if not isinstance(steps, list):
         raise bad_input(f"{where}.steps", type(steps).__name__, "a list")
     for index, step in enumerate(steps):
         for name in ("prompt_token_ids", "token_ids"):
             ids = step.get(name) if isinstance(step, dict) else None
             if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < vocabulary for i in ids):
-                raise bad_input(
-                    f"{where}.steps[{index}].{name}", _kind(ids), f"a list of ids below {vocabulary}"
-                )
-    return merge_steps(steps)
+                expected = f"a list of ids below {vocabulary}"
+                raise bad_input(f"{where}.steps[{index}].{name}", kind_of(ids), expected)
+    return steps
 
 
 def _messages(where: str, trajectory: Any) -> list[Any]:
     messages = trajectory.get("messages") if isinstance(trajectory, dict) else None
     if not isinstance(messages, list) or not messages:
-        raise bad_input(f"{where}.messages", _kind(messages), "a list of messages")
+        raise bad_input(f"{where}.messages", kind_of(messages), "a list of messages")
     for index, message in enumerate(messages):
         for name in ("role", "content"):
             if not isinstance(message, dict) or not isinstance(message.get(name), str):
-                raise bad_input(f"{where}.messages[{index}].{name}", _kind(message), "a string")
+                raise bad_input(f"{where}.messages[{index}].{name}", kind_of(message), "a string")
     return messages
 
 
@@ -140,7 +134,8 @@ def _weight(where: str, row: dict[str, Any], name: str) -> float:
     return float(value)
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """What an error message says it found."""
     if isinstance(value, dict):
         return f"an object with {', '.join(sorted(value)) or 'no key'}"
     return f"a list of {len(value)}" if isinstance(value, list) else repr(value)

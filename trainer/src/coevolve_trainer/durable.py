@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from .failures import JobFailure
+from .failures import JobFailure, bad_input
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:
@@ -52,6 +52,15 @@ def sync_directory(path: Path) -> None:
 def sha256_of_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify_file(path: Path, expected_sha256: str, *, field: str) -> None:
+    """Raises `bad-input` when there is no such file, or another one than its hash says."""
+    if not path.is_file():
+        raise bad_input(field, f"no file {path}", "a file")
+    found = sha256_of_file(path)
+    if found != expected_sha256:
+        raise bad_input(f"{field}_sha256", found, f"{expected_sha256}, the hash of {path}")
 
 
 def canonical_json(value: object) -> bytes:

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .dataset import verify_dataset
-from .durable import canonical_json
+from .durable import canonical_json, verify_file
 from .failures import bad_input
 from .policy_files import verify_policy
-from .settings import SETTINGS, Settings, parse_settings
+from .settings import SETTINGS, RlSettings, Settings, parse_settings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
-OPTIONAL = ("base", "base_hash", "reference", "reference_hash", "settings")
+RESIDENT = ("steps", "trainer_state", "trainer_state_sha256")
+OPTIONAL = ("base", "base_hash", "reference", "reference_hash", "settings", *RESIDENT)
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Job:
 
     job_key: str
     method: str
-    dataset: Path
-    dataset_sha256: str
+    dataset: Path | None
+    """None for grpo and ppo: their batches arrive one by one."""
+    dataset_sha256: str | None
     output: Path
     """Appears by rename when the job succeeds, and not before."""
     seed: int
@@ -33,9 +34,14 @@ class Job:
     """Policy to start from; none for `init`."""
     base_hash: str | None
     reference: Path | None
-    """Frozen policy of the DPO loss; the base when not given. Only for dpo and target."""
+    """Frozen policy of the loss; the base when not given. Not for init and sft."""
     reference_hash: str | None
     settings: Settings
+    steps: int = 0
+    """Updates of a grpo or ppo job, one per batch."""
+    trainer_state: Path | None = None
+    """Optimizer moments and value head to begin with, as an earlier grpo or ppo job left them."""
+    trainer_state_sha256: str | None = None
 
     def facts(self) -> dict[str, object]:
         """What decides the resulting policy; goes into its manifest."""
@@ -49,7 +55,10 @@ class Job:
         }
 
     def identity(self) -> str:
-        return hashlib.sha256(canonical_json(self.facts())).hexdigest()
+        """Whose checkpoints these are. A resident job's dataset is not known yet; its steps are."""
+        resident = {name: getattr(self, name) for name in ("steps", "trainer_state_sha256")}
+        facts = self.facts() | (resident if self.steps else {})
+        return hashlib.sha256(canonical_json(facts)).hexdigest()
 
 
 def read_job(job_dir: Path) -> Job:
@@ -73,8 +82,11 @@ def read_job(job_dir: Path) -> Job:
 
 
 def verify_inputs(job: Job) -> None:
-    """Raises `bad-input` when a policy or the dataset is not what the job's hashes say."""
-    verify_dataset(job.dataset, job.dataset_sha256)
+    """Raises `bad-input` when a policy or a file is not what the job's hashes say."""
+    if job.dataset is not None and job.dataset_sha256 is not None:
+        verify_file(job.dataset, job.dataset_sha256, field="dataset")
+    if job.trainer_state is not None and job.trainer_state_sha256 is not None:
+        verify_file(job.trainer_state, job.trainer_state_sha256, field="trainer_state")
     if job.base is not None:
         verify_policy(job.base, job.base_hash, field="base")
     if job.reference is not None and job.reference != job.base:
@@ -97,13 +109,16 @@ def _job(given: dict[str, Any]) -> Job:
         raise bad_input("base", base or "nothing", expected)
     if method in ("init", "sft") and reference is not None:
         raise bad_input("reference", reference, f"nothing: {method} has no reference")
-    if method in ("dpo", "target") and reference is None:
+    if method not in ("init", "sft") and reference is None:
         reference, reference_hash = base, base_hash
+    resident = issubclass(SETTINGS[method], RlSettings)
+    dataset, dataset_sha256 = _file(given, "dataset", wanted=not resident)
+    trainer_state, trainer_state_sha256 = _file(given, "trainer_state", wanted=None if resident else False)
     return Job(
         job_key=_text(given, "job_key"),
         method=method,
-        dataset=_path(given, "dataset"),
-        dataset_sha256=_text(given, "dataset_sha256"),
+        dataset=dataset,
+        dataset_sha256=dataset_sha256,
         output=_path(given, "output"),
         seed=seed,
         base=base,
@@ -111,6 +126,9 @@ def _job(given: dict[str, Any]) -> Job:
         reference=reference,
         reference_hash=reference_hash,
         settings=parse_settings(method, given.get("settings", {})),
+        steps=_steps(given, resident),
+        trainer_state=trainer_state,
+        trainer_state_sha256=trainer_state_sha256,
     )
 
 
@@ -120,6 +138,30 @@ def _policy(given: dict[str, Any], name: str) -> tuple[Path | None, str | None]:
             raise bad_input(name, "nothing", f"a policy directory, because {name}_hash is given")
         return None, None
     return _path(given, name), _text(given, f"{name}_hash")
+
+
+def _file(given: dict[str, Any], name: str, *, wanted: bool | None) -> tuple[Path | None, str | None]:
+    """A path and its hash; `wanted` says whether they must be there, None that they may."""
+    hash_name = f"{name}_sha256"
+    if wanted is False:
+        for field in (name, hash_name):
+            if given.get(field) is not None:
+                raise bad_input(field, repr(given[field]), f"nothing: {given['method']} has no {name}")
+        return None, None
+    if wanted is None and given.get(name) is None and given.get(hash_name) is None:
+        return None, None
+    return _path(given, name), _text(given, hash_name)
+
+
+def _steps(given: dict[str, Any], resident: bool) -> int:
+    steps = given.get("steps")
+    if not resident:
+        if steps is not None:
+            raise bad_input("steps", repr(steps), f"nothing: {given['method']} counts in epochs")
+        return 0
+    if type(steps) is not int or steps < 1:
+        raise bad_input("steps", repr(steps), "an integer from 1")
+    return steps
 
 
 def _text(given: dict[str, Any], name: str) -> str:

@@ -16,6 +16,7 @@ from .settings import InitSettings
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM
 
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 WEIGHTS, CONFIG, GENERATION_CONFIG = "model.safetensors", "config.json", "generation_config.json"
 
 
@@ -65,6 +66,13 @@ def save_model(model: Qwen3ForCausalLM, folder: Path) -> None:
     write_synced(folder / CONFIG, canonical_json(config))
     write_synced(folder / GENERATION_CONFIG, canonical_json(generation))
     write_synced(folder / WEIGHTS, save(weights_of(model), metadata={"format": "pt"}))
+
+
+def save_trained(model: Qwen3ForCausalLM, base: Path, folder: Path) -> None:
+    """Writes all of a policy but its manifest: the model, and the tokenizer of the policy it came from."""
+    save_model(model, folder)
+    for name in TOKENIZER_FILES:
+        write_synced(folder / name, (base / name).read_bytes())
 
 
 def weights_of(model: Qwen3ForCausalLM) -> dict[str, torch.Tensor]:

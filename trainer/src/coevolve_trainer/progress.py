@@ -42,6 +42,10 @@ class Progress:
     def seconds(self) -> float:
         return self.earlier_seconds + time.monotonic() - self._began
 
+    def waited(self, seconds: float) -> None:
+        """Takes time that a resident job spent without a batch out of the seconds of work."""
+        self._began += seconds
+
     def update(self, **facts: object) -> None:
         """Rewrites status.json with these facts and the time spent so far."""
         self._status |= {**facts, "seconds": round(self.seconds, 3)}

@@ -12,15 +12,14 @@ from threading import Event
 
 from .chat import ChatEncoder
 from .dataset import read_dataset, read_texts
-from .durable import fresh_directory, publish_directory, require_free_disk, write_synced
+from .durable import fresh_directory, publish_directory, require_free_disk
 from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
 from .job import Job, read_job, verify_inputs
 from .policy_files import read_manifest, verify_policy, write_manifest
 from .progress import Progress
-from .settings import DpoSettings, InitSettings, SftSettings, TargetSettings, TrainSettings
+from .settings import DpoSettings, InitSettings, RlSettings, SftSettings, TargetSettings, TrainSettings
 
-COPIED = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
-WRITTEN_PER_WEIGHT = 10  # files of the weights' size: two checkpoints and a staged one of 3, and the output
+WRITTEN_PER_WEIGHT = 12  # files of the weights' size: three checkpoints of 3, trainer state, and the output
 
 
 def run_job(job_dir: Path, stop: Event) -> int:
@@ -50,12 +49,17 @@ def run_job(job_dir: Path, stop: Event) -> int:
 
 def _policy_of(job: Job, job_dir: Path, progress: Progress, stop: Event) -> str:
     """The hash of the job's policy: found finished, or made now."""
-    if job.output.exists():
+    resident = isinstance(job.settings, RlSettings)  # its checkpoints tell what is finished
+    if job.output.exists() and not resident:
         return _finished(job)
     verify_inputs(job)
     weights = job.base / "model.safetensors" if job.base else None
-    per_weight = WRITTEN_PER_WEIGHT * weights.stat().st_size if weights else 0
+    per_weight = (WRITTEN_PER_WEIGHT + job.steps) * weights.stat().st_size if weights else 0
     require_free_disk(job_dir, per_weight + job.settings.reserve_disk_bytes)
+    if isinstance(job.settings, RlSettings):
+        from .resident import run_resident
+
+        return run_resident(job, job.settings, job_dir, progress, stop)
     job.output.parent.mkdir(parents=True, exist_ok=True)
     staging = fresh_directory(job.output.with_name(f".{job.output.name}.staging"))
     if isinstance(job.settings, InitSettings):
@@ -85,6 +89,7 @@ def _initialise(job: Job, settings: InitSettings, staging: Path) -> int:
     from .model import create_model, parameter_count, save_model
     from .tokenizer import train_tokenizer, write_tokenizer
 
+    assert job.dataset is not None
     tokenizer = train_tokenizer(read_texts(job.dataset), vocabulary_size=settings.vocabulary_size)
     write_tokenizer(tokenizer, staging, max_positions=settings.max_positions)
     encoder = ChatEncoder(tokenizer)
@@ -103,6 +108,7 @@ def _train(
     job: Job, settings: TrainSettings, staging: Path, job_dir: Path, progress: Progress, stop: Event
 ) -> int:
     assert job.base is not None
+    assert job.dataset is not None
     encoder = ChatEncoder.load(job.base)
     data = read_dataset(
         job.dataset,
@@ -116,7 +122,7 @@ def _train(
     import torch
 
     from .batches import row_length
-    from .model import load_model, parameter_count, save_model
+    from .model import load_model, parameter_count, save_trained
     from .objectives import pair_objective, sft_objective
     from .reference import reference_logprobs
     from .train import train
@@ -144,9 +150,7 @@ def _train(
         progress=progress,
         stop=stop,
     )
-    save_model(model, staging)
-    for name in COPIED:
-        write_synced(staging / name, (job.base / name).read_bytes())
+    save_trained(model, job.base, staging)
     return parameter_count(model)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from .chat import Segment
 
@@ -13,6 +13,8 @@ class Step(TypedDict):
 
     prompt_token_ids: list[int]
     token_ids: list[int]
+    logprobs: NotRequired[list[float]]
+    """Log-softmax of the raw logits at each of `token_ids`, nats; in all steps of a trajectory or in none."""
 
 
 class Cut(NamedTuple):
@@ -25,19 +27,21 @@ def merge_steps(steps: Iterable[Step]) -> list[Segment]:
 
     A prompt does not extend the row when the text of an earlier action tokenizes to other ids than were
     sampled. Training must see the sampled ids, so the old row is kept as it is and nothing is re-tokenized:
-    every sampled token lies under a mask of 1 in exactly one row.
+    every sampled token lies under a mask of 1 in exactly one row, with its log-probability where it has one.
     """
     segments: list[Segment] = []
     for step in steps:
-        prompt, action = step["prompt_token_ids"], step["token_ids"]
+        prompt, action, logprobs = step["prompt_token_ids"], step["token_ids"], step.get("logprobs")
         if segments and prompt[: len(segments[-1].input_ids)] == segments[-1].input_ids:
             row = segments[-1]
         else:
-            row = Segment([], [])
+            row = Segment([], [], None if logprobs is None else [])
             segments.append(row)
         added = prompt[len(row.input_ids) :]
         row.input_ids.extend([*added, *action])
         row.action_mask.extend([0] * len(added) + [1] * len(action))
+        if row.old_logp is not None and logprobs is not None:
+            row.old_logp.extend([0.0] * len(added) + logprobs)
     return segments
 
 
@@ -47,7 +51,8 @@ def cut_to_length(segments: Sequence[Segment], max_length: int) -> Cut:
     truncated = 0
     for segment in segments:
         truncated += len(segment.input_ids) > max_length
-        cut = Segment(segment.input_ids[:max_length], segment.action_mask[:max_length])
+        old_logp = None if segment.old_logp is None else segment.old_logp[:max_length]
+        cut = Segment(segment.input_ids[:max_length], segment.action_mask[:max_length], old_logp)
         if any(cut.action_mask[1:]):
             kept.append(cut)
     return Cut(kept, truncated)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import Field, asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any
 
 from .failures import bad_input
-
-Method = Literal["init", "sft", "dpo", "target"]
 
 
 def setting(
@@ -88,12 +86,64 @@ class TargetSettings(DpoSettings):
     term (at most ln 2 near the reference) and drowns it, so the default is the mean per token."""
 
 
-Settings = InitSettings | SftSettings | DpoSettings | TargetSettings
+@dataclass(frozen=True)
+class RlSettings:
+    """What grpo and ppo share: one update per batch of rollouts. Where it says so, table 9 of CoEvolve."""
+
+    learning_rate: float = setting(1e-6, 1e-12, 1e6)
+    """Constant; table 9, there for 4 to 30 B parameters."""
+    weight_decay: float = setting(0.01, 0.0, 10.0)
+    """Of AdamW; the paper gives none, 0.01 is torch's own and that of the other methods."""
+    max_grad_norm: float = setting(1.0, 1e-9, 1e9)
+    """The paper gives none."""
+    clip_low: float = setting(0.20, 0.0, 1.0)
+    """The ratio to the policy that sampled counts from 1 - clip_low; table 9."""
+    clip_high: float = setting(0.28, 0.0, 1e3)
+    """... to 1 + clip_high: rare tokens may rise further than they may fall; table 9."""
+    kl_coefficient: float = setting(1e-3, 0.0, 1e3)
+    """Weight of the divergence from the fixed reference; table 9."""
+    aggregation: str = setting("group", choices=("group", "batch"))
+    """Mean over a group's tokens, then over groups (Eq. 1), or over all tokens at once (AgentEvolver)."""
+    max_length: int = setting(512, 8, 131_072)
+    """Tokens per row; longer rows are cut at the end and counted as truncated."""
+    micro_batch_tokens: int = setting(8192, 8, 10**9)
+    """Tokens, with padding, in memory at once. Changes an update by rounding alone."""
+    idle_timeout_s: float = setting(600.0, 0.01, 1e9)
+    """How long to wait for a batch before leaving; the job resumes when it is started again."""
+    reserve_disk_bytes: int = setting(64 * 2**20, 0, 2**62)
+    """Disk that must be free beside what the job writes."""
+
+
+@dataclass(frozen=True)
+class GrpoSettings(RlSettings):
+    """Eq. 1 with the advantage that each rollout brings along."""
+
+
+@dataclass(frozen=True)
+class PpoSettings(RlSettings):
+    """The clipped surrogate of Eq. 1 with advantages from a learned value; no setting of it is published."""
+
+    aggregation: str = setting("batch", choices=("group", "batch"))
+    """The mean over all tokens, as is usual for PPO, which knows no groups."""
+    gamma: float = setting(1.0, 0.0, 1.0)
+    """Discount per action token; 1, because the reward comes once, at the end."""
+    gae_lambda: float = setting(0.95, 0.0, 1.0)
+    advantages: str = setting("normalised", choices=("normalised", "plain"))
+    """Normalised over the action tokens of a batch, or as they are."""
+    value_coefficient: float = setting(0.5, 0.0, 1e3)
+    """Weight of the value loss, whose gradient also reaches the layers below the head."""
+    value_learning_rate: float = setting(1e-3, 1e-12, 1e6)
+    """The head's own rate: it starts at 0, and at the policy's 1e-6 would stay there for the campaign."""
+
+
+Settings = InitSettings | SftSettings | DpoSettings | TargetSettings | GrpoSettings | PpoSettings
 SETTINGS: dict[str, type[Settings]] = {
     "init": InitSettings,
     "sft": SftSettings,
     "dpo": DpoSettings,
     "target": TargetSettings,
+    "grpo": GrpoSettings,
+    "ppo": PpoSettings,
 }
 
 

@@ -1,0 +1,188 @@
+"""One update: its gradient, its independence of micro-batches, and what it learns."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from coevolve_trainer.chat import ChatEncoder
+from coevolve_trainer.learner import Learner, load_learner
+from coevolve_trainer.model import load_model
+from coevolve_trainer.policy_update import Update, accumulate_gradient, make_update
+from coevolve_trainer.rollouts import RolloutBatch, read_rollouts
+from coevolve_trainer.settings import GrpoSettings, PpoSettings, RlSettings
+from job_folder import expert_rows, write_rows
+from rollouts_of import rollouts_of, sample
+
+METHODS = [GrpoSettings(), PpoSettings()]
+
+
+@pytest.fixture(scope="module")
+def rows(trained: Path) -> list[dict[str, Any]]:
+    return rollouts_of(trained)
+
+
+@pytest.fixture
+def batch_of(tmp_path: Path, trained: Path) -> Callable[[list[dict[str, Any]], RlSettings], RolloutBatch]:
+    encoder = ChatEncoder.load(trained)
+
+    def read(rows: list[dict[str, Any]], settings: RlSettings) -> RolloutBatch:
+        score = "advantage" if isinstance(settings, GrpoSettings) else "reward"
+        path = write_rows(tmp_path / "rows.jsonl", rows)
+        return read_rollouts(path, encoder, name="batch 1", score=score, max_length=settings.max_length)
+
+    return read
+
+
+def gradient(
+    policy: Path, batch: RolloutBatch, settings: RlSettings, learner: Learner
+) -> tuple[Update, torch.Tensor]:
+    reference = load_model(policy).requires_grad_(False)
+    update = accumulate_gradient(learner, reference, batch, settings, pad_id=0)
+    return update, torch.cat([p.grad.flatten() for p in learner.parameters() if p.grad is not None])
+
+
+@pytest.mark.parametrize("settings", METHODS)
+def test_the_gradient_does_not_depend_on_the_micro_batches(
+    settings: RlSettings, rows: list[dict[str, Any]], batch_of: Any, base: Path, trained: Path
+) -> None:
+    batch = batch_of(rows, settings)
+    found = []
+    for tokens in (8, 300, 1000, 10**6):
+        learner = load_learner(trained, settings)
+        if learner.value_head is not None:
+            torch.nn.init.constant_(learner.value_head.weight, 0.01)
+        some = replace(settings, micro_batch_tokens=tokens, kl_coefficient=0.1)
+        found.append(gradient(base, batch, some, learner))
+    whole, expected = found.pop()
+    for update, other in found:
+        torch.testing.assert_close(other, expected, atol=1e-6, rtol=0)
+        assert update.loss == pytest.approx(whole.loss, abs=1e-6)
+        assert update.metrics == pytest.approx(whole.metrics, abs=1e-6)
+
+
+def test_the_gradient_is_that_of_eq_1_computed_trajectory_by_trajectory(
+    rows: list[dict[str, Any]], batch_of: Any, base: Path, trained: Path
+) -> None:
+    settings = GrpoSettings(kl_coefficient=0.1, micro_batch_tokens=300)
+    learner = load_learner(trained, settings)
+    update, found = gradient(base, batch_of(rows, settings), settings, learner)
+
+    model, reference = load_model(trained), load_model(base)
+    groups: dict[str, list[torch.Tensor]] = {}
+    for row in rows:
+        for step in row["steps"]:
+            prompt, action = step["prompt_token_ids"], step["token_ids"]
+            ids, old = torch.tensor([prompt + action]), torch.tensor(step["logprobs"])
+            places = range(len(prompt) - 1, len(prompt) + len(action) - 1)
+            logp = model(input_ids=ids).logits[0].log_softmax(-1)[places, action]
+            with torch.no_grad():
+                reference_logp = reference(input_ids=ids).logits[0].log_softmax(-1)[places, action]
+            ratio, a = (logp - old).exp(), row["advantage"]
+            clip = torch.minimum(ratio * a, ratio.clamp(0.8, 1.28) * a)
+            kl = (reference_logp - logp).exp() - (reference_logp - logp) - 1
+            groups.setdefault(row["group"], []).append(clip - 0.1 * kl)
+    loss = -torch.stack([torch.cat(terms).mean() for terms in groups.values()]).mean()
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert update.loss == pytest.approx(loss.item(), abs=1e-6)
+    expected = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-4)
+
+
+def test_the_first_forward_agrees_with_what_was_recorded_and_the_numbers_say_so(
+    rows: list[dict[str, Any]], batch_of: Any, trained: Path
+) -> None:
+    equal = [{**row, "advantage": 0.0 if row["group"] == "task-1" else row["advantage"]} for row in rows]
+    settings = GrpoSettings()
+    metrics = gradient(trained, batch_of(equal, settings), settings, load_learner(trained, settings))[
+        0
+    ].metrics
+    assert metrics["logp_gap"] < 1e-4
+    assert metrics["ratio"] == pytest.approx(1, abs=1e-4)
+    assert metrics["kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["zero_advantage_groups"] == pytest.approx(1 / 3)
+    assert metrics["clipped_low"] == metrics["clipped_high"] == 0
+    assert (metrics["trajectories"], metrics["groups"], metrics["truncated"]) == (12, 3, 0)
+    assert metrics["segments"] == 16  # the four of task 1 have two rows each
+    assert metrics["action_tokens"] == 12 * 12
+
+
+def test_without_any_advantage_the_kl_term_still_pulls_to_the_reference(
+    rows: list[dict[str, Any]], batch_of: Any, base: Path, trained: Path
+) -> None:
+    settings = GrpoSettings(kl_coefficient=1.0)
+    batch = batch_of([{**row, "advantage": 0.0} for row in rows], settings)
+    _, at_reference = gradient(trained, batch, settings, load_learner(trained, settings))
+    update, away = gradient(base, batch, settings, load_learner(trained, settings))
+    assert at_reference.abs().max() < 1e-5
+    assert away.abs().max() > 1e-2
+    assert update.metrics["kl"] > 0.1
+    assert update.loss == pytest.approx(update.metrics["kl"], rel=1e-4)
+
+
+def test_rollouts_of_another_policy_show_in_the_gap(
+    rows: list[dict[str, Any]], batch_of: Any, base: Path, trained: Path
+) -> None:
+    settings = GrpoSettings()
+    update, _ = gradient(trained, batch_of(rows, settings), settings, load_learner(base, settings))
+    assert update.metrics["logp_gap"] > 0.1
+    assert update.metrics["clipped_low"] > 0
+
+
+def test_group_and_batch_means_differ_when_groups_differ_in_length(
+    rows: list[dict[str, Any]], batch_of: Any, trained: Path
+) -> None:
+    short = [{**row, "steps": row["steps"][:1]} if row["group"] == "task-0" else row for row in rows]
+    losses = []
+    for aggregation in ("group", "batch"):
+        settings = GrpoSettings(aggregation=aggregation)
+        update, _ = gradient(trained, batch_of(short, settings), settings, load_learner(trained, settings))
+        losses.append(update.loss)
+    means = [[row["advantage"] for row in short if row["group"] == f"task-{g}"] for g in range(3)]
+    by_group = [sum(group) / 4 for group in means]
+    assert losses[0] == pytest.approx(-sum(by_group) / 3, abs=1e-5)  # at ratio 1 the loss is -A
+    assert losses[1] == pytest.approx(-(by_group[0] + 2 * by_group[1] + 2 * by_group[2]) / 5, abs=1e-5)
+
+
+def test_grpo_learns_to_prefer_what_is_rewarded(batch_of: Any, trained: Path) -> None:
+    """A bandit: an action is one token, and good when its id is even."""
+    settings = GrpoSettings(learning_rate=2e-3)
+    learner, reference = load_learner(trained, settings), load_model(trained).requires_grad_(False)
+    prompt = ChatEncoder.load(trained).prompt_ids(expert_rows(1)[0]["messages"][:2])
+    generator = torch.Generator().manual_seed(3)
+    chances = [chance_of_even(learner, prompt)]
+    for _ in range(10):
+        steps = [sample(learner.model, prompt, generator, tokens=1) for _ in range(32)]
+        good = [step["token_ids"][0] % 2 == 0 for step in steps]
+        share = sum(good) / len(good)
+        rows = [
+            {"trajectory_id": str(k), "group": "task", "advantage": 2 * (won - share), "steps": [step]}
+            for k, (won, step) in enumerate(zip(good, steps, strict=True))
+        ]
+        make_update(learner, reference, batch_of(rows, settings), settings, pad_id=0)
+        chances.append(chance_of_even(learner, prompt))
+    assert chances[0] < 0.5
+    assert chances[-1] > 0.55  # 0.67 to 0.70 over three seeds
+
+
+@torch.no_grad()
+def chance_of_even(learner: Learner, prompt: list[int]) -> float:
+    logits = learner.model(input_ids=torch.tensor([prompt])).logits[0, -1]
+    return float(logits.softmax(-1)[::2].sum())
+
+
+def test_ppos_value_head_learns_which_task_is_rewarded(
+    rows: list[dict[str, Any]], batch_of: Any, trained: Path
+) -> None:
+    settings = PpoSettings(learning_rate=1e-3, value_learning_rate=1e-2, gae_lambda=1.0)
+    rewarded = [{**row, "reward": float(row["group"] == "task-0")} for row in rows]
+    batch = batch_of(rewarded, settings)
+    learner, reference = load_learner(trained, settings), load_model(trained).requires_grad_(False)
+    losses = [
+        make_update(learner, reference, batch, settings, pad_id=0).metrics["value_loss"] for _ in range(25)
+    ]
+    assert losses[0] == pytest.approx(1 / 3)  # the head says 0, and a third of the tokens earned 1
+    assert losses[-1] < 0.05

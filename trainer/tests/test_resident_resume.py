@@ -1,0 +1,117 @@
+"""Killed, stopped, idle and torn resident jobs."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coevolve_trainer.failures import EXIT_CODES
+from job_folder import SOURCES, JobFolder, resident_job
+from rollouts_of import Rows
+from test_jobs import bytes_of
+from test_resident import STEPS, count_of_updates, hashes, until
+
+# (the function that is being called, at which call): where the process dies by its own SIGKILL
+MOMENTS = {
+    "waiting for the second batch": ("resident.wait_for_batch", 2),
+    "between gradient and optimizer step": ("policy_update.math.isfinite", 3),
+    "after an update, before its policy is written": ("resident.save_trained", 2),
+    "while a checkpoint is being staged": ("checkpoint.canonical_json", 3),
+    "between the checkpoint and the policy": ("resident.publish_directory", 2),
+    "after the last update, before the trainer state": ("resident.save_trainer_state", 1),
+    "before the output": ("resident.publish_directory", 4),
+}
+
+DYING = """
+import os, sys
+from importlib import import_module
+from pathlib import Path
+from threading import Event
+*path, name = sys.argv[2].split(".")
+owner = import_module("coevolve_trainer." + path[0])
+if path[1:]:
+    owner = getattr(owner, path[1])
+original, left = getattr(owner, name), int(sys.argv[3])
+def dying(*args, **kwargs):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), 9)
+    return original(*args, **kwargs)
+import coevolve_trainer.resident
+setattr(owner, name, dying)
+from coevolve_trainer.run import run_job
+sys.exit(run_job(Path(sys.argv[1]), Event()))
+"""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_job_killed_at_any_moment_ends_with_the_same_hashes_and_repeats_no_update(
+    moment: str, finished: Callable[[str], JobFolder], tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    place, call = MOMENTS[moment]
+    method = "ppo" if "checkpoint" in moment else "grpo"
+    job = resident_job(tmp_path / "job", trained, method=method)
+    for step in range(1, STEPS + 1):
+        job.submit(step, batches[step - 1])
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+    child = subprocess.run([sys.executable, "-c", DYING, str(job.folder), place, str(call)], env=environment)
+    assert child.returncode == -signal.SIGKILL
+    assert job.status["state"] == "running"
+    before = len(list((job.folder / "policies").glob("step-*")))
+
+    assert job.run() == 0
+    expected = finished(method)
+    assert hashes(job) == hashes(expected)
+    assert bytes_of(job.output) == bytes_of(expected.output)
+    assert count_of_updates(job) == {STEPS}
+    assert job.status["trainer_state_sha256"] == expected.status["trainer_state_sha256"]
+    committed = [event["step"] for event in job.events if event["event"] == "checkpoint"]
+    assert len(committed) == len(set(committed))
+    assert before <= STEPS
+    assert {path.name for path in (job.folder / "policies").iterdir()} == {
+        f"step-{step:06d}" for step in range(1, STEPS + 1)
+    }
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_its_update_made_again_to_the_same_bits(
+    finished: Callable[[str], JobFolder], tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    job = resident_job(tmp_path / "job", trained, settings={"idle_timeout_s": 0.01})
+    for step in (1, 2):
+        job.submit(step, batches[step - 1])
+    assert job.run() == EXIT_CODES["cancelled"]
+    torn = job.folder / "checkpoints" / "step-000002" / "optimizer.safetensors"
+    os.truncate(torn, torn.stat().st_size // 2)
+    first = hashes(job)
+    assert job.run() == EXIT_CODES["cancelled"]
+    assert hashes(job) == first
+    assert [event["step"] for event in job.events if event["event"] == "resumed"] == [1]
+
+
+def test_a_job_without_a_batch_leaves_after_its_idle_timeout_and_goes_on_when_one_comes(
+    tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    job = resident_job(tmp_path / "job", trained, steps=1, settings={"idle_timeout_s": 0.1})
+    assert job.run() == EXIT_CODES["cancelled"]
+    failure = job.status["failure"]
+    assert failure["type"] == "cancelled"
+    assert "no batch for update 1 within 0.1 s" in failure["message"]
+    job.submit(1, batches[0])
+    assert job.run() == 0
+
+
+def test_a_waiting_job_stops_at_once_on_sigterm(tmp_path: Path, trained: Path) -> None:
+    job = resident_job(tmp_path / "job", trained)
+    child = job.spawn()
+    until(
+        lambda: (job.folder / "progress.jsonl").exists() and any(e["event"] == "waiting" for e in job.events)
+    )
+    child.send_signal(signal.SIGTERM)
+    _, message = child.communicate(timeout=5)
+    assert child.returncode == EXIT_CODES["cancelled"]
+    assert "stopped while it waited for the batch of update 1" in message
