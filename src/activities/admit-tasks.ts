@@ -1,42 +1,117 @@
-import { isSuccess } from '../domain/trajectory';
+import { admit, type Decision } from '../domain/admission/admit';
+import { aimOfTask } from '../domain/admission/aim-of-task';
+import { admissionReasons, type Candidate, type Execution, type KnownTask } from '../domain/admission/candidate';
+import { DomainError } from '../domain/errors';
+import { trajectoryId } from '../domain/ids';
 import type { IterationKey } from '../store/iterations';
 import type { TaskRow } from '../store/tasks';
 import type { TrajectorySummary } from '../store/trajectories';
-import { trajectoryId } from '../domain/ids';
+import { admissionRulesOf } from './admission-rules';
+import { failureOf } from './boundary-failure';
+import { embedGoals, type GoalVectors } from './embed-goals';
+import { recordDiversity } from './record-diversity';
 import { getCampaign, type Services } from './services';
 
+/** Embeddings were asked for before; this only reads their answers back. */
+const readingLimitMs = 60_000;
+
 /**
- * Decides every candidate of an iteration, one after the other in a fixed order: admitted when its own reference
- * actions scored in a fresh environment, when no task of the pool equals it and no held-out task does, and while the
- * growth cap leaves room. Each rejection keeps its reason.
+ * Decides every candidate of an iteration (`admit`) and records how diverse and how relevant the admitted ones are.
+ *
+ * Exactly once: decisions follow from stored rows that deciding does not change, so a retry of a killed try decides the
+ * same and leaves what is decided alone.
+ *
+ * @throws DomainError `ApprovalNeeded` when the spec asks for approval and nobody has given it: all others are decided
  */
 export const admitTasks =
   (services: Services) =>
   async (key: IterationKey): Promise<void> => {
-    const { spec } = await getCampaign(services, key.campaignId);
-    const made = await services.store.tasks.list(key.campaignId, { createdIteration: key.iteration });
-    const candidates = made.filter(({ origin }) => origin !== 'seed');
-    const ids = candidates.map(({ id }) => validationId(key, id));
-    const played = await services.store.trajectories.findFinished(key.campaignId, ids);
+    const { spec, name } = await getCampaign(services, key.campaignId);
+    const { tasks, admission } = services.store;
+    const all = await tasks.list(key.campaignId);
+    const watch = { signal: AbortSignal.timeout(readingLimitMs) };
+    const vectors = await embedGoals(services, { spec, key }, all, watch).catch(failureOf);
+    const approval = await admission.approval(key.campaignId, key.iteration);
+    const rules = admissionRulesOf(spec, key.iteration, approval);
 
-    let room = spec.synthesis.growthCap ?? candidates.length;
-    for (const task of candidates) {
-      const reason = refusal(task, played.get(validationId(key, task.id)), room);
-      const verdict = await services.store.tasks.decide(
+    const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
+    const pool = all.filter((task) => task.verdict === 'admitted' && !isCandidateOf(key, task));
+    const decisions = admit(
+      await toCandidates(
+        services,
         key,
-        reason ? { id: task.id, admitted: false, reason } : { id: task.id, admitted: true },
-      );
-      if (verdict === 'admitted') room -= 1;
-    }
+        all.filter((task) => isCandidateOf(key, task)),
+        known,
+      ),
+      toKnown(
+        pool.filter(({ split }) => split === 'train'),
+        known,
+      ),
+      toKnown(
+        pool.filter(({ split }) => split === 'held-out'),
+        known,
+      ),
+      rules,
+    );
+    await admission.decide(key, decisions);
+    requireApproval(name, key, decisions);
+    await recordDiversity(services, key, spec.admission.diversity, vectors);
   };
 
-const validationId = ({ iteration }: IterationKey, taskId: string): string =>
-  trajectoryId({ iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
+/** Whether the iteration synthesized it, whatever became of it. */
+const isCandidateOf = ({ iteration }: IterationKey, { origin, createdIteration }: TaskRow): boolean =>
+  origin !== 'seed' && createdIteration === iteration;
 
-/** Why a candidate cannot be admitted; null leaves the decision to the pool, which refuses what it already holds. */
-function refusal(task: TaskRow, validation: TrajectorySummary | undefined, room: number): string | null {
-  if (task.verdict !== 'candidate') return null;
-  if (!validation || validation.outcome !== 'scored') return 'not-executable';
-  if (!isSuccess(validation.reward ?? 0)) return 'reference-fails';
-  return room > 0 ? null : 'growth-cap';
+const toKnown = (tasks: readonly TaskRow[], vectors: GoalVectors | null): KnownTask[] =>
+  tasks.map((task) => ({
+    id: task.id,
+    goal: task.goal,
+    contentKey: task.contentKey,
+    vector: vectors?.vectorOf(task) ?? null,
+  }));
+
+async function toCandidates(
+  { store }: Services,
+  key: IterationKey,
+  tasks: readonly TaskRow[],
+  vectors: GoalVectors | null,
+): Promise<Candidate[]> {
+  const idOf = (taskId: string): string =>
+    trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
+  const ids = tasks.map(({ id }) => idOf(id));
+  const played = await store.trajectories.findFinished(key.campaignId, ids);
+  const judgements = await store.judgements.list(key, 'candidate');
+  const said = new Map(judgements.map((judgement) => [judgement.taskId, judgement]));
+  return tasks.map((task) => ({
+    id: task.id,
+    aim: aimOfTask(task.id),
+    goal: task.goal,
+    contentKey: task.contentKey,
+    actions: task.referenceActions,
+    refusal: refusalOf(task),
+    execution: executionOf(task, played.get(idOf(task.id))),
+    judgement: said.get(task.id) ?? null,
+    vector: vectors?.vectorOf(task) ?? null,
+  }));
+}
+
+/** Rejected before admission: for a reason that is none of admission's, or because it could not be executed at all. */
+function refusalOf({ verdict, reason }: TaskRow): string | null {
+  const isOurs = reason !== 'not-executable' && admissionReasons.some((own) => own === reason);
+  return verdict === 'rejected' && !isOurs ? reason : null;
+}
+
+/** Where a judge rewards attempts, the environment's own reward says nothing of the task. */
+const executionOf = ({ grader }: TaskRow, play: TrajectorySummary | undefined): Execution => ({
+  played: play?.outcome === 'scored',
+  reward: grader === 'environment' ? (play?.reward ?? null) : null,
+});
+
+function requireApproval(name: string, { iteration }: IterationKey, decisions: readonly Decision[]): void {
+  const waiting = decisions.filter(({ outcome }) => outcome === 'waiting').length;
+  if (waiting === 0) return;
+  throw new DomainError(
+    'ApprovalNeeded',
+    `${waiting} tasks of iteration ${iteration} wait for approval: see them with \`coevolve tasks ${name} --verdict candidate\`, admit them with \`coevolve approve ${name}\``,
+  );
 }

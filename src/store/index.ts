@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { admissionStore } from './admission';
 import { budgetStore } from './budgets';
 import { campaignStore } from './campaigns';
 import { evaluationStore } from './evaluations';
@@ -22,6 +23,7 @@ export const createStore = (pool: Pool) => ({
   campaigns: campaignStore(pool),
   iterations: iterationStore(pool),
   tasks: taskStore(pool),
+  admission: admissionStore(pool),
   trajectories: trajectoryStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
   exploration: explorationStore(pool),

@@ -63,6 +63,12 @@ export const admissionStages = [
 
 export type AdmissionStage = (typeof admissionStages)[number];
 
+/** Why a candidate is rejected; whatever else a rejected one's reason says, it was refused as it was stored. */
+export const admissionReasons = [
+  ...['not-executable', 'no-query', 'no-action', 'too-many-actions', 'reference-fails', 'not-completed', 'not-judged'],
+  ...['duplicate', 'held-out', 'too-near', 'quota', 'growth-cap', 'operator'],
+] as const;
+
 /** What one stage said of a candidate. */
 export type StageVerdict = {
   stage: AdmissionStage;

@@ -1,0 +1,28 @@
+import type { AdmissionRules } from '../domain/admission/candidate';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { enabledSignals } from '../spec/iteration-plan';
+
+/**
+ * What a campaign's spec asks of the candidates of an iteration. The first pool is cut at its size and knows no quota;
+ * the random control has the quotas of all signals that are on together, so that it may grow by as much.
+ */
+export function admissionRulesOf(
+  spec: CampaignSpec,
+  iteration: number,
+  approval: { rejected: ReadonlySet<string> } | null,
+): AdmissionRules {
+  const { synthesis, admission } = spec;
+  const quota = iteration === 0 ? null : synthesis.quotaPerSignal;
+  return {
+    validation: synthesis.validation,
+    rule: synthesis.rule,
+    maxActions: spec.environment.maxSteps,
+    ...admission,
+    embedded: hasEmbeddings(spec),
+    quotaOf: (aim) => quota && quota * (aim === 'random' ? enabledSignals(spec) : 1),
+    growthCap: iteration === 0 ? synthesis.initialTasks : synthesis.growthCap,
+    approval: synthesis.approval ? (approval ?? 'pending') : null,
+  };
+}
+
+export const hasEmbeddings = ({ llm }: CampaignSpec): boolean => llm?.models.embedding != null;
