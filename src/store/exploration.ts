@@ -47,7 +47,9 @@ export type AbstractionRow = {
   callId: string;
 };
 
-export const explorationStore = (pool: Pool) => ({
+export const explorationStore = (pool: Pool) => ({ ...contextStore(pool), ...runStore(pool) });
+
+const contextStore = (pool: Pool) => ({
   /**
    * Writes down once what an aim explores, in this order; a second call changes nothing.
    *
@@ -113,7 +115,10 @@ export const explorationStore = (pool: Pool) => ({
     if (row.status === 'planned') throw staleEpoch(key);
     return row;
   },
+});
 
+/** Runs of contexts, and what was abstracted from them. */
+const runStore = (pool: Pool) => ({
   async findRun(campaignId: number, id: string): Promise<RunSummary | undefined> {
     const { rows } = await pool.query<RunSummary>(
       `select r.id, r.outcome, (select count(*) from exploration_steps s

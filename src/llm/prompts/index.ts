@@ -1,10 +1,12 @@
 import type { FeedbackSignalKind } from '../../domain/feedback-signal';
+import { repairPrompt } from '../repair-prompt';
 import { abstractionPrompt } from './abstraction';
 import type { ExploreInput } from './explore';
 import { exploreBoundaryPrompt } from './explore-boundary';
 import { exploreForgettingPrompt } from './explore-forgetting';
 import { exploreRarePrompt } from './explore-rare';
 import { exploreUnguidedPrompt } from './explore-unguided';
+import { judgePrompt } from './judge';
 import type { Prompt } from './prompt';
 import { reflectionPrompt } from './reflection';
 
@@ -21,4 +23,6 @@ export const prompts: readonly Prompt<never>[] = [
   reflectionPrompt,
   ...Object.values(explorePrompts),
   abstractionPrompt,
+  judgePrompt,
+  repairPrompt,
 ];

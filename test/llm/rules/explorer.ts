@@ -90,7 +90,7 @@ function abstract({ messages }: ModelRequest): string {
   const seen = new Map(tuplesOf(messages[1]!.content).map((tuple) => [tuple.action, tuple]));
   const worked = [...seen.values()].filter(
     ({ action, observation }) =>
-      /^select /.test(action) &&
+      action.startsWith('select ') &&
       !action.includes('sqlite_master') &&
       !/^(?:Error|\[\]|\[\(None,\)\])/.test(observation),
   );
