@@ -32,8 +32,8 @@ function shortfall(limit: number | null, committed: number, asked: number): numb
 
 const counted = (tokens: number): string => Math.ceil(tokens).toLocaleString('en');
 
-/** Dollars to four significant digits and at least whole cents, rounded up: a call may cost a fraction of a cent. */
+/** Dollars to three significant digits and at least whole cents, rounded up: a call may cost a fraction of a cent. */
 function money(usd: number): string {
-  const digits = usd > 0 ? Math.max(2, 3 - Math.floor(Math.log10(usd))) : 2;
+  const digits = usd > 0 ? Math.max(2, 2 - Math.floor(Math.log10(usd))) : 2;
   return (Math.ceil(usd * 10 ** digits - 1e-6) / 10 ** digits).toFixed(digits);
 }
