@@ -10,11 +10,15 @@ export const submitTraining =
   };
 
 export function jobOf({ artifacts }: Services, run: TrainingRunRow): TrainingJob {
+  const policy = (hash: string | null) => (hash ? { hash, path: artifacts.policyPath(hash) } : null);
   return {
     jobKey: run.jobKey,
     method: run.method,
-    base: run.basePolicy ? { hash: run.basePolicy, path: artifacts.policyPath(run.basePolicy) } : null,
-    dataset: { path: artifacts.datasetPath(run.datasetSha256), sha256: run.datasetSha256 },
+    base: policy(run.basePolicy),
+    reference: policy(run.referencePolicy),
+    dataset: run.datasetSha256 ? { path: artifacts.datasetPath(run.datasetSha256), sha256: run.datasetSha256 } : null,
+    ...(run.steps ? { steps: run.steps } : {}),
+    trainerState: run.initialState,
     seed: run.seed,
     settings: run.settings,
   };

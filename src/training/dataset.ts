@@ -1,5 +1,6 @@
+import { DomainError } from '../domain/errors';
 import type { PreferencePairRow } from '../store/preference-pairs';
-import type { TrajectoryRow } from '../store/trajectories';
+import type { RolloutRow, TrajectoryRow } from '../store/trajectories';
 
 /**
  * One line of a training dataset. Sampled actions carry the ids that were sampled; reference actions carry text, which
@@ -24,5 +25,29 @@ export function pairRow(pair: PreferencePairRow, chosen: TrajectoryRow, rejected
     lambda_sft: pair.lambdaSft,
     chosen: trajectoryRow(chosen),
     rejected: trajectoryRow(rejected),
+  };
+}
+
+/** What an update makes of a rollout: its advantage in its group, or the reward that a value head judges it by. */
+export type RolloutScore = { group: string; advantage: number } | { group: string; reward: number };
+
+/**
+ * One line of a batch for reinforcement learning.
+ *
+ * @throws DomainError `MissingLogprobs` when an action's tokens and log-probabilities are not one to one
+ */
+export function rolloutRow({ id, steps }: Pick<RolloutRow, 'id' | 'steps'>, score: RolloutScore): object {
+  return {
+    trajectory_id: id,
+    ...score,
+    steps: steps.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
+      if (!tokenIds || logprobs?.length !== tokenIds.length)
+        throw new DomainError(
+          'MissingLogprobs',
+          `${id}: action ${index} has ${tokenIds?.length ?? 0} token ids and ${logprobs?.length ?? 0} log-probabilities;` +
+            ' the policy server must answer `logprobs` and `return_token_ids`: see `coevolve doctor`',
+        );
+      return { prompt_token_ids: promptTokenIds, token_ids: tokenIds, logprobs };
+    }),
   };
 }

@@ -5,7 +5,8 @@ import { writeWhole, type ArtifactStore } from '../artifacts/artifact-store';
 import type { Config } from '../config';
 import { withStackLock } from '../stack/lock';
 import { findProcess, logFile, startDetached, stopProcess } from '../stack/processes';
-import type { TrainingBackend, TrainingJob, TrainingStatus } from './training-backend';
+import { stepName, writeStepBatch } from './step-batch';
+import type { TrainedPolicy, TrainingBackend, TrainingJob, TrainingStatus } from './training-backend';
 
 const statusFile = z.object({
   state: z.enum(['running', 'succeeded', 'failed']),
@@ -15,7 +16,19 @@ const statusFile = z.object({
   policy_hash: z.string().nullish(),
   tokens: z.number().default(0),
   seconds: z.number().default(0),
+  policies: z
+    .array(
+      z.object({
+        step: z.number(),
+        policy_hash: z.string(),
+        loss: z.number(),
+        metrics: z.record(z.string(), z.number()),
+      }),
+    )
+    .default([]),
+  trainer_state_sha256: z.string().nullish(),
 });
+type StatusFile = z.infer<typeof statusFile>;
 
 const noticeNothing = (): void => undefined;
 const cancelGraceMs = 30_000;
@@ -52,12 +65,19 @@ export function localBackend(
       });
     },
 
+    async submitStep(jobKey, step, dataset) {
+      const folder = artifacts.jobPath(jobKey);
+      await mkdir(join(folder, 'run'), { recursive: true });
+      await withStackLock(folder, noticeNothing, () => writeStepBatch(folder, step, dataset));
+    },
+
     async status(jobKey) {
       const folder = artifacts.jobPath(jobKey);
       const alive = trainer(jobKey) !== undefined; // asked first: the status is then newer than the answer
       const text = await readFile(join(folder, 'status.json'), 'utf8').catch(() => undefined);
-      if (text === undefined) return alive ? { state: 'running', step: 0, totalSteps: 0 } : { state: 'absent' };
-      return toStatus(statusFile.parse(JSON.parse(text)), alive, join(folder, 'policy'));
+      if (text === undefined)
+        return alive ? { state: 'running', step: 0, totalSteps: 0, policies: [] } : { state: 'absent' };
+      return toStatus(statusFile.parse(JSON.parse(text)), alive, folder);
     },
 
     async cancel(jobKey) {
@@ -72,32 +92,47 @@ export function localBackend(
   };
 }
 
-function toStatus(status: z.infer<typeof statusFile>, alive: boolean, policyPath: string): TrainingStatus {
+function toStatus(status: StatusFile, alive: boolean, folder: string): TrainingStatus {
+  const policies = status.policies.map((made) => toPolicy(made, folder));
   if (status.state === 'succeeded' && status.policy_hash)
     return {
       state: 'succeeded',
       policyHash: status.policy_hash,
-      policyPath,
+      policyPath: join(folder, 'policy'),
       tokens: status.tokens,
       seconds: status.seconds,
+      policies,
+      trainerState: status.trainer_state_sha256
+        ? { path: join(folder, 'trainer-state.safetensors'), sha256: status.trainer_state_sha256 }
+        : null,
     };
   // A failure on file may be an earlier try's while a later one is starting.
-  if (alive) return { state: 'running', step: status.step, totalSteps: status.total_steps };
+  if (alive) return { state: 'running', step: status.step, totalSteps: status.total_steps, policies };
   // A trainer that was told to stop has checkpointed: it goes on when it is submitted again.
   const stopped = status.failure?.type === 'cancelled';
   if (status.state === 'failed' && status.failure && !stopped) return { state: 'failed', failure: status.failure };
   return { state: 'absent' };
 }
 
+const toPolicy = (made: StatusFile['policies'][number], folder: string): TrainedPolicy => ({
+  step: made.step,
+  policyHash: made.policy_hash,
+  policyPath: join(folder, 'policies', stepName(made.step)),
+  metrics: { loss: made.loss, ...made.metrics },
+});
+
 const jobFile = (job: TrainingJob, folder: string) => ({
   job_key: job.jobKey,
   method: job.method,
   base: job.base?.path ?? null,
   base_hash: job.base?.hash ?? null,
-  reference: null,
-  reference_hash: null,
-  dataset: job.dataset.path,
-  dataset_sha256: job.dataset.sha256,
+  reference: job.reference?.path ?? null,
+  reference_hash: job.reference?.hash ?? null,
+  dataset: job.dataset?.path ?? null,
+  dataset_sha256: job.dataset?.sha256 ?? null,
+  steps: job.steps ?? null,
+  trainer_state: job.trainerState?.path ?? null,
+  trainer_state_sha256: job.trainerState?.sha256 ?? null,
   output: join(folder, 'policy'),
   seed: job.seed,
   settings: job.settings,

@@ -1,29 +1,56 @@
-import type { TrainingMethod } from '../store/training-runs';
+import type { TrainerState, TrainingMethod } from '../store/training-runs';
+
+export type Dataset = { path: string; sha256: string };
 
 /** What a training job needs; the paths lie in the artifact store. */
 export type TrainingJob = {
   jobKey: string;
   method: TrainingMethod;
-  /** The policy that training starts from, which is also the frozen reference of the preference losses. */
+  /** The policy that training starts from. */
   base: { hash: string; path: string } | null;
-  dataset: { path: string; sha256: string };
+  /** The frozen policy of the loss, where it has one; null: the base. */
+  reference: { hash: string; path: string } | null;
+  /** null for grpo and ppo, which are fed a dataset per step. */
+  dataset: Dataset | null;
+  /** Updates of a grpo or ppo job, one per submitted step. */
+  steps?: number;
+  /** What the optimizer of an earlier grpo or ppo job remembers; null: this one begins without a past. */
+  trainerState: TrainerState | null;
   seed: number;
   settings: Record<string, unknown>;
 };
 
 export type TrainingFailure = { type: string; message: string };
 
+/** What one update left; its numbers are those of the batch that it was made from, the loss among them. */
+export type TrainedPolicy = { step: number; policyHash: string; policyPath: string; metrics: Record<string, number> };
+
 /** `absent`: never submitted, or vanished without a word: submitting it (again) resumes it from its last checkpoint. */
 export type TrainingStatus =
   | { state: 'absent' }
-  | { state: 'running'; step: number; totalSteps: number }
-  | { state: 'succeeded'; policyHash: string; policyPath: string; tokens: number; seconds: number }
+  | { state: 'running'; step: number; totalSteps: number; policies: TrainedPolicy[] }
+  | {
+      state: 'succeeded';
+      policyHash: string;
+      policyPath: string;
+      tokens: number;
+      seconds: number;
+      /** Of a grpo or ppo job, in the order of its updates; the last is the job's own policy. Else empty. */
+      policies: TrainedPolicy[];
+      trainerState: TrainerState | null;
+    }
   | { state: 'failed'; failure: TrainingFailure };
 
 /** Where training jobs run. A job is named by its key: submitting a running or finished job again changes nothing. */
 export type TrainingBackend = {
   readonly name: string;
   submit(job: TrainingJob): Promise<void>;
+  /**
+   * Gives a grpo or ppo job the dataset of a step, from 1. Giving it again changes nothing; the job may be absent.
+   *
+   * @throws DomainError `ConflictingStep` when the step has another dataset; `InvalidStep`
+   */
+  submitStep(jobKey: string, step: number, dataset: Dataset): Promise<void>;
   status(jobKey: string): Promise<TrainingStatus>;
   cancel(jobKey: string): Promise<void>;
   /** The newest lines that the job wrote. */

@@ -20,7 +20,7 @@ beforeAll(async () => {
   backend = aBackend();
   dataset = await artifacts.saveDataset(rows);
   const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
-  const job: TrainingJob = { jobKey: 'campaign/x/base', method: 'init', base: null, dataset, seed: 1, settings };
+  const job = sft('base', { jobKey: 'campaign/x/base', method: 'init', base: null, settings });
   await backend.submit(job);
   base = await adopted(job.jobKey);
 });
@@ -46,7 +46,7 @@ const long = { epochs: 200, batch_size: 10, max_length: 64, checkpoint_every: 1,
 
 const sft = (name: string, changes: Partial<TrainingJob> = {}): TrainingJob => ({
   ...{ jobKey: `campaign/x/iteration/0/train/${name}`, method: 'sft', base, dataset, seed: 2, settings: quick },
-  ...changes,
+  ...{ reference: null, trainerState: null, ...changes },
 });
 
 async function until(jobKey: string, reached: (status: TrainingStatus) => boolean): Promise<TrainingStatus> {
