@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Purpose } from '../domain/trajectory';
-import { assertEpoch, lockEpoch, staleEpoch, type IterationKey } from './epoch';
+import { assertEpoch, lockEpoch, type IterationKey } from './epoch';
 import { inTransaction } from './pool';
 import { toJson } from './postgres-text';
 
@@ -43,8 +43,6 @@ export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 
     refusal?: string;
   };
 
-export type Admission = { id: string; admitted: true } | { id: string; admitted: false; reason: string };
-
 const columns = `id, environment, split, origin, goal, definition, features, reference_actions as "referenceActions",
   content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
   parent_signal_id as "parentSignalId", verdict, reason, grader, description, confidence,
@@ -54,26 +52,8 @@ export const taskStore = (pool: Pool) => ({
   /** Stores tasks that are in the pool from the start. Returns how many the pool now holds from this call. */
   seed: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'admitted'),
 
-  /** Stores candidates, those with a `refusal` as rejected; nothing is in the pool before `decide`. */
+  /** Stores candidates, those with a `refusal` as rejected; nothing is in the pool before admission decides. */
   propose: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'candidate'),
-
-  /**
-   * Admits or rejects a candidate, once: a candidate that was decided keeps its verdict. Two equal tasks cannot both
-   * be admitted; the database refuses the second, which is then rejected as a duplicate.
-   *
-   * @throws DomainError `StaleEpoch` when a later run owns the iteration
-   */
-  async decide(key: IterationKey, admission: Admission): Promise<'admitted' | 'rejected'> {
-    const decided = await tryDecide(pool, key, admission).catch((error: unknown) => {
-      if ((error as { code?: unknown }).code !== uniqueViolation) throw error;
-      return tryDecide(pool, key, admission); // an equal task was admitted meanwhile, and is now there to be seen
-    });
-    if (decided) return decided;
-    await assertEpoch(pool, key);
-    const { verdict } = await this.get(key.campaignId, admission.id);
-    if (verdict === 'candidate') throw staleEpoch(key);
-    return verdict;
-  },
 
   async get(campaignId: number, id: string): Promise<TaskRow> {
     const { rows } = await pool.query<TaskRow>(
@@ -174,37 +154,6 @@ export type TaskStats = {
 };
 
 export type TaskFilter = { verdict?: TaskRow['verdict']; split?: TaskSplit; createdIteration?: number };
-
-const uniqueViolation = '23505';
-
-/** undefined when there was nothing to decide: decided before, or not this epoch's to decide. */
-async function tryDecide(
-  pool: Pool,
-  { campaignId, iteration, epoch }: IterationKey,
-  admission: Admission,
-): Promise<'admitted' | 'rejected' | undefined> {
-  const { rows } = await pool.query<{ verdict: 'admitted' | 'rejected' }>(
-    `with verdict as (
-       select t.campaign_id, t.id,
-         case when $5::text is not null then $5::text
-              when twin.split = 'held-out' then 'held-out'
-              when twin.id is not null then 'duplicate' end as reason
-       from tasks t
-       left join tasks twin on twin.campaign_id = t.campaign_id and twin.content_key = t.content_key
-         and twin.verdict = 'admitted' and twin.id <> t.id
-       where t.campaign_id = $1::integer and t.id = $2 and t.epoch = $4::integer and t.verdict = 'candidate'
-         and exists (select from iterations i
-           where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer for share)
-     )
-     update tasks t
-     set verdict = case when v.reason is null then 'admitted' else 'rejected' end, reason = v.reason
-     from verdict v
-     where t.campaign_id = v.campaign_id and t.id = v.id and t.verdict = 'candidate'
-     returning t.verdict`,
-    [campaignId, admission.id, iteration, epoch, admission.admitted ? null : admission.reason],
-  );
-  return rows[0]?.verdict;
-}
 
 async function insertTasks(
   pool: Pool,

@@ -1,5 +1,5 @@
 import type { IterationKey } from '../../src/store/epoch';
-import { addPolicy, attempt, candidate, hash, newCampaign, task, type NewCampaign } from './new-campaign';
+import { addPolicy, admitted, attempt, candidate, hash, newCampaign, task, type NewCampaign } from './new-campaign';
 import type { Pool } from 'pg';
 import { addModelRows } from './model-rows';
 
@@ -40,7 +40,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   const made = { contentKey: 'made', parentTaskId: 'seed', parentSignalId: ids.signal };
   await store.tasks.propose(key, [candidate('made', made)]);
   await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: 'made' }));
-  await store.tasks.decide(key, { id: 'made', admitted: true });
+  await store.admission.decide(key, [admitted('made')]);
   await trainOnPair({ ...campaign, key });
   await addModelRows(pool, campaignId, ids);
   return { ...campaign, key };

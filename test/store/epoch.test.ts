@@ -2,11 +2,13 @@ import { Client } from 'pg';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import {
   addPolicy,
+  admitted,
   attempt,
   candidate,
   hash,
   newCampaign,
   raiseEpoch,
+  rejected,
   task,
   trainingRun,
   type NewCampaign,
@@ -31,15 +33,25 @@ const pair = {
   hardNegative: false,
 };
 
+const round = {
+  ...{ encoder: 'hashed-ngrams@1', tasks: 2, neighbours: 5, similarity: 0.5 },
+  ...{ energyDistance: 0.1, relativeDistance: 0.1, collapsed: false },
+};
+
 /** Everything that writes rows of an iteration, as a worker of that iteration would. */
 const writers: { writes: string; write(campaign: NewCampaign): Promise<unknown> }[] = [
   { writes: 'seed tasks', write: ({ store, key }) => store.tasks.seed(key, [task('late')]) },
   { writes: 'candidates', write: ({ store, key }) => store.tasks.propose(key, [candidate('late')]) },
-  { writes: 'an admission', write: ({ store, key }) => store.tasks.decide(key, { id: 'open', admitted: true }) },
+  { writes: 'an admission', write: ({ store, key }) => store.admission.decide(key, [admitted('open')]) },
   {
     writes: 'a rejection',
-    write: ({ store, key }) => store.tasks.decide(key, { id: 'open', admitted: false, reason: 'growth-cap' }),
+    write: ({ store, key }) => store.admission.decide(key, [rejected('open', 'growth-cap')]),
   },
+  {
+    writes: 'a retirement',
+    write: ({ store, key }) => store.admission.retire(key, [{ taskId: 'known', reason: 'mastered', meanReward: 1 }]),
+  },
+  { writes: 'the diversity of a round', write: ({ store, key }) => store.admission.saveDiversity(key, round) },
   { writes: 'a plan', write: ({ store, key }) => store.tasks.plan(key, 'train', ['known']) },
   {
     writes: 'an attempt',
@@ -98,6 +110,7 @@ async function startedCampaign(): Promise<NewCampaign> {
 const iterationTables = [
   ...['iterations', 'phases', 'tasks', 'planned_tasks', 'trajectories', 'trajectory_steps', 'feedback_signals'],
   ...['preference_pairs', 'dropped_pairs', 'training_runs', 'training_examples'],
+  ...['task_retirements', 'diversity_rounds'],
 ];
 
 async function snapshot({ campaignId }: NewCampaign): Promise<Record<string, unknown[]>> {

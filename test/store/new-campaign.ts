@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { Decision } from '../../src/domain/admission/admit';
 import { createStore, type Store } from '../../src/store';
 import type { IterationKey } from '../../src/store/epoch';
 import type { PolicyRole } from '../../src/store/policies';
@@ -53,6 +54,10 @@ export const task = (id: string, changes: Partial<NewTask> = {}): NewTask => ({
 
 export const candidate = (id: string, changes: Partial<NewTask> = {}): NewTask =>
   task(id, { origin: 'synthesized', ...changes });
+
+/** Decisions without a trail. */
+export const admitted = (id: string): Decision => ({ id, outcome: 'admitted', reason: null, trail: [] });
+export const rejected = (id: string, reason: string): Decision => ({ id, outcome: 'rejected', reason, trail: [] });
 
 type Changes = Partial<NewTrajectory> & { taskId: string };
 

@@ -1,7 +1,7 @@
 import { taskLineageOf } from '../../src/store/task-lineage';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { fullCampaign, ids } from './campaign-rows';
-import { attempt, candidate, type NewCampaign } from './new-campaign';
+import { attempt, candidate, rejected, type NewCampaign } from './new-campaign';
 
 let database: FreshDatabase;
 let campaign: NewCampaign;
@@ -34,7 +34,7 @@ test('a task that a model wrote traces through its context, its runs and its abs
   const origin = { parentTaskId: 'seed', parentSignalId: ids.signal, contextId: '1/forgetting/0' };
   await store.tasks.propose(key, [candidate('written', { ...origin, description: 'counts', confidence: 0.75 })]);
   await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: 'written', outcome: 'scored' }));
-  await store.tasks.decide(key, { id: 'written', admitted: false, reason: 'quota' });
+  await store.admission.decide(key, [rejected('written', 'quota')]);
   await expect(lineageOf('written')).resolves.toMatchObject({
     task: { verdict: 'rejected', reason: 'quota', description: 'counts', confidence: 0.75 },
     signal: { id: ids.signal },

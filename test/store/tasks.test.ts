@@ -1,91 +1,11 @@
-import * as fc from 'fast-check';
 import { freshDatabase, type FreshDatabase } from '../support/database';
-import { candidate, newCampaign, task } from './new-campaign';
+import { addPolicy, admitted, attempt, candidate, hash, newCampaign, task } from './new-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {
   database = await freshDatabase();
 });
 afterAll(() => database.drop());
-
-const admit = (id: string) => ({ id, admitted: true }) as const;
-const reject = (id: string, reason: string) => ({ id, admitted: false, reason }) as const;
-
-describe('admission', () => {
-  test('of two equal candidates decided at the same time, one is admitted and the other is a duplicate', async () => {
-    for (let round = 0; round < 5; round++) {
-      const { store, key, campaignId } = await newCampaign(database.pool);
-      await store.tasks.propose(key, [candidate('a', { contentKey: 'same' }), candidate('b', { contentKey: 'same' })]);
-      const verdicts = await Promise.all(['a', 'b'].map((id) => store.tasks.decide(key, admit(id))));
-      expect([...verdicts].sort()).toEqual(['admitted', 'rejected']);
-      const reasons = (await store.tasks.list(campaignId)).map(({ reason }) => reason);
-      expect(new Set(reasons)).toEqual(new Set([null, 'duplicate']));
-    }
-  });
-
-  test('fifty equal candidates decided at once leave one in the pool', async () => {
-    const { store, key, campaignId } = await newCampaign(database.pool);
-    const ids = Array.from({ length: 50 }, (_, n) => `candidate-${n}`);
-    await store.tasks.propose(
-      key,
-      ids.map((id) => candidate(id, { contentKey: 'same' })),
-    );
-    const verdicts = await Promise.all(ids.map((id) => store.tasks.decide(key, admit(id))));
-    expect(verdicts.filter((verdict) => verdict === 'admitted')).toHaveLength(1);
-    await expect(store.tasks.list(campaignId, { verdict: 'admitted' })).resolves.toHaveLength(1);
-    const rejected = await store.tasks.list(campaignId, { verdict: 'rejected' });
-    expect(new Set(rejected.map(({ reason }) => reason))).toEqual(new Set(['duplicate']));
-  });
-
-  test('a candidate that equals a held-out task is rejected for that', async () => {
-    const { store, key, campaignId } = await newCampaign(database.pool);
-    await store.tasks.seed(key, [task('held', { split: 'held-out', contentKey: 'same' })]);
-    await store.tasks.propose(key, [candidate('leak', { contentKey: 'same' })]);
-    await expect(store.tasks.decide(key, admit('leak'))).resolves.toBe('rejected');
-    await expect(store.tasks.get(campaignId, 'leak')).resolves.toMatchObject({ reason: 'held-out' });
-  });
-
-  test('a decided candidate keeps its verdict whatever is decided later', async () => {
-    const { store, key, campaignId } = await newCampaign(database.pool);
-    await store.tasks.propose(key, [candidate('in'), candidate('out')]);
-    await store.tasks.decide(key, admit('in'));
-    await store.tasks.decide(key, reject('out', 'reference-fails'));
-    await expect(store.tasks.decide(key, reject('in', 'growth-cap'))).resolves.toBe('admitted');
-    await expect(store.tasks.decide(key, admit('out'))).resolves.toBe('rejected');
-    await expect(store.tasks.get(campaignId, 'out')).resolves.toMatchObject({ reason: 'reference-fails' });
-  });
-
-  test('equal tasks of two campaigns do not know of each other', async () => {
-    const campaigns = [await newCampaign(database.pool), await newCampaign(database.pool)];
-    for (const { store, key } of campaigns) {
-      await store.tasks.propose(key, [candidate('a', { contentKey: 'same' })]);
-      await expect(store.tasks.decide(key, admit('a'))).resolves.toBe('admitted');
-    }
-  });
-
-  test('whatever is decided in whatever order, the pool holds each content once and no held-out one', async () => {
-    const contents = fc.array(fc.constantFrom('k1', 'k2', 'k3', 'held'), { minLength: 1, maxLength: 8 });
-    await fc.assert(
-      fc.asyncProperty(contents, fc.array(fc.nat(7), { minLength: 1, maxLength: 16 }), async (keys, order) => {
-        const { store, key, campaignId } = await newCampaign(database.pool);
-        await store.tasks.seed(key, [task('held', { split: 'held-out', contentKey: 'held' })]);
-        const ids = keys.map((_, n) => `c${n}`);
-        await store.tasks.propose(
-          key,
-          keys.map((contentKey, n) => candidate(ids[n]!, { contentKey })),
-        );
-        const decisions = order.flatMap((n) => ids[n] ?? []);
-        await Promise.all(decisions.map((id) => store.tasks.decide(key, admit(id))));
-
-        const pool = await store.tasks.list(campaignId, { verdict: 'admitted', split: 'train' });
-        const decided = keys.filter((_, n) => decisions.includes(ids[n]!));
-        const expected = new Set(decided.filter((contentKey) => contentKey !== 'held'));
-        expect(pool.map(({ contentKey }) => contentKey).sort()).toEqual([...expected].sort());
-      }),
-      { numRuns: 8 },
-    );
-  });
-});
 
 test.each([
   { problem: 'a held-out task that was synthesized', changes: { origin: 'synthesized', split: 'held-out' } as const },
@@ -118,7 +38,7 @@ test('a candidate that is refused as it is stored is rejected for that, and cann
   const { store, key, campaignId } = await newCampaign(database.pool);
   const model = { description: 'counts', confidence: 0.5, completionCriterion: 'a number', grader: 'judge' } as const;
   await store.tasks.propose(key, [candidate('a', { refusal: 'empty-result', ...model }), candidate('b', model)]);
-  await expect(store.tasks.decide(key, admit('a'))).resolves.toBe('rejected');
+  await store.admission.decide(key, [admitted('a')]);
   await expect(store.tasks.get(campaignId, 'a')).resolves.toMatchObject({ reason: 'empty-result', ...model });
   await expect(store.tasks.list(campaignId, { verdict: 'candidate' })).resolves.toMatchObject([{ id: 'b', ...model }]);
 });
@@ -172,4 +92,51 @@ describe('a plan', () => {
     await expect(store.tasks.plan(key, 'train', ['a', 'nowhere'])).rejects.toThrow(/foreign key/);
     await expect(store.tasks.countPlanned(key, 'train')).resolves.toBe(0);
   });
+
+  test('of several steps is written step by step, each once, and counted by step', async () => {
+    const { store, key } = await newCampaign(database.pool);
+    await store.tasks.seed(
+      key,
+      ['a', 'b', 'c'].map((id) => task(id)),
+    );
+    await store.tasks.plan(key, 'train', ['b', 'a'], { step: 1, from: 0 });
+    await store.tasks.plan(key, 'train', ['a', 'c'], { step: 2, from: 2 });
+    await store.tasks.plan(key, 'train', ['c', 'b'], { step: 2, from: 2 });
+    const counts = [undefined, 0, 1, 2].map((step) => store.tasks.countPlanned(key, 'train', step));
+    expect(await Promise.all(counts)).toEqual([4, 0, 2, 2]);
+    const second = await store.tasks.planned(key, 'train', 2, 4);
+    expect(second.map(({ id }) => id)).toEqual(['a', 'c']);
+  });
+
+  test('cannot name a task twice in one step', async () => {
+    const { store, key } = await newCampaign(database.pool);
+    await store.tasks.seed(key, [task('a')]);
+    await expect(store.tasks.plan(key, 'train', ['a', 'a'], { step: 1, from: 0 })).rejects.toThrow(/step_task_id/);
+  });
+});
+
+test('the standing of a task counts what the target agent scored before, and lately', async () => {
+  const campaign = await newCampaign(database.pool, 1);
+  const { store, key, campaignId } = campaign;
+  await store.tasks.seed(key, [task('a'), task('unplayed')]);
+  const target = await addPolicy(campaign, { id: hash('a') });
+  const failure = await addPolicy(campaign, { id: hash('b'), role: 'failure' });
+  for (const [iteration, policyId, number, reward] of [
+    [1, target, 0, 1],
+    [2, target, 0, 0.5],
+    [2, target, 1, 0],
+    [2, failure, 0, 1],
+    [3, target, 0, 1],
+  ] as const) {
+    const at = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
+    const played = { purpose: 'train', taskId: 'a', policyId, attempt: number, reward } as const;
+    await store.trajectories.save(attempt(at, played));
+  }
+  const broken = { purpose: 'train', taskId: 'a', policyId: target, attempt: 5 } as const;
+  await store.trajectories.save(attempt(key, { ...broken, outcome: 'environment-fault', reward: null }));
+
+  const lately = await store.tasks.stats(campaignId, 2, 3);
+  expect(lately).toEqual(new Map([['a', { meanReward: 0.25, attempts: 2, iterations: 2 }]]));
+  const notLately = await store.tasks.stats(campaignId, 5, 6);
+  expect(notLately).toEqual(new Map([['a', { meanReward: null, attempts: 0, iterations: 3 }]]));
 });
