@@ -3,17 +3,23 @@ import { admitTasks } from './admit-tasks';
 import { beginPhase } from './begin-phase';
 import { buildPreferencePairs } from './build-preference-pairs';
 import { choosePlayers } from './choose-players';
+import { closeCalibration } from './close-calibration';
 import { closeCampaign } from './close-campaign';
 import { collectRollouts } from './collect-rollouts';
 import { commitPhase } from './commit-phase';
 import { countPlanned } from './count-planned';
 import { detectSignals } from './detect-signals';
+import { embedCandidates } from './embed-candidates';
 import { evaluatePolicy } from './evaluate-policy';
 import { explore } from './explore';
+import { judgeCalibration } from './judge-calibration';
+import { judgeCandidates } from './judge-candidates';
 import { openIteration } from './open-iteration';
+import { planCalibration } from './plan-calibration';
 import { planExploration } from './plan-exploration';
 import { planIteration } from './plan-iteration';
 import { planValidation } from './plan-validation';
+import { playCalibration } from './play-calibration';
 import { prepareStep } from './prepare-step';
 import { prepareTraining } from './prepare-training';
 import { recordOperator } from './record-operator';
@@ -36,12 +42,14 @@ export const createActivities = (services: Services) => ({
     beginPhase: beginPhase(services),
     buildPreferencePairs: buildPreferencePairs(services),
     choosePlayers: choosePlayers(services),
+    closeCalibration: closeCalibration(services),
     closeCampaign: closeCampaign(services),
     commitPhase: commitPhase(services),
     countPlanned: countPlanned(services),
     detectSignals: detectSignals(services),
     evaluatePolicy: evaluatePolicy(services),
     openIteration: openIteration(services),
+    planCalibration: planCalibration(services),
     planExploration: planExploration(services),
     planIteration: planIteration(services),
     planValidation: planValidation(services),
@@ -54,12 +62,16 @@ export const createActivities = (services: Services) => ({
   },
   rollout: {
     collectRollouts: collectRollouts(services),
+    playCalibration: playCalibration(services),
     retirePolicies: retirePolicies(services),
     seedTasks: seedTasks(services),
   },
   llm: {
     abstractTasks: abstractTasks(services),
+    embedCandidates: embedCandidates(services),
     explore: explore(services),
+    judgeCalibration: judgeCalibration(services),
+    judgeCandidates: judgeCandidates(services),
     reflect: reflect(services),
     synthesizeTasks: synthesizeTasks(services),
   },

@@ -5,6 +5,7 @@ import { renderSection } from './section';
 import { attemptsSection } from './sections/attempts';
 import { failuresSection } from './sections/failures';
 import { heldOutSection } from './sections/held-out';
+import { judgeSection } from './sections/judge';
 import { lineageSection } from './sections/lineage';
 import { modelsSection } from './sections/models';
 import { pairsSection } from './sections/pairs';
@@ -25,6 +26,7 @@ export function renderReport(report: CampaignReport): string {
     signalsSection,
     taskPoolSection,
     modelsSection,
+    judgeSection,
     pairsSection,
     timeAndCostSection,
     trainingRunsSection,

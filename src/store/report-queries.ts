@@ -12,6 +12,7 @@ import { type Evaluation, listEvaluations } from './report/evaluations';
 import { findPairExample, listTaskExamples, type PairExample, type TaskExample } from './report/example-attempts';
 import { listRoleAttempts, type RoleAttempts } from './report/failures';
 import { listSignalGroups, type SignalGroup } from './report/feedback-signals';
+import { type JudgeAgreement, type JudgeCalibration, listJudgeAgreement, listJudgeCalibrations } from './report/judge';
 import { findLineage, type Lineage } from './report/lineage';
 import { getWaste, listModelSpending, type ModelSpending, type Waste } from './model-spending';
 import { type Budget, findBudget } from './report/budget';
@@ -48,6 +49,8 @@ export type CampaignReport = {
   explorationRuns: RunGroup[];
   modelSpending: ModelSpending[];
   waste: Waste;
+  calibrations: JudgeCalibration[];
+  agreements: JudgeAgreement[];
   budget: Budget | null;
   pairs: PairGroup[];
   droppedPairs: DroppedGroup[];
@@ -98,6 +101,8 @@ async function readReport(client: pg.ClientBase, campaignId: number): Promise<Ca
     explorationRuns: await listRunGroups(client, campaignId),
     modelSpending: await listModelSpending(client, campaignId),
     waste: await getWaste(client, campaignId),
+    calibrations: await listJudgeCalibrations(client, campaignId),
+    agreements: await listJudgeAgreement(client, campaignId),
     budget: await findBudget(client, campaignId),
     pairs: await listPairGroups(client, campaignId),
     droppedPairs: await listDroppedGroups(client, campaignId),

@@ -11,6 +11,7 @@ test('a campaign without updates and without language models has no section for 
   const sections = textOf(renderReport(plain).match(/<nav[^]*?<\/nav>/)![0]);
   expect(sections).not.toContain('Updates');
   expect(sections).not.toContain('Language models');
+  expect(sections).not.toContain('Judge');
 });
 
 test('updates are shown step by step, with what says whether they were sound', () => {
@@ -69,5 +70,30 @@ test('the stages of admission are shown in their order, and an alarm where the p
   ]);
   expect(tableOf(shown, 'Diversity and relevance of what was admitted')).toEqual([
     ['1', 'hashed-ngrams@1', '30', '0.970', '0.010', 'collapse'],
+  ]);
+});
+
+test('the judge is shown with what it is worth: agreement, precision and recall with their intervals, and its drift', () => {
+  const calibration = {
+    ...{ judgeVersion: 'judge@1 open/big', truePositives: 18, falsePositives: 4, trueNegatives: 15, falseNegatives: 2 },
+    ...{ unusable: 1, dropped: 0, agreement: 0.846, agreementLow: 0.703, agreementHigh: 0.928 },
+    ...{ precision: 0.818, precisionLow: 0.615, precisionHigh: 0.927 },
+    ...{ recall: 0.9, recallLow: 0.699, recallHigh: 0.972 },
+  };
+  const shown = page({
+    calibrations: [
+      { iteration: 0, ...calibration, drift: null },
+      { iteration: 1, ...calibration, drift: 'another judge' },
+    ],
+    agreements: [
+      { iteration: 1, grader: 'environment', both: 40, judgeOnly: 3, environmentOnly: 5, neither: 2, unusable: 0 },
+    ],
+  });
+  expect(tableOf(shown, 'Calibrations')[1]).toEqual([
+    ...['1', 'judge@1 open/big', 'another judge', '18', '4', '15', '2', '1', '0'],
+    ...['0.846', '0.703 to 0.928', '0.818', '0.615 to 0.927', '0.900', '0.699 to 0.972'],
+  ]);
+  expect(tableOf(shown, 'Judge and environment on the same candidates')).toEqual([
+    ['1', 'environment', '40', '3', '5', '2', '0'],
   ]);
 });
