@@ -31,7 +31,7 @@ export const choosePlayers =
     const planned = await store.tasks.countPlanned(input, input.purpose, input.step);
     const attempts = input.purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
     const tasksPerActivity = Math.max(1, Math.floor(attemptsAtOnce / attempts));
-    const from = Math.max(0, input.step - 1) * spec.rollouts.tasksPerStep;
+    const from = Math.max(0, input.step - 1) * (spec.rollouts.tasksPerStep ?? 0);
 
     const players: Players = [];
     for (const role of input.roles) {

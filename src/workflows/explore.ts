@@ -29,18 +29,20 @@ export async function explore({ aim, from, to, rounds, providers, ...key }: Expl
     paused = control.paused;
   });
 
+  const exploreOne = async (contextId: string): Promise<void> => {
+    const runs = Array.from({ length: rounds }, (_, round) => asked('explorer').explore({ ...key, contextId, round }));
+    await settleAll(runs);
+    await asked('abstractor').abstractTasks({ ...key, contextId });
+  };
+
   let next = from;
   let done = 0;
   const worker = async (): Promise<void> => {
     while (next < to) {
       const contextId = explorationContextId(key.iteration, aim, next++);
       await condition(() => !paused);
-      if (aim !== 'random') await asked('reflector').reflect({ ...key, contextId });
-      const runs = Array.from({ length: rounds }, (_, round) =>
-        asked('explorer').explore({ ...key, contextId, round }),
-      );
-      await settleAll(runs);
-      await asked('abstractor').abstractTasks({ ...key, contextId });
+      if (aim === 'random' || (await asked('reflector').reflect({ ...key, contextId })).usable)
+        await exploreOne(contextId);
       done += 1;
       setCurrentDetails(`${done} of ${to - from} contexts explored`);
     }

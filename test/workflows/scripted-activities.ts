@@ -63,9 +63,13 @@ export function scriptedActivities(
     ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
     ...{ planValidation: done, recordOperator: done, registerPolicy: done, seedTasks: done, submitTraining: done },
     ...{ registerStep: done, retirePolicies: done, synthesizeTasks: done, writeReport: done },
-    ...{ reflect: done, explore: done, abstractTasks: done, judgeCandidates: done, embedCandidates: done },
+    abstractTasks: () => Promise.resolve({ candidates: 1 }),
+    explore: () => Promise.resolve({ outcome: 'finished', steps: 1 }),
+    judgeCandidates: () => Promise.resolve({ judged: 1 }),
+    judgeCalibration: () => Promise.resolve({ judged: 1 }),
+    reflect: () => Promise.resolve({ usable: true }),
+    ...{ embedCandidates: done, closeCalibration: done },
     playCalibration: () => Promise.resolve({ played: 2 }),
-    ...{ judgeCalibration: done, closeCalibration: done },
     ...changes,
   };
   const remembered = Object.entries(activities).map(([key, activity]) => [
