@@ -2,6 +2,7 @@ import { DomainError } from '../domain/errors';
 import { explorationCallId, type ExplorationOutcome } from '../domain/exploration';
 import { explorationRunId } from '../domain/ids';
 import { deriveSeed, seedLimit } from '../domain/seed-tree';
+import type { Observation } from '../envs/environment';
 import { EnvironmentError } from '../envs/environment-error';
 import { explorePrompts } from '../llm/prompts';
 import { promptId } from '../llm/prompts/prompt';
@@ -89,7 +90,7 @@ async function playOnce(
   const session = await services.openEnvironment(task.environment, { signal });
   try {
     let seen = await session.reset({ task: task.definition, seed, episodeId: runId });
-    record.opening = seen.messages;
+    record.opening = shown(seen);
     while (!seen.done && record.steps.length < spec.synthesis.exploration.maxSteps) {
       const callId = explorationCallId(runId, record.steps.length);
       const reply = await askForAction(services, run, record, callId);
@@ -98,13 +99,17 @@ async function playOnce(
         return { outcome: 'cut-off', fault: "the action reached the model's maxTokens", reward: null };
       const action = reply.text.trim();
       seen = await session.step(action);
-      record.steps.push({ action, observation: seen.messages, callId });
+      record.steps.push({ action, observation: shown(seen), callId });
     }
     return { outcome: seen.done ? 'finished' : 'step-limit', fault: null, reward: seen.done ? seen.reward : null };
   } finally {
     session.close();
   }
 }
+
+/** Functions come beside the messages; the explorer, and who abstracts from its runs, read them in a message. */
+const shown = ({ messages, tools }: Observation & { tools?: Record<string, unknown>[] }): ChatMessage[] =>
+  tools ? [...messages, { role: 'system', content: `Functions: ${JSON.stringify(tools)}` }] : messages;
 
 function askForAction(services: Services, run: Run, { opening, steps }: Seen, callId: string) {
   const { key, spec, context, round, seed, signal } = run;

@@ -30,7 +30,7 @@ did. Only what you really execute counts; what you merely plan or describe does 
 Rules:
 - Each of your messages is exactly one action in the notation of this environment, with nothing before or after it.
 - Read every observation before the next action, and let later actions use what earlier ones returned.
-- Work in small undertakings: each has a purpose that fits in one sentence, goes from a fresh start to a visible result,
+- Work in small undertakings: each has a purpose that fits in one sentence, leads to a result that can be seen,
   and is followed by a different one.
 - When an action fails, find out why and correct it; never send the same failing action twice.
 - Use real names and values that you have seen. Look around first when you have seen none.
