@@ -39,6 +39,13 @@ export async function addModelRows(pool: Pool, campaignId: number, from: Flagged
   const judged = { task_id: 'made', judge_version: 'v', completed: true, reason: 'done', call_id: 'c' };
   await insert('judgements', { ...key, id: '1/candidate/made', kind: 'candidate', ...judged });
   await insert('calibration_items', { ...key, ordinal: 0, task_id: 'seed', actions: [] });
-  const counts = { true_positives: 1, false_positives: 0, true_negatives: 1, false_negatives: 0, unusable: 0 };
+  const counts = {
+    true_positives: 1,
+    false_positives: 0,
+    true_negatives: 1,
+    false_negatives: 0,
+    unusable: 0,
+    dropped: 0,
+  };
   await insert('judge_calibrations', { iteration: 1, judge_version: 'v', ...counts, drifted: false });
 }
