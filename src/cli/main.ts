@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { addApprove } from './approve';
+import { addBudget } from './budget';
 import { addCompare } from './compare';
 import { addControl } from './control';
 import { addDoctor } from './doctor';
@@ -33,6 +34,7 @@ for (const add of [
   addLineage,
   addCompare,
   addReport,
+  addBudget,
   addApprove,
   addPrompts,
   addWorker,

@@ -33,7 +33,7 @@ export type ModelServices = { store: Pick<Store, 'modelCalls' | 'providers'>; pr
 export function createModelService({ store, providers }: ModelServices): ModelService {
   const lines = new Map([...providers].map(([name, provider]) => [name, providerLine(store, provider)]));
   return {
-    ask: (spec, question) => ask(lineOf(spec, question.purpose), spec, question),
+    ask: async (spec, question) => ask(lineOf(spec, question.purpose), spec, question),
 
     async askFor(spec, question, schema) {
       const line = lineOf(spec, question.purpose);

@@ -21,10 +21,12 @@ const chat = (changes: Partial<Provider> = {}, signal = new AbortController().si
     ...{ requestId: 'campaign/reflect/1/2', signal },
   });
 
-const failure = async (changes: Partial<Provider> = {}): Promise<Error & { retryAfterMs?: number; unpaid?: boolean }> =>
+type Failure = Error & { retryAfterMs?: number; unpaid?: boolean };
+
+const failure = (changes: Partial<Provider> = {}): Promise<Failure> =>
   chat(changes).then(
-    () => expect.unreachable() as never,
-    (error: unknown) => error as Error,
+    ({ reply }) => Promise.reject(new Error(`it was answered: ${JSON.stringify(reply)}`)),
+    (error: unknown) => error as Failure,
   );
 
 type Reply = { answer: string; given: ModelAnswer; reply: object };

@@ -148,7 +148,7 @@ async function answer(response: ServerResponse, entry: LoggedRequest, given: Mod
   if ('raw' in given) return send(response, entry, { body: given.raw });
   entry.usage = usageOf(entry, given);
   if ('lost' in given) return cut(response, entry);
-  if ('text' in given && given.delayMs) await sleep(given.delayMs);
+  if ('text' in given && given.delayMs) await sleep(given.delayMs, undefined, { ref: false });
   send(response, entry, { body: bodyOf(entry, given) });
 }
 
