@@ -44,7 +44,8 @@ const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<C
   validate: async (services, key) => {
     await attemptsByOutcome(services, key);
     const made = await services.store.tasks.list(key.campaignId, { createdIteration: key.iteration });
-    return countBy(made.map(({ verdict, reason }) => reason ?? verdict));
+    const candidates = made.filter(({ origin }) => origin !== 'seed');
+    return countBy(candidates.map(({ verdict, reason }) => reason ?? verdict));
   },
   pair: ({ store }, { campaignId, iteration }) => store.preferencePairs.countByKind(campaignId, iteration),
   train: async ({ store }, { campaignId, iteration }) => {
