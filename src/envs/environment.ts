@@ -3,6 +3,8 @@ import type { ChatMessage } from '../store/trajectories';
 /** What the environment shows after a reset or a step. */
 export type Observation = {
   messages: ChatMessage[];
+  /** Functions that may be called from now on, where the environment has such; absent when nothing changed. */
+  tools?: Record<string, unknown>[];
   done: boolean;
   /** In [0, 1]; counts only when `done`. */
   reward: number;

@@ -13,7 +13,10 @@ const answer = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('observation'),
     data: z.object({
-      observation: z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) }),
+      observation: z.object({
+        messages: z.array(z.object({ role: z.string(), content: z.string() })),
+        tools: z.array(z.record(z.string(), z.unknown())).nullish(),
+      }),
       reward: z.number().nullish(),
       done: z.boolean(),
       metadata: z.object({ raw_score: z.number().nullish(), stop_reason: z.string().nullish() }).nullish(),
@@ -116,6 +119,7 @@ function resolveOrReject(text: string, resolve: (o: Observation) => void, reject
   if (type === 'error') return reject(new EnvironmentError(kindOfCode(data.code), `${data.code}: ${data.message}`));
   resolve({
     messages: data.observation.messages,
+    ...(data.observation.tools ? { tools: data.observation.tools } : {}),
     done: data.done,
     reward: data.reward ?? 0,
     rawScore: data.metadata?.raw_score ?? null,

@@ -1,0 +1,68 @@
+import { abstractTasks } from '../../src/activities/abstract-tasks';
+import { explore } from '../../src/activities/explore';
+import { planExploration } from '../../src/activities/plan-exploration';
+import { startEnvironmentServer, type EnvironmentServer } from '../envs/environment-server';
+import { askedFor } from '../llm/rules/explorer';
+import { startScriptedModel, type ModelRequest, type ScriptedModel } from '../llm/scripted-model';
+import { freshDatabase, type FreshDatabase } from '../support/database';
+import { flaggedCampaign } from './flagged-campaign';
+import { inActivity } from './in-activity';
+
+let database: FreshDatabase;
+let environment: EnvironmentServer;
+let model: ScriptedModel;
+beforeAll(async () => {
+  database = await freshDatabase();
+  environment = await startEnvironmentServer('--environments', 'intercode-sql,bfcl');
+  model = await startScriptedModel(caller);
+});
+afterAll(async () => {
+  await model.stop();
+  await environment.kill();
+  await database.drop();
+});
+
+/** Calls the functions that it is shown and that need no argument, and makes a task of each call that worked. */
+function caller({ messages, ...request }: ModelRequest): string {
+  const calls = messages.filter(({ role }) => role === 'assistant');
+  if (askedFor({ messages }) === 'exploration') {
+    const free = shownFunctions(messages[0]!.content).filter(({ parameters }) => !parameters.required?.length);
+    return `[${free[calls.length % free.length]!.name}()]`;
+  }
+  const steps = [...messages[1]!.content.matchAll(/^\[(1\.\d+)\] action:\n(.*)\n\[\1\] observation:\n(.*)$/gm)];
+  const worked = steps.filter(([, , , observation]) => !observation!.includes('rror'));
+  const candidates = worked.map(([, step, action]) => ({
+    ...{ description: `step ${step}`, query: `Please do ${action}.`, actions: [action], confidence: 0.9 },
+    completionCriterion: `${request.model} has seen it`,
+  }));
+  return JSON.stringify({ candidates });
+}
+
+type ShownFunction = { name: string; parameters: { required?: string[] } };
+
+const shownFunctions = (text: string): ShownFunction[] =>
+  (JSON.parse(/Functions: (\[.*\])$/m.exec(text)![1]!) as (ShownFunction | { function: ShownFunction })[]).map(
+    (tool) => ('function' in tool ? tool.function : tool),
+  );
+
+test('functions that the environment offers are shown to the explorer, which makes tasks of their calls', async () => {
+  const { services, key } = await flaggedCampaign(
+    { pool: database.pool, environment, modelUrl: model.url },
+    {
+      ...{ flagged: 0, recipe: 'random-synthesis', environment: { name: 'bfcl', trainTasks: 8, heldOutTasks: 2 } },
+      synthesis: { exploration: { contextsPerSignal: 2, rounds: 1, maxSteps: 5 } },
+    },
+  );
+  const { contexts } = await planExploration(services)({ ...key, aim: 'random' });
+  expect(contexts).toBe(6);
+  for (let n = 0; n < contexts; n++) {
+    const contextId = `1/random/${n}`;
+    const run = await inActivity(() => explore(services)({ ...key, contextId, round: 0 }));
+    expect(run).toEqual({ outcome: 'step-limit', steps: 5 });
+    await inActivity(() => abstractTasks(services)({ ...key, contextId }));
+  }
+  const made = await services.store.tasks.list(key.campaignId, { createdIteration: 1 });
+  const candidates = made.filter(({ verdict }) => verdict === 'candidate');
+  expect(candidates.length).toBeGreaterThan(0);
+  for (const task of candidates) expect(task).toMatchObject({ environment: 'bfcl', origin: 'random' });
+});
