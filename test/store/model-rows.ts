@@ -16,6 +16,8 @@ export async function addModelRows(pool: Pool, campaignId: number, from: Flagged
   const cost = { prompt_tokens: 1, completion_tokens: 1, usd: 0, seconds: 0.1 };
   await insert('budgets', { llm_tokens: 0, usd: 0 });
   await insert('model_calls', { ...key, id: `reflect/${context}`, purpose: 'reflector', ...call, ...cost });
+  const tried = { call_id: `reflect/${context}`, try: 1, purpose: 'reflector', provider: 'p', model: 'm' };
+  await insert('model_tries', { ...key, ...tried, reserved_at: new Date().toISOString() });
   const flagged = { signal_id: from.signal, trajectory_id: from.failed, task_id: 'seed' };
   await insert('exploration_contexts', {
     ...{ ...key, id: context, aim: 'forgetting', ordinal: 0, status: 'reflected', context: {} },

@@ -92,6 +92,19 @@ test('small calls use what is left of the cap', async () => {
   expect(minutes).toBeCloseTo(60 / 59, 2); // 60 pauses of 1/59 of a minute: the cap less one call
 });
 
+test('a large call holds the small ones back only until the provider has rested for a minute', async () => {
+  const { pool } = database;
+  const name = `p-${randomUUID()}`;
+  const pace = { requestsPerSecond: null, tokensPerMinute: 6000 };
+  const take = async (tokens: number) => startOf(await providerStore(pool).takeSlot(name, pace, tokens));
+  await take(3000);
+  const held = [await take(100), await take(100)] as const;
+  expect(held[1] - held[0]).toBeCloseTo((60_000 * 100) / (6000 - 3000), 0);
+  await pool.query(`update providers set next_token_at = now() - interval '61 s' where name = $1`, [name]);
+  const rested = [await take(100), await take(100)] as const;
+  expect(rested[1] - rested[0]).toBeCloseTo((60_000 * 100) / (6000 - 100), 0);
+});
+
 test('requests that wait for tokens do not bunch under the cap of requests', async () => {
   const sizes = [5900, ...Array<number>(20).fill(10)];
   const starts = await startsOf({ requestsPerSecond: 2, tokensPerMinute: 6000 }, sizes);
