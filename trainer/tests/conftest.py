@@ -1,18 +1,22 @@
 """Real policies for the tests: made once by real jobs, small enough to make in a second."""
 
 import os
+import signal
 
 os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import httpx
 import pytest
 import torch
 
+from coevolve_trainer.durable import sha256_of_file
 from job_folder import JobFolder, expert_rows, pair_rows, resident_job, write_rows
 from rollouts_of import Rows, rollouts_of
+from serving import start
 
 torch.set_num_threads(1)
 
@@ -60,3 +64,22 @@ def finished(workshop: Path, trained: Path, batches: list[Rows]) -> Callable[[st
         return job
 
     return made
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    child, address = start("--max-context", "256", "--max-waiting", "80")
+    yield address
+    child.send_signal(signal.SIGTERM)
+    child.wait(5)
+
+
+@pytest.fixture(scope="session")
+def model(server: str, trained: Path) -> str:
+    name = sha256_of_file(trained / "manifest.json")
+    for _ in range(2):  # loading twice is success
+        reply = httpx.post(
+            f"{server}/v1/load_lora_adapter", json={"lora_name": name, "lora_path": str(trained)}
+        )
+        assert reply.status_code == 200, reply.text
+    return name

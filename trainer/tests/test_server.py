@@ -4,11 +4,8 @@ import asyncio
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,48 +18,8 @@ from coevolve_trainer.chat import ChatEncoder
 from coevolve_trainer.durable import sha256_of_file
 from coevolve_trainer.model import WEIGHTS, load_model
 from coevolve_trainer.policy_files import write_manifest
-from job_folder import SOURCES, expert_rows
-
-QUESTIONS = [row["messages"][:2] for row in expert_rows(40)]
-
-
-def start(*options: str) -> tuple[subprocess.Popen[bytes], str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "coevolve_policy_server", "--port", str(port), *options]
-    child = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(SOURCES)})
-    for _ in range(600):
-        try:
-            if httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200:
-                return child, f"http://127.0.0.1:{port}"
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise AssertionError("the server did not start")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    child, address = start("--max-context", "256", "--max-waiting", "80")
-    yield address
-    child.send_signal(signal.SIGTERM)
-    child.wait(5)
-
-
-@pytest.fixture(scope="module")
-def model(server: str, trained: Path) -> str:
-    name = sha256_of_file(trained / "manifest.json")
-    for _ in range(2):  # loading twice is success
-        reply = httpx.post(
-            f"{server}/v1/load_lora_adapter", json={"lora_name": name, "lora_path": str(trained)}
-        )
-        assert reply.status_code == 200, reply.text
-    return name
-
-
-def ask(server: str, model: str, **fields: Any) -> httpx.Response:
-    body = {"model": model, "messages": QUESTIONS[0], "temperature": 0, "max_tokens": 24, **fields}
-    return httpx.post(f"{server}/v1/chat/completions", json=body, timeout=60)
+from job_folder import SOURCES
+from serving import QUESTIONS, ask, start
 
 
 def test_an_answer_has_the_shape_that_vllm_gives_it(server: str, model: str, trained: Path) -> None:

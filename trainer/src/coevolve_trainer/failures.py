@@ -11,8 +11,8 @@ FailureType = Literal[
     "already-running",  # another process holds the job: wait for it
     "diverged",  # loss or gradient is not finite: lower the learning rate
     "disk-full",  # make room, then start again: the job resumes
-    "out-of-memory",  # lower batch_size or max_length
-    "cancelled",  # stopped by SIGTERM after a checkpoint: start again to go on
+    "out-of-memory",  # lower batch_size, micro_batch_tokens or max_length
+    "cancelled",  # stopped by SIGTERM, or no batch came; all that was done is kept: start again to go on
 ]
 
 EXIT_CODES: dict[FailureType, int] = {
