@@ -48,7 +48,8 @@ with what the environment answered. Compare the attempt with the reference on fi
 
 Rules:
 - Another way that comes to the same result is as good as the reference; more looking around is no fault.
-- Never completed when a needed operation was not called, or was called with wrong parameters, however plausible the end looks.
+- Never completed when a needed operation was not called, or was called with wrong parameters, however plausible the end looks:
+  where apiMatching or parameters is not ok, completed is false.
 - Go by what the environment answered and not by what the agent claims.
 - An error that only says that a connection timed out is no fault of the agent: judge as if that action had been repeated.
 - \`completed\` as the end of the attempt says that the session was over, not that the request was fulfilled.

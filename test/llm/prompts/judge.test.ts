@@ -1,0 +1,85 @@
+import { campaignSpecSchema } from '../../../src/spec/campaign-spec';
+import { judgePrompt, judgeVersion } from '../../../src/llm/prompts/judge';
+import { isCompleted, judgeAnswer, judgeQuestion } from '../rules/judge';
+
+const steps = [
+  { action: 'select name\nfrom singer', observation: [{ role: 'user', content: "[('Joe',)]" }] },
+  { action: 'submit', observation: [] },
+];
+const input = {
+  goal: 'Who sings? {{criterion}}',
+  criterion: 'all names are listed',
+  referenceActions: ['select name from singer', 'submit'],
+  opening: [{ role: 'user', content: 'Database: singer' }],
+  steps,
+  stopReason: 'completed',
+};
+
+const system = judgePrompt.template[0].content;
+
+test('the five criteria of the paper are asked for, with what never counts as completed and what is ignored', () => {
+  for (const criterion of ['apiMatching', 'parameters', 'logicalFlow', 'finalResult', 'skippedSteps'])
+    for (const place of [`- ${criterion}: `, `"${criterion}": {"ok": `]) expect(system).toContain(place);
+  expect(system).toMatch(/Never completed when a needed operation was not called, or was called with wrong parameters/);
+  expect(system).toMatch(/connection timed out is no fault/);
+});
+
+test('a question shows request, criterion, reference, attempt and end, as they are', () => {
+  const messages = judgePrompt.render(input);
+  const text = messages.map(({ content }) => content).join('\n');
+  for (const piece of [input.goal, input.criterion, 'Database: singer', "[('Joe',)]"]) expect(text).toContain(piece);
+  expect(judgeQuestion({ messages })).toEqual({
+    ...{ goal: input.goal, reference: input.referenceActions, played: input.referenceActions, end: 'completed' },
+  });
+  expect(isCompleted(judgeQuestion({ messages })!)).toBe(true);
+});
+
+test.each([
+  { name: 'another action', changes: { steps: [{ ...steps[0]!, action: 'select 1' }, steps[1]!] } },
+  { name: 'a missing action', changes: { steps: steps.slice(1) } },
+  { name: 'no action', changes: { steps: [] } },
+  { name: 'no end', changes: { stopReason: 'step-limit' } },
+])('the scripted judge sees $name', ({ changes }) => {
+  const messages = judgePrompt.render({ ...input, ...changes });
+  expect(isCompleted(judgeQuestion({ messages })!)).toBe(false);
+});
+
+const answer = (completed: boolean) => JSON.parse(judgeAnswer(completed, 'seen')) as Record<string, unknown>;
+const criteriaOf = (completed: boolean) =>
+  answer(completed)['criteria'] as Record<string, { ok: boolean; note: string }>;
+
+test.each([true, false])('an answer with completed %s has the asked shape', (completed) => {
+  expect(judgePrompt.schema.parse(answer(completed))).toEqual(answer(completed));
+});
+
+test.each([
+  { name: 'without a reason', given: { ...answer(true), reason: ' ' } },
+  {
+    name: 'with a criterion left out',
+    given: { ...answer(true), criteria: { ...criteriaOf(true), parameters: undefined } },
+  },
+  { name: 'in words', given: { ...answer(true), completed: 'yes' } },
+  ...['apiMatching', 'parameters'].map((criterion) => ({
+    name: `completed although ${criterion} is not ok`,
+    given: { ...answer(true), criteria: { ...criteriaOf(true), [criterion]: { ok: false, note: 'no' } } },
+  })),
+])('an answer $name is none', ({ given }) => {
+  expect(judgePrompt.schema.safeParse(given).success).toBe(false);
+});
+
+test('a result may be wrong where calls and parameters were right', () => {
+  const given = { ...answer(false), criteria: { ...criteriaOf(true), finalResult: { ok: false, note: 'empty' } } };
+  expect(judgePrompt.schema.safeParse(given).success).toBe(true);
+});
+
+test('a judge is named by prompt, provider, model and temperature', () => {
+  const models = {
+    explorer: { provider: 'local', model: 'small', price: { inputPerMillion: 0, outputPerMillion: 0 } },
+    judge: { provider: 'far', model: 'large', price: { inputPerMillion: 1, outputPerMillion: 2 }, temperature: 0.2 },
+  };
+  const spec = campaignSpecSchema.parse({
+    ...{ name: 'c', seed: 1, recipe: 'combined', environment: { name: 'intercode-sql' }, llm: { models } },
+  });
+  expect(judgeVersion(spec)).toBe('judge@1 far/large at 0.2');
+  expect(() => judgeVersion({ llm: null })).toThrow(expect.objectContaining({ code: 'NoJudge' }));
+});
