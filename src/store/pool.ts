@@ -14,15 +14,19 @@ export function createPool(databaseUrl: string, max = 10): Pool {
 /** Runs `work` in one transaction; an error rolls everything back. */
 export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
+  let lost: Error | undefined;
+  const onLoss = (error: Error): void => void (lost = error);
+  client.on('error', onLoss); // as in the pool: between two queries nobody else would hear of it
   try {
     await client.query('begin');
     const result = await work(client);
     await client.query('commit');
     return result;
   } catch (error) {
-    await client.query('rollback');
+    await client.query('rollback').catch(onLoss); // a lost connection has rolled back; what broke it is the news
     throw error;
   } finally {
-    client.release();
+    client.off('error', onLoss);
+    client.release(lost);
   }
 }
