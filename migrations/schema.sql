@@ -210,6 +210,7 @@ create table judge_calibrations (
   true_negatives integer not null,
   false_negatives integer not null,
   unusable integer not null,
+  dropped integer not null,
   agreement double precision,
   agreement_low double precision,
   agreement_high double precision,
@@ -221,7 +222,8 @@ create table judge_calibrations (
   recall_high double precision,
   drifted boolean not null,
   reason text,
-  constraint judge_calibrations_pkey PRIMARY KEY (campaign_id, iteration)
+  constraint judge_calibrations_pkey PRIMARY KEY (campaign_id, iteration),
+  constraint judge_calibrations_check CHECK (drifted = (reason IS NOT NULL))
 );
 create table judgements (
   campaign_id integer not null,
@@ -273,6 +275,27 @@ create table model_calls (
   constraint model_calls_pkey PRIMARY KEY (campaign_id, id),
   constraint model_calls_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text]))
 ) partition by LIST (campaign_id);
+create table model_tries (
+  campaign_id integer not null,
+  call_id text not null,
+  try smallint not null,
+  iteration smallint not null,
+  epoch integer not null,
+  purpose text not null,
+  provider text not null,
+  model text not null,
+  reserved_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  outcome text,
+  estimated boolean,
+  seconds real,
+  constraint model_tries_pkey PRIMARY KEY (campaign_id, call_id, try),
+  constraint model_tries_check CHECK ((ended_at IS NULL) = (outcome IS NULL)),
+  constraint model_tries_check1 CHECK ((NOT outcome IS DISTINCT FROM 'answered'::text) = (seconds IS NOT NULL AND estimated IS NOT NULL)),
+  constraint model_tries_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'unpaid'::text])),
+  constraint model_tries_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text])),
+  constraint model_tries_try_check CHECK (try > 0)
+);
 create table phases (
   campaign_id integer not null,
   iteration smallint not null,
@@ -356,8 +379,9 @@ create table promotions (
 );
 create table providers (
   name text not null,
-  next_request_at timestamp with time zone not null default now(),
-  next_token_at timestamp with time zone not null default now(),
+  next_request_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  next_token_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  largest_tokens double precision not null default 0,
   failures integer not null default 0,
   open_until timestamp with time zone,
   constraint providers_pkey PRIMARY KEY (name)
@@ -502,6 +526,7 @@ create table trajectory_steps (
 CREATE INDEX events_by_campaign ON events USING btree (campaign_id, id);
 CREATE INDEX feedback_signals_by_trajectory ON feedback_signals USING btree (campaign_id, trajectory_id);
 CREATE INDEX model_calls_by_iteration ON model_calls USING btree (campaign_id, iteration, purpose);
+CREATE INDEX model_tries_open ON model_tries USING btree (campaign_id) WHERE outcome IS NULL;
 CREATE INDEX preference_pairs_by_chosen ON preference_pairs USING btree (campaign_id, chosen_id);
 CREATE INDEX preference_pairs_by_rejected ON preference_pairs USING btree (campaign_id, rejected_id);
 CREATE UNIQUE INDEX tasks_admitted_once ON tasks USING btree (campaign_id, content_key) WHERE verdict = 'admitted'::text;
@@ -544,6 +569,8 @@ alter table judgements add constraint judgements_campaign_id_task_id_fkey FOREIG
 alter table ledger add constraint ledger_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table model_calls add constraint model_calls_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table model_calls add constraint model_calls_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
+alter table model_tries add constraint model_tries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table model_tries add constraint model_tries_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
 alter table phases add constraint phases_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number) ON DELETE CASCADE;
 alter table planned_tasks add constraint planned_tasks_campaign FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table planned_tasks add constraint planned_tasks_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);

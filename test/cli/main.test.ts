@@ -13,7 +13,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 test('a person without a command is shown all of them', async () => {
   const { stdout } = await cli('--help');
   const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
-  for (const verb of [...verbs, 'trajectory', 'pairs', 'lineage', 'report', 'worker', 'migrate'])
+  for (const verb of [...verbs, 'trajectory', 'pairs', 'lineage', 'report', 'worker', 'migrate', 'budget', 'approve', 'compare', 'prompts'])
     expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
 
@@ -24,7 +24,7 @@ test.each([
   ['tasks', 'x'],
   ['report', 'x'],
   ['lineage', 'abcdef'],
-  ['migrate'],
+  ['migrate', 'budget', 'approve', 'compare', 'prompts'],
 ])('without a stack, %s %s says in one line how to start one', async (...args) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
   expect({ code, stdout, stderr }).toEqual({

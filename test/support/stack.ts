@@ -45,13 +45,22 @@ export type TestStack = {
   remove(): Promise<void>;
 };
 
-/** A whole stack of its own for one test file, in an empty home, brought up by the built command line. */
-export async function bringUpStack(label: string): Promise<TestStack> {
+/**
+ * A whole stack of its own for one test file, in an empty home, brought up by the built command line.
+ *
+ * @param providers the file of the language models' providers, as a person writes it
+ */
+export async function bringUpStack(label: string, providers?: object): Promise<TestStack> {
   const parent = path.join(projectRoot, '.coevolve');
   mkdirSync(parent, { recursive: true });
   const home = mkdtempSync(path.join(parent, `test-${label}-`));
   const { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = process.env;
-  const bare = readConfig({ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home });
+  const providersFile = path.join(home, 'providers.yaml');
+  if (providers) writeFileSync(providersFile, JSON.stringify(providers)); // JSON is YAML
+  const bare = readConfig({
+    ...{ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home },
+    ...(providers ? { COEVOLVE_LLM_PROVIDERS: providersFile } : {}),
+  });
   const cli = (...args: string[]): Promise<Ran> => runCli(bare, args);
   const json = async <T>(...args: string[]): Promise<T> => {
     const { code, stdout, stderr } = await cli(...args, '--json');

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { LedgerUnit } from '../ledger';
 
 export type AttemptCost = {
   iteration: number;
@@ -23,7 +24,7 @@ export async function listAttemptCosts(client: pg.ClientBase, campaignId: number
   return rows;
 }
 
-export type LedgerGroup = { unit: 'tokens' | 'seconds'; entry: string; entries: number; amount: number };
+export type LedgerGroup = { unit: LedgerUnit; entry: string; entries: number; amount: number };
 
 /** The ledger summed by unit and kind of entry. */
 export async function listLedgerGroups(client: pg.ClientBase, campaignId: number): Promise<LedgerGroup[]> {

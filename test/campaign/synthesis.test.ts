@@ -1,0 +1,164 @@
+import type { QueryResultRow } from 'pg';
+import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../llm/scripted-model';
+import { bringUpStack, until, type TestStack } from '../support/stack';
+import { fateOf, perContext, thousandCandidates } from './thousand-candidates';
+
+const name = 'authored';
+const budget = 40_000;
+const kills = 10;
+const model = { provider: 'scripted', model: 'big', price: { inputPerMillion: 1, outputPerMillion: 2 } };
+const spec = {
+  ...{ name, seed: 5, recipe: 'static-synthesis', iterations: 0 },
+  environment: {
+    name: 'intercode-sql',
+    options: { databases: ['concert_singer', 'pets_1', 'poker_player', 'battle_death'], schema: true },
+    ...{ trainTasks: 40, heldOutTasks: 160, maxSteps: 4 },
+  },
+  llm: { models: { explorer: model } },
+  budget: { llmTokens: budget },
+  synthesis: { initialTasks: 1000, exploration: { rounds: 1, maxSteps: perContext } },
+  judge: { calibrationTasks: 6 },
+  training: { init: { hiddenSize: 32, layers: 1 }, sft: { epochs: 1 } },
+};
+
+let server: ScriptedModel;
+let stack: TestStack;
+/** What the model had charged when the campaign parked for its budget. */
+let chargedAtPark = 0;
+let heldOut: string[] = [];
+
+beforeAll(async () => {
+  server = await startScriptedModel(thousandCandidates(() => heldOut));
+  const provider = { url: server.url, concurrency: 8, breaker: { failures: 50 } };
+  stack = await bringUpStack('synthesis', { scripted: provider });
+  await stack.json('start', stack.specFile(spec));
+  await until(async () => (await status()).parked);
+  chargedAtPark = charged(server.log);
+  await stack.json('budget', 'raise', name, '--tokens', '50000000');
+  for (let kill = 1; kill <= kills; kill++) {
+    await server.arrived(server.log.length + 150); // in the midst of what it asks
+    process.kill(stack.pidOf('worker-llm'), 'SIGKILL');
+    await stack.json('up');
+  }
+  await stack.cli('status', name, '--watch');
+}, 900_000);
+afterAll(async () => {
+  await stack?.remove();
+  await server?.stop();
+}, 60_000);
+
+type Progress = { phase: string; parked: string | null };
+
+async function status(): Promise<Progress> {
+  // The held-out tasks are there before the first candidate is thought of.
+  if (heldOut.length === 0) heldOut = await goalsOfHeldOut();
+  return (await stack.json<{ progress: Progress }>('status', name)).progress;
+}
+
+/** Held-out questions that no task to train on asks too: each a leak that is nothing else. */
+async function goalsOfHeldOut(): Promise<string[]> {
+  const found = await rows<{ goal: string }>(
+    `select distinct goal from tasks h where split = 'held-out'
+       and not exists (select from tasks t where t.split = 'train' and t.goal = h.goal) order by goal limit 100`,
+  );
+  return found.map(({ goal }) => goal);
+}
+
+async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
+  return (await stack.pool.query<Row>(sql)).rows;
+}
+
+const tokensOf = ({ usage }: LoggedRequest): number => (usage ? usage.promptTokens + usage.completionTokens : 0);
+const charged = (log: readonly LoggedRequest[]): number => log.reduce((sum, one) => sum + tokensOf(one), 0);
+
+describe('a thousand candidates of a language model whose worker was killed ten times', () => {
+  test('exactly the 600 that are new are admitted, each once; the others keep their reason', async () => {
+    const verdicts = await rows(
+      `select coalesce(reason, verdict) as fate, count(*)::integer as tasks
+       from tasks where origin = 'random' group by 1 order by 1`,
+    );
+    expect(verdicts).toEqual([
+      { fate: 'admitted', tasks: 600 },
+      { fate: 'duplicate', tasks: 200 },
+      { fate: 'held-out', tasks: 100 },
+      { fate: 'not-executable', tasks: 100 },
+    ]);
+    const admitted = await rows<{ actions: string[] }>(
+      `select reference_actions as actions from tasks where origin = 'random' and verdict = 'admitted'`,
+    );
+    const numbers = admitted.map(({ actions }) => Number(/\+ (\d+)/.exec(actions[0]!)![1]));
+    expect(new Set(numbers).size).toBe(600);
+    expect(numbers.filter((n) => fateOf(n) !== 'new')).toEqual([]);
+  });
+
+  test('it parked when its budget was reached, below it, and went on when it was raised', async () => {
+    expect(chargedAtPark).toBeGreaterThan(0);
+    expect(chargedAtPark).toBeLessThanOrEqual(budget);
+    expect(await rows(`select kind from events where kind in ('parked', 'budget-raised') order by id limit 2`)).toEqual(
+      [{ kind: 'parked' }, { kind: 'budget-raised' }],
+    );
+    expect(await rows('select status from campaigns')).toEqual([{ status: 'finished' }]);
+  });
+
+  test('what was paid twice is waste in the ledger, and equals the log of the model’s server', async () => {
+    const tries = await rows<{ id: string; outcome: string | null; winner: boolean; tokens: number }>(
+      `select c.name || '/' || t.call_id || '/' || t.try as id, t.outcome, coalesce(m.try = t.try, false) as winner,
+         coalesce((select amount from ledger l where l.campaign_id = t.campaign_id and l.unit = 'llm-tokens'
+           and l.entry = 'settle' and l.key = 'call/' || t.call_id || '/' || t.try), 0) as tokens
+       from model_tries t join campaigns c on c.id = t.campaign_id
+       left join model_calls m on m.campaign_id = t.campaign_id and m.id = t.call_id`,
+    );
+    const ledger = new Map(tries.map((one) => [one.id, one]));
+    const ids = server.log.map(({ id }) => id!);
+    expect(new Set(ids).size).toBe(ids.length); // no try was sent twice
+    expect(ids.filter((id) => !ledger.has(id))).toEqual([]); // and none that the ledger does not know
+
+    const paid = server.log.filter(({ usage }) => usage !== null);
+    const settled = paid.filter(({ id }) => ledger.get(id!)!.outcome === 'answered');
+    expect(charged(settled)).toBe(tries.reduce((sum, { tokens }) => sum + tokens, 0));
+    expect(paid.filter(({ id }) => ledger.get(id!)!.outcome === 'unpaid')).toEqual([]);
+
+    const inVain = paid.filter(({ id }) => !ledger.get(id!)!.winner);
+    const unheard = inVain.filter(({ id }) => ledger.get(id!)!.outcome === null);
+    expect(unheard.length).toBeGreaterThan(0); // a killed worker has calls under way
+    const { waste } = await stack.json<{ waste: Waste }>('budget', name);
+    expect(waste.confirmed).toMatchObject({
+      calls: inVain.length - unheard.length,
+      tokens: charged(inVain) - charged(unheard),
+    });
+    // What nobody heard is booked with its reservation, which is more than it can have cost.
+    expect(waste.unconfirmed.calls).toBeGreaterThanOrEqual(unheard.length);
+    expect(waste.unconfirmed.tokens).toBeGreaterThanOrEqual(charged(unheard));
+  });
+
+  test('every answer was used: one row per call, and none that the server did not give', async () => {
+    const [counted] = await rows<{ calls: number; twice: number }>(
+      `select count(*)::integer as calls, (count(*) - count(distinct id))::integer as twice from model_calls`,
+    );
+    const useful = new Set(
+      server.log.filter(({ end, status: code }) => end === 'answered' && code === 200).map(({ id }) => callOf(id!)),
+    );
+    expect(counted).toEqual({ calls: useful.size, twice: 0 });
+  });
+
+  test('the lineage of an admitted task leads back to its exploration', async () => {
+    const [task] = await rows<{ id: string }>(
+      `select id from tasks where origin = 'random' and verdict = 'admitted' order by id limit 1`,
+    );
+    const { stdout } = await stack.cli('lineage', `${name}/${task!.id}`);
+    const told = ['context', 'explored in', 'abstraction', 'validation', 'judged completed', 'passed unique'];
+    expect(told.filter((words) => !stdout.includes(words))).toEqual([]);
+  });
+
+  test('the judge was calibrated before it judged', async () => {
+    const [found] = await rows(
+      `select true_positives as "truePositives", false_positives as "falsePositives", unusable from judge_calibrations`,
+    );
+    expect(found).toMatchObject({ truePositives: 6, falsePositives: 0, unusable: 0 });
+    expect(await rows(`select count(*)::integer as n from judgements where kind = 'candidate'`)).toEqual([{ n: 900 }]);
+  });
+});
+
+type Waste = Record<'confirmed' | 'unconfirmed', { calls: number; tokens: number; usd: number }>;
+
+const callOf = (requestId: string): string => requestId.slice(0, requestId.lastIndexOf('/'));
