@@ -1,4 +1,6 @@
 import { collectRollouts } from '../../src/activities/collect-rollouts';
+import { isForTheJudge } from '../../src/activities/grade-attempt';
+import type { PlannedAttempt } from '../../src/activities/play-attempt';
 import { DomainError } from '../../src/domain/errors';
 import type { CampaignSpecInput } from '../../src/spec/campaign-spec';
 import type { NewTask, TaskRow } from '../../src/store/tasks';
@@ -146,6 +148,21 @@ test('a judge that is away is no reward either: the attempt waits for another tr
   judging.model.answerBy(judgeByReference());
   await play(campaign);
   expect((await attemptsOf(campaign)).map(({ reward }) => reward)).toEqual([1, 1]);
+});
+
+test.each([
+  { who: 'a policy at a synthesized task for the judge', grader: 'judge', split: 'train', policyId: 'p', judged: true },
+  { who: 'a policy at a held-out task', grader: 'judge', split: 'held-out', policyId: 'p', judged: false },
+  {
+    who: 'a policy at a task for the environment',
+    grader: 'environment',
+    split: 'train',
+    policyId: 'p',
+    judged: false,
+  },
+  { who: 'the reference actions', grader: 'judge', split: 'train', policyId: null, judged: false },
+])('$who: judged is $judged', ({ grader, split, policyId, judged }) => {
+  expect(isForTheJudge({ task: { grader, split }, attempt: { policyId } } as PlannedAttempt)).toBe(judged);
 });
 
 const untrusted = async (campaign: JudgedCampaign & { policyId: string }): Promise<DomainError> => {

@@ -15,7 +15,7 @@ const input = {
   stopReason: 'completed',
 };
 
-const system = judgePrompt.template[0].content;
+const system = judgePrompt.template[0]!.content;
 
 test('the five criteria of the paper are asked for, with what never counts as completed and what is ignored', () => {
   for (const criterion of ['apiMatching', 'parameters', 'logicalFlow', 'finalResult', 'skippedSteps'])
