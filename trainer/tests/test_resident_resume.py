@@ -1,5 +1,6 @@
 """Killed, stopped, idle and torn resident jobs."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from coevolve_trainer.failures import EXIT_CODES
+from coevolve_trainer.policy_files import verify_policy
 from job_folder import SOURCES, JobFolder, resident_job
 from rollouts_of import Rows
 from test_jobs import bytes_of
@@ -49,6 +51,12 @@ sys.exit(run_job(Path(sys.argv[1]), Event()))
 """
 
 
+def die_at(job: JobFolder, place: str, call: int) -> None:
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+    child = subprocess.run([sys.executable, "-c", DYING, str(job.folder), place, str(call)], env=environment)
+    assert child.returncode == -signal.SIGKILL
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_job_killed_at_any_moment_ends_with_the_same_hashes_and_repeats_no_update(
     moment: str, finished: Callable[[str], JobFolder], tmp_path: Path, trained: Path, batches: list[Rows]
@@ -58,9 +66,7 @@ def test_a_job_killed_at_any_moment_ends_with_the_same_hashes_and_repeats_no_upd
     job = resident_job(tmp_path / "job", trained, method=method)
     for step in range(1, STEPS + 1):
         job.submit(step, batches[step - 1])
-    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
-    child = subprocess.run([sys.executable, "-c", DYING, str(job.folder), place, str(call)], env=environment)
-    assert child.returncode == -signal.SIGKILL
+    die_at(job, place, call)
     assert job.status["state"] == "running"
     before = len(list((job.folder / "policies").glob("step-*")))
 
@@ -91,6 +97,25 @@ def test_a_damaged_checkpoint_is_passed_over_and_its_update_made_again_to_the_sa
     assert job.run() == EXIT_CODES["cancelled"]
     assert hashes(job) == first
     assert [event["step"] for event in job.events if event["event"] == "resumed"] == [1]
+
+
+def test_a_job_that_is_given_other_settings_begins_anew_and_nothing_of_the_old_one_stays(
+    finished: Callable[[str], JobFolder], tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    settings = {"idle_timeout_s": 0.01, "learning_rate": 1e-2}
+    job = resident_job(tmp_path / "job", trained, settings=settings)
+    for step in (1, 2):
+        job.submit(step, batches[step - 1])
+    assert job.run() == EXIT_CODES["cancelled"]
+    mended = json.loads((finished("grpo").folder / "job.json").read_text()) | {"output": str(job.output)}
+    (job.folder / "job.json").write_text(json.dumps(mended))
+    die_at(job, "resident.wait_for_batch", 2)
+    job.submit(3, batches[2])
+    assert job.run() == 0
+    assert [event["step"] for event in job.events if event["event"] == "resumed"] == [1]
+    assert hashes(job) == hashes(finished("grpo"))
+    published = [verify_policy(job.folder / "policies" / f"step-{step:06d}") for step in (1, 2, 3)]
+    assert published == hashes(job)
 
 
 def test_a_job_without_a_batch_leaves_after_its_idle_timeout_and_goes_on_when_one_comes(

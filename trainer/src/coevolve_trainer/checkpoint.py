@@ -60,7 +60,9 @@ def save_checkpoint(
     final = folder / f"step-{cursor.step:06d}"
     shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
     publish_directory(staging, final)
-    for old in sorted(folder.glob("step-*"))[:-KEPT]:
+    newest_first = sorted(folder.glob("step-*"), reverse=True)
+    own = newest_first.index(final)  # what lies beyond is of this folder's job when it had other settings
+    for old in [*newest_first[:own], *newest_first[own + KEPT :]]:
         shutil.rmtree(old)
 
 

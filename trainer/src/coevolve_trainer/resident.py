@@ -13,7 +13,7 @@ import torch
 from .batch_feed import StepBatch, batch_file, read_batch_file, wait_for_batch
 from .chat import ChatEncoder
 from .checkpoint import Cursor, resume, save_checkpoint
-from .durable import fresh_directory, publish_directory
+from .durable import fresh_directory, publish_directory, sha256_of_file
 from .failures import JobFailure, bad_input
 from .job import Job
 from .learner import load_learner, restore_trainer_state, save_trainer_state
@@ -67,11 +67,7 @@ class _Resident:
             shutil.rmtree(unfinished)
         if self.cursor.step:
             progress.event("resumed", step=self.cursor.step)
-            if not self._policy(
-                self.cursor.step
-            ).exists():  # never published, or moved away: another copy does no harm
-                self._write_again(self._staging(self.cursor.step))
-                self._publish()
+            self._publish()
             self._tell()
 
     def learn(self, step: int, batch: StepBatch) -> None:
@@ -99,15 +95,13 @@ class _Resident:
         """Leaves the trainer state and, last of all, the output; both follow from the last checkpoint."""
         state = save_trainer_state(self.job_dir / TRAINER_STATE, self.learner)
         self.progress.update(trainer_state_sha256=state)
-        last: str = self.cursor.updates[-1]["policy_hash"]
         if self.job.output.exists():
-            verify_policy(self.job.output, last, field="output")
-            return last
+            return verify_policy(self.job.output, self._newest_hash, field="output")
         self.job.output.parent.mkdir(parents=True, exist_ok=True)
         staging = self.job.output.with_name(f".{self.job.output.name}.staging")
         self._write_again(staging)
         publish_directory(staging, self.job.output)
-        return last
+        return self._newest_hash
 
     def _resume(self) -> Cursor:
         """The newest committed update's state, or that of the job's beginning."""
@@ -160,11 +154,18 @@ class _Resident:
         self.progress.event("checkpoint", step=step)
 
     def _publish(self) -> None:
-        staging, policy = self._staging(self.cursor.step), self._policy(self.cursor.step)
-        if policy.exists():  # its checkpoint was damaged later, and the update made again with the same bits
-            shutil.rmtree(staging)
-        else:
-            publish_directory(staging, policy)
+        """Makes the newest policy appear, once. One that was moved away since appears again, to no harm."""
+        staging, policy = self._staging(self.cursor.step), self.policies / f"step-{self.cursor.step:06d}"
+        manifest = policy / "manifest.json"
+        if manifest.exists() and sha256_of_file(manifest) == self._newest_hash:
+            shutil.rmtree(
+                staging, ignore_errors=True
+            )  # an update made twice, because its checkpoint was damaged
+            return
+        if not staging.exists():
+            self._write_again(staging)
+        shutil.rmtree(policy, ignore_errors=True)  # of this folder's job when it had other settings
+        publish_directory(staging, policy)
 
     def _tell(self) -> None:
         """Updates what a watcher sees; a policy that is told of is published."""
@@ -178,20 +179,18 @@ class _Resident:
             **totals,
         )
 
-    def _policy(self, step: int) -> Path:
-        return self.policies / f"step-{step:06d}"
+    @property
+    def _newest_hash(self) -> str:
+        return str(self.cursor.updates[-1]["policy_hash"])
 
     def _staging(self, step: int) -> Path:
         return self.policies / f".staging-{step:06d}"
 
     def _write_again(self, staging: Path) -> None:
         """Writes the newest policy a second time, from its checkpoint; the same hash must come out."""
-        committed = self.cursor.updates[-1]["policy_hash"]
         found = self._write_policy(staging, self.cursor.updates)
-        if found != committed:
-            message = (
-                f"the policy of update {self.cursor.step} is {found} now, was {committed} when committed"
-            )
+        if found != self._newest_hash:
+            message = f"update {self.cursor.step} gives {found} now, gave {self._newest_hash} when committed"
             raise JobFailure("internal", f"{message}: was transformers exchanged since?")
 
     def _write_policy(self, staging: Path, updates: list[dict[str, Any]]) -> str:
