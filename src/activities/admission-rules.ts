@@ -5,11 +5,13 @@ import { enabledSignals } from '../spec/iteration-plan';
 /**
  * What a campaign's spec asks of the candidates of an iteration. The first pool is cut at its size and knows no quota;
  * the random control has the quotas of all signals that are on together, so that it may grow by as much.
+ *
+ * @param matched how many tasks the campaign that a control is matched with admitted in this iteration
  */
 export function admissionRulesOf(
   spec: CampaignSpec,
   iteration: number,
-  approval: { rejected: ReadonlySet<string> } | null,
+  { approval, matched }: { approval: { rejected: ReadonlySet<string> } | null; matched: number | null },
 ): AdmissionRules {
   const { synthesis, admission } = spec;
   const quota = iteration === 0 ? null : synthesis.quotaPerSignal;
@@ -20,7 +22,7 @@ export function admissionRulesOf(
     ...admission,
     embedded: hasEmbeddings(spec),
     quotaOf: (aim) => quota && quota * (aim === 'random' ? enabledSignals(spec) : 1),
-    growthCap: iteration === 0 ? synthesis.initialTasks : synthesis.growthCap,
+    growthCap: matched ?? (iteration === 0 ? synthesis.initialTasks : synthesis.growthCap),
     approval: synthesis.approval ? (approval ?? 'pending') : null,
   };
 }

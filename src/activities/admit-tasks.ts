@@ -9,6 +9,7 @@ import type { TrajectorySummary } from '../store/trajectories';
 import { admissionRulesOf } from './admission-rules';
 import { failureOf } from './boundary-failure';
 import { embedGoals, type GoalVectors } from './embed-goals';
+import { matchedAdmissions } from './matched-admissions';
 import { recordDiversity } from './record-diversity';
 import { getCampaign, type Services } from './services';
 
@@ -21,7 +22,8 @@ const readingLimitMs = 60_000;
  * Exactly once: decisions follow from stored rows that deciding does not change, so a retry of a killed try decides the
  * same and leaves what is decided alone.
  *
- * @throws DomainError `ApprovalNeeded` when the spec asks for approval and nobody has given it: all others are decided
+ * @throws DomainError `ApprovalNeeded` when the spec asks for approval and nobody has given it: all others are decided;
+ * `MatchTooEarly` when the campaign that a control is matched with has not validated this iteration yet
  */
 export const admitTasks =
   (services: Services) =>
@@ -32,7 +34,8 @@ export const admitTasks =
     const watch = { signal: AbortSignal.timeout(readingLimitMs) };
     const vectors = await embedGoals(services, { spec, key }, all, watch).catch(failureOf);
     const approval = await admission.approval(key.campaignId, key.iteration);
-    const rules = admissionRulesOf(spec, key.iteration, approval);
+    const matched = await matchedAdmissions(services.store, spec, name, key.iteration);
+    const rules = admissionRulesOf(spec, key.iteration, { approval, matched });
 
     const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
     const pool = all.filter((task) => task.verdict === 'admitted' && !isCandidateOf(key, task));

@@ -33,8 +33,10 @@ const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<C
   async optimize(services, key) {
     const counts = await attemptsByOutcome(services, key);
     const { store } = services;
-    const steps = (await store.trainingSteps.list(key.campaignId)).filter(({ iteration }) => iteration === key.iteration);
-    return { steps: steps.length, ...counts, 'mean reward': await store.trajectories.meanReward(key) };
+    const steps = (await store.trainingSteps.list(key.campaignId)).filter(
+      ({ iteration }) => iteration === key.iteration,
+    );
+    return { steps: steps.length, ...counts, 'mean reward': await store.rollouts.meanReward(key) };
   },
   detect: ({ store }, { campaignId, iteration }) => store.feedbackSignals.countByKind(campaignId, iteration),
   synthesize: async ({ store }, { campaignId, iteration }) => {

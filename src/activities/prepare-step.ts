@@ -7,7 +7,7 @@ import type { CampaignSpec } from '../spec/campaign-spec';
 import { toTrainerSettings } from '../spec/training-settings';
 import type { AgentRole } from '../domain/roles';
 import type { IterationKey } from '../store/iterations';
-import type { RolloutRow } from '../store/trajectories';
+import type { RolloutRow } from '../store/rollouts';
 import type { TrainingRunRow } from '../store/training-runs';
 import { rolloutRow } from '../training/dataset';
 import { getCampaign, type Services } from './services';
@@ -31,7 +31,7 @@ export const prepareStep =
     if (stored) return { jobKey, rows: stored.datasetRows };
 
     const { attempts } = spec.rollouts;
-    const rollouts = await store.trajectories.listRollouts(request, {
+    const rollouts = await store.rollouts.list(request, {
       from: (request.step - 1) * attempts,
       to: request.step * attempts,
     });

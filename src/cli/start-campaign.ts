@@ -29,6 +29,7 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
   requireProviders(spec, readProviders(session.config));
   await checkEnvironment(session, spec);
   const { store } = session;
+  if (spec.synthesis.match !== null) await store.campaigns.getByName(spec.synthesis.match);
   const row = await store.campaigns.save({
     name: spec.name,
     recipe: spec.recipe,

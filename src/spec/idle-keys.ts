@@ -4,9 +4,9 @@ import type { campaignSpecSchema } from './campaign-spec';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
-/** Keys that nothing would read, a line each: whoever wrote them expects something of them. */
+/** Keys that nothing would read, or that ask for what nothing gives, a line each. */
 export function idleKeys(spec: Spec): string[] {
-  return [...idleWeights(spec), ...idleRollouts(spec), ...idleModels(spec)];
+  return [...idleWeights(spec), ...idleRollouts(spec), ...idleModels(spec), ...idleMatch(spec), ...blindJudge(spec)];
 }
 
 function idleWeights({ recipe, pairs }: Spec): string[] {
@@ -23,16 +23,35 @@ function idleWeights({ recipe, pairs }: Spec): string[] {
 }
 
 function idleRollouts({ recipe, rollouts }: Spec): string[] {
-  const idle = isReinforcement(recipes[recipe])
-    ? ({ tasksPerIteration: `${recipe} draws rollouts.tasksPerStep tasks in each step` } as const)
-    : ({ tasksPerStep: `${recipe} has no steps`, stepsPerIteration: `${recipe} has no steps` } as const);
-  return Object.entries(idle)
-    .map(([key, why]) => ({ key, why, found: rollouts[key as keyof typeof idle] as number | null }))
-    .filter(({ found }) => found !== null)
-    .map(({ key, why, found }) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
+  const { tasksPerIteration, tasksPerStep, stepsPerIteration } = rollouts;
+  if (!isReinforcement(recipes[recipe])) return refuse({ tasksPerStep, stepsPerIteration }, `${recipe} has no steps`);
+  return [
+    ...refuse({ tasksPerIteration }, `${recipe} draws rollouts.tasksPerStep tasks in each step`),
+    ...Object.entries({ tasksPerStep, stepsPerIteration })
+      .filter(([, found]) => found === null)
+      .map(([key]) => `rollouts.${key}: found nothing, expected a number: ${recipe} learns in steps`),
+  ];
 }
+
+const refuse = (keys: Record<string, number | null>, why: string): string[] =>
+  Object.entries(keys)
+    .filter(([, found]) => found !== null)
+    .map(([key, found]) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
 
 const idleModels = ({ recipe, llm, synthesis }: Spec): string[] =>
   llm && recipes[recipe].aims.length === 0 && synthesis.initialTasks === null
     ? [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`]
     : [];
+
+const idleMatch = ({ recipe, synthesis }: Spec): string[] =>
+  synthesis.match !== null && recipe !== 'random-synthesis'
+    ? [`synthesis.match: found "${synthesis.match}", expected nothing: only random-synthesis is a control`]
+    : [];
+
+/** Attempts are graded only by a judge that is there and has been calibrated. */
+function blindJudge({ synthesis, llm, judge }: Spec): string[] {
+  if (synthesis.grader !== 'judge') return [];
+  if (!llm) return ['synthesis.grader: found "judge", expected environment: without an llm section there is no judge'];
+  if (judge.calibrationTasks > 0) return [];
+  return ['judge.calibrationTasks: found 0, expected at least 1: a judge that grades attempts is calibrated first'];
+}

@@ -53,5 +53,8 @@ function providersOf({ llm }: CampaignSpec): IterationPlan['providers'] {
   };
 }
 
-const calibratesIn = ({ llm, judge }: CampaignSpec, iteration: number): boolean =>
-  llm !== null && judge.calibrationTasks > 0 && iteration % judge.calibrateEvery === 0;
+/** In every n-th iteration, and in the first that validates: no judge grades before it was measured. */
+function calibratesIn({ llm, judge, synthesis }: CampaignSpec, iteration: number): boolean {
+  const first = synthesis.initialTasks === null ? 1 : 0;
+  return llm !== null && judge.calibrationTasks > 0 && (iteration - first) % judge.calibrateEvery === 0;
+}

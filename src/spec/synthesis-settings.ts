@@ -12,6 +12,8 @@ export const synthesisSettingsSchema = z.strictObject({
   candidatesPerSignal: whole.max(10_000).default(100),
   /** Most admitted per iteration over all aims; null admits all that pass. */
   growthCap: count.nullable().default(null),
+  /** Of the random control: the campaign after which it admits as many tasks in every iteration, and no more. */
+  match: z.string().min(1).nullable().default(null),
   /** Most admitted per iteration and aim. */
   quotaPerSignal: count.nullable().default(null),
   exploration: z

@@ -13,6 +13,7 @@ import { modelCallStore } from './model-calls';
 import { policyStore } from './policies';
 import { preferencePairStore } from './preference-pairs';
 import { providerStore } from './providers';
+import { rolloutStore } from './rollouts';
 import { taskStore } from './tasks';
 import { trainingRunStore } from './training-runs';
 import { trainingStepStore } from './training-steps';
@@ -25,6 +26,7 @@ export const createStore = (pool: Pool) => ({
   tasks: taskStore(pool),
   admission: admissionStore(pool),
   trajectories: trajectoryStore(pool),
+  rollouts: rolloutStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
   exploration: explorationStore(pool),
   preferencePairs: preferencePairStore(pool),

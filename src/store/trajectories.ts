@@ -4,6 +4,7 @@ import { trajectoryId, type AttemptKey } from '../domain/ids';
 import type { ExpertTrajectory } from '../domain/pair-for-target';
 import type { ScoredAttempt, Outcome, Purpose } from '../domain/trajectory';
 import { staleEpoch, type IterationKey } from './epoch';
+import { toJson, toText } from './postgres-text';
 
 export type ChatMessage = { role: string; content: string };
 
@@ -41,15 +42,6 @@ export type TrajectoryRow = TrajectorySummary &
     opening: ChatMessage[];
     steps: Omit<StoredStep, 'logprobs'>[];
   };
-
-/** An attempt as reinforcement learning reads it: per action the ids of prompt and answer, and log-probabilities in nats. */
-export type RolloutRow = {
-  id: string;
-  taskId: string;
-  /** In [0, 1]. */
-  reward: number;
-  steps: { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] }[];
-};
 
 export const trajectoryStore = (pool: Pool) => ({
   /**
@@ -123,35 +115,6 @@ export const trajectoryStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** Mean reward of an iteration's scored training attempts, in [0, 1]; 0 when there is none. */
-  async meanReward({ campaignId, iteration }: IterationKey): Promise<number> {
-    const { rows } = await pool.query<{ mean: number }>(
-      `select coalesce(avg(reward), 0)::float8 as mean from trajectories
-       where campaign_id = $1::integer and iteration = $2::smallint and purpose = 'train' and outcome = 'scored'`,
-      [campaignId, iteration],
-    );
-    return rows[0]!.mean;
-  },
-
-  /**
-   * Scored training attempts of an iteration whose number lies in a range (`to` not included), with what was sampled and
-   * how likely it was: the batch of a step of reinforcement learning, in a fixed order.
-   */
-  async listRollouts({ campaignId, iteration }: IterationKey, range: { from: number; to: number }): Promise<RolloutRow[]> {
-    const { rows } = await pool.query<RolloutRow>(
-      `select t.id, t.task_id as "taskId", t.reward,
-         (select jsonb_agg(jsonb_build_object('promptTokenIds', to_jsonb(s.prompt_token_ids),
-             'tokenIds', to_jsonb(s.token_ids), 'logprobs', to_jsonb(s.logprobs)) order by s.ordinal)
-           from trajectory_steps s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id) as steps
-       from trajectories t
-       where t.campaign_id = $1::integer and t.iteration = $2::smallint and t.purpose = 'train' and t.outcome = 'scored'
-         and t.attempt >= $3::smallint and t.attempt < $4::smallint and t.step_count > 0
-       order by t.task_id, t.attempt`,
-      [campaignId, iteration, range.from, range.to],
-    );
-    return rows;
-  },
-
   async get(campaignId: number, id: string): Promise<TrajectoryRow> {
     const row = (await this.getMany(campaignId, [id])).get(id);
     if (!row) throw new DomainError('UnknownTrajectory', `no trajectory has the id "${id}"`);
@@ -186,16 +149,6 @@ export const trajectoryStore = (pool: Pool) => ({
     return rows;
   },
 });
-
-/**
- * Text that Postgres takes. A policy or an environment may write any bytes, but Postgres text holds neither NUL nor half
- * a surrogate pair: both become U+FFFD. The sampled token ids, stored beside the text, lose nothing.
- */
-const toText = <Text extends string | null>(text: Text): Text =>
-  (text?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null) as Text;
-
-const toJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, item: unknown) => (typeof item === 'string' ? toText(item) : item));
 
 export type OutcomeCount = { purpose: Purpose; outcome: Outcome; count: number; tokens: number; seconds: number };
 

@@ -1,6 +1,7 @@
 import { DomainError } from '../domain/errors';
 import type { PreferencePairRow } from '../store/preference-pairs';
-import type { RolloutRow, TrajectoryRow } from '../store/trajectories';
+import type { RolloutRow } from '../store/rollouts';
+import type { TrajectoryRow } from '../store/trajectories';
 
 /**
  * One line of a training dataset. Sampled actions carry the ids that were sampled; reference actions carry text, which

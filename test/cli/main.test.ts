@@ -13,7 +13,19 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 test('a person without a command is shown all of them', async () => {
   const { stdout } = await cli('--help');
   const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
-  for (const verb of [...verbs, 'trajectory', 'pairs', 'lineage', 'report', 'worker', 'migrate', 'budget', 'approve', 'compare', 'prompts'])
+  for (const verb of [
+    ...verbs,
+    'trajectory',
+    'pairs',
+    'lineage',
+    'report',
+    'worker',
+    'migrate',
+    'budget',
+    'approve',
+    'compare',
+    'prompts',
+  ])
     expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
 

@@ -17,7 +17,7 @@ test('a campaign without updates and without language models has no section for 
 test('updates are shown step by step, with what says whether they were sound', () => {
   const step = (iteration: number, n: number, meanReward: number) => ({
     ...{ iteration, step: n, attempts: 128, meanReward, mixed: 0.5, policyId: 'a'.repeat(64) },
-    metrics: { kl: 0.002, ratio: 1.0001, clipped_low: 0, clipped_high: 0.01, old_logp_gap: 0.00001, grad_norm: 0.4 },
+    metrics: { kl: 0.002, ratio: 1.0001, clipped_low: 0, clipped_high: 0.01, logp_gap: 0.00001, grad_norm: 0.4 },
   });
   const shown = page({ steps: [step(1, 1, 0.25), step(1, 2, 0.5)] });
   expect(textOf(shown)).toContain('2 updates from 256 attempts');

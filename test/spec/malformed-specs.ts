@@ -303,6 +303,26 @@ const wrongValues = [
     'rollouts.stepsPerIteration: found 5, expected nothing: combined has no steps',
   ),
   whole(
+    'a recipe of steps without steps',
+    `${complete.replace('combined', 'ppo')}rollouts: { stepsPerIteration: null }\n`,
+    'rollouts.stepsPerIteration: found nothing, expected a number: ppo learns in steps',
+  ),
+  more(
+    'a match of what is no control',
+    'synthesis: { match: other }',
+    'synthesis.match: found "other", expected nothing: only random-synthesis is a control',
+  ),
+  more(
+    'a judge that is not there',
+    'synthesis: { grader: judge }',
+    'synthesis.grader: found "judge", expected environment: without an llm section there is no judge',
+  ),
+  whole(
+    'a judge that is never calibrated',
+    `${complete}synthesis: { grader: judge }\njudge: { calibrationTasks: 0 }\nllm: { models: { explorer: { provider: a, model: b, price: { inputPerMillion: 0, outputPerMillion: 0 } } } }\n`,
+    'judge.calibrationTasks: found 0, expected at least 1: a judge that grades attempts is calibrated first',
+  ),
+  whole(
     'tasks per iteration in a recipe of steps',
     `${complete.replace('combined', 'grpo')}rollouts: { tasksPerIteration: 5 }\n`,
     'rollouts.tasksPerIteration: found 5, expected nothing: grpo draws rollouts.tasksPerStep tasks in each step',

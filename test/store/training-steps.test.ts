@@ -65,7 +65,7 @@ test('a stale epoch stores no step', async () => {
 
 test('the batch of a step is its scored attempts with what was sampled and how likely it was', async () => {
   const { campaign, ids } = await withJob();
-  const rollouts = await campaign.store.trajectories.listRollouts(campaign.key, { from: 2, to: 4 });
+  const rollouts = await campaign.store.rollouts.list(campaign.key, { from: 2, to: 4 });
   expect(rollouts.map(({ id }) => id)).toEqual(ids.slice(2));
   expect(rollouts[1]).toMatchObject({
     ...{ taskId: 't', reward: 1 },

@@ -71,7 +71,7 @@ const watched = [
   ['ratio', 'ratio'],
   ['clipped_low', 'clipped below'],
   ['clipped_high', 'clipped above'],
-  ['old_logp_gap', 'serving gap'],
+  ['logp_gap', 'serving gap'],
   ['grad_norm', 'gradient'],
 ] as const;
 
