@@ -4,13 +4,14 @@ import path from 'node:path';
 import type { Launch } from './processes';
 
 /**
- * Of everything that the stack decides about a process, and of its code: a service that runs under another fingerprint
+ * Of everything that the stack decides about a process, of its code and its settings: a service that runs under another fingerprint
  * is restarted. What the caller's environment adds does not count.
  */
-export function fingerprintOf({ file, args, env, cwd, sources }: Launch): string {
+export function fingerprintOf({ file, args, env, cwd, sources, settings }: Launch): string {
   const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
   const hash = createHash('sha256').update(JSON.stringify([file, args, variables, cwd]));
   if (sources) addSources(hash, sources);
+  if (settings && existsSync(settings)) hash.update(readFileSync(settings));
   return hash.digest('hex').slice(0, 16);
 }
 

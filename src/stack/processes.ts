@@ -14,6 +14,8 @@ export type Launch = {
   cwd: string;
   /** Folder of its code when that is ours: changed code is a changed service. */
   sources?: string;
+  /** A file that it reads when it starts: likewise. */
+  settings?: string;
   uid?: number;
   gid?: number;
 };

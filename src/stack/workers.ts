@@ -33,6 +33,7 @@ function worker(role: WorkerRole): Service {
         inheritsEnvironment: true,
         cwd: config.projectRoot,
         sources: path.join(config.projectRoot, 'dist'),
+        ...(config.providersFile ? { settings: config.providersFile } : {}),
       };
     },
 

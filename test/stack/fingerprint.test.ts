@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fingerprintOf } from '../../src/stack/fingerprint';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'coevolve-fingerprint-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const launch = { file: 'node', args: ['main.js'], env: { A: '1' }, inheritsEnvironment: true, cwd: '/' };
+
+test('a service is another one when the settings that it reads have changed, so that `up` restarts it', () => {
+  const settings = path.join(folder, 'providers.yaml');
+  const before = fingerprintOf({ ...launch, settings }); // not written yet
+  writeFileSync(settings, 'somewhere: { url: http://localhost:1/v1 }');
+  const written = fingerprintOf({ ...launch, settings });
+  expect(written).not.toBe(before);
+  expect(fingerprintOf({ ...launch, settings })).toBe(written);
+  writeFileSync(settings, 'somewhere: { url: http://localhost:2/v1 }');
+  expect(fingerprintOf({ ...launch, settings })).not.toBe(written);
+});
+
+test('a service is the same whatever the order of its variables, and another one with another variable', () => {
+  const one = fingerprintOf({ ...launch, env: { A: '1', B: '2' } });
+  expect(fingerprintOf({ ...launch, env: { B: '2', A: '1' } })).toBe(one);
+  expect(fingerprintOf(launch)).not.toBe(one);
+});
