@@ -1,9 +1,11 @@
-// Records the histories of a finished campaign for test/workflows/replay.test.ts, from the stack that is up:
+// Records the histories of finished campaigns for test/workflows/replay.test.ts, from the stack that is up:
 //
-//     npm run -s build && node dist/cli/main.js up && node scripts/record-histories.mjs <campaign>
+//     npm run -s build && node dist/cli/main.js up && node scripts/record-histories.mjs <combined> <coevolve>
 //
-// Do this whenever the workflows change on purpose. The campaign needs at least one iteration after the supervised
-// start; a tiny one is enough. What tells of the machine (identities, queue names of processes) is left out.
+// Do this whenever the workflows change on purpose. The first campaign is of the recipe `combined`, the second of
+// `coevolve` with an `llm` section, each with at least one iteration after the supervised start; tiny ones are enough,
+// but the second needs a rare signal to explore for. What tells of the machine (identities, queue names of processes) is
+// left out.
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -15,22 +17,25 @@ const { readStackConfig } = require('../dist/stack/index.js');
 const { connectClient } = require('../dist/temporal/connect.js');
 
 const folder = fileURLToPath(new URL('../test/histories/', import.meta.url));
-const [campaign] = process.argv.slice(2);
-if (!campaign) {
-  process.stderr.write('usage: node scripts/record-histories.mjs <campaign>\n');
+const [combined, coevolve] = process.argv.slice(2).map((name) => `campaign/${name}`);
+if (!coevolve) {
+  process.stderr.write('usage: node scripts/record-histories.mjs <combined> <coevolve>\n');
   process.exit(1);
 }
 
 const client = await connectClient(readStackConfig(readConfig()));
 try {
-  const top = `campaign/${campaign}`;
   const ids = {
-    'campaign-last-run': [top],
-    'campaign-first-run': [top, await firstRunOf(top)],
-    'iteration-0': [`${top}/iteration/0`],
-    'iteration-1': [`${top}/iteration/1`],
-    'roll-out': [`${top}/iteration/1/roll-out/train/target/0`],
-    train: [`${top}/iteration/1/train/target`],
+    'campaign-last-run': [combined],
+    'campaign-first-run': [combined, await firstRunOf(combined)],
+    'iteration-start': [`${combined}/iteration/0`],
+    'iteration-co-evolution': [`${combined}/iteration/1`],
+    'iteration-first-pool': [`${coevolve}/iteration/0`],
+    'iteration-reinforcement': [`${coevolve}/iteration/1`],
+    'roll-out': [`${combined}/iteration/1/roll-out/train/target/0`],
+    'roll-out-of-step': [`${coevolve}/iteration/1/roll-out/train/step/1/target/0`],
+    train: [`${combined}/iteration/1/train/target`],
+    explore: [`${coevolve}/iteration/1/explore/rare/0`],
   };
   await mkdir(folder, { recursive: true });
   for (const old of await readdir(folder)) await rm(`${folder}${old}`);
