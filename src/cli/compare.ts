@@ -3,7 +3,7 @@ import { exactMcNemar, wilsonInterval } from '../domain/statistics';
 import { isSuccess } from '../domain/trajectory';
 import { differencesOf, type Difference } from '../spec/differences';
 import { effortOf, pairedHeldOut, type IterationEffort } from '../store/compare';
-import { printResult, table } from './output';
+import { printResult, probability, table } from './output';
 import { withSession } from './session';
 
 /** `coevolve compare <campaign> <other>`: what differs in their specs, what each spent, and which acts better. */
@@ -61,6 +61,6 @@ function comparisonText({ campaigns, differences, effort, heldOut }: Comparison)
     table(['key', ...campaigns], changed),
     'effort',
     table([...head, 'trained tokens', 'model calls', 'model tokens'], spent),
-    `held-out tasks, paired (${tasks}): both ${both}, only ${campaigns[0]} ${onlyFirst}, only ${campaigns[1]} ${onlySecond}, neither ${neither}; exact McNemar p = ${mcnemarP.toFixed(3)}`,
+    `held-out tasks, paired (${tasks}): both ${both}, only ${campaigns[0]} ${onlyFirst}, only ${campaigns[1]} ${onlySecond}, neither ${neither}; exact McNemar p ${probability(mcnemarP)}`,
   ].join('\n\n');
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import { hasEnded } from '../store/campaigns';
 import type { PhaseRow } from '../store/iterations';
-import { duration, say } from './output';
+import { duration, rounded, say } from './output';
 import type { Session } from './session';
 
 const pollMs = 700;
@@ -47,12 +47,9 @@ const elapsed = ({ startedAt, finishedAt }: PhaseRow): string =>
 function phaseText(row: PhaseRow): string {
   const heading =
     row.phase === 'plan' ? `${pc.bold(row.iteration === 0 ? 'supervised start' : `iteration ${row.iteration}`)}\n` : '';
-  const counts = Object.entries(row.result ?? {}).map(([key, value]) => `${key} ${shown(value)}`);
+  const counts = Object.entries(row.result ?? {}).map(([key, value]) => `${key} ${rounded(value)}`);
   return `${heading}  ${pc.green('✓')} ${row.phase.padEnd(11)} ${elapsed(row).padStart(8)}  ${pc.dim(counts.join(', '))}`;
 }
-
-const shown = (value: unknown): string =>
-  typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(3) : String(value);
 
 function clearLine(): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');

@@ -42,6 +42,12 @@ for (const add of [
 ])
   add(program);
 
+// Whoever reads the output may stop reading: `coevolve tasks ... | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 program.parseAsync().catch((error: unknown) => {
   say(explain(error));
   process.exitCode = 1;

@@ -24,6 +24,13 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
 
 export const shortHash = (hash: string): string => hash.slice(0, 12);
 
+/** A count as it is, a rate to three decimals. */
+export const rounded = (value: unknown): string =>
+  typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(3) : String(value);
+
+/** A p value; below its last decimal it is bounded, never written as 0. */
+export const probability = (p: number): string => (p < 0.001 ? '< 0.001' : `= ${p.toFixed(3)}`);
+
 /** Seconds as a person says them. */
 export function duration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;

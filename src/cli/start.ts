@@ -21,7 +21,11 @@ export function addStart(program: Command): void {
       const spec = readSpec(text, path);
       if (dryRun) {
         const expected = estimate(spec);
-        printResult(json, { spec, estimate: expected }, () => `${stringify(spec)}\n${estimateText(expected)}`);
+        printResult(
+          json,
+          { spec, estimate: expected },
+          () => `${stringify(spec, { aliasDuplicateObjects: false })}\n${estimateText(expected)}`,
+        );
         return;
       }
       await withSession(async (session) => {
@@ -44,7 +48,7 @@ function estimateText({ attempts, tokens, updates, seconds, models }: Estimate):
     `# about ${shown(attempts)} attempts, ${shown(tokens)} tokens,`,
     `# ${shown(updates)} training updates, ${duration(seconds)} on two cores`,
     ...(models
-      ? [`# at most ${shown(models.calls)} model calls, some ${shown(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
+      ? [`# about ${shown(models.calls)} model calls, ${shown(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
       : []),
   ].join('\n');
 }

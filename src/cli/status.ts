@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { campaignWorkflowId } from '../domain/ids';
 import { statusQuery } from '../workflows/messages';
 import { followCampaign } from './follow-campaign';
-import { printResult, table } from './output';
+import { printResult, rounded, table } from './output';
 import { withSession, type Session } from './session';
 
 /** `coevolve status <campaign>` says where a campaign is; with --watch it stays until the campaign ends. */
@@ -37,7 +37,7 @@ function statusText({ name, status, progress, iterations, phases }: Status): str
     finishedAt ? Number(((finishedAt.getTime() - startedAt.getTime()) / 1000).toFixed(1)) : null,
     result
       ? Object.entries(result)
-          .map(([key, value]) => `${key} ${String(value)}`)
+          .map(([key, value]) => `${key} ${rounded(value)}`)
           .join(', ')
       : 'running',
   ]);

@@ -42,9 +42,9 @@ export const chatClient = (provider: Provider) => {
       try {
         raw = await send(request, (options) => client.chat.completions.create(body, options));
       } catch (error) {
-        if (!(error instanceof ModelError) || error.kind !== 'refused') throw error;
-        const usage = { promptTokens: 0, completionTokens: 0, estimated: false };
-        return { reply: { kind: 'refused', reason: error.message }, usage };
+        const reply = error instanceof ModelError ? answerIn(error) : undefined;
+        if (!reply) throw error;
+        return { reply, usage: { promptTokens: 0, completionTokens: 0, estimated: false } };
       }
       const { choices, usage } = readBody(provider, request, chatBody, raw);
       const reply = replyOf(choices[0]!);
@@ -111,6 +111,12 @@ function readBody<T>(provider: Provider, { model }: Sent, schema: z.ZodType<T>, 
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
   const problem = `does not answer in the OpenAI protocol: missing or wrong: ${fields}; check its url`;
   throw new ModelError('never', `${nameOf(provider, model)} ${problem}`);
+}
+
+/** What asking again would only bring again is an answer: a filter that stops the prompt, a context that is full. */
+function answerIn({ kind, message }: ModelError): Reply | undefined {
+  if (kind === 'refused') return { kind: 'refused', reason: message };
+  return kind === 'context-full' ? { kind: 'cut-off', text: '' } : undefined;
 }
 
 function replyOf({ message, finish_reason: finish }: z.output<typeof chatBody>['choices'][number]): Reply {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../config';
@@ -79,6 +79,16 @@ export function requireProviders({ llm }: Pick<CampaignSpec, 'llm'>, providers: 
     return `${first}: found "${name}", expected ${known}${also}`;
   });
   throw new DomainError('UnknownProvider', lines.join('\n'));
+}
+
+/** The file of the providers and those of their keys, as far as it can be read: what a worker reads when it starts. */
+export function providerFiles({ providersFile: file }: Pick<Config, 'providersFile'>): string[] {
+  if (!file || !existsSync(file)) return [];
+  const parsed = parseYaml(readText(file));
+  const providers = 'value' in parsed ? Object.values((parsed.value ?? {}) as Record<string, unknown>) : [];
+  const keys = providers.map((provider) => (provider as { keyFile?: unknown } | null)?.keyFile);
+  const named = keys.filter((key): key is string => typeof key === 'string');
+  return [file, ...named.map((key) => path.resolve(path.dirname(file), key))];
 }
 
 function readText(file: string): string {

@@ -13,7 +13,10 @@ const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
   judge: { input: 1200, output: 200 },
 };
 
-/** Most calls that a campaign makes, from its spec alone, with a guess of their tokens at the prices that it states. */
+/**
+ * About how many calls a campaign makes, from its spec alone, with a guess of their tokens at the prices that it states:
+ * every run and every candidate counts; repairs, embeddings and graded attempts do not.
+ */
 export function estimateModels(spec: CampaignSpec): ModelEstimate | null {
   if (!spec.llm) return null;
   const calls = callsOf(spec);

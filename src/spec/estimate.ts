@@ -7,7 +7,7 @@ export type Estimate = {
   tokens: number;
   updates: number;
   seconds: number;
-  /** Calls of language models at most, and what they would cost; null where none is configured. */
+  /** Calls of language models, and what they would cost; null where none is configured. */
   models: ModelEstimate | null;
 };
 

@@ -6,7 +6,14 @@ type Spec = z.output<typeof campaignSpecSchema>;
 
 /** Keys that nothing would read, or that ask for what nothing gives, a line each. */
 export function idleKeys(spec: Spec): string[] {
-  return [...idleWeights(spec), ...idleRollouts(spec), ...idleModels(spec), ...idleMatch(spec), ...blindJudge(spec)];
+  return [
+    ...idleWeights(spec),
+    ...idleRollouts(spec),
+    ...idleModels(spec),
+    ...idleMatch(spec),
+    ...blindJudge(spec),
+    ...idlePool(spec),
+  ];
 }
 
 function idleWeights({ recipe, pairs }: Spec): string[] {
@@ -38,20 +45,36 @@ const refuse = (keys: Record<string, number | null>, why: string): string[] =>
     .filter(([, found]) => found !== null)
     .map(([key, found]) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
 
-const idleModels = ({ recipe, llm, synthesis }: Spec): string[] =>
-  llm && recipes[recipe].aims.length === 0 && synthesis.initialTasks === null
-    ? [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`]
-    : [];
+function idleModels({ recipe, llm, budget, synthesis }: Spec): string[] {
+  const synthesizes = recipes[recipe].aims.length > 0 || synthesis.initialTasks !== null;
+  if (llm) return synthesizes ? [] : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
+  return Object.entries(budget)
+    .filter(([, limit]) => limit !== null)
+    .map(([key, limit]) => `budget.${key}: found ${limit}, expected nothing: without an llm section no model is paid`);
+}
 
-const idleMatch = ({ recipe, synthesis }: Spec): string[] =>
-  synthesis.match !== null && recipe !== 'random-synthesis'
-    ? [`synthesis.match: found "${synthesis.match}", expected nothing: only random-synthesis is a control`]
-    : [];
+function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
+  if (match === null || recipe === 'random-synthesis') return [];
+  return [`synthesis.match: found "${match}", expected nothing: only random-synthesis is a control`];
+}
 
-/** Attempts are graded only by a judge that is there and has been calibrated. */
+/** A judge decides only where there is one, and grades attempts only when it has been calibrated. */
 function blindJudge({ synthesis, llm, judge }: Spec): string[] {
+  if (synthesis.rule === 'agreed' && !llm)
+    return ['synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge'];
   if (synthesis.grader !== 'judge') return [];
   if (!llm) return ['synthesis.grader: found "judge", expected environment: without an llm section there is no judge'];
   if (judge.calibrationTasks > 0) return [];
   return ['judge.calibrationTasks: found 0, expected at least 1: a judge that grades attempts is calibrated first'];
+}
+
+function idlePool({ pool: { strategy, band, retirement, window } }: Spec): string[] {
+  const unread =
+    band && strategy === 'uniform' ? ['pool.band: found a band, expected nothing: uniform draws every task alike'] : [];
+  if (!retirement || retirement.patience <= window) return unread;
+  const { patience } = retirement;
+  return [
+    ...unread,
+    `pool.retirement.patience: found ${patience}, expected at most ${window}, the iterations that pool.window looks back`,
+  ];
 }

@@ -30,8 +30,11 @@ export const synthesisSettingsSchema = z.strictObject({
   minConfidence: unit.default(0),
   /** Off: candidates are admitted unexecuted (table 11 of the paper). */
   validation: z.enum(['on', 'off']).default('on'),
-  /** `paper`: completed, or failed with a reward above 0; `strict`: completed. */
-  rule: z.enum(['paper', 'strict']).default('paper'),
+  /**
+   * `paper`: completed, or failed with a reward above 0; `strict`: completed; `agreed`: completed by the environment's
+   * replay and by the judge's word, who alone can tell that a query and its actions do not belong together.
+   */
+  rule: z.enum(['paper', 'strict', 'agreed']).default('paper'),
   /** What rewards attempts at synthesized tasks: the environment's checker where it has one for the task, or the judge always. */
   grader: z.enum(['environment', 'judge']).default('environment'),
   /** Whether an operator approves what is about to be admitted. */

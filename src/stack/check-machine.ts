@@ -3,6 +3,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../config';
+import { readProviders } from '../llm/providers';
 import { check, type Check } from './check';
 import { findPostgres } from './postgres-binaries';
 import { findProgram } from './programs';
@@ -36,8 +37,13 @@ export function checkMachine(config: Config): Promise<Check>[] {
     ...(config.databaseUrl ? [] : [check('postgres programs', 'npm run setup', () => checkPostgres(config))]),
     check('disk', 'free some space, or set COEVOLVE_HOME to a larger disk', () => checkDisk(config.home)),
     checkJava(config.searchPath),
+    ...(config.providersFile
+      ? [check('language models', 'mend the file that COEVOLVE_LLM_PROVIDERS names', () => checkProviders(config))]
+      : []),
   ];
 }
+
+const checkProviders = (config: Config): string => `providers ${[...readProviders(config).keys()].join(', ')}`;
 
 function checkNode(version: string): string {
   if (isOlder(version.split('.').map(Number), oldestNode))

@@ -11,7 +11,7 @@ export function fingerprintOf({ file, args, env, cwd, sources, settings }: Launc
   const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
   const hash = createHash('sha256').update(JSON.stringify([file, args, variables, cwd]));
   if (sources) addSources(hash, sources);
-  if (settings && existsSync(settings)) hash.update(readFileSync(settings));
+  for (const one of settings ?? []) if (existsSync(one)) hash.update(one).update(readFileSync(one));
   return hash.digest('hex').slice(0, 16);
 }
 

@@ -14,8 +14,8 @@ export type Launch = {
   cwd: string;
   /** Folder of its code when that is ours: changed code is a changed service. */
   sources?: string;
-  /** A file that it reads when it starts: likewise. */
-  settings?: string;
+  /** Files that it reads when it starts: likewise. */
+  settings?: readonly string[];
   uid?: number;
   gid?: number;
 };

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf, type Config } from '../config';
+import { providerFiles } from '../llm/providers';
 import { StackError } from './errors';
 import { workerRoles, type Service, type WorkerRole } from './service';
 import { readStackConfig } from './state';
@@ -33,7 +34,7 @@ function worker(role: WorkerRole): Service {
         inheritsEnvironment: true,
         cwd: config.projectRoot,
         sources: path.join(config.projectRoot, 'dist'),
-        ...(config.providersFile ? { settings: config.providersFile } : {}),
+        settings: providerFiles(config),
       };
     },
 

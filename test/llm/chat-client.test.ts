@@ -128,11 +128,6 @@ test.each<Failed>([
   { answer: '403', given: { status: 403 }, kind: 'never', says: 'check the keyFile of "scripted"', unpaid: true },
   { answer: '402', given: { status: 402 }, kind: 'never', says: 'fill the account', unpaid: true },
   { answer: '404', given: { status: 404 }, kind: 'unknown-model', says: 'serve this model', unpaid: true },
-  {
-    answer: 'a prompt that is too long',
-    given: { status: 400, code: 'context_length_exceeded' },
-    ...{ kind: 'context-full', unpaid: true },
-  },
   { answer: 'a body that is no JSON', given: { raw: '{"choices": [' }, kind: 'retry', unpaid: false },
   {
     answer: 'a body without choices',
@@ -152,6 +147,14 @@ test.each<Failed>([
   expect(error.retryAfterMs).toBe(expected.delayMs);
   if (expected.unpaid !== undefined) expect(error.unpaid).toBe(expected.unpaid);
   expect(server.log).toHaveLength(1);
+});
+
+test('a prompt that the context does not hold is an answer that is cut off before its first word, and costs nothing', async () => {
+  server.answerBy(() => ({ status: 400, code: 'context_length_exceeded', message: '9000 tokens' }));
+  await expect(chat()).resolves.toEqual({
+    reply: { kind: 'cut-off', text: '' },
+    usage: { promptTokens: 0, completionTokens: 0, estimated: false },
+  });
 });
 
 test('a date without the server knowing the time is taken by our clock', async () => {

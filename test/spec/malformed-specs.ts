@@ -295,12 +295,32 @@ const wrongValues = [
   more(
     'an unknown rule of validation',
     'synthesis: { rule: lenient }',
-    'synthesis.rule: found "lenient", expected one of paper, strict',
+    'synthesis.rule: found "lenient", expected one of paper, strict, agreed',
   ),
   more(
     'steps in a recipe without steps',
     'rollouts: { stepsPerIteration: 5 }',
     'rollouts.stepsPerIteration: found 5, expected nothing: combined has no steps',
+  ),
+  more(
+    'a budget that nothing would spend',
+    'budget: { usd: 5 }',
+    'budget.usd: found 5, expected nothing: without an llm section no model is paid',
+  ),
+  more(
+    'a judge that shall agree and is not there',
+    'synthesis: { rule: agreed }',
+    'synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge',
+  ),
+  more(
+    'more patience than memory',
+    'pool: { retirement: { above: 0.95, below: 0.05, patience: 9 } }',
+    'pool.retirement.patience: found 9, expected at most 3, the iterations that pool.window looks back',
+  ),
+  more(
+    'a band that no strategy reads',
+    'pool: { band: { low: 0.2, high: 0.8 } }',
+    'pool.band: found a band, expected nothing: uniform draws every task alike',
   ),
   whole(
     'a recipe of steps without steps',

@@ -13,13 +13,13 @@ const launch = { file: 'node', args: ['main.js'], env: { A: '1' }, inheritsEnvir
 
 test('a service is another one when the settings that it reads have changed, so that `up` restarts it', () => {
   const settings = path.join(folder, 'providers.yaml');
-  const before = fingerprintOf({ ...launch, settings }); // not written yet
+  const before = fingerprintOf({ ...launch, settings: [settings] }); // not written yet
   writeFileSync(settings, 'somewhere: { url: http://localhost:1/v1 }');
-  const written = fingerprintOf({ ...launch, settings });
+  const written = fingerprintOf({ ...launch, settings: [settings] });
   expect(written).not.toBe(before);
-  expect(fingerprintOf({ ...launch, settings })).toBe(written);
+  expect(fingerprintOf({ ...launch, settings: [settings] })).toBe(written);
   writeFileSync(settings, 'somewhere: { url: http://localhost:2/v1 }');
-  expect(fingerprintOf({ ...launch, settings })).not.toBe(written);
+  expect(fingerprintOf({ ...launch, settings: [settings] })).not.toBe(written);
 });
 
 test('a service is the same whatever the order of its variables, and another one with another variable', () => {

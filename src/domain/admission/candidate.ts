@@ -47,7 +47,7 @@ export type AdmissionRules = {
 };
 
 /** `paper`: completed, or failed with a reward above 0 (arXiv:2604.15840, section 3.3); `strict`: completed. */
-export type AcceptanceRule = 'paper' | 'strict';
+export type AcceptanceRule = 'paper' | 'strict' | 'agreed';
 
 export const admissionStages = [
   'executed',

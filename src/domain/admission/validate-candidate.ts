@@ -20,12 +20,15 @@ export function valid({ refusal, goal, actions }: Candidate, { maxActions }: Adm
 /**
  * Whether the objective was reached. What the environment verified by replay outranks the judge, which decides where
  * the environment has no checker. In arXiv:2604.15840, section 3.3, the judge decides always; but judges tell good runs
- * from bad ones with an AUROC of 0.65 at most (arXiv:2606.09863).
+ * from bad ones with an AUROC of 0.65 at most (arXiv:2606.09863). A task whose checker was made from its own reference
+ * actions passes its replay whatever its query says: under `agreed` the judge has to agree.
  */
 export function judged(candidate: Candidate, { validation, rule }: AdmissionRules): Finding {
   if (validation === 'off') return pass('validation is off');
   const { reward } = candidate.execution;
-  return reward === null ? judgedByModel(candidate) : judgedByEnvironment(reward, rule);
+  if (reward === null) return judgedByModel(candidate);
+  const byEnvironment = judgedByEnvironment(reward, rule);
+  return byEnvironment.passed && rule === 'agreed' ? judgedByModel(candidate) : byEnvironment;
 }
 
 function judgedByEnvironment(reward: number, rule: AcceptanceRule): Finding {

@@ -13,6 +13,10 @@ test.each([
   { reward: null, judge: true, rule: 'strict', passed: true, reason: 'completed' },
   { reward: null, judge: false, rule: 'paper', passed: false, reason: 'not-completed' },
   { reward: null, judge: null, rule: 'paper', passed: false, reason: 'not-judged' },
+  { reward: 1, judge: true, rule: 'agreed', passed: true, reason: 'completed' },
+  { reward: 1, judge: false, rule: 'agreed', passed: false, reason: 'not-completed' },
+  { reward: 1, judge: null, rule: 'agreed', passed: false, reason: 'not-judged' },
+  { reward: 0.4, judge: true, rule: 'agreed', passed: false, reason: 'reference-fails' },
 ] as const)(
   'at reward $reward, judged $judge, the rule $rule says $reason',
   ({ reward, judge, rule, passed, reason }) => {
