@@ -4,7 +4,7 @@ import { admissionReasons, type Candidate, type Execution, type KnownTask } from
 import { DomainError } from '../domain/errors';
 import { trajectoryId } from '../domain/ids';
 import type { IterationKey } from '../store/iterations';
-import type { TaskRow } from '../store/tasks';
+import type { TaskRow, TaskSplit } from '../store/tasks';
 import type { TrajectorySummary } from '../store/trajectories';
 import { admissionRulesOf } from './admission-rules';
 import { failureOf } from './boundary-failure';
@@ -39,23 +39,14 @@ export const admitTasks =
 
     const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
     const pool = all.filter((task) => task.verdict === 'admitted' && !isCandidateOf(key, task));
-    const decisions = admit(
-      await toCandidates(
-        services,
-        key,
-        all.filter((task) => isCandidateOf(key, task)),
-        known,
-      ),
+    const inSplit = (split: TaskSplit): KnownTask[] =>
       toKnown(
-        pool.filter(({ split }) => split === 'train'),
+        pool.filter((task) => task.split === split),
         known,
-      ),
-      toKnown(
-        pool.filter(({ split }) => split === 'held-out'),
-        known,
-      ),
-      rules,
-    );
+      );
+    const made = all.filter((task) => isCandidateOf(key, task));
+    const candidates = await toCandidates(services, key, made, known);
+    const decisions = admit(candidates, inSplit('train'), inSplit('held-out'), rules);
     await admission.decide(key, decisions);
     requireApproval(name, key, decisions);
     await recordDiversity(services, key, spec.admission.diversity, vectors);

@@ -96,7 +96,11 @@ async function playOnce(
       const reply = await askForAction(services, run, record, callId);
       if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
       if (reply.kind === 'cut-off')
-        return { outcome: 'cut-off', fault: "the action reached the model's maxTokens", reward: null };
+        return {
+          outcome: 'cut-off',
+          fault: "the action reached maxTokens, or the prompt the model's context",
+          reward: null,
+        };
       const action = reply.text.trim();
       seen = await session.step(action);
       record.steps.push({ action, observation: shown(seen), callId });
@@ -108,7 +112,7 @@ async function playOnce(
 }
 
 /** Functions come beside the messages; the explorer, and who abstracts from its runs, read them in a message. */
-const shown = ({ messages, tools }: Observation & { tools?: Record<string, unknown>[] }): ChatMessage[] =>
+const shown = ({ messages, tools }: Observation): ChatMessage[] =>
   tools ? [...messages, { role: 'system', content: `Functions: ${JSON.stringify(tools)}` }] : messages;
 
 function askForAction(services: Services, run: Run, { opening, steps }: Seen, callId: string) {
