@@ -10,7 +10,11 @@ import { withSession } from './session';
 const orders = [
   { verb: 'pause', update: pauseUpdate, description: 'pause a campaign; work in flight is finished and kept' },
   { verb: 'resume', update: resumeUpdate, description: 'resume a paused campaign, or let a parked one try again' },
-  { verb: 'stop', update: stopAfterIterationUpdate, description: 'end a campaign after the iteration that it is in' },
+  {
+    verb: 'stop',
+    update: stopAfterIterationUpdate,
+    description: 'end a campaign after its iteration, a parked one at once',
+  },
 ] as const;
 
 /** `coevolve pause|resume|stop <campaign>`: each is safe to repeat. */

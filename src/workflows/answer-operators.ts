@@ -33,7 +33,7 @@ export type Operations = {
 
 /** Takes progress from the iteration, and orders from operators, which it hands on to the running iteration. */
 export function answerOperators(state: CampaignState): Operations {
-  const control: Control = { paused: state.status === 'paused', resumes: 0 };
+  const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0 };
   const write = eventLog(state);
   let childId: string | null = null;
   const show = (): void => {
@@ -65,7 +65,10 @@ export function answerOperators(state: CampaignState): Operations {
     control.resumes += 1;
     return obey({ status: 'running', pausedBy: null }, 'resumed', operator);
   });
-  setHandler(stopAfterIterationUpdate, (operator) => obey({ stopping: true }, 'stopping', operator));
+  setHandler(stopAfterIterationUpdate, (operator) => {
+    control.stops += 1;
+    return obey({ stopping: true }, 'stopping', operator);
+  });
   show();
 
   return {

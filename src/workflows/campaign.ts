@@ -34,7 +34,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
     typedSearchAttributes: searchAttributes.of(state, { Iteration: number }),
   });
   await operate.forwardTo(childId);
-  const { score } = await child.result();
+  const { score, givenUp } = await child.result();
   await operate.forwardTo(null);
 
   if (score !== null) state.scores.push({ iteration: number, score });
@@ -44,7 +44,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
     state.progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null };
     return continueAsNew<typeof campaign>(state);
   }
-  state.status = last ? 'finished' : 'stopped';
+  state.status = last && !givenUp ? 'finished' : 'stopped';
   await patientStore.closeCampaign({ campaignId: state.campaignId, status: state.status });
   operate.show();
   await condition(allHandlersFinished);

@@ -13,13 +13,21 @@ import { validate } from './validate';
 const store = proxyActivities<Activities>(profiles.store);
 const patientStore = proxyActivities<Activities>(profiles.patientStore);
 
+export type IterationResult = {
+  score: number | null;
+  /** An operator stopped the campaign while a phase was parked: that phase and those after it were not done. */
+  givenUp: boolean;
+};
+
 /** One turn of the loop. Every phase commits a row before the next begins; payloads carry ids and counts, never rows. */
-export async function iteration(input: IterationInput): Promise<{ score: number | null }> {
+export async function iteration(input: IterationInput): Promise<IterationResult> {
   const plan = await patientStore.openIteration(input);
   const runner = phaseRunner({ ...input, epoch: plan.epoch }, plan.phases);
   const context: IterationContext = { ...input, plan, runner };
-  for (const phase of plan.phases) await runner.run(phase, () => workOf[phase](context));
-  return { score: runner.progress.score };
+  for (const phase of plan.phases)
+    if (!(await runner.run(phase, () => workOf[phase](context))))
+      return { score: runner.progress.score, givenUp: true };
+  return { score: runner.progress.score, givenUp: false };
 }
 
 /** Iteration 0 is the supervised start: experts play the seed tasks, and every agent learns to act from them. */

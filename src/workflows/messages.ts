@@ -8,10 +8,11 @@ export const statusQuery = defineQuery<CampaignState>('status');
 export const pauseUpdate = defineUpdate<CampaignState, [Operator]>('pause');
 /** Ends a pause; a parked campaign tries its phase again. */
 export const resumeUpdate = defineUpdate<CampaignState, [Operator]>('resume');
+/** A parked campaign, which may never get to the end of its iteration, ends at once. */
 export const stopAfterIterationUpdate = defineUpdate<CampaignState, [Operator]>('stopAfterIteration');
 
-/** Handed down: campaign to iteration to the shards of its roll-out. `resumes` counts how often an operator resumed. */
-export type Control = { paused: boolean; resumes: number };
+/** Handed down: campaign to iteration to the shards of its roll-out. The counts say how often an operator did. */
+export type Control = { paused: boolean; resumes: number; stops: number };
 export const controlSignal = defineSignal<[Control]>('control');
 
 /** Handed up: iteration to campaign. */

@@ -27,8 +27,11 @@ const store = proxyActivities<Activities>(profiles.store);
 const reasonLimit = 2_000;
 
 export type PhaseRunner = {
-  /** Runs a phase unless it is committed; commits it; parks it, rather than fail, when it cannot be done now. */
-  run(phase: Phase, work: () => Promise<unknown>): Promise<void>;
+  /**
+   * Runs a phase unless it is committed; commits it; parks it, rather than fail, when it cannot be done now. False when an
+   * operator stopped the campaign while it was parked: the iteration is given up.
+   */
+  run(phase: Phase, work: () => Promise<unknown>): Promise<boolean>;
   /** Resolves when nobody has paused the campaign. */
   unpaused(): Promise<void>;
   /** Tells a running child of a pause that holds now and of every order to come; returns how to leave it out again. */
@@ -46,7 +49,7 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
   const progress: IterationProgress = { iteration, phase: 'plan', note: null, parked: null, score: null };
   const notes = new Map<Phase, string>();
   const children = new Set<string>();
-  let control: Control = { paused: false, resumes: 0 };
+  let control: Control = { paused: false, resumes: 0, stops: 0 };
 
   setHandler(controlSignal, async (order) => {
     control = order;
@@ -59,14 +62,15 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
     upsertSearchAttributes(searchAttributes.phase(progress.phase));
     await getExternalWorkflowHandle(campaignWorkflowId(input.name)).signal(progressSignal, progress);
   };
-  const park = async (error: unknown): Promise<void> => {
-    const resumes = control.resumes;
+  const park = async (error: unknown): Promise<'again' | 'given up'> => {
+    const { resumes, stops } = control;
     progress.parked = reasonOf(error).slice(0, reasonLimit);
     log.warn('parked', { phase: progress.phase, reason: progress.parked });
     await tell();
-    await condition(() => control.resumes > resumes);
+    await condition(() => control.resumes > resumes || control.stops > stops);
     progress.parked = null;
     await tell();
+    return control.resumes > resumes ? 'again' : 'given up';
   };
   const unpaused = (): Promise<void> => condition(() => !control.paused);
 
@@ -88,26 +92,32 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
       await tell();
       await unpaused(); // an order may have come while the campaign was told
       const key = { campaignId, iteration, epoch, phase, previous: planned[planned.indexOf(phase) - 1] ?? null };
-      await untilDone(async () => {
+      const done = await untilDone(async () => {
         const committed = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
         if (!committed) await work();
         progress.note = await store.commitPhase.executeWithOptions({ summary: `commit: ${phase}` }, [key]);
       }, park);
+      if (!done) return false;
       notes.set(phase, progress.note ?? '');
       show(); // the campaign is told with the next phase, or by the iteration's result
+      return true;
     },
   };
 }
 
-/** Tries until it works: between tries an operator has mended what was wrong. */
-async function untilDone(work: () => Promise<void>, park: (error: unknown) => Promise<void>): Promise<void> {
+/** Tries until it works: between tries an operator has mended what was wrong. False when it was given up. */
+async function untilDone(
+  work: () => Promise<void>,
+  park: (error: unknown) => Promise<'again' | 'given up'>,
+): Promise<boolean> {
   for (;;) {
     try {
-      return await work();
+      await work();
+      return true;
     } catch (error) {
       const failed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
       if (!failed || isCancellation(error)) throw error;
-      await park(error);
+      if ((await park(error)) === 'given up') return false;
     }
   }
 }

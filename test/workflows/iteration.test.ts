@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { CampaignState } from '../../src/domain/campaign-progress';
 import type { RecipeName } from '../../src/domain/recipe';
 import type { campaign } from '../../src/workflows';
-import { resumeUpdate, statusQuery } from '../../src/workflows/messages';
+import { resumeUpdate, statusQuery, stopAfterIterationUpdate } from '../../src/workflows/messages';
 import { until } from '../support/stack';
 import { startTemporal, type TestTemporal } from '../support/temporal';
 import { provider, queues, scriptedActivities, stateOf, type Script } from './scripted-activities';
@@ -73,6 +73,25 @@ test('what cannot be done parks the campaign, which says why; resumed, it tries 
   expect(tries).toBe(3);
   const committed = script.callsOf('commitPhase').map(({ phase }) => phase);
   expect(committed).toEqual(['plan', 'roll-out', 'train', 'evaluate', 'report']);
+});
+
+test('a campaign that is told to stop while it is parked ends there, also in its last iteration', async () => {
+  const script = scriptedActivities('given-up', { detectSignals: () => Promise.reject(broken('the ink has dried')) });
+  await temporal.withWorkers(queues, script.activities, async () => {
+    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
+      workflowId: 'campaign/given-up',
+      taskQueue: 'workflow',
+      args: [stateOf('given-up', 'eto', 1)],
+    });
+    await parked('given-up');
+    await handleOf('given-up').executeUpdate(stopAfterIterationUpdate, { args: [{ actor: 'ada' }] });
+    expect(await handle.result()).toMatchObject({
+      ...{ status: 'stopped', scores: [{ iteration: 0 }] },
+      progress: { iteration: 1, phase: 'detect', parked: null },
+    });
+  });
+  expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'stopped' }]);
+  expect(script.callsOf('writeReport')).toHaveLength(1); // of the start
 });
 
 const isParking = ({ kind, status, actor, reason }: Record<string, unknown>): boolean =>
