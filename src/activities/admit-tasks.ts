@@ -1,6 +1,7 @@
 import { admit, type Decision } from '../domain/admission/admit';
 import { aimOfTask } from '../domain/admission/aim-of-task';
 import { admissionReasons, type Candidate, type Execution, type KnownTask } from '../domain/admission/candidate';
+import { approvalNeeded } from '../domain/approval';
 import { DomainError } from '../domain/errors';
 import { trajectoryId } from '../domain/ids';
 import type { IterationKey } from '../store/iterations';
@@ -103,9 +104,5 @@ const executionOf = ({ grader }: TaskRow, play: TrajectorySummary | undefined): 
 
 function requireApproval(name: string, { iteration }: IterationKey, decisions: readonly Decision[]): void {
   const waiting = decisions.filter(({ outcome }) => outcome === 'waiting').length;
-  if (waiting === 0) return;
-  throw new DomainError(
-    'ApprovalNeeded',
-    `${waiting} tasks of iteration ${iteration} wait for approval: see them with \`coevolve tasks ${name} --verdict candidate\`, admit them with \`coevolve approve ${name}\``,
-  );
+  if (waiting > 0) throw new DomainError('ApprovalNeeded', approvalNeeded(name, iteration, waiting));
 }

@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { awaitsApproval } from '../domain/approval';
 import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/ids';
 import { resumeUpdate, statusQuery } from '../workflows/messages';
@@ -21,7 +22,7 @@ export function addApprove(program: Command): void {
         const client = await temporal();
         const handle = client.workflow.getHandle(campaignWorkflowId(name));
         const { status, progress } = await handle.query(statusQuery);
-        if (status !== 'parked' || progress.phase !== 'validate')
+        if (status !== 'parked' || !awaitsApproval(progress.parked))
           throw new DomainError(
             'NothingToApprove',
             `${name} is ${status} in phase ${progress.phase}: nothing waits for approval; see \`coevolve status ${name}\``,
