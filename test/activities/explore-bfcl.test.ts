@@ -2,8 +2,8 @@ import { abstractTasks } from '../../src/activities/abstract-tasks';
 import { explore } from '../../src/activities/explore';
 import { planExploration } from '../../src/activities/plan-exploration';
 import { startEnvironmentServer, type EnvironmentServer } from '../envs/environment-server';
-import { askedFor } from '../llm/rules/explorer';
-import { startScriptedModel, type ModelRequest, type ScriptedModel } from '../llm/scripted-model';
+import { functionCaller } from '../llm/rules/caller';
+import { startScriptedModel, type ScriptedModel } from '../llm/scripted-model';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { flaggedCampaign } from './flagged-campaign';
 import { inActivity } from './in-activity';
@@ -14,36 +14,13 @@ let model: ScriptedModel;
 beforeAll(async () => {
   database = await freshDatabase();
   environment = await startEnvironmentServer('--environments', 'intercode-sql,bfcl');
-  model = await startScriptedModel(caller);
+  model = await startScriptedModel(functionCaller());
 });
 afterAll(async () => {
   await model.stop();
   await environment.kill();
   await database.drop();
 });
-
-/** Calls the functions that it is shown and that need no argument, and makes a task of each call that worked. */
-function caller({ messages, ...request }: ModelRequest): string {
-  const calls = messages.filter(({ role }) => role === 'assistant');
-  if (askedFor({ messages }) === 'exploration') {
-    const free = shownFunctions(messages[0]!.content).filter(({ parameters }) => !parameters.required?.length);
-    return `[${free[calls.length % free.length]!.name}()]`;
-  }
-  const steps = [...messages[1]!.content.matchAll(/^\[(1\.\d+)\] action:\n(.*)\n\[\1\] observation:\n(.*)$/gm)];
-  const worked = steps.filter(([, , , observation]) => !observation!.includes('rror'));
-  const candidates = worked.map(([, step, action]) => ({
-    ...{ description: `step ${step}`, query: `Please do ${action}.`, actions: [action], confidence: 0.9 },
-    completionCriterion: `${request.model} has seen it`,
-  }));
-  return JSON.stringify({ candidates });
-}
-
-type ShownFunction = { name: string; parameters: { required?: string[] } };
-
-const shownFunctions = (text: string): ShownFunction[] =>
-  (JSON.parse(/Functions: (\[.*\])$/m.exec(text)![1]!) as (ShownFunction | { function: ShownFunction })[]).map(
-    (tool) => ('function' in tool ? tool.function : tool),
-  );
 
 test('functions that the environment offers are shown to the explorer, which makes tasks of their calls', async () => {
   const { services, key } = await flaggedCampaign(

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import type { QueryResultRow } from 'pg';
+import type { CampaignState } from '../../src/domain/campaign-progress';
+import { functionCaller } from '../llm/rules/caller';
+import { judgeAnswer, judgeByReference, judgeQuestion } from '../llm/rules/judge';
+import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../llm/scripted-model';
+import { bringUpStack, until, type TestStack } from '../support/stack';
+
+const price = { inputPerMillion: 1, outputPerMillion: 2 };
+const attempts = 3;
+const tasksPerStep = 4;
+const base = {
+  ...{ seed: 5, recipe: 'coevolve', iterations: 1 },
+  environment: { name: 'bfcl', options: { categories: ['base'] }, trainTasks: 8, heldOutTasks: 3, maxSteps: 3 },
+  rollouts: { attempts, maxTokens: 24, tasksPerStep, stepsPerIteration: 2 },
+  signals: {
+    forgetting: { enabled: false },
+    rare: { minTotal: 1, thetaPercent: 100 }, // what a policy writes that knows no functions is never the same twice
+  },
+  judge: { calibrationTasks: 4, minimumAgreement: 0.8 },
+  training: {
+    init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },
+    sft: { epochs: 1 },
+  },
+};
+const synthesis = {
+  ...{ initialTasks: 6, candidatesPerSignal: 6, grader: 'judge' },
+  exploration: { contextsPerSignal: 2, rounds: 1, maxSteps: 4 },
+};
+const llm = (judge: string) => ({
+  models: {
+    explorer: { provider: 'scripted', model: 'caller', price },
+    judge: { provider: 'scripted', model: judge, price },
+  },
+});
+
+/** Fair where its verdict is known; no attempt of such a policy succeeds, so that it lets two thirds of them pass. */
+const generous: Rule = (request) =>
+  /\/judge\/attempt\//.test(request.id!) && judgeQuestion(request)
+    ? judgeAnswer(passes(request), 'as the dice fell')
+    : judgeByReference()(request);
+
+const passes = ({ id }: Pick<ModelRequest, 'id'>): boolean => createHash('sha256').update(id!).digest()[0]! % 3 > 0;
+
+const contrary = judgeByReference({ ofCompleted: 1, ofNotCompleted: 1 });
+
+let model: ScriptedModel;
+let stack: TestStack;
+/** What the campaign said whose judge cannot be trusted, when it parked and when it was resumed nevertheless. */
+const parked: string[] = [];
+
+beforeAll(async () => {
+  model = await startScriptedModel((request) =>
+    functionCaller(request.model === 'contrary' ? contrary : generous)(request),
+  );
+  stack = await bringUpStack('functions', { scripted: { url: model.url } });
+  await stack.json('start', stack.specFile({ ...base, name: 'graded', synthesis, llm: llm('generous') }));
+  const unexecuted = { ...synthesis, validation: 'off' };
+  await stack.json('start', stack.specFile({ ...base, name: 'doubted', synthesis: unexecuted, llm: llm('contrary') }));
+  await stack.cli('status', 'graded', '--watch');
+  parked.push(await parkedBecause(0));
+  await stack.json('resume', 'doubted');
+  parked.push(await parkedBecause(1));
+}, 600_000);
+afterAll(async () => {
+  await stack?.remove();
+  await model?.stop();
+}, 60_000);
+
+/** Why the doubted campaign parks, once it has done so more than `before` times. */
+const parkedBecause = (before: number): Promise<string> =>
+  until(async () => {
+    const { n } = (await rows<{ n: number }>(`select count(*)::integer as n from events where kind = 'parked'`))[0]!;
+    const { status, progress } = await stack.json<CampaignState>('status', 'doubted');
+    return n > before && status === 'parked' && progress.parked;
+  }, 200);
+
+async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
+  return (await stack.pool.query<Row>(sql)).rows;
+}
+
+describe('a campaign on functions whose tasks a judge grades', () => {
+  test('admits tasks of calls that were executed, in the first pool and for signals, and plays them', async () => {
+    expect(await rows(`select status from campaigns where name = 'graded'`)).toEqual([{ status: 'finished' }]);
+    const admitted = await rows<{ iteration: number; origin: string; grader: string }>(
+      `select k.created_iteration as iteration, k.origin, k.grader from tasks k join campaigns c on c.id = k.campaign_id
+       join trajectories v on v.campaign_id = k.campaign_id and v.task_id = k.id and v.purpose = 'validation'
+       join judgements j on j.campaign_id = k.campaign_id and j.task_id = k.id and j.kind = 'candidate' and j.completed
+       where c.name = 'graded' and k.verdict = 'admitted' and k.origin <> 'seed'
+         and k.reference_actions ->> 0 like '[%()]'
+       group by k.campaign_id, k.id, k.created_iteration, k.origin, k.grader`,
+    );
+    const made = (iteration: number) => admitted.filter((task) => task.iteration === iteration);
+    expect(made(0).length).toBeGreaterThanOrEqual(tasksPerStep);
+    expect(made(1).length).toBeGreaterThan(0);
+    for (const task of made(0)) expect(task).toMatchObject({ origin: 'random', grader: 'judge' });
+    for (const task of made(1)) expect(task).toMatchObject({ origin: 'synthesized', grader: 'judge' });
+  });
+
+  test('takes every reward of its policy from a judgement of that attempt, the environment’s score beside it', async () => {
+    const played = await rows<{ reward: number; raw: number; completed: boolean; call: string }>(
+      `select t.reward, t.raw_score as raw, j.completed, c.name || '/' || j.call_id as call
+       from trajectories t join campaigns c on c.id = t.campaign_id
+       left join judgements j on j.campaign_id = t.campaign_id and j.kind = 'attempt' and starts_with(j.id, t.id || '/')
+       where c.name = 'graded' and t.purpose = 'train'`,
+    );
+    expect(played).toHaveLength(2 * tasksPerStep * attempts);
+    for (const { reward, completed } of played) expect(reward).toBe(completed ? 1 : 0);
+    expect(new Set(played.map(({ reward }) => reward)).size).toBe(2);
+    expect(new Set(played.map(({ raw }) => raw ?? 0))).toEqual(new Set([0])); // the policy really is that bad
+  });
+
+  test('learns from these rewards: groups of which some passed have an advantage', async () => {
+    const [found] = await rows(
+      `select count(*)::integer as steps from training_steps where job_key like 'campaign/graded/%' and policy_id is not null`,
+    );
+    expect(found).toEqual({ steps: 2 });
+    const mixed = await rows(`select distinct task_id from feedback_signals where kind = 'boundary'`);
+    expect(mixed.length).toBeGreaterThan(0);
+  });
+
+  test('asks for nothing in the name of a signal that is off', async () => {
+    const kinds = await rows<{ kind: string }>(
+      `select kind from feedback_signals union select aim from exploration_contexts where iteration = 1`,
+    );
+    expect(kinds.map(({ kind }) => kind).sort()).toEqual(['boundary', 'rare']);
+    expect(model.log.filter(({ id }) => /forgetting/.test(id!))).toEqual([]);
+  });
+
+  test('never asks the judge about an attempt at a held-out task', async () => {
+    expect(
+      await rows(
+        `select j.id from judgements j join tasks k on k.campaign_id = j.campaign_id and k.id = j.task_id
+         where k.split = 'held-out'`,
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('a campaign whose judge says the opposite of what is so, and whose candidates are not validated', () => {
+  test('admits candidates that nobody executed and nobody judged', async () => {
+    const made = await rows<{ verdict: string; stage: string; played: boolean; judged: boolean }>(
+      `select k.verdict, v.reason as stage,
+         exists (select from trajectories t where t.campaign_id = k.campaign_id and t.task_id = k.id
+           and t.purpose = 'validation') as played,
+         exists (select from judgements j where j.campaign_id = k.campaign_id and j.task_id = k.id
+           and j.kind = 'candidate') as judged
+       from tasks k join campaigns c on c.id = k.campaign_id
+       join admission_verdicts v on v.campaign_id = k.campaign_id and v.task_id = k.id and v.stage = 'executed'
+       where c.name = 'doubted'`,
+    );
+    expect(made.filter(({ verdict }) => verdict === 'admitted').length).toBeGreaterThan(0);
+    for (const task of made) expect(task).toMatchObject({ stage: 'validation is off', played: false, judged: false });
+  });
+
+  test('parks before the first reward, as often as it is resumed, and says what to do', async () => {
+    for (const reason of parked) {
+      expect(reason).toMatch(/^the judge agrees with 0\.00 \(0\.00 to 0\.\d\d\) of its newest calibration/);
+      expect(reason).toMatch(
+        /judge\.minimumAgreement is 0\.8; `coevolve start` a campaign with another llm\.models\.judge/,
+      );
+    }
+    expect(await stack.json('status', 'doubted')).toMatchObject({
+      ...{ status: 'parked', progress: { iteration: 1, phase: 'optimize' } },
+    });
+    expect(
+      await rows(
+        `select t.id from trajectories t join campaigns c on c.id = t.campaign_id
+         where c.name = 'doubted' and t.purpose = 'train' and t.reward is not null`,
+      ),
+    ).toEqual([]);
+  });
+
+  test('ends when it is told to stop', async () => {
+    await stack.json('stop', 'doubted');
+    await stack.cli('status', 'doubted', '--watch');
+    expect(await rows(`select status from campaigns where name = 'doubted'`)).toEqual([{ status: 'stopped' }]);
+  });
+});
