@@ -94,6 +94,19 @@ describe('an iteration of a recipe without steps', () => {
     expect(drawn).toHaveLength(4);
   });
 
+  test.each([
+    { strategy: 'genenv', settings: { sharpness: 1000 } }, // exp(-1000 / 4) is next to nothing
+    { strategy: 'agent0', settings: { clusterPenalty: 0.25 } },
+  ])('draws by $strategy what is neither mastered nor hopeless', async ({ strategy, settings }) => {
+    const changes = { rollouts: { tasksPerIteration: 1 }, pool: { strategy, ...settings } };
+    for (const seed of [1, 2, 3]) {
+      const campaign = await grownCampaign({ seed, ...changes }, { seeds: 4 });
+      await playTasks(campaign, 2, { s00: [1, 1], s01: [0, 0], s02: [1, 0], s03: [1, 1] });
+      await plan(campaign);
+      expect(await planned(campaign, 'train')).toEqual(['s02']);
+    }
+  });
+
   test('forgets how tasks went before its window', async () => {
     const pool = { strategy: 'rods', window: 1 };
     const campaign = await grownCampaign({ rollouts: { tasksPerIteration: 1 }, pool }, { seeds: 2 });
