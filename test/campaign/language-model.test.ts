@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { QueryResultRow } from 'pg';
 import type { CampaignState } from '../../src/domain/campaign-progress';
+import { readState } from '../../src/stack/state';
 import type { TaskLineage } from '../../src/store/task-lineage';
 import type { TaskRow } from '../../src/store/tasks';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
@@ -232,11 +233,16 @@ describe('the provider’s key', () => {
   });
 
   test('stands in no file of the home: logs, reports, artifacts, databases', () => {
-    const files = readdirSync(stack.bare.home, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => path.join(entry.parentPath, entry.name));
-    for (const part of ['logs/worker-llm', 'reports/guided.html', 'postgres/'])
+    const { home } = stack.bare;
+    const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
+    const files = [home, ...(postgresDirectory ? [postgresDirectory] : [])].flatMap(filesIn);
+    for (const part of ['logs/worker-llm', 'reports/guided.html', 'base/', 'temporal'])
       expect(files.filter((file) => file.includes(part)).length).toBeGreaterThan(0);
     expect(files.filter((file) => readFileSync(file).includes(canary))).toEqual([]);
   });
 });
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
