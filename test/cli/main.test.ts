@@ -13,19 +13,8 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 test('a person without a command is shown all of them', async () => {
   const { stdout } = await cli('--help');
   const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
-  for (const verb of [
-    ...verbs,
-    'trajectory',
-    'pairs',
-    'lineage',
-    'report',
-    'worker',
-    'migrate',
-    'budget',
-    'approve',
-    'compare',
-    'prompts',
-  ])
+  const looking = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'prompts'];
+  for (const verb of [...verbs, ...looking, 'approve', 'budget', 'worker', 'migrate'])
     expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
 
@@ -36,7 +25,9 @@ test.each([
   ['tasks', 'x'],
   ['report', 'x'],
   ['lineage', 'abcdef'],
-  ['migrate', 'budget', 'approve', 'compare', 'prompts'],
+  ['migrate'],
+  ['budget', 'x'],
+  ['approve', 'x'],
 ])('without a stack, %s %s says in one line how to start one', async (...args) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
   expect({ code, stdout, stderr }).toEqual({
