@@ -92,15 +92,7 @@ export const admissionStore = (pool: Pool) => ({
       );
     }),
 
-  async diversity(campaignId: number): Promise<DiversityRound[]> {
-    const { rows } = await pool.query<DiversityRound>(
-      `select iteration, encoder, tasks, neighbours, similarity, energy_distance as "energyDistance",
-         relative_distance as "relativeDistance", collapsed
-       from diversity_rounds where campaign_id = $1::integer order by iteration`,
-      [campaignId],
-    );
-    return rows;
-  },
+  diversity: (campaignId: number): Promise<DiversityRound[]> => listDiversityRounds(pool, campaignId),
 
   /**
    * Retires tasks from this iteration on; one that has retired stays so, for its first reason.
@@ -129,6 +121,20 @@ export const admissionStore = (pool: Pool) => ({
     return new Map(rows.map((row) => [row.taskId, row]));
   },
 });
+
+/** The rounds of a campaign, in the order of their iterations. */
+export async function listDiversityRounds(
+  client: Pick<PoolClient, 'query'>,
+  campaignId: number,
+): Promise<DiversityRound[]> {
+  const { rows } = await client.query<DiversityRound>(
+    `select iteration, encoder, tasks, neighbours, similarity, energy_distance as "energyDistance",
+       relative_distance as "relativeDistance", collapsed
+     from diversity_rounds where campaign_id = $1::integer order by iteration`,
+    [campaignId],
+  );
+  return rows;
+}
 
 /** Under the lock nobody else decides, so an equal task that is not seen here does not come between. */
 async function decideChunk(client: PoolClient, key: IterationKey, decisions: readonly Decision[]): Promise<void> {

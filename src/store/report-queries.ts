@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { listDiversityRounds, type DiversityRound } from './admission';
 import { type CampaignHeader, getCampaignHeader } from './report/campaign';
 import {
   type AttemptCost,
@@ -23,9 +24,7 @@ import { countRows } from './report/row-counts';
 import { listSteps, type ReportStep } from './report/steps';
 import {
   type ContextGroup,
-  type DiversityRound,
   listContextGroups,
-  listDiversityRounds,
   listRunGroups,
   listStageGroups,
   type RunGroup,

@@ -54,7 +54,14 @@ test('what language models were asked is shown with its price, its limit and wha
 });
 
 test('the stages of admission are shown in their order, and an alarm where the pool collapses', () => {
-  const round = { encoder: 'hashed-ngrams@1', tasks: 30, neighbours: 5, similarity: 0.97, relativeDistance: 0.01 };
+  const round = {
+    encoder: 'hashed-ngrams@1',
+    tasks: 30,
+    neighbours: 5,
+    similarity: 0.97,
+    energyDistance: 0.02,
+    relativeDistance: 0.01,
+  };
   const shown = page({
     stages: [
       { iteration: 1, stage: 'executed', passed: true, tasks: 90 },

@@ -35,8 +35,6 @@ const schema = z
     error: 'must be false when criteria.apiMatching or criteria.parameters is not ok',
   });
 
-export type Verdict = z.infer<typeof schema>;
-
 const system = `You decide whether an agent fulfilled a request in an interactive environment.
 You are given the request, reference actions that are known to fulfil it, and the record of one attempt: every action
 with what the environment answered. Compare the attempt with the reference on five criteria:

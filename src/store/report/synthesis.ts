@@ -44,25 +44,3 @@ export async function listStageGroups(client: pg.ClientBase, campaignId: number)
   );
   return rows;
 }
-
-export type DiversityRound = {
-  iteration: number;
-  encoder: string;
-  tasks: number;
-  neighbours: number;
-  /** SR@k of arXiv:2604.15840, eq. 2. */
-  similarity: number | null;
-  /** EDrel to the held-out tasks, eq. 4. */
-  relativeDistance: number | null;
-  collapsed: boolean;
-};
-
-/** Diversity and relevance of what each iteration admitted. */
-export async function listDiversityRounds(client: pg.ClientBase, campaignId: number): Promise<DiversityRound[]> {
-  const { rows } = await client.query<DiversityRound>(
-    `select iteration, encoder, tasks, neighbours, similarity, relative_distance as "relativeDistance", collapsed
-       from diversity_rounds where campaign_id = $1::int order by iteration`,
-    [campaignId],
-  );
-  return rows;
-}
