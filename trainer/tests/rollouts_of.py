@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from coevolve_trainer.chat import ChatEncoder
-from coevolve_trainer.model import load_model
+from coevolve_trainer.chat.encoder import ChatEncoder
+from coevolve_trainer.models.decoder import load_model
 from job_folder import expert_rows
 
 Rows = list[dict[str, Any]]

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.batches import pad_rows, plan_epoch, plan_micro_batches
-from coevolve_trainer.chat import ChatEncoder, Segment
-from coevolve_trainer.logprobs import trajectory_logprobs
-from coevolve_trainer.model import load_model
+from coevolve_trainer.chat.encoder import ChatEncoder, Segment
+from coevolve_trainer.data.batches import pad_rows, plan_epoch, plan_micro_batches
+from coevolve_trainer.losses.logprobs import trajectory_logprobs
+from coevolve_trainer.models.decoder import load_model
 from job_folder import expert_rows
 
 

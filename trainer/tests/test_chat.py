@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from coevolve_trainer.chat import ChatEncoder, Message
+from coevolve_trainer.chat.encoder import ChatEncoder, Message
 from job_folder import expert_rows
 
 CONTENTS = [

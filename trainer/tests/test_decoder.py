@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coevolve_policy_server.decoder import CHUNK, Decoder
-from coevolve_trainer.model import load_model
+from coevolve_trainer.models.decoder import load_model
 
 SLOTS, PROMPT, ANSWER = 32, 150, 12
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.losses import dpo_loss, sft_loss, target_loss
+from coevolve_trainer.losses.preference import dpo_loss, sft_loss, target_loss
 
 finite = st.floats(-200, 200)
 betas = st.floats(0.01, 2.0)

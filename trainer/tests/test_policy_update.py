@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from coevolve_trainer.chat import ChatEncoder
-from coevolve_trainer.learner import Learner, load_learner
-from coevolve_trainer.model import load_model
-from coevolve_trainer.policy_update import Update, accumulate_gradient, make_update
-from coevolve_trainer.rollouts import RolloutBatch, read_rollouts
+from coevolve_trainer.chat.encoder import ChatEncoder
+from coevolve_trainer.data.rollouts import RolloutBatch, read_rollouts
+from coevolve_trainer.models.decoder import load_model
 from coevolve_trainer.settings import GrpoSettings, PpoSettings, RlSettings
+from coevolve_trainer.updates.learner import Learner, load_learner
+from coevolve_trainer.updates.policy_update import Update, accumulate_gradient, make_update
 from job_folder import expert_rows, write_rows
 from rollouts_of import rollouts_of, sample
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coevolve_trainer.failures import EXIT_CODES
-from coevolve_trainer.policy_files import verify_policy
+from coevolve_trainer.files.policy_files import verify_policy
 from job_folder import SOURCES, JobFolder, resident_job
 from rollouts_of import Rows
 from test_jobs import bytes_of
@@ -34,7 +34,7 @@ from importlib import import_module
 from pathlib import Path
 from threading import Event
 *path, name = sys.argv[2].split(".")
-owner = import_module("coevolve_trainer." + path[0])
+owner = import_module("coevolve_trainer.updates." + path[0])
 if path[1:]:
     owner = getattr(owner, path[1])
 original, left = getattr(owner, name), int(sys.argv[3])
@@ -44,7 +44,7 @@ def dying(*args, **kwargs):
     if left == 0:
         os.kill(os.getpid(), 9)
     return original(*args, **kwargs)
-import coevolve_trainer.resident
+import coevolve_trainer.updates.resident
 setattr(owner, name, dying)
 from coevolve_trainer.run import run_job
 sys.exit(run_job(Path(sys.argv[1]), Event()))

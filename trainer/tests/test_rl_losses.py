@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.rl_losses import (
+from coevolve_trainer.losses.reinforcement import (
     clipped_surrogate,
     generalized_advantages,
     kl_to_reference,

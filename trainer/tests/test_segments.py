@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.segments import Step, cut_to_length, merge_steps
+from coevolve_trainer.data.segments import Step, cut_to_length, merge_steps
 
 ids = st.lists(st.integers(0, 9), max_size=6)
 steps_strategy = st.lists(

@@ -14,10 +14,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from coevolve_trainer.chat import ChatEncoder
-from coevolve_trainer.durable import sha256_of_file
-from coevolve_trainer.model import WEIGHTS, load_model
-from coevolve_trainer.policy_files import write_manifest
+from coevolve_trainer.chat.encoder import ChatEncoder
+from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.policy_files import write_manifest
+from coevolve_trainer.models.decoder import WEIGHTS, load_model
 from job_folder import SOURCES
 from serving import QUESTIONS, ask, start
 

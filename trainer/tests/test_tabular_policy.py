@@ -10,8 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from coevolve_trainer.losses import dpo_loss, sft_loss, target_loss
-from coevolve_trainer.rl_losses import clipped_surrogate, kl_to_reference, policy_loss, token_weights
+from coevolve_trainer.losses.preference import dpo_loss, sft_loss, target_loss
+from coevolve_trainer.losses.reinforcement import (
+    clipped_surrogate,
+    kl_to_reference,
+    policy_loss,
+    token_weights,
+)
 
 STATES, ACTIONS, BETA = 3, 4, 0.3
 CHOSEN = [(0, 1), (1, 3), (2, 0)]  # (state, action) along a trajectory

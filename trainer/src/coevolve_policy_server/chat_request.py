@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from coevolve_trainer.chat import Message
+from coevolve_trainer.chat.encoder import Message
 
 from .api_errors import ApiError
 

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from coevolve_trainer.chat import ChatEncoder
+from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import JobFailure
-from coevolve_trainer.policy_files import verify_policy
+from coevolve_trainer.files.policy_files import verify_policy
 
 from .api_errors import ApiError
 from .chat_request import ChatRequest

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coevolve_trainer.chat import ChatEncoder
+from coevolve_trainer.chat.encoder import ChatEncoder
 
 from .decoder import CHUNK, Decoder
 from .prefix_cache import PrefixCache

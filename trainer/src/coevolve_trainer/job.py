@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .durable import canonical_json, verify_file
 from .failures import bad_input
-from .policy_files import verify_policy
+from .files.durable import canonical_json, verify_file
+from .files.policy_files import verify_policy
 from .settings import SETTINGS, RlSettings, Settings, parse_settings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")

@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 
-from .durable import canonical_json, write_atomically
 from .failures import JobFailure
+from .files.durable import canonical_json, write_atomically
 
 
 class Progress:

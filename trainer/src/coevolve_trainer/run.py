@@ -10,12 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 
-from .chat import ChatEncoder
-from .dataset import read_dataset, read_texts
-from .durable import fresh_directory, publish_directory, require_free_disk
+from .chat.encoder import ChatEncoder
+from .data.dataset import read_dataset, read_texts
 from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
+from .files.durable import fresh_directory, publish_directory, require_free_disk
+from .files.policy_files import read_manifest, verify_policy, write_manifest
 from .job import Job, read_job, verify_inputs
-from .policy_files import read_manifest, verify_policy, write_manifest
 from .progress import Progress
 from .settings import DpoSettings, InitSettings, RlSettings, SftSettings, TargetSettings, TrainSettings
 
@@ -57,7 +57,7 @@ def _policy_of(job: Job, job_dir: Path, progress: Progress, stop: Event) -> str:
     per_weight = (WRITTEN_PER_WEIGHT + job.steps) * weights.stat().st_size if weights else 0
     require_free_disk(job_dir, per_weight + job.settings.reserve_disk_bytes)
     if isinstance(job.settings, RlSettings):
-        from .resident import run_resident
+        from .updates.resident import run_resident
 
         return run_resident(job, job.settings, job_dir, progress, stop)
     job.output.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +86,8 @@ def _finished(job: Job) -> str:
 def _initialise(job: Job, settings: InitSettings, staging: Path) -> int:
     import torch
 
-    from .model import create_model, parameter_count, save_model
-    from .tokenizer import train_tokenizer, write_tokenizer
+    from .chat.tokenizer import train_tokenizer, write_tokenizer
+    from .models.decoder import create_model, parameter_count, save_model
 
     assert job.dataset is not None
     tokenizer = train_tokenizer(read_texts(job.dataset), vocabulary_size=settings.vocabulary_size)
@@ -121,11 +121,11 @@ def _train(
 
     import torch
 
-    from .batches import row_length
-    from .model import load_model, parameter_count, save_trained
-    from .objectives import pair_objective, sft_objective
-    from .reference import reference_logprobs
-    from .train import train
+    from .data.batches import row_length
+    from .models.decoder import load_model, parameter_count, save_trained
+    from .updates.objectives import pair_objective, sft_objective
+    from .updates.reference import reference_logprobs
+    from .updates.train import train
 
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(job.seed)

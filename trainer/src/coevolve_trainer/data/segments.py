@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, NotRequired, TypedDict
 
-from .chat import Segment
+from ..chat.encoder import Segment
 
 
 class Step(TypedDict):

@@ -10,9 +10,9 @@ from typing import Any, TypeGuard
 import torch
 from torch import Tensor
 
-from .chat import ChatEncoder, Segment
+from ..chat.encoder import ChatEncoder, Segment
+from ..failures import bad_input
 from .dataset import checked_steps, json_lines, kind_of
-from .failures import bad_input
 from .segments import cut_to_length, merge_steps
 
 FLOAT32_MAX = 3.4e38

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import load_file, save
 
-from .durable import canonical_json, write_synced
-from .settings import InitSettings
+from ..files.durable import canonical_json, write_synced
+from ..settings import InitSettings
 
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .batches import plan_epoch
+from ..data.batches import plan_epoch
+from ..failures import JobFailure
+from ..progress import Progress
+from ..settings import TrainSettings
 from .checkpoint import resume, save_checkpoint
-from .failures import JobFailure
 from .objectives import Objective
-from .progress import Progress
-from .settings import TrainSettings
 
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from .batches import pad_rows
-from .dataset import Example
-from .logprobs import trajectory_logprobs
-from .losses import dpo_loss, sft_loss, target_loss
-from .settings import DpoSettings, TargetSettings
+from ..data.batches import pad_rows
+from ..data.dataset import Example
+from ..losses.logprobs import trajectory_logprobs
+from ..losses.preference import dpo_loss, sft_loss, target_loss
+from ..settings import DpoSettings, TargetSettings
 
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM

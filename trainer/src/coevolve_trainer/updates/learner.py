@@ -12,11 +12,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import nn
 
+from ..failures import bad_input
+from ..files.durable import write_atomically
+from ..models.decoder import load_model
+from ..settings import PpoSettings, RlSettings
 from .checkpoint import optimizer_tensors, restore_optimizer
-from .durable import write_atomically
-from .failures import bad_input
-from .model import load_model
-from .settings import PpoSettings, RlSettings
 
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from .batches import Rows, pad_rows, plan_micro_batches
-from .failures import JobFailure
-from .learner import Learner
-from .logprobs import acting_states, token_logprobs
-from .rl_losses import (
+from ..data.batches import Rows, pad_rows, plan_micro_batches
+from ..data.rollouts import RolloutBatch
+from ..failures import JobFailure
+from ..losses.logprobs import acting_states, token_logprobs
+from ..losses.reinforcement import (
     Surrogate,
     clipped_surrogate,
     generalized_advantages,
@@ -25,8 +25,8 @@ from .rl_losses import (
     token_weights,
     value_loss,
 )
-from .rollouts import RolloutBatch
-from .settings import PpoSettings, RlSettings
+from ..settings import PpoSettings, RlSettings
+from .learner import Learner
 
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM

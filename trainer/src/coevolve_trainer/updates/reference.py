@@ -9,11 +9,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from .batches import pad_rows, row_length
-from .dataset import Example
-from .durable import write_atomically
-from .logprobs import trajectory_logprobs
-from .model import load_model
+from ..data.batches import pad_rows, row_length
+from ..data.dataset import Example
+from ..files.durable import write_atomically
+from ..losses.logprobs import trajectory_logprobs
+from ..models.decoder import load_model
 
 BATCH_PAIRS = 16
 

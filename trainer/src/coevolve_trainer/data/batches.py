@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .chat import Segment
+from ..chat.encoder import Segment
 from .dataset import Example
 
 POOL_BATCHES = 16  # batches sorted by length together: padding falls below 5 %, order stays random

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from .chat import CHAT_TEMPLATE, END_TOKEN, PAD_TOKEN, START_TOKEN
-from .durable import canonical_json, write_synced
+from ..files.durable import canonical_json, write_synced
+from .encoder import CHAT_TEMPLATE, END_TOKEN, PAD_TOKEN, START_TOKEN
 
 
 def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .chat import ChatEncoder, Segment
-from .failures import bad_input
+from ..chat.encoder import ChatEncoder, Segment
+from ..failures import bad_input
 from .segments import cut_to_length, merge_steps
 
 

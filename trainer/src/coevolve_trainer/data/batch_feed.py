@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
-from .durable import verify_file
-from .failures import JobFailure, bad_input
+from ..failures import JobFailure, bad_input
+from ..files.durable import verify_file
 
 POLL_S = 0.05
 

@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from .failures import JobFailure, bad_input
+from ..failures import JobFailure, bad_input
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:

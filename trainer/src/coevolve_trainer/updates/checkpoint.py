@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from .durable import canonical_json, fresh_directory, publish_directory, sha256_of_file, write_synced
-from .model import load_weights, weights_of
+from ..files.durable import canonical_json, fresh_directory, publish_directory, sha256_of_file, write_synced
+from ..models.decoder import load_weights, weights_of
 
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM

@@ -10,19 +10,19 @@ from typing import Any
 
 import torch
 
-from .batch_feed import StepBatch, batch_file, read_batch_file, wait_for_batch
-from .chat import ChatEncoder
+from ..chat.encoder import ChatEncoder
+from ..data.batch_feed import StepBatch, batch_file, read_batch_file, wait_for_batch
+from ..data.rollouts import RolloutBatch, read_rollouts
+from ..failures import JobFailure, bad_input
+from ..files.durable import fresh_directory, publish_directory, sha256_of_file
+from ..files.policy_files import verify_policy, write_manifest
+from ..job import Job
+from ..models.decoder import load_model, parameter_count, save_trained
+from ..progress import Progress
+from ..settings import GrpoSettings, RlSettings
 from .checkpoint import Cursor, resume, save_checkpoint
-from .durable import fresh_directory, publish_directory, sha256_of_file
-from .failures import JobFailure, bad_input
-from .job import Job
 from .learner import load_learner, restore_trainer_state, save_trainer_state
-from .model import load_model, parameter_count, save_trained
-from .policy_files import verify_policy, write_manifest
 from .policy_update import Update, make_update
-from .progress import Progress
-from .rollouts import RolloutBatch, read_rollouts
-from .settings import GrpoSettings, RlSettings
 
 TRAINER_STATE = "trainer-state.safetensors"
 

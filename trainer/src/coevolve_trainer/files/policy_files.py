@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..failures import bad_input
 from .durable import canonical_json, sha256_of_file, write_synced
-from .failures import bad_input
 
 MANIFEST = "manifest.json"
 FORMAT = 1

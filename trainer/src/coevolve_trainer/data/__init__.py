@@ -1,0 +1,1 @@
+"""From files to token rows: datasets, rollouts, batches."""

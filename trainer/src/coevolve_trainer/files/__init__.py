@@ -1,0 +1,1 @@
+"""Files that survive a crash, and the policy directory."""

@@ -1,0 +1,1 @@
+"""Log-probabilities and the equations over them; pure functions."""

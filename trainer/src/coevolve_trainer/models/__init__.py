@@ -1,0 +1,1 @@
+"""Makes, loads and stores the decoder."""

@@ -1,0 +1,1 @@
+"""The training loops: what an update is, when it is committed, how it is resumed."""
