@@ -10,7 +10,7 @@ COPY scripts scripts
 COPY src src
 RUN npm run build && npm prune --omit=dev
 
-# Debian 12 has Python 3.11, the version that requirements.lock is made for.
+# Debian 12 has Python 3.11, the version that requirements/product.lock is made for.
 FROM node:20-bookworm-slim
 WORKDIR /app
 # Debian removes old versions from its archive, so a pinned one would soon not build.
@@ -24,8 +24,8 @@ ARG PIP_EXTRA_INDEX_URL=
 ARG PIP_FIND_LINKS=
 ARG TORCH=torch==2.13.0
 RUN python3 -m venv .venv && .venv/bin/pip install --no-cache-dir "${TORCH}"
-COPY requirements.lock ./
-RUN .venv/bin/pip install --no-cache-dir --no-deps -r requirements.lock
+COPY requirements/product.lock requirements/product.lock
+RUN .venv/bin/pip install --no-cache-dir --no-deps -r requirements/product.lock
 COPY environments environments
 COPY trainer trainer
 RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation ./environments ./trainer

