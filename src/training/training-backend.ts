@@ -25,10 +25,23 @@ export type TrainingFailure = { type: string; message: string };
 /** What one update left; its numbers are those of the batch that it was made from, the loss among them. */
 export type TrainedPolicy = { step: number; policyHash: string; policyPath: string; metrics: Record<string, number> };
 
+/**
+ * What a job last told of itself, by the trainer's names (trainer/README.md): step, total_steps, epoch, loss, grad_norm,
+ * learning_rate, tokens, tokens_per_s, seconds, eta_s, memory_bytes, margin, accuracy, mfu; those that it knows.
+ */
+export type TrainingProgress = Readonly<Record<string, number>>;
+
 /** `absent`: never submitted, or vanished without a word: submitting it (again) resumes it from its last checkpoint. */
 export type TrainingStatus =
   | { state: 'absent' }
-  | { state: 'running'; step: number; totalSteps: number; policies: TrainedPolicy[] }
+  | {
+      state: 'running';
+      step: number;
+      totalSteps: number;
+      policies: TrainedPolicy[];
+      /** Left out by a backend that is told of nothing between start and end. */
+      progress?: TrainingProgress;
+    }
   | {
       state: 'succeeded';
       policyHash: string;
@@ -39,7 +52,8 @@ export type TrainingStatus =
       policies: TrainedPolicy[];
       trainerState: TrainerState | null;
     }
-  | { state: 'failed'; failure: TrainingFailure };
+  /** `tokens` and `seconds` of its progress are what was spent in vain. */
+  | { state: 'failed'; failure: TrainingFailure; progress?: TrainingProgress };
 
 /** Where training jobs run. A job is named by its key: submitting a running or finished job again changes nothing. */
 export type TrainingBackend = {
@@ -52,6 +66,8 @@ export type TrainingBackend = {
    */
   submitStep(jobKey: string, step: number, dataset: Dataset): Promise<void>;
   status(jobKey: string): Promise<TrainingStatus>;
+  /** What a job told of its updates after update `after`, in their order; a backend that is told of none lacks it. */
+  curve?(jobKey: string, after: number): Promise<TrainingProgress[]>;
   cancel(jobKey: string): Promise<void>;
   /** The newest lines that the job wrote. */
   logs(jobKey: string): Promise<string>;
