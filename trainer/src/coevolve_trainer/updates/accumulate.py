@@ -1,0 +1,45 @@
+"""The gradient of one update, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from ..ranks import Ranks, added
+from .objective import Objective, P, Scorer
+
+LOSS, TOKENS = "loss", "tokens"
+
+
+class Totals(NamedTuple):
+    """What all parts of an update gave, on all processes together."""
+
+    loss: float  # nats
+    tokens: int  # without padding
+    metrics: dict[str, tuple[float, float]]  # sum and count
+
+    def means(self) -> dict[str, float]:
+        return {name: total / count for name, (total, count) in self.metrics.items() if count}
+
+
+def accumulate(objective: Objective[Any, P], parts: Sequence[P], scorer: Scorer, ranks: Ranks) -> Totals:
+    """Leaves the gradient of the parts' loss in this process's parameters, and returns what all parts gave.
+
+    Each process runs its own share of the parts; `ranks.reduce_gradients` adds their gradients up.
+    """
+    losses, tokens, seen = [], 0, []
+    for part, counts in ranks.share_of(parts):
+        share = objective.share(scorer, part)
+        loss = share.loss if counts else share.loss * 0.0
+        (loss * ranks.gradient_scale).backward()  # type: ignore[no-untyped-call]
+        if counts:
+            losses.append(share.loss.detach())
+            tokens += part.rows.tokens
+            seen.append(share.sums)
+    # One transfer from the device for all parts
+    loss_sum = torch.stack(losses).double().sum().item() if losses else 0.0
+    mine = {LOSS: (loss_sum, 1.0), TOKENS: (float(tokens), 1.0), **added(seen)}
+    totals = ranks.sum(mine)
+    return Totals(totals.pop(LOSS)[0], round(totals.pop(TOKENS)[0]), totals)
