@@ -5,10 +5,11 @@ import { writeWhole, type ArtifactStore } from '../artifacts/artifact-store';
 import type { Config } from '../config';
 import { withStackLock } from '../stack/lock';
 import { findProcess, logFile, startDetached, stopProcess } from '../stack/processes';
+import { numbersOf, readCurve, readNewestUpdate } from './progress-file';
 import { stepName, writeStepBatch } from './step-batch';
-import type { TrainedPolicy, TrainingBackend, TrainingJob, TrainingStatus } from './training-backend';
+import type { TrainedPolicy, TrainingBackend, TrainingJob, TrainingProgress, TrainingStatus } from './training-backend';
 
-const statusFile = z.object({
+const statusFile = z.looseObject({
   state: z.enum(['running', 'succeeded', 'failed']),
   step: z.number().default(0),
   total_steps: z.number().default(0),
@@ -77,8 +78,11 @@ export function localBackend(
       const text = await readFile(join(folder, 'status.json'), 'utf8').catch(() => undefined);
       if (text === undefined)
         return alive ? { state: 'running', step: 0, totalSteps: 0, policies: [] } : { state: 'absent' };
-      return toStatus(statusFile.parse(JSON.parse(text)), alive, folder);
+      const status = statusFile.parse(JSON.parse(text));
+      return toStatus(status, alive, folder, progressOf(status, await readNewestUpdate(folder)));
     },
+
+    curve: (jobKey, after) => readCurve(artifacts.jobPath(jobKey), after),
 
     async cancel(jobKey) {
       const running = trainer(jobKey);
@@ -92,7 +96,7 @@ export function localBackend(
   };
 }
 
-function toStatus(status: StatusFile, alive: boolean, folder: string): TrainingStatus {
+function toStatus(status: StatusFile, alive: boolean, folder: string, progress: TrainingProgress): TrainingStatus {
   const policies = status.policies.map((made) => toPolicy(made, folder));
   if (status.state === 'succeeded' && status.policy_hash)
     return {
@@ -107,11 +111,18 @@ function toStatus(status: StatusFile, alive: boolean, folder: string): TrainingS
         : null,
     };
   // A failure on file may be an earlier try's while a later one is starting.
-  if (alive) return { state: 'running', step: status.step, totalSteps: status.total_steps, policies };
+  if (alive) return { state: 'running', step: status.step, totalSteps: status.total_steps, policies, progress };
   // A trainer that was told to stop has checkpointed: it goes on when it is submitted again.
   const stopped = status.failure?.type === 'cancelled';
-  if (status.state === 'failed' && status.failure && !stopped) return { state: 'failed', failure: status.failure };
+  if (status.state === 'failed' && status.failure && !stopped)
+    return { state: 'failed', failure: status.failure, progress };
   return { state: 'absent' };
+}
+
+/** The newest update's numbers under those of the job as a whole, which are never older. */
+function progressOf(status: StatusFile, newest: TrainingProgress): TrainingProgress {
+  const { pid: _pid, start_time: _startTime, ...numbers } = { ...newest, ...numbersOf(status) };
+  return numbers;
 }
 
 const toPolicy = (made: StatusFile['policies'][number], folder: string): TrainedPolicy => ({
