@@ -30,20 +30,28 @@ export async function playEpisode(
   const opening = seen.messages;
   const conversation: ChatMessage[] = [...opening];
   const steps: StoredStep[] = [];
+  const spent = { promptTokens: 0, completionTokens: 0 };
 
   while (!seen.done && steps.length < maxSteps) {
     const action = await play(conversation, steps.length);
-    if (action === null) return summary(opening, steps, { reward: 0, rawScore: null, stopReason: 'token-limit' });
+    if (action === null) return { opening, steps, ...spent, reward: 0, rawScore: null, stopReason: 'token-limit' };
     const content = typeof action === 'string' ? action : action.content;
+    count(spent, action);
     seen = await session.step(content);
     steps.push(toStep(action, content, seen.messages));
     conversation.push({ role: 'assistant', content }, ...seen.messages);
   }
-  return summary(opening, steps, {
-    reward: seen.done ? seen.reward : 0,
-    rawScore: seen.rawScore,
+  return {
+    ...{ opening, steps, ...spent, rawScore: seen.rawScore, reward: seen.done ? seen.reward : 0 },
     stopReason: seen.done ? (seen.stopReason ?? 'completed') : 'step-limit',
-  });
+  };
+}
+
+/** By the ids that were sampled; a model that gives none says how many there were. */
+function count(spent: Pick<Episode, 'promptTokens' | 'completionTokens'>, action: SampledAction | string): void {
+  if (typeof action === 'string') return;
+  spent.promptTokens += action.promptTokenIds?.length ?? action.usage?.promptTokens ?? 0;
+  spent.completionTokens += action.tokenIds?.length ?? action.usage?.completionTokens ?? 0;
 }
 
 function toStep(action: SampledAction | string, content: string, observation: ChatMessage[]): StoredStep {
@@ -51,20 +59,4 @@ function toStep(action: SampledAction | string, content: string, observation: Ch
     return { action: content, observation, promptTokenIds: null, tokenIds: null, logprobs: null };
   const { promptTokenIds, tokenIds, logprobs } = action;
   return { action: content, observation, promptTokenIds, tokenIds, logprobs };
-}
-
-function summary(
-  opening: ChatMessage[],
-  steps: StoredStep[],
-  end: Pick<Episode, 'reward' | 'rawScore' | 'stopReason'>,
-): Episode {
-  const count = (ids: (step: StoredStep) => number[] | null): number =>
-    steps.reduce((total, step) => total + (ids(step)?.length ?? 0), 0);
-  return {
-    opening,
-    steps,
-    ...end,
-    promptTokens: count((step) => step.promptTokenIds),
-    completionTokens: count((step) => step.tokenIds),
-  };
 }

@@ -5,13 +5,18 @@ import { ModelError, policyServer, toModelError } from './model-error';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
 
-/** One sampled action with the ids that were sampled: training never re-tokenizes text. */
+/**
+ * One sampled action with the ids that were sampled: training never re-tokenizes text. A provider's model gives text
+ * alone, and `usage` says what it counted.
+ */
 export type SampledAction = {
   content: string;
   finishReason: string;
-  promptTokenIds: number[];
-  tokenIds: number[];
-  logprobs: number[];
+  promptTokenIds: number[] | null;
+  tokenIds: number[] | null;
+  logprobs: number[] | null;
+  /** Tokens, where there are no ids to count. */
+  usage?: { promptTokens: number; completionTokens: number };
 };
 
 export type SampleRequest = {

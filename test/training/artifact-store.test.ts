@@ -99,3 +99,23 @@ test('a checkpoint without a manifest, or none at all, is refused', async () => 
   for (const place of [from, path.join(root, 'nowhere')])
     await expect(store.adoptPolicy(place, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
 });
+
+const served = { format: 1, files: [], served_by: { provider: 'somewhere', model: 'm-1' } } as const;
+
+test('a policy that is served elsewhere is its manifest, under its hash, whatever the order of its keys', async () => {
+  const store = artifactStore(root);
+  const id = await store.saveServedPolicy({ ...served, job: 'j', seed: 1 });
+  await expect(store.saveServedPolicy({ seed: 1, job: 'j', ...served })).resolves.toBe(id);
+  expect(sha256(readFileSync(path.join(store.policyPath(id), 'manifest.json'), 'utf8'))).toBe(id);
+  await expect(store.adoptPolicy(store.policyPath(id), id)).resolves.toBe(id);
+  await expect(store.servedBy(id)).resolves.toEqual(served.served_by);
+  await expect(store.saveServedPolicy({ ...served, seed: 2 })).resolves.not.toBe(id);
+});
+
+test('a policy whose weights are here is served by nobody else, and a policy that is not here is named', async () => {
+  const store = artifactStore(root);
+  const { from, hash } = checkpoint('one');
+  await store.adoptPolicy(from, hash);
+  await expect(store.servedBy(hash)).resolves.toBeUndefined();
+  await expect(store.servedBy('f'.repeat(64))).rejects.toMatchObject({ code: 'UnknownPolicy' });
+});
