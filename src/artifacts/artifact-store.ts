@@ -25,27 +25,6 @@ export const artifactStore = (root: string) => ({
     return { sha256, path };
   },
 
-  /** Stores a policy that is no more than its manifest, under the manifest's hash: equal manifests are one policy. */
-  async saveServedPolicy(manifest: ServedManifest): Promise<string> {
-    const text = canonicalJson(manifest);
-    const hash = createHash('sha256').update(text).digest('hex');
-    const file = join(this.policyPath(hash), 'manifest.json');
-    if (!(await exists(file))) await writeWhole(file, text);
-    return hash;
-  },
-
-  /**
-   * The service that a policy lies with; undefined when its weights are here.
-   *
-   * @throws DomainError `UnknownPolicy` when there is no such policy
-   */
-  async servedBy(policyId: string): Promise<ServedBy | undefined> {
-    const file = join(this.policyPath(policyId), 'manifest.json');
-    const text = await readFile(file, 'utf8').catch(() => undefined);
-    if (text === undefined) throw new DomainError('UnknownPolicy', `no policy ${policyId} is stored: no ${file}`);
-    return (JSON.parse(text) as Partial<ServedManifest>).served_by;
-  },
-
   async saveReport(campaign: string, html: string): Promise<string> {
     const path = this.reportPath(campaign);
     await writeWhole(path, html);
@@ -75,12 +54,6 @@ export const artifactStore = (root: string) => ({
   },
 });
 
-/** Where a policy lies that is served elsewhere: a provider of COEVOLVE_LLM_PROVIDERS, and its name of the model. */
-export type ServedBy = { provider: string; model: string };
-
-/** `files` is empty: whoever verifies such a policy finds nothing to compare. */
-export type ServedManifest = { format: 1; files: readonly []; served_by: ServedBy } & Record<string, unknown>;
-
 /** The hash that names a checkpoint: of its manifest, which holds the hash of every other file. */
 async function manifestHash(path: string): Promise<string | undefined> {
   const manifest = await readFile(join(path, 'manifest.json')).catch(() => undefined);
@@ -107,13 +80,4 @@ export async function writeWhole(path: string, text: string): Promise<void> {
     await file.close();
   }
   await rename(staging, path);
-}
-
-/** Equal values have equal texts, whatever the order of their keys. */
-function canonicalJson(value: unknown): string {
-  const sorted = (_: string, item: unknown): unknown =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item;
-  return JSON.stringify(value, sorted);
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
+import { servedBy } from '../../src/artifacts/served-policy';
 import { providerPolicy } from '../../src/training/provider-policy';
 
 let root: string;
@@ -18,5 +19,5 @@ test("a provider's model is a policy of one id, and another model or another pro
     ids.push(await providerPolicy(artifacts, one));
   expect(ids[0]).toBe(ids[1]);
   expect(new Set(ids).size).toBe(3);
-  await expect(artifacts.servedBy(ids[0]!)).resolves.toEqual(model);
+  await expect(servedBy(artifacts, ids[0]!)).resolves.toEqual(model);
 });
