@@ -1,0 +1,65 @@
+"""Weights on disk as transformers lays them out: one safetensors file, or shards with an index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from ..failures import bad_input
+from ..files.durable import canonical_json, write_synced
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+SHARD_BYTES = 4 * 2**30  # a shard is held in memory once more while it is written
+
+
+def weight_paths(policy: Path) -> list[Path]:
+    """The files that hold a policy's own weights: its adapter, one file, or its shards in their order."""
+    for name in (ADAPTER_WEIGHTS, WEIGHTS):
+        if (policy / name).is_file():
+            return [policy / name]
+    if not (policy / INDEX).is_file():
+        raise bad_input(f"weights in {policy}", "none", f"{WEIGHTS}, {INDEX} or {ADAPTER_WEIGHTS}")
+    index = json.loads((policy / INDEX).read_bytes())
+    return [policy / name for name in sorted(set(index["weight_map"].values()))]
+
+
+def weight_bytes(policy: Path) -> int:
+    """Size of a policy's own weights on disk; of an adapter without the model beneath it."""
+    return sum(path.stat().st_size for path in weight_paths(policy))
+
+
+def read_weights(policy: Path) -> dict[str, Tensor]:
+    """A policy's own weights by name, in the type in which they are stored."""
+    return {name: tensor for path in weight_paths(policy) for name, tensor in load_file(path).items()}
+
+
+def write_weights(folder: Path, weights: Mapping[str, Tensor], *, shard_bytes: int = SHARD_BYTES) -> None:
+    """Writes one file, or shards of at most `shard_bytes` unless one tensor alone is larger."""
+    shards = list(_shards(weights, shard_bytes))
+    if len(shards) == 1:
+        write_synced(folder / WEIGHTS, save(shards[0], metadata={"format": "pt"}))
+        return
+    places: dict[str, str] = {}
+    for number, shard in enumerate(shards, 1):
+        name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        write_synced(folder / name, save(shard, metadata={"format": "pt"}))
+        places |= dict.fromkeys(shard, name)
+    total = sum(tensor.nbytes for tensor in weights.values())
+    write_synced(folder / INDEX, canonical_json({"metadata": {"total_size": total}, "weight_map": places}))
+
+
+def _shards(weights: Mapping[str, Tensor], shard_bytes: int) -> Iterator[dict[str, Tensor]]:
+    shard: dict[str, Tensor] = {}
+    held = 0
+    for name, tensor in weights.items():
+        if shard and held + tensor.nbytes > shard_bytes:
+            yield shard
+            shard, held = {}, 0
+        shard[name] = tensor
+        held += tensor.nbytes
+    yield shard
