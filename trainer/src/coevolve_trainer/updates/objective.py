@@ -7,22 +7,14 @@ processes they are computed: both change an update by rounding alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from torch import Tensor
 
 from ..data.batches import Rows
-
-
-class Scores(NamedTuple):
-    """What the policy says about the action tokens of some rows; [A] is their axis."""
-
-    logp: Tensor  # [A] nats
-    values: Tensor | None  # [A] units of reward; only where there is a value head
-
-
-Scorer = Callable[[Rows], Scores]
+from ..losses.scorer import Scorer as Scorer
+from ..losses.scorer import Scores as Scores
 
 
 class Part(Protocol):

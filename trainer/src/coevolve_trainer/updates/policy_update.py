@@ -25,8 +25,10 @@ from ..losses.reinforcement import (
     token_weights,
     value_loss,
 )
+from ..ranks import Ranks
 from ..settings import PpoSettings, RlSettings
 from .learner import Learner
+from .objective import Scorer, Share
 
 if TYPE_CHECKING:
     from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM
@@ -166,3 +168,110 @@ def _described(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:
         torch.zeros(groups).index_add(0, batch.group, (batch.score != 0).float()).count_nonzero().item()
     )
     return {**described, "zero_advantage_groups": 1 - training / groups}
+
+
+@dataclass(frozen=True)
+class RolloutPart:
+    """Some rows of a batch of rollouts, with what the loss must know of their A action tokens."""
+
+    rows: Rows
+    old_logp: Tensor
+    reference_logp: Tensor
+    advantage: Tensor
+    target: Tensor  # PPO: what the value should be
+    weight: Tensor  # what the token counts in the update's mean
+
+
+@dataclass(frozen=True)
+class PreparedRollouts:
+    """A batch with what the frozen reference and, for PPO, the value head say of it before the update."""
+
+    batch: RolloutBatch
+    reference_logp: Tensor  # [N] nats
+    advantage: Tensor  # [N]
+    target: Tensor  # [N] PPO's returns; zeros for GRPO
+
+
+def prepare_rollouts(
+    batch: RolloutBatch,
+    scorer: Scorer,
+    reference: Scorer,
+    settings: RlSettings,
+    ranks: Ranks,
+    *,
+    pad_id: int,
+) -> PreparedRollouts:
+    """The passes without gradient that an update begins with, shared among the processes."""
+    parts = _parts(batch, settings.micro_batch_tokens, pad_id)
+    zeros = torch.zeros(len(batch.old_logp))
+    reference_logp = zeros.clone()
+    for part, logp in zip(parts, ranks.gather(parts, lambda p: reference(p.rows).logp), strict=True):
+        reference_logp[part.at] = logp.to(zeros.device)
+    if not isinstance(settings, PpoSettings):
+        return PreparedRollouts(batch, reference_logp, batch.score[batch.trajectory], zeros)
+
+    def values_of(part: _Part) -> Tensor:
+        values = scorer(part.rows).values
+        assert values is not None
+        return values
+
+    values = zeros.clone()
+    for part, found in zip(parts, ranks.gather(parts, values_of), strict=True):
+        values[part.at] = found.to(zeros.device)
+    lengths = torch.bincount(batch.trajectory).tolist()
+    plain = torch.cat(
+        [
+            generalized_advantages(trajectory, reward, gamma=settings.gamma, gae_lambda=settings.gae_lambda)
+            for trajectory, reward in zip(torch.split(values, lengths), batch.score.tolist(), strict=True)
+        ]
+    )
+    advantage = normalised(plain) if settings.advantages == "normalised" else plain
+    return PreparedRollouts(batch, reference_logp, advantage, plain + values)
+
+
+class RolloutObjective:
+    """Eq. 1 over a prepared batch of rollouts; for PPO with the value loss."""
+
+    def __init__(self, settings: RlSettings, pad_id: int) -> None:
+        self.settings, self.pad_id = settings, pad_id
+
+    def parts(self, batch: PreparedRollouts, max_tokens: int) -> list[RolloutPart]:
+        rollouts = batch.batch
+        weight = token_weights(rollouts.trajectory, rollouts.group, self.settings.aggregation)
+        columns = (rollouts.old_logp, batch.reference_logp, batch.advantage, batch.target, weight)
+        return [
+            RolloutPart(part.rows, *(column[part.at] for column in columns))
+            for part in _parts(rollouts, max_tokens, self.pad_id)
+        ]
+
+    def share(self, scorer: Scorer, part: RolloutPart) -> Share:
+        settings, (logp, values) = self.settings, scorer(part.rows)
+        columns = (part.old_logp, part.reference_logp, part.advantage, part.target, part.weight)
+        old_logp, reference_logp, advantage, target, weight = (c.to(logp.device) for c in columns)
+        clip = {"clip_low": settings.clip_low, "clip_high": settings.clip_high}
+        surrogate = clipped_surrogate(logp, old_logp, advantage, **clip)
+        kl = kl_to_reference(logp, reference_logp)
+        loss = policy_loss(surrogate.value, kl, weight, kl_coefficient=settings.kl_coefficient)
+        watched = _watched(surrogate, kl, (logp - old_logp).abs())
+        if values is not None and isinstance(settings, PpoSettings):
+            loss = loss + settings.value_coefficient * value_loss(values, target, weight)
+            watched["value_loss"] = (values - target).square()
+        totals = torch.stack([found.detach().double().sum() for found in watched.values()]).tolist()
+        return Share(loss, {name: (total, len(logp)) for name, total in zip(watched, totals, strict=True)})
+
+
+def described(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:
+    """What a batch is like, told beside the means of the update that it made."""
+    return _described(batch, settings)
+
+
+def _watched(surrogate: Surrogate, kl: Tensor, gap: Tensor) -> dict[str, Tensor]:
+    """`logp_gap` is |old_logp - logp|: some 1e-4 when the server and the trainer agree about
+    the policy that sampled, and more when the rollouts are another policy's."""
+    return {
+        "ratio": surrogate.ratio,
+        "clipped_low": surrogate.clipped_low,
+        "clipped_high": surrogate.clipped_high,
+        "kl": kl,
+        "logp_gap": gap,
+    }
