@@ -72,6 +72,7 @@ async function openRun(
     ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method) },
     seed: deriveSeed(spec.seed, iteration, 'train', role),
     backend: training.name,
+    gpus: spec.compute.gpus,
     initialState: before?.policyId === base ? before.finalState : null,
   };
   await store.trainingRuns.save(request, run, []);

@@ -41,6 +41,7 @@ export const prepareTraining =
         settings: trainerSettings(spec, method),
         seed: deriveSeed(spec.seed, iteration, 'train', role),
         backend: services.training.name,
+        gpus: method === 'init' ? 0 : spec.compute.gpus,
       },
       examples,
     );

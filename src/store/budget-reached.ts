@@ -24,6 +24,22 @@ export async function budgetReached(
   );
 }
 
+/** Likewise for a training job that does not fit. */
+export async function trainingBudgetReached(
+  client: PoolClient,
+  campaignId: number,
+  { limit, committed, jobKey, usd }: Budget & { jobKey: string; usd: number },
+): Promise<DomainError> {
+  const { rows } = await client.query<{ name: string }>('select name from campaigns where id = $1::integer', [
+    campaignId,
+  ]);
+  const added = Math.max(limit.usd!, committed.usd + usd - limit.usd!);
+  return new DomainError(
+    'BudgetReached',
+    `the budget is reached: $${money(committed.usd)} of $${money(limit.usd!)} are committed, and ${jobKey} may take about $${money(usd)}; go on with \`coevolve budget raise ${rows[0]!.name} --usd ${money(added)}\``,
+  );
+}
+
 /** 0 where the call fits; else what to add, at least the limit once more, so that more than one call comes through. */
 function shortfall(limit: number | null, committed: number, asked: number): number {
   if (limit === null || committed + asked <= limit) return 0;

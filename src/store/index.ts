@@ -15,6 +15,7 @@ import { preferencePairStore } from './preference-pairs';
 import { providerStore } from './providers';
 import { rolloutStore } from './rollouts';
 import { taskStore } from './tasks';
+import { trainingProgressStore } from './training-progress';
 import { trainingRunStore } from './training-runs';
 import { trainingStepStore } from './training-steps';
 import { trajectoryStore } from './trajectories';
@@ -31,6 +32,7 @@ export const createStore = (pool: Pool) => ({
   exploration: explorationStore(pool),
   preferencePairs: preferencePairStore(pool),
   trainingRuns: trainingRunStore(pool),
+  trainingProgress: trainingProgressStore(pool),
   trainingSteps: trainingStepStore(pool),
   policies: policyStore(pool),
   evaluations: evaluationStore(pool),

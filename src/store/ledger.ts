@@ -1,11 +1,16 @@
 import type { Pool } from 'pg';
+import { inTransaction } from './pool';
+import { bookCost, reserveCost, type SpentOnTraining } from './training-cost';
+
+export type LedgerUnit = 'tokens' | 'seconds' | 'gpu-seconds' | 'usd' | 'llm-tokens';
+
+/** `gpuSeconds`: a job's seconds times the GPUs that it occupied; `usd`: these at the price that the spec states. */
+export type TrainingCost = { jobs: number; tokens: number; seconds: number; gpuSeconds: number; usd: number };
 
 /** What attempts and training jobs take; what language models take is booked by src/store/budgets.ts. */
-export type LedgerUnit = 'tokens' | 'seconds';
-
 export const ledgerStore = (pool: Pool) => ({
   /** Books what something has cost. The key makes it exactly-once: booking it again changes nothing. */
-  async settle(campaignId: number, key: string, amounts: Record<LedgerUnit, number>): Promise<void> {
+  async settle(campaignId: number, key: string, amounts: { tokens: number; seconds: number }): Promise<void> {
     await pool.query(
       `insert into ledger (campaign_id, key, entry, unit, amount)
        select $1::integer, $2, 'settle', a.unit, a.amount::float8 from jsonb_each_text($3::jsonb) as a (unit, amount)
@@ -14,7 +19,27 @@ export const ledgerStore = (pool: Pool) => ({
     );
   },
 
-  async total(campaignId: number): Promise<Record<LedgerUnit, number>> {
+  /**
+   * Reserves the dollars that a job would cost, before it is submitted. A job reserves once, however often it is
+   * submitted; one that reserved goes on whatever the budget says now.
+   *
+   * @param seconds a guess of the job's; null where there is none: it is let in while the limit is not reached
+   * @throws DomainError `BudgetReached`, `UnknownTrainingRun`
+   */
+  reserveTraining: (jobKey: string, seconds: number | null): Promise<void> =>
+    inTransaction(pool, (client) => reserveCost(client, jobKey, seconds)),
+
+  /**
+   * Books what a job has taken so far, in the place of what was booked for it before: a job that failed, or was killed
+   * and resumed, has one amount of each unit, which only grows. Its dollars count in the budget in the place of those that
+   * it had reserved; what is left of these is released when the job has `ended`.
+   *
+   * @throws DomainError `UnknownTrainingRun`
+   */
+  bookTraining: (jobKey: string, spent: SpentOnTraining, ended: boolean): Promise<void> =>
+    inTransaction(pool, (client) => bookCost(client, jobKey, spent, ended)),
+
+  async total(campaignId: number): Promise<{ tokens: number; seconds: number }> {
     const { rows } = await pool.query<{ unit: LedgerUnit; amount: number }>(
       `select unit, sum(amount) as amount from ledger
        where campaign_id = $1::integer and entry = 'settle' and unit in ('tokens', 'seconds')
@@ -22,6 +47,21 @@ export const ledgerStore = (pool: Pool) => ({
       [campaignId],
     );
     return { tokens: 0, seconds: 0, ...Object.fromEntries(rows.map(({ unit, amount }) => [unit, amount])) };
+  },
+
+  /** What the training jobs of a campaign have taken so far, those that failed included. */
+  async training(campaignId: number): Promise<TrainingCost> {
+    const { rows } = await pool.query<TrainingCost>(
+      `select count(distinct l.key)::integer as jobs,
+         coalesce(sum(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
+         coalesce(sum(l.amount) filter (where l.unit = 'seconds'), 0) as seconds,
+         coalesce(sum(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
+         coalesce(sum(l.amount) filter (where l.unit = 'usd'), 0) as usd
+       from ledger l join training_runs r on r.job_key = l.key and r.campaign_id = l.campaign_id
+       where l.campaign_id = $1::integer and l.entry = 'settle'`,
+      [campaignId],
+    );
+    return rows[0]!;
   },
 });
 

@@ -27,24 +27,27 @@ export type TrainingRunRow = {
   backend: string;
   initialState: TrainerState | null;
   finalState: TrainerState | null;
+  /** That the job occupies: what its seconds are multiplied by. */
+  gpus: number;
   status: 'submitted' | 'succeeded' | 'failed';
   policyId: string | null;
 };
 
-type ResidentFields = 'referencePolicy' | 'steps' | 'initialState';
+type DefaultedFields = 'referencePolicy' | 'steps' | 'initialState' | 'gpus';
 
 export type NewTrainingRun = Omit<
   TrainingRunRow,
-  'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | ResidentFields
+  'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | DefaultedFields
 > &
-  Partial<Pick<TrainingRunRow, ResidentFields>>;
+  Partial<Pick<TrainingRunRow, DefaultedFields>>;
 
 export type TrainingExample = { trajectoryId: string | null; pairId: string | null };
 
 const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, role, method,
   base_policy as "basePolicy", dataset_sha256 as "datasetSha256", dataset_uri as "datasetUri",
   dataset_rows as "datasetRows", settings, seed, backend, status, policy_id as "policyId",
-  reference_policy as "referencePolicy", steps, initial_state as "initialState", final_state as "finalState"`;
+  reference_policy as "referencePolicy", steps, initial_state as "initialState", final_state as "finalState",
+  gpus`;
 
 export const trainingRunStore = (pool: Pool) => ({
   /**
@@ -56,9 +59,9 @@ export const trainingRunStore = (pool: Pool) => ({
     await pool.query(
       `with run as (
          insert into training_runs (job_key, campaign_id, iteration, epoch, role, method, base_policy, dataset_sha256,
-           dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state)
+           dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state, gpus)
          select $1, $2::integer, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::integer, $11::jsonb, $12::bigint,
-           $13, $15, $16::smallint, $17::jsonb
+           $13, $15, $16::smallint, $17::jsonb, $18::smallint
          from iterations i
          where i.campaign_id = $2::integer and i.number = $3::smallint and i.epoch = $4::integer
          for share
@@ -73,7 +76,7 @@ export const trainingRunStore = (pool: Pool) => ({
         ...[run.jobKey, key.campaignId, key.iteration, key.epoch, run.role, run.method, run.basePolicy],
         ...[run.datasetSha256, run.datasetUri, run.datasetRows, run.settings, run.seed, run.backend],
         JSON.stringify(examples),
-        ...[run.referencePolicy ?? null, run.steps ?? null, run.initialState ?? null],
+        ...[run.referencePolicy ?? null, run.steps ?? null, run.initialState ?? null, run.gpus ?? 0],
       ],
     );
     await assertEpoch(pool, key);
