@@ -48,12 +48,7 @@ export const prepareStep =
   };
 
 /** The job goes on from the policy that acts, with the optimizer of the iteration before if that left this policy. */
-async function openRun(
-  { store, training }: Services,
-  request: StepRequest,
-  jobKey: string,
-  spec: CampaignSpec,
-): Promise<void> {
+async function openRun({ store }: Services, request: StepRequest, jobKey: string, spec: CampaignSpec): Promise<void> {
   if (await store.trainingRuns.find(jobKey)) return;
   const { campaignId, iteration, role, method } = request;
   const base = (await store.policies.heads(campaignId))[role];
@@ -71,7 +66,7 @@ async function openRun(
     },
     ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method) },
     seed: deriveSeed(spec.seed, iteration, 'train', role),
-    backend: training.name,
+    backend: spec.compute.backend,
     gpus: spec.compute.gpus,
     initialState: before?.policyId === base ? before.finalState : null,
   };

@@ -40,7 +40,7 @@ export const prepareTraining =
         datasetRows: lines.length,
         settings: trainerSettings(spec, method),
         seed: deriveSeed(spec.seed, iteration, 'train', role),
-        backend: services.training.name,
+        backend: spec.compute.backend,
         gpus: method === 'init' ? 0 : spec.compute.gpus,
       },
       examples,

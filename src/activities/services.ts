@@ -6,7 +6,7 @@ import type { PolicyClient } from '../llm/policy-client';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaigns';
-import type { TrainingBackend } from '../training/training-backend';
+import type { Training } from './training-of-run';
 
 /** What activities are made from; a worker builds it once. */
 export type Services = {
@@ -16,7 +16,7 @@ export type Services = {
   openEnvironment: OpenEnvironment;
   policies: PolicyClient;
   models: ModelService;
-  training: TrainingBackend;
+  training: Training;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;
 };

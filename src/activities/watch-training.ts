@@ -54,12 +54,11 @@ export async function followJob(
 }
 
 /** The trainer names what it could not do; an operator mends it, and the job resumes where it was. */
-async function fail({ store, training }: Services, jobKey: string, failure: TrainingFailure): Promise<never> {
+async function fail({ store }: Services, jobKey: string, failure: TrainingFailure): Promise<never> {
   await store.trainingRuns.fail(jobKey, failure);
   throw ApplicationFailure.create({
     type: `TrainingFailed.${failure.type}`,
     message: `training ${jobKey} stopped (${failure.type}): ${failure.message}`,
     nonRetryable: true,
-    details: [{ backend: training.name }],
   });
 }

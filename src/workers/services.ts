@@ -1,4 +1,5 @@
 import type { Services } from '../activities/services';
+import { trainingOfRun } from '../activities/training-of-run';
 import { artifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
 import { environmentData } from '../envs/environment-data';
@@ -36,7 +37,7 @@ export function createServices(config: Config): WorkerServices {
     openEnvironment: openEnvClient(environment),
     policies: policyClient(policy),
     models: createModelService({ store, providers }),
-    training: localBackend(config, artifacts),
+    training: trainingOfRun({ local: () => localBackend(config, artifacts) }, store.trainingRuns),
     async writeReport(campaignId) {
       const report = await collectReport(pool, campaignId);
       await artifacts.saveReport(report.campaign.name, renderReport(report));

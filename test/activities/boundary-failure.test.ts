@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { failureOf } from '../../src/activities/boundary-failure';
 import { EnvironmentError } from '../../src/envs/environment-error';
 import { ModelError } from '../../src/llm/model-error';
+import { BackendError } from '../../src/training/backend-error';
 
 const thrown = (error: unknown): unknown => {
   try {
@@ -18,6 +19,13 @@ test.each([
   { error: new ModelError('unknown-model', 'who'), type: 'ModelError.unknown-model', nonRetryable: true },
   { error: new ModelError('context-full', 'too long'), type: 'ModelError.context-full', nonRetryable: true },
   { error: new EnvironmentError('capacity', 'full'), type: 'EnvironmentError.capacity', nonRetryable: false },
+  {
+    error: new BackendError('retry', 'later', 900),
+    type: 'BackendError.retry',
+    nonRetryable: false,
+    nextRetryDelay: 900,
+  },
+  { error: new BackendError('refused', 'no'), type: 'BackendError.refused', nonRetryable: true },
   { error: new EnvironmentError('refused', 'no'), type: 'EnvironmentError.refused', nonRetryable: true },
 ])('$error is retried by Temporal or not: $type', ({ error, ...expected }) => {
   const failure = thrown(error) as ApplicationFailure;
