@@ -1,37 +1,24 @@
-"""The chat encoding, the only one: trainer, policy server and the Jinja template give the same ids.
-
-A message is `<|im_start|>role\\ncontent<|im_end|>\\n`. Of an assistant's message the header is prompt, the
-content and `<|im_end|>` are action, and the newline after it belongs to the next prompt.
-"""
+"""Messages to token ids and back; trainer, policy server and the policy's Jinja template give equal ids."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby, takewhile
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
-PAD_TOKEN, START_TOKEN, END_TOKEN = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
+from ..failures import bad_input
+from .format import ChatFormat, Message, Piece
+from .formats import FORMATS
+from .formats.chatml import CHATML
 
-CHAT_TEMPLATE = """\
-{%- for message in messages -%}
-{{- '<|im_start|>' + message['role'] + '\\n' -}}
-{%- if message['role'] == 'assistant' -%}
-{%- generation -%}{{- message['content'] + '<|im_end|>' -}}{%- endgeneration -%}
-{%- else -%}
-{{- message['content'] + '<|im_end|>' -}}
-{%- endif -%}
-{{- '\\n' -}}
-{%- endfor -%}
-{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}
-"""
+CHAT_FORMAT = "chat_format.json"
 
-
-class Message(TypedDict):
-    role: str
-    content: str
+__all__ = ["CHAT_FORMAT", "ChatEncoder", "Message", "Segment"]
 
 
 class Segment(NamedTuple):
@@ -44,54 +31,100 @@ class Segment(NamedTuple):
 
 
 class ChatEncoder:
-    """Encodes messages with a policy's tokenizer.
+    """Encodes messages with a policy's tokenizer in the policy's chat format.
 
     Content is always text: the letters `<|im_end|>` inside an observation become ordinary tokens, so that no
-    environment can end a turn or speak for another role.
+    environment can end a turn or speak for another role. Tokens that a tokenizer adds without calling them
+    special, such as Qwen3's `<think>`, are read from an assistant's content alone.
+
+    A header and the content after it are tokenized as one text, as templates are. Where a tokenizer merges
+    the newline of a header with those that an action begins with, the merged token is action.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, chat_format: ChatFormat = CHATML) -> None:
         tokenizer.encode_special_tokens = True
-        self.tokenizer = tokenizer
-        self.pad_id = self._special(PAD_TOKEN)
-        self.start_id = self._special(START_TOKEN)
-        self.end_id = self._special(END_TOKEN)
-        self._newline = self._text("\n")
+        self.tokenizer, self.chat_format = tokenizer, chat_format
+        self._added = {token.content: id for id, token in tokenizer.get_added_tokens_decoder().items()}
+        self._plain = _without_added_tokens(tokenizer)
+        self.end_id = self._special(chat_format.end)
+        self.pad_id = self._special(*chat_format.pads)
+        """Fills rows up, under mask 0."""
+        stops = (self._added[token] for token in chat_format.stops if token in self._added)
+        self.stop_ids = (self.end_id, *stops)
+        """Every token at which a server stops; `end_id`, which belongs to the action, comes first."""
         # One trajectory repeats its system prompt in every request, one task its question
         self._content = lru_cache(maxsize=1024)(self._text)
 
     @classmethod
     def load(cls, policy: Path) -> ChatEncoder:
-        return cls(Tokenizer.from_file(str(policy / "tokenizer.json")))
+        """The encoder of the policy in `policy`; raises `bad-input` when its chat format is unknown."""
+        return cls(Tokenizer.from_file(str(policy / "tokenizer.json")), read_chat_format(policy))
+
+    @property
+    def start_id(self) -> int:
+        """The mark that opens a message."""
+        return self._special(self.chat_format.opening[0].text)
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """Ids of the messages and of the header that asks the assistant to speak."""
-        return [*self.segment(messages).input_ids, *self._header("assistant")]
+        return self._encode([*self.chat_format.conversation(messages), *self.chat_format.opening]).input_ids
 
     def segment(self, messages: Sequence[Message]) -> Segment:
         """Ids and action mask of a whole conversation."""
-        ids: list[int] = []
-        mask: list[int] = []
-        for message in messages:
-            header = self._header(message["role"])
-            body = [*self._content(message["content"]), self.end_id]
-            ids += [*header, *body, *self._newline]
-            spoken = int(message["role"] == "assistant")
-            mask += [0] * len(header) + [spoken] * len(body) + [0] * len(self._newline)
-        return Segment(ids, mask)
+        return self._encode(self.chat_format.conversation(messages))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of an action, without its special tokens."""
         return self.tokenizer.decode(list(ids), skip_special_tokens=True)
 
-    def _header(self, role: str) -> list[int]:
-        return [self.start_id, *self._content(role), *self._newline]
+    def _encode(self, pieces: Iterable[Piece]) -> Segment:
+        ids: list[int] = []
+        mask: list[int] = []
+        for is_mark, run in groupby(pieces, key=lambda piece: piece.mark and piece.text in self._added):
+            for tokens, action in self._marks(run) if is_mark else [self._run(list(run))]:
+                ids += tokens
+                mask += action
+        return Segment(ids, mask)
 
-    def _text(self, text: str) -> tuple[int, ...]:
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+    def _marks(self, run: Iterator[Piece]) -> Iterator[tuple[Sequence[int], list[int]]]:
+        for piece in run:
+            yield (self._added[piece.text],), [int(piece.spoken)]
 
-    def _special(self, token: str) -> int:
-        found = self.tokenizer.token_to_id(token)
-        if found is None:
-            raise ValueError(f"tokenizer has no token {token}")
-        return int(found)
+    def _run(self, run: list[Piece]) -> tuple[Sequence[int], list[int]]:
+        """Texts between two marks; only the last of them may be spoken."""
+        spoken = run[-1].spoken
+        ids = self._content("".join(piece.text for piece in run), spoken)
+        if not spoken:
+            return ids, [0] * len(ids)
+        header = self._content("".join(piece.text for piece in run[:-1]), spoken)
+        kept = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(header, ids, strict=False))))
+        return ids, [0] * kept + [1] * (len(ids) - kept)
+
+    def _text(self, text: str, spoken: bool) -> tuple[int, ...]:
+        tokenizer = self.tokenizer if spoken else self._plain
+        return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _special(self, *names: str) -> int:
+        for name in names:
+            if name in self._added:
+                return self._added[name]
+        raise ValueError(f"tokenizer has no token {' or '.join(names)}")
+
+
+def read_chat_format(policy: Path) -> ChatFormat:
+    """The chat format that a policy's folder names; ours where it names none."""
+    path = policy / CHAT_FORMAT
+    if not path.is_file():
+        return CHATML
+    name = json.loads(path.read_bytes())["name"]
+    if name not in FORMATS:
+        raise bad_input(f"{path}: name", name, f"one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
+    """A tokenizer to which every text is text. Special tokens need no copy: they are switched off by name."""
+    if all(token.special for token in tokenizer.get_added_tokens_decoder().values()):
+        return tokenizer
+    described = json.loads(tokenizer.to_str())
+    return Tokenizer.from_str(json.dumps({**described, "added_tokens": [], "post_processor": None}))

@@ -8,7 +8,8 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from ..files.durable import canonical_json, write_synced
-from .encoder import CHAT_TEMPLATE, END_TOKEN, PAD_TOKEN, START_TOKEN
+from .format import ChatFormat
+from .formats.chatml import CHATML, END, FILL, START
 
 
 def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
@@ -27,7 +28,7 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
-        special_tokens=[PAD_TOKEN, START_TOKEN, END_TOKEN],
+        special_tokens=[FILL, START, END],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
@@ -35,15 +36,22 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
     return tokenizer
 
 
-def write_tokenizer(tokenizer: Tokenizer, folder: Path, *, max_positions: int) -> None:
-    """Writes the files from which transformers' AutoTokenizer loads the same tokenizer."""
+def write_tokenizer(
+    tokenizer: Tokenizer,
+    folder: Path,
+    *,
+    max_positions: int,
+    chat_format: ChatFormat = CHATML,
+    pad_token: str = FILL,
+) -> None:
+    """Writes the files from which transformers' AutoTokenizer loads the same tokenizer and template."""
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
-        "eos_token": END_TOKEN,
-        "pad_token": PAD_TOKEN,
+        "eos_token": chat_format.end,
+        "pad_token": pad_token,
         "model_max_length": max_positions,
     }
     write_synced(folder / "tokenizer.json", tokenizer.to_str().encode())
     write_synced(folder / "tokenizer_config.json", canonical_json(config))
-    write_synced(folder / "chat_template.jinja", CHAT_TEMPLATE.encode())
+    write_synced(folder / "chat_template.jinja", chat_format.template.encode())
