@@ -14,7 +14,7 @@ const total = { passed: 0, failed: 0 };
 check('types', bin('tsc'), []);
 check('lint', bin('oxlint'), ['--type-aware']);
 check('format', bin('prettier'), ['--check', '--log-level=warn', '.']);
-for (const name of ['environments', 'trainer']) {
+for (const name of ['environments', 'trainer', 'bench']) {
   check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);
   check(`${name}: format`, python, ['-m', 'ruff', 'format', '--check', '--quiet', '.'], name);
   check(`${name}: types`, python, ['-m', 'mypy', '--no-error-summary'], name);

@@ -1,0 +1,50 @@
+"""The table for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+MIB = 2**20
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """One line per model and method, and below it what all of them ran on."""
+    against = "trl" if "trl_tokens_s" in rows[0] else "transformers"
+    header = [
+        "model",
+        "method",
+        "what",
+        "ours tok/s",
+        f"{against} tok/s",
+        "ratio",
+        "loss diff",
+        "ours MiB",
+        "its MiB",
+    ]
+    on_device = rows[0]["ours_peak_device_bytes"] is not None
+    memory = "device" if on_device else "rss"
+    lines = [header + (["MFU"] if on_device else [])]
+    for row in rows:
+        bytes_of = [row[f"{side}_peak_{memory}_bytes"] for side in ("ours", against)]
+        line = [row["model"], row["method"], f"{_what(row)}, {row['precision']}"]
+        line += [f"{row['ours_tokens_s']:,.0f}", f"{row[f'{against}_tokens_s']:,.0f}", f"{row['ratio']:.2f}"]
+        line += [f"{row['loss_difference']:.1e}", *(f"{b / MIB:,.0f}" for b in bytes_of)]
+        lines.append(line + ([str(row.get("mfu"))] if on_device else []))
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([*text, "", *(_ways(row) for row in rows if len(row["ways"]) > 2), _machine(rows[0])])
+
+
+def _what(row: dict[str, Any]) -> str:
+    return "LoRA" if row["adapter"] == "lora" else "all weights"
+
+
+def _ways(row: dict[str, Any]) -> str:
+    rates = ", ".join(f"{side} {rate:,.0f}" for side, rate in row["ways"].items())
+    return f"{row['model']} {row['method']}: {rates} tokens/s; compared with {row['fastest']}"
+
+
+def _machine(row: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items())
+    return f"{row['device']}, {row['threads']} threads, load {row['load_1m']}; {versions}"
