@@ -14,8 +14,13 @@ def main() -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--token-file", type=Path, help="file with the token that clients must send")
-    parser.add_argument("--slots", type=int, default=32, help="requests of one policy in flight (32)")
-    parser.add_argument("--max-context", type=int, default=512, help="tokens of prompt and answer (512)")
+    parser.add_argument("--slots", type=int, default=32, help="most requests of one policy in flight (32)")
+    parser.add_argument(
+        "--max-context",
+        type=int,
+        default=4096,
+        help="most tokens of prompt and answer (4096)",
+    )
     parser.add_argument(
         "--max-waiting", type=int, default=256, help="requests queued per policy before 429 (256)"
     )

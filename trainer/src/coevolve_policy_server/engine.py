@@ -7,12 +7,15 @@ yields after each step, so a socket waits one step (2 ms at 0.4 M parameters) at
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+from safetensors import SafetensorError
+
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import JobFailure
-from coevolve_trainer.files.policy_files import verify_policy
 
 from .api_errors import ApiError
 from .chat_request import ChatRequest
@@ -20,8 +23,7 @@ from .decoder import Decoder
 from .lane import Generation, Lane
 from .prefix_cache import PrefixCache
 from .sampling import Sampler
-
-PREFIX_CACHE_BYTES = 64 * 2**20
+from .weights import PolicyWeights
 
 
 class Engine:
@@ -31,7 +33,8 @@ class Engine:
         self._slots, self._max_context, self._max_waiting = slots, max_context, max_waiting
         self._lanes: dict[str, Lane] = {}
         self._leaving: list[Lane] = []  # unloaded, with requests still on their way
-        self._prefixes: dict[tuple[int, ...], PrefixCache] = {}  # by the shape of a chunk
+        # By the shape and type of a chunk
+        self._prefixes: dict[tuple[tuple[int, ...], torch.dtype], PrefixCache] = {}
         self._work = asyncio.Event()
 
     @property
@@ -47,9 +50,8 @@ class Engine:
         if policy_hash in self._lanes:
             return
         try:
-            verify_policy(folder, policy_hash, field="lora_path")
             self._lanes[policy_hash] = self._open(policy_hash, folder)
-        except (JobFailure, OSError, ValueError, KeyError) as error:
+        except (JobFailure, OSError, ValueError, KeyError, SafetensorError) as error:
             raise ApiError(
                 400, "invalid_policy", f"cannot load {folder}: {error}", param="lora_path"
             ) from error
@@ -106,8 +108,10 @@ class Engine:
                 await asyncio.sleep(0)
 
     def _open(self, policy_hash: str, folder: Path) -> Lane:
-        decoder = Decoder(folder, slots=self._slots, max_context=self._max_context)
-        shape = decoder.chunk_shape
-        if shape not in self._prefixes:
-            self._prefixes[shape] = PrefixCache(shape, PREFIX_CACHE_BYTES)
-        return Lane(policy_hash, decoder, ChatEncoder.load(folder), self._prefixes[shape])
+        weights = PolicyWeights.open(folder, policy_hash)
+        with contextlib.closing(weights):
+            decoder = Decoder(weights, slots=self._slots, max_context=self._max_context)
+        kind = (decoder.chunk_shape, decoder.dtype)
+        if kind not in self._prefixes:
+            self._prefixes[kind] = PrefixCache(*kind)
+        return Lane(policy_hash, decoder, ChatEncoder.load(folder), self._prefixes[kind])

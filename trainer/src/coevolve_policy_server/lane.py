@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 from coevolve_trainer.chat.encoder import ChatEncoder
 
@@ -28,6 +27,8 @@ class Generation:
     sampler: Sampler
     stop: tuple[str, ...]
     done: asyncio.Future[None]
+    filled: int = 0
+    """Tokens of the prompt whose keys and values are in the slot."""
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish_reason: Literal["stop", "length"] = "length"
@@ -89,42 +90,56 @@ class Lane:
         return self._token_entries[token]
 
     def advance(self) -> None:
-        """Admits what fits, then gives every active slot its next token."""
-        for slot, occupant in enumerate(self._slots):
-            if occupant is None and self.waiting:
-                self._admit(slot, self.waiting.popleft())
+        """Computes one chunk of a prompt or, when every prompt with a slot is filled in, one token for each.
+
+        Prompts come first, because a step of many costs hardly more than a step of few; chunk by chunk, so
+        that a long prompt of a large model does not keep the sockets waiting.
+        """
+        slot = self._next_to_fill()
+        if slot is not None:
+            self._fill(slot)
+            return
         active = [slot for slot, occupant in enumerate(self._slots) if occupant is not None]
         if not active:
             return
         longest = int(self._positions.max())
-        logits = self._decoder.decode(self._ids, self._positions, longest)
+        logits = self._decoder.decode(self._ids, self._positions, longest, active[-1] + 1)
         self._positions[active] += 1
         self._take(active, logits.numpy()[active])
 
-    def _admit(self, slot: int, generation: Generation) -> None:
-        logits = self._prefill(slot, generation.prompt_ids)
-        self._slots[slot] = generation
-        self._positions[slot] = len(generation.prompt_ids)
-        self._take([slot], logits.numpy())
+    def _next_to_fill(self) -> int | None:
+        """The slot of a prompt that is not filled in, given to the next one that waits if there is none."""
+        for slot, occupant in enumerate(self._slots):
+            if occupant is not None and occupant.filled < len(occupant.prompt_ids):
+                return slot
+        if not self.waiting or None not in self._slots:
+            return None
+        slot = self._slots.index(None)
+        self._slots[slot] = self.waiting.popleft()
+        return slot
 
-    def _prefill(self, slot: int, prompt: list[int]) -> Tensor:
-        """Fills the slot, from the prefix cache where it can; the last chunk always runs, for its logits."""
-        cache = self._decoder.cache
-        logits: Tensor | None = None
-        for start in range(0, len(prompt), CHUNK):
-            end = min(start + CHUNK, len(prompt))
-            place = cache[:, :, slot, :, start : start + CHUNK]  # [layers, 2, K, CHUNK, E]
+    def _fill(self, slot: int) -> None:
+        """Chunks of the prompt up to the first that must be computed; the last one must, for its logits."""
+        generation = self._slots[slot]
+        assert generation is not None
+        prompt = generation.prompt_ids
+        while True:
+            start = generation.filled
+            end = generation.filled = min(start + CHUNK, len(prompt))
+            place = self._decoder.cache[:, :, slot, :, start : start + CHUNK]  # [layers, 2, K, CHUNK, E]
             prefix = tuple(prompt[:end])
             cached = self._prefixes.find(self._name, prefix) if end < len(prompt) else None
-            if cached is not None:
-                place.copy_(cached)
-                continue
-            ids = F.pad(torch.tensor(prompt[start:end]), (0, start + CHUNK - end))
-            logits = self._decoder.prefill(slot, start, ids, end - start - 1)
-            if end - start == CHUNK and end < len(prompt):
-                self._prefixes.save(self._name, prefix, place)
-        assert logits is not None
-        return logits
+            if cached is None:
+                break
+            place.copy_(cached)
+        ids = F.pad(torch.tensor(prompt[start:end]), (0, start + CHUNK - end))
+        states = self._decoder.prefill(slot, start, ids)
+        if end < len(prompt):
+            self._prefixes.save(self._name, prefix, place)
+            return
+        self._positions[slot] = len(prompt)
+        last = end - start - 1
+        self._take([slot], self._decoder.logits(states[last : last + 1]).numpy())
 
     def _take(self, slots: list[int], logits: Floats) -> None:
         if not np.isfinite(logits).all():
@@ -141,7 +156,7 @@ class Lane:
                     generation.done.set_result(None)
 
     def _is_finished(self, generation: Generation, token: int) -> bool:
-        if token == self.encoder.end_id or self._stopped(generation):
+        if token in self.encoder.stop_ids or self._stopped(generation):
             generation.finish_reason = "stop"
             return True
         return len(generation.token_ids) >= generation.max_tokens

@@ -11,10 +11,13 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from .lazy_zeros import lazy_zeros
 
+CHUNKS = 512  # 32 conversations of a thousand tokens; memory is taken as chunks come
+SMALLEST_BYTES, LARGEST_BYTES = 64 * 2**20, 1024 * 2**20
 Key = tuple[str, tuple[int, ...]]  # policy hash, tokens up to the chunk's end
 
 
@@ -24,9 +27,10 @@ class PrefixCache:
     The places are one block of memory: chunks allocated one by one left 140 MB of holes after 4,000 requests.
     """
 
-    def __init__(self, chunk_shape: Sequence[int], limit_bytes: int) -> None:
-        count = max(1, limit_bytes // (4 * math.prod(chunk_shape)))
-        self._places = lazy_zeros(count, *chunk_shape)
+    def __init__(self, chunk_shape: Sequence[int], dtype: torch.dtype) -> None:
+        chunk_bytes = math.prod(chunk_shape) * dtype.itemsize
+        limit_bytes = min(max(CHUNKS * chunk_bytes, SMALLEST_BYTES), LARGEST_BYTES)
+        self._places = lazy_zeros(max(1, limit_bytes // chunk_bytes), *chunk_shape, dtype=dtype)
         self._taken: OrderedDict[Key, int] = OrderedDict()
 
     def find(self, policy: str, prefix: tuple[int, ...]) -> Tensor | None:

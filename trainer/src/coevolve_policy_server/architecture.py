@@ -1,0 +1,57 @@
+"""What a policy's config.json says of its decoder: Qwen3, Qwen2 or Llama (SmolLM2 is one), and no other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coevolve_trainer.failures import bad_input
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes and switches. The three families differ in biases and in the norm of queries and keys alone."""
+
+    layers: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    epsilon: float
+    """Of every RMS norm."""
+    theta: float
+    """Base of the rotary frequencies."""
+    positions: int
+    """Longest prompt plus answer that the model was made for, in tokens."""
+
+
+def read_architecture(model: Path) -> Architecture:
+    """Reads config.json, in the spelling of transformers 5 or of 4.
+
+    Raises:
+        JobFailure: `bad-input` for a model that this server would compute wrongly; vLLM serves those.
+    """
+    config: dict[str, Any] = json.loads((model / "config.json").read_bytes())
+    family = config.get("model_type")
+    if family not in ("qwen3", "qwen2", "llama"):
+        raise bad_input("model_type", family, "qwen3, qwen2 or llama; vLLM serves others")
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    for name, found, expected in (
+        ("hidden_act", config.get("hidden_act", "silu"), "silu"),
+        ("mlp_bias", config.get("mlp_bias", False), False),
+        ("use_sliding_window", config.get("use_sliding_window", False), False),
+        ("rope_type", rope.get("rope_type", rope.get("type", "default")), "default"),
+    ):
+        if found != expected:
+            raise bad_input(name, found, f"{expected}; vLLM serves others")
+    heads = config["num_attention_heads"]
+    return Architecture(
+        layers=config["num_hidden_layers"],
+        heads=heads,
+        kv_heads=config.get("num_key_value_heads") or heads,
+        head_size=config.get("head_dim") or config["hidden_size"] // heads,
+        epsilon=config["rms_norm_eps"],
+        theta=float(rope.get("rope_theta") or config.get("rope_theta") or 10_000.0),
+        positions=config["max_position_embeddings"],
+    )

@@ -1,0 +1,77 @@
+"""Small random policies of every architecture that the policy server serves, whole and as adapters."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+
+from coevolve_trainer.files.policy_files import write_manifest
+from coevolve_trainer.models.weight_files import write_weights
+
+SIZES = {
+    "vocab_size": 400,
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 96,
+    "max_position_embeddings": 512,
+    "initializer_range": 0.2,
+}
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "qwen3": {**SIZES, "model_type": "qwen3", "head_dim": 32, "tie_word_embeddings": True},
+    "qwen2": {**SIZES, "model_type": "qwen2", "tie_word_embeddings": False},
+    "llama": {**SIZES, "model_type": "llama", "tie_word_embeddings": True, "rope_theta": 100_000.0},
+}
+
+
+def random_policy(store: Path, family: str, dtype: torch.dtype = torch.float32) -> tuple[Path, str]:
+    """A whole policy without tokenizer, in `store` under its hash."""
+    config = AutoConfig.for_model(**ARCHITECTURES[family])
+    torch.manual_seed(3)
+    model = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 1:  # norms and biases begin at 1 and 0, where a mistake would not show
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+            assert "bias" not in name or family == "qwen2"
+    folder = store / "new"
+    folder.mkdir(parents=True)
+    weights = {name: weight.detach().to(dtype).contiguous() for name, weight in model.named_parameters()}
+    write_weights(folder, weights, shard_bytes=100_000)
+    (folder / "config.json").write_text(model.config.to_json_string())
+    return published(folder, {"method": "import"})
+
+
+def random_adapter(model: Path) -> tuple[Path, str]:
+    """An adapter of the whole policy in `model`, beside it; its second factor is not 0."""
+    torch.manual_seed(4)
+    config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", init_lora_weights=False)
+    folder = model.parent / "new"
+    get_peft_model(_loaded(model), config).save_pretrained(str(folder))
+    (folder / "README.md").unlink()
+    return published(folder, {"method": "sft", "model_hash": model.name})
+
+
+def published(folder: Path, facts: dict[str, Any]) -> tuple[Path, str]:
+    name = write_manifest(folder, facts)
+    return folder.rename(folder.parent / name), name
+
+
+def plain_logits(policy: Path, tokens: torch.Tensor) -> torch.Tensor:
+    """What transformers, and peft for an adapter, compute in float32: logits [T, V] of tokens [T]."""
+    beneath = json.loads((policy / "manifest.json").read_bytes()).get("model_hash")
+    model: Any = _loaded(policy.parent / beneath if beneath else policy)
+    if beneath:
+        model = PeftModel.from_pretrained(model, policy)
+    with torch.no_grad():
+        logits: torch.Tensor = model(input_ids=tokens[None]).logits[0]
+    return logits
+
+
+def _loaded(model: Path) -> PreTrainedModel:
+    loaded: PreTrainedModel = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+    return loaded
