@@ -1,4 +1,4 @@
-import { cancellationSignal, heartbeat } from '@temporalio/activity';
+import { heartbeat } from '@temporalio/activity';
 import { trajectoryId, type AttemptKey } from '../domain/ids';
 import type { Purpose } from '../domain/trajectory';
 import type { IterationKey } from '../store/iterations';
@@ -7,6 +7,7 @@ import { failureOf } from './boundary-failure';
 import { playAttempt, type PlannedAttempt } from './play-attempt';
 import { getCampaign, type Services } from './services';
 import { settleWithin } from './settle-within';
+import { whileBeating } from './while-beating';
 
 export type RolloutInput = IterationKey & {
   purpose: Purpose;
@@ -43,12 +44,11 @@ export const collectRollouts =
     const open = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
 
     let steps = 0;
-    const watch = {
-      signal: cancellationSignal(),
-      onStep: () => heartbeat({ steps: ++steps }),
-      onWait: () => heartbeat({ steps }),
-    };
-    await settleWithin(attemptsAtOnce, open, (attempt) => playAttempt(services, spec, attempt, watch)).catch(failureOf);
+    const onStep = (): void => heartbeat({ steps: ++steps });
+    const onWait = (): void => heartbeat({ steps });
+    const playAll = (signal: AbortSignal): Promise<void> =>
+      settleWithin(attemptsAtOnce, open, (attempt) => playAttempt(services, spec, attempt, { signal, onStep, onWait }));
+    await whileBeating(playAll, () => ({ steps })).catch(failureOf); // a provider may take minutes for one action
     return { attempts: planned.length, found: finished.size };
   };
 

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { DomainError } from '../domain/errors';
 import type { Store } from '../store';
 import type { Spending } from '../store/budgets';
 import type { ModelCall } from '../store/model-calls';
 import { chatClient, type Usage } from './chat-client';
 import { ModelError } from './model-error';
 import { createPlaces } from './places';
+import { pause, providerPace } from './provider-pace';
 import type { Provider } from './providers';
 
 export type ChatClient = ReturnType<typeof chatClient>;
@@ -36,14 +35,15 @@ export function providerLine(
 ): ProviderLine {
   const client = chatClient(provider);
   const inPlace = createPlaces(provider.concurrency);
+  const pace = providerPace(providers, provider);
 
   return async <Answer>(paid: PaidCall<Answer>): Promise<Answer> => {
     const found = await modelCalls.find(paid.call);
     if (found) return found.answer as Answer;
-    requireFit(provider, paid);
+    pace.requireFit(paid.call.callId, tokensOf(paid.estimate));
     return inPlace(paid.signal, async () => {
       for (;;) {
-        await waitForSlot(paid);
+        await pace.wait(tokensOf(paid.estimate), paid.signal);
         const reservation = await modelCalls.reserve(paid.call, costOf(paid.price, paid.estimate));
         if (reservation.kind === 'answered') return reservation.answer as Answer;
         if (reservation.kind === 'reserved') return sendTry(paid, reservation.try);
@@ -51,13 +51,6 @@ export function providerLine(
       }
     });
   };
-
-  async function waitForSlot({ estimate, signal }: PaidCall<unknown>): Promise<void> {
-    const slot = await providers.takeSlot(provider.name, provider, tokensOf(estimate));
-    if (slot.kind === 'slot') return pause(slot.waitMs, signal);
-    const message = `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: nothing is sent to it for another ${Math.ceil(slot.retryAfterMs / 1000)} s`;
-    throw new ModelError('retry', message, slot.retryAfterMs, { unpaid: true });
-  }
 
   async function sendTry<Answer>({ call, campaign, price, send }: PaidCall<Answer>, number: number): Promise<Answer> {
     const started = performance.now();
@@ -67,7 +60,7 @@ export function providerLine(
         throw error;
       },
     );
-    await providers.recordSuccess(provider.name);
+    await pace.recordSuccess();
     const seconds = (performance.now() - started) / 1000;
     const settlement = { answer, ...usage, usd: costOf(price, usage).usd, seconds };
     return (await modelCalls.settle(call, number, settlement)) as Answer;
@@ -75,7 +68,7 @@ export function providerLine(
 
   async function bookFailure(call: ModelCall, number: number, error: ModelError): Promise<void> {
     if (error.unpaid) await modelCalls.release(call, number);
-    if (error.kind === 'retry') await providers.recordFailure(provider.name, provider.breaker, error.retryAfterMs);
+    await pace.recordFailure(error);
   }
 }
 
@@ -90,18 +83,3 @@ const costOf = ({ inputPerMillion, outputPerMillion }: Price, tokens: Tokens): S
   llmTokens: tokensOf(tokens),
   usd: (tokens.promptTokens * inputPerMillion + tokens.completionTokens * outputPerMillion) / 1e6,
 });
-
-/** A call that is larger than a minute's tokens would wait for ever. */
-function requireFit({ name, tokensPerMinute }: Provider, { estimate, call }: PaidCall<unknown>): void {
-  const tokens = tokensOf(estimate);
-  if (tokensPerMinute === null || tokens <= tokensPerMinute) return;
-  throw new DomainError(
-    'CallTooLarge',
-    `${call.callId} may take ${tokens} tokens, and ${name}.tokensPerMinute in the file of COEVOLVE_LLM_PROVIDERS is ${tokensPerMinute}: raise it, run \`coevolve up\` again, then \`coevolve resume\` the campaign`,
-  );
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0) return signal.throwIfAborted();
-  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
-}

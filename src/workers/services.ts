@@ -6,6 +6,7 @@ import { environmentData } from '../envs/environment-data';
 import { openEnvClient } from '../envs/openenv-client';
 import { createModelService } from '../llm/model-service';
 import { policyClient } from '../llm/policy-client';
+import { policyRouter } from '../llm/policy-router';
 import { readProviders, type Providers } from '../llm/providers';
 import { collectReport } from '../store/report-queries';
 import { renderReport } from '../report';
@@ -35,7 +36,7 @@ export function createServices(config: Config): WorkerServices {
     providers,
     environmentData: environmentData(environment),
     openEnvironment: openEnvClient(environment),
-    policies: policyClient(policy),
+    policies: policyRouter({ server: policyClient(policy), providers, pace: store.providers, artifacts }),
     models: createModelService({ store, providers }),
     training: trainingOfRun({ local: () => localBackend(config, artifacts) }, store.trainingRuns),
     async writeReport(campaignId) {

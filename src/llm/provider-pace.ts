@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DomainError } from '../domain/errors';
+import type { Store } from '../store';
+import { ModelError } from './model-error';
+import type { Provider } from './providers';
+
+export type ProviderPace = ReturnType<typeof providerPace>;
+
+/** The caps and the breaker of a provider, which all workers share. */
+export const providerPace = (store: Store['providers'], provider: Provider) => ({
+  /**
+   * A call that is larger than a minute's tokens would wait for ever.
+   *
+   * @throws DomainError `CallTooLarge`
+   */
+  requireFit(what: string, tokens: number): void {
+    const { name, tokensPerMinute } = provider;
+    if (tokensPerMinute === null || tokens <= tokensPerMinute) return;
+    throw new DomainError(
+      'CallTooLarge',
+      `${what} may take ${tokens} tokens, and ${name}.tokensPerMinute in the file of COEVOLVE_LLM_PROVIDERS is ${tokensPerMinute}: raise it, run \`coevolve up\` again, then \`coevolve resume\` the campaign`,
+    );
+  },
+
+  /** Waits until a call of so many tokens may be sent. @throws ModelError while the breaker is open */
+  async wait(tokens: number, signal: AbortSignal): Promise<void> {
+    const slot = await store.takeSlot(provider.name, provider, tokens);
+    if (slot.kind === 'slot') return pause(slot.waitMs, signal);
+    const message = `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: nothing is sent to it for another ${Math.ceil(slot.retryAfterMs / 1000)} s`;
+    throw new ModelError('retry', message, slot.retryAfterMs, { unpaid: true });
+  },
+
+  recordSuccess: (): Promise<void> => store.recordSuccess(provider.name),
+
+  /** Only what may be better later counts: a request that is wrong is not the provider's fault. */
+  async recordFailure({ kind, retryAfterMs }: ModelError): Promise<void> {
+    if (kind === 'retry') await store.recordFailure(provider.name, provider.breaker, retryAfterMs);
+  },
+});
+
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0) return signal.throwIfAborted();
+  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
+}
