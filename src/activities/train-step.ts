@@ -28,7 +28,7 @@ export const trainStep =
     await store.trainingSteps.finish(jobKey, step, policyId, made.metrics);
     if (status.state === 'succeeded') {
       await store.trainingRuns.succeed(jobKey, policyId, { ...status, finalState: status.trainerState });
-      await store.ledger.settle(run.campaignId, jobKey, { tokens: status.tokens, seconds: status.seconds });
+      await store.ledger.bookTraining(jobKey, status, true);
     }
     return { policyId };
   };

@@ -1,6 +1,7 @@
-import { cancellationSignal, Context, heartbeat, sleep } from '@temporalio/activity';
+import { cancellationSignal, Context, sleep } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TrainingFailure, TrainingStatus } from '../training/training-backend';
+import { monitorJob } from './job-monitor';
 import type { Services } from './services';
 import { jobOf } from './submit-training';
 
@@ -16,8 +17,8 @@ export const watchTraining =
     const status = await followJob(services, jobKey, ({ state }) => state === 'succeeded');
     if (status.state !== 'succeeded') throw new Error(`${jobKey} was followed to ${status.state}`);
     const policyId = await artifacts.adoptPolicy(status.policyPath, status.policyHash);
-    const { campaignId } = await store.trainingRuns.succeed(jobKey, policyId, status);
-    await store.ledger.settle(campaignId, jobKey, { tokens: status.tokens, seconds: status.seconds });
+    await store.trainingRuns.succeed(jobKey, policyId, status);
+    await store.ledger.bookTraining(jobKey, status, true);
     return { policyId, seconds: status.seconds };
   };
 
@@ -25,7 +26,7 @@ type Alive = Extract<TrainingStatus, { state: 'running' | 'succeeded' }>;
 
 /**
  * Waits until a job has got where it is wanted. The job outlives whoever waits: on a worker's death or shutdown the next
- * try takes up the watch; only a cancelled campaign ends the job.
+ * try takes up the watch; only a cancelled campaign ends the job. What a job took is booked also when it failed or died.
  */
 export async function followJob(
   services: Services,
@@ -33,17 +34,19 @@ export async function followJob(
   arrived: (status: Alive) => boolean,
 ): Promise<Alive> {
   const { store, training } = services;
+  const run = await store.trainingRuns.get(jobKey);
+  const monitor = monitorJob(services, run);
   let restarts = 0;
   try {
     for (;;) {
       const status = await training.status(jobKey);
+      await monitor.see(status);
       if (status.state === 'failed') return await fail(services, jobKey, status.failure);
       if (status.state === 'absent') {
         if (restarts++ >= maxRestarts)
           throw new Error(`${jobKey} died ${restarts} times: ${await training.logs(jobKey)}`);
-        await training.submit(jobOf(services, await store.trainingRuns.get(jobKey)));
+        await training.submit(jobOf(services, run));
       } else if (arrived(status)) return status;
-      heartbeat({ state: status.state, ...('step' in status ? { step: status.step } : {}) });
       await sleep(pollMs);
     }
   } catch (error) {

@@ -11,6 +11,7 @@ import type { CampaignState, IterationProgress } from '../domain/campaign-progre
 import { profiles } from './activity-profiles';
 import { campaignDetails } from './campaign-details';
 import {
+  jobNewsSignal,
   pauseUpdate,
   progressSignal,
   resumeUpdate,
@@ -36,8 +37,9 @@ export function answerOperators(state: CampaignState): Operations {
   const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0 };
   const write = eventLog(state);
   let childId: string | null = null;
+  const jobs = new Map<string, string>();
   const show = (): void => {
-    setCurrentDetails(campaignDetails(state));
+    setCurrentDetails(campaignDetails(state, jobs));
     upsertSearchAttributes(searchAttributes.ofState(state));
   };
   const obey = async (change: Partial<CampaignState>, kind: string, operator: Operator): Promise<CampaignState> => {
@@ -53,8 +55,13 @@ export function answerOperators(state: CampaignState): Operations {
   setHandler(progressSignal, async (progress) => {
     const parks = progress.parked !== null && state.progress.parked === null;
     take(state, progress);
+    jobs.clear(); // they belong to the phase that ran
     show();
     if (parks) await write('parked', { actor: 'coevolve', reason: progress.parked! }).catch(leave);
+  });
+  setHandler(jobNewsSignal, ({ role, line }) => {
+    jobs.set(role, line);
+    setCurrentDetails(campaignDetails(state, jobs));
   });
   setHandler(pauseUpdate, (operator) => {
     control.paused = true;

@@ -1,16 +1,22 @@
 import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
 import { phases, type Phase } from '../domain/phases';
+import { newsBar, newsLine, type TrainingNews } from '../domain/training-news';
 
 const marks = { done: '✓', now: '▶', next: '·' } as const;
 
-/** A campaign on one page of Markdown, for the Temporal UI. */
-export function campaignDetails(state: CampaignState): string {
+/**
+ * A campaign on one page of Markdown, for the Temporal UI.
+ *
+ * @param jobs training jobs of the running phase, by role: how each gets on, in a line
+ */
+export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, string> = new Map()): string {
   const { name, recipe, environment, iterations, progress, scores } = state;
   const held = scores.map(({ iteration, score }) => `| ${iteration} | ${score.toFixed(3)} |`);
   return [
     `### ${name}: ${recipe} on ${environment}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**`,
     ...(progress.parked ? [`> Needs attention: ${progress.parked}`, `\`coevolve resume ${name}\` tries again.`] : []),
+    ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
     ...(held.length ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + held.join('\n')] : []),
     ...(progress.note ? [progress.note] : []),
   ].join('\n\n');
@@ -32,6 +38,17 @@ export function iterationDetails(
   return [
     ...(progress.parked ? [`> Needs attention: ${progress.parked}`] : []),
     ['| | phase | result |', '| --- | --- | --- |', ...rows].join('\n'),
+  ].join('\n\n');
+}
+
+/** A training job on one page of Markdown. */
+export function trainingDetails(work: string, news: TrainingNews): string {
+  const bar = newsBar(news);
+  return [
+    work,
+    ...(news.stalledS === null ? [] : ['> Needs attention: the job makes no update; see its log in the artifacts']),
+    ...(bar ? [`\`${bar}\``] : []),
+    newsLine(news),
   ].join('\n\n');
 }
 

@@ -1,5 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
+import type { TrainingNews } from '../domain/training-news';
 
 /** Who asks, for the log of events. */
 export type Operator = { actor: string; reason?: string };
@@ -17,3 +18,9 @@ export const controlSignal = defineSignal<[Control]>('control');
 
 /** Handed up: iteration to campaign. */
 export const progressSignal = defineSignal<[IterationProgress]>('progress');
+
+/** From the activity that watches a job to the job's own workflow; at most twenty times per job. */
+export const trainingNewsSignal = defineSignal<[TrainingNews]>('trainingNews');
+
+/** From a job's workflow to its campaign: how the job of a role gets on, in a line. */
+export const jobNewsSignal = defineSignal<[{ role: string; line: string }]>('jobNews');

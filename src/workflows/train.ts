@@ -1,7 +1,8 @@
-import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
+import { allHandlersFinished, condition, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../activities';
 import type { TrainingStep } from '../domain/recipe';
 import { profiles } from './activity-profiles';
+import { passOnNews } from './pass-on-news';
 
 export type TrainInput = {
   campaignId: number;
@@ -21,12 +22,13 @@ export async function train(input: TrainInput): Promise<void> {
   const prepared = await store.prepareTraining(input);
   if (!prepared) return setCurrentDetails('Nothing to train on: the acting policy stays.');
 
-  setCurrentDetails(`${input.method} on ${prepared.rows} rows`);
+  const work = `${input.method} on ${prepared.rows} rows`;
+  setCurrentDetails(work);
+  passOnNews(input.role, work);
   const { jobKey } = prepared;
   await trainer.submitTraining({ jobKey });
   const { policyId, seconds } = await trainer.watchTraining({ jobKey });
   await store.registerPolicy({ ...input, jobKey, policyId });
-  setCurrentDetails(
-    `${input.method} on ${prepared.rows} rows in ${seconds.toFixed(1)} s gave policy ${policyId.slice(0, 12)}`,
-  );
+  await condition(allHandlersFinished);
+  setCurrentDetails(`${work} in ${seconds.toFixed(1)} s gave policy ${policyId.slice(0, 12)}`);
 }
