@@ -13,7 +13,7 @@ class Message(TypedDict):
 
 
 class Piece(NamedTuple):
-    """A stretch of a conversation. Only a mark becomes a special token; the rest is text, whatever it says."""
+    """A stretch of a conversation. Only a mark becomes a special token; the rest stays text."""
 
     text: str
     mark: bool = False
