@@ -1,0 +1,56 @@
+import { ModelError } from '../llm/model-error';
+import { BackendError } from './backend-error';
+import type { TrainingBackend, TrainingStatus } from './training-backend';
+
+export type Patience = {
+  /** Between two looks at a job that runs; meanwhile the last one holds. */
+  everyMs: number;
+  /** How long the last look holds while the service does not answer. */
+  patienceMs: number;
+  now?: () => number;
+};
+
+type Look = { status: TrainingStatus; seenAt: number; nextAt: number };
+
+/**
+ * A backend far away, for whoever asks four times a second for days: it is asked now and then, and a service that is
+ * away for a moment costs its watcher none of an activity's few tries.
+ */
+export function withPatience(
+  backend: TrainingBackend,
+  { everyMs, patienceMs, now = Date.now }: Patience,
+): TrainingBackend {
+  const looks = new Map<string, Look>();
+
+  return {
+    ...backend,
+
+    async submit(job) {
+      looks.delete(job.jobKey);
+      await backend.submit(job);
+    },
+
+    async status(jobKey) {
+      const last = looks.get(jobKey);
+      if (last && now() < last.nextAt) return last.status;
+      try {
+        const status = await backend.status(jobKey);
+        if (status.state === 'running') looks.set(jobKey, { status, seenAt: now(), nextAt: now() + everyMs });
+        else looks.delete(jobKey);
+        return status;
+      } catch (error) {
+        if (!last || !mayPass(error) || now() - last.seenAt > patienceMs) throw error;
+        last.nextAt = now() + Math.max(everyMs, error.retryAfterMs ?? 0);
+        return last.status;
+      }
+    },
+
+    async cancel(jobKey) {
+      looks.delete(jobKey);
+      await backend.cancel(jobKey);
+    },
+  };
+}
+
+const mayPass = (error: unknown): error is BackendError | ModelError =>
+  (error instanceof BackendError || error instanceof ModelError) && error.kind === 'retry';
