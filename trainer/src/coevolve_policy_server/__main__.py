@@ -11,28 +11,16 @@ from pathlib import Path
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="coevolve_policy_server", description="Serves policies over HTTP.")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--token-file", type=Path, help="file with the token that clients must send")
-    parser.add_argument("--slots", type=int, default=32, help="most requests of one policy in flight (32)")
-    parser.add_argument(
-        "--max-context",
-        type=int,
-        default=4096,
-        help="most tokens of prompt and answer (4096)",
-    )
-    parser.add_argument(
-        "--max-waiting", type=int, default=256, help="requests queued per policy before 429 (256)"
-    )
-    parser.add_argument("--threads", type=int, default=1, help="torch threads (1)")
+    add_address(parser)
+    for name, default, meaning in (
+        ("--slots", 32, "most requests of one policy in flight"),
+        ("--max-context", 4096, "most tokens of prompt and answer"),
+        ("--max-waiting", 256, "requests queued per policy before 429"),
+        ("--threads", 1, "torch threads"),
+    ):
+        parser.add_argument(name, type=positive_integer, default=default, help=f"{meaning} ({default})")
     arguments = parser.parse_args()
-    for name in ("slots", "max_context", "max_waiting", "threads"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name.replace('_', '-')}: found {getattr(arguments, name)}, expected at least 1")
-
-    token = arguments.token_file.read_text().strip() if arguments.token_file else None
-    if not token and not _is_loopback(arguments.host):
-        parser.error(f"--host {arguments.host} is not loopback: give --token-file")
+    token = read_token(parser, arguments)
 
     # Read by torch and tokenizers when they are imported, so set before that
     os.environ |= {"OMP_NUM_THREADS": str(arguments.threads), "TOKENIZERS_PARALLELISM": "false"}
@@ -45,7 +33,7 @@ def main() -> int:
         slots=arguments.slots, max_context=arguments.max_context, max_waiting=arguments.max_waiting
     )
     uvicorn.run(
-        create_app(engine, token=token or None),
+        create_app(engine, token=token),
         host=arguments.host,
         port=arguments.port,
         log_level="warning",
@@ -54,6 +42,27 @@ def main() -> int:
         timeout_graceful_shutdown=2,
     )
     return 0
+
+
+def add_address(parser: argparse.ArgumentParser) -> None:
+    """Where a policy server listens, and the token that it wants."""
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--token-file", type=Path, help="file with the token that clients must send")
+
+
+def read_token(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> str | None:
+    """The token in the file that was given; ends the program when a server without one would be reachable."""
+    token = arguments.token_file.read_text().strip() if arguments.token_file else None
+    if not token and not _is_loopback(arguments.host):
+        parser.error(f"--host {arguments.host} is not loopback: give --token-file")
+    return token or None
+
+
+def positive_integer(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"found {text}, expected an integer of at least 1")
+    return int(text)
 
 
 def _is_loopback(host: str) -> bool:

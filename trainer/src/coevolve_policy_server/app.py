@@ -6,57 +6,76 @@ import asyncio
 import contextlib
 import hmac
 import json
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from .answer import Answer, completion_of
 from .api_errors import ApiError
 from .chat_request import ChatRequest, parse_chat_request
-from .engine import Engine
-from .lane import Generation, Lane
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def create_app(engine: Engine, *, token: str | None) -> Starlette:
+class Backend(Protocol):
+    """What computes the answers: this package's engine, or vLLM. All raise ApiError for what they refuse."""
+
+    @property
+    def policies(self) -> Sequence[str]:
+        """Names of the policies that are served."""
+
+    def health(self) -> dict[str, object]:
+        """What /health tells beside `status` and the number of policies."""
+
+    async def load(self, policy_hash: str, folder: Path) -> None:
+        """Serves the policy in `folder` under its hash; loading it again changes nothing."""
+
+    async def unload(self, policy_hash: str) -> None:
+        """Takes no new request for the policy; those on their way are finished."""
+
+    async def complete(self, request: ChatRequest) -> Answer:
+        """Answers; cancelled when the client has left."""
+
+    def running(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """Whatever must run while the server does."""
+
+
+def create_app(backend: Backend, *, token: str | None) -> Starlette:
     """The server's application. With a token, every route but /health wants it as `Authorization: Bearer`."""
 
     async def health(_: Request) -> Response:
-        return JSONResponse({"status": "healthy", "policies": len(engine.policies)})
+        status = {"status": "healthy", "policies": len(backend.policies)}
+        return JSONResponse(status | backend.health())
 
     async def models(_: Request) -> Response:
-        data = [{"id": name, "object": "model", "owned_by": "coevolve"} for name in engine.policies]
+        data = [{"id": name, "object": "model", "owned_by": "coevolve"} for name in backend.policies]
         return JSONResponse({"object": "list", "data": data})
 
     async def load(request: Request) -> Response:
         name, path = _texts(await _json(request), "lora_name", "lora_path")
-        engine.load(name, Path(path))
+        await backend.load(name, Path(path))
         return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
 
     async def unload(request: Request) -> Response:
         (name,) = _texts(await _json(request), "lora_name")
-        engine.unload(name)
+        await backend.unload(name)
         return PlainTextResponse(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def complete(request: Request) -> Response:
         wanted = parse_chat_request(await _json(request))
-        lane, generation = engine.submit(wanted)
+        answer = asyncio.ensure_future(backend.complete(wanted))
         gone = asyncio.ensure_future(request.receive())  # after the body, a message means the client has left
-        await asyncio.wait((generation.done, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
-        if not generation.done.done():
-            lane.drop(generation)
+        if not answer.done():
+            answer.cancel()
             return Response(status_code=499)
-        if (error := generation.done.exception()) is not None:
-            raise ApiError(500, "generation_failed", f"{type(error).__name__}: {error}")
-        return JSONResponse(_completion(wanted, lane, generation))
+        return JSONResponse(completion_of(wanted, answer.result()))
 
     def guarded(handler: Handler) -> Handler:
         async def respond(request: Request) -> Response:
@@ -71,9 +90,8 @@ def create_app(engine: Engine, *, token: str | None) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        loop = asyncio.create_task(engine.advance_forever())
-        yield
-        loop.cancel()
+        async with backend.running():
+            yield
 
     return Starlette(
         lifespan=lifespan,
@@ -85,37 +103,6 @@ def create_app(engine: Engine, *, token: str | None) -> Starlette:
             Route("/v1/chat/completions", guarded(complete), methods=["POST"]),
         ],
     )
-
-
-def _completion(request: ChatRequest, lane: Lane, generation: Generation) -> dict[str, Any]:
-    content, matched = lane.text_of(generation)
-    prompt, answer = len(generation.prompt_ids), len(generation.token_ids)
-    choice: dict[str, Any] = {
-        "index": 0,
-        "message": {"role": "assistant", "content": content},
-        "logprobs": None,
-        "finish_reason": generation.finish_reason,
-        "stop_reason": matched,
-    }
-    if request.logprobs:
-        entries = zip(generation.token_ids, generation.logprobs, strict=True)
-        choice["logprobs"] = {
-            "content": [
-                {**lane.token_entry(token), "logprob": value, "top_logprobs": []} for token, value in entries
-            ]
-        }
-    body: dict[str, Any] = {
-        "id": f"chatcmpl-{uuid4().hex}",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": request.model,
-        "choices": [choice],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer},
-    }
-    if request.return_token_ids:
-        body["prompt_token_ids"] = generation.prompt_ids
-        choice["token_ids"] = generation.token_ids
-    return body
 
 
 def _authorise(request: Request, token: str | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import torch
@@ -17,7 +17,8 @@ from safetensors import SafetensorError
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import JobFailure
 
-from .api_errors import ApiError
+from .answer import Answer
+from .api_errors import ApiError, room_left, unknown_model
 from .chat_request import ChatRequest
 from .decoder import Decoder
 from .lane import Generation, Lane
@@ -41,7 +42,7 @@ class Engine:
     def policies(self) -> Sequence[str]:
         return list(self._lanes)
 
-    def load(self, policy_hash: str, folder: Path) -> None:
+    async def load(self, policy_hash: str, folder: Path) -> None:
         """Serves the policy in `folder` under its hash; loading it again changes nothing.
 
         Raises:
@@ -56,31 +57,54 @@ class Engine:
                 400, "invalid_policy", f"cannot load {folder}: {error}", param="lora_path"
             ) from error
 
-    def unload(self, policy_hash: str) -> None:
+    async def unload(self, policy_hash: str) -> None:
         """Takes no new request for the policy; those on their way are finished."""
         self._leaving.append(self.lane(policy_hash))
         del self._lanes[policy_hash]
 
     def lane(self, policy_hash: str) -> Lane:
         if policy_hash not in self._lanes:
-            message = f"The model `{policy_hash}` does not exist."
-            raise ApiError(404, "model_not_found", message, param="model")
+            raise unknown_model(policy_hash)
         return self._lanes[policy_hash]
 
-    def submit(self, request: ChatRequest) -> tuple[Lane, Generation]:
-        """Queues a request; its `done` resolves when it has finished.
+    async def complete(self, request: ChatRequest) -> Answer:
+        """Queues a request and waits for its answer; a request that is cancelled frees its slot.
 
         Raises:
-            ApiError: 404 for an unknown model, 400 for a prompt beyond the context, 429 for a full queue.
+            ApiError: 404 for an unknown model, 400 for a prompt beyond the context, 429 for a full queue, 500
+                when the policy's numbers are not finite.
         """
         lane = self.lane(request.model)
+        generation = self._submit(lane, request)
+        try:
+            await generation.done
+        except asyncio.CancelledError:
+            lane.drop(generation)
+            raise
+        except Exception as error:
+            raise ApiError(500, "generation_failed", f"{type(error).__name__}: {error}") from error
+        return Answer(
+            prompt_ids=generation.prompt_ids,
+            token_ids=generation.token_ids,
+            logprobs=generation.logprobs,
+            finish_reason=generation.finish_reason,
+            reader=lane.reader,
+        )
+
+    def health(self) -> dict[str, object]:
+        return {}
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        loop = asyncio.create_task(self._advance_forever())
+        yield
+        loop.cancel()
+
+    def _submit(self, lane: Lane, request: ChatRequest) -> Generation:
         if len(lane.waiting) >= self._max_waiting:
             raise ApiError(429, "overloaded", f"{len(lane.waiting)} requests are waiting", retry_after=1)
         prompt = lane.encoder.prompt_ids(request.messages)
-        room = lane.context - len(prompt)
-        if room < 1:
-            message = f"This model's context is {lane.context} tokens; the messages are {len(prompt)} tokens."
-            raise ApiError(400, "context_length_exceeded", message, param="messages")
+        room = room_left(lane.context, prompt)
         generation = Generation(
             prompt_ids=prompt,
             max_tokens=min(request.max_tokens or room, room),
@@ -90,15 +114,15 @@ class Engine:
         )
         lane.waiting.append(generation)
         self._work.set()
-        return lane, generation
+        return generation
 
-    async def advance_forever(self) -> None:
+    async def _advance_forever(self) -> None:
         """Runs until cancelled; sleeps while no request is on its way."""
         while True:
             await self._work.wait()
-            busy = [lane for lane in (*self._lanes.values(), *self._leaving) if lane.busy]
+            self._leaving = [lane for lane in self._leaving if lane.busy]
+            busy = [*(lane for lane in self._lanes.values() if lane.busy), *self._leaving]
             if not busy:
-                self._leaving.clear()
                 self._work.clear()
             for lane in busy:
                 try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ import torch.nn.functional as F
 
 from coevolve_trainer.chat.encoder import ChatEncoder
 
+from .answer import AnswerReader, FinishReason
 from .decoder import CHUNK, Decoder
 from .prefix_cache import PrefixCache
 from .sampling import Floats, Sampler, choose_tokens
@@ -31,18 +31,17 @@ class Generation:
     """Tokens of the prompt whose keys and values are in the slot."""
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
-    finish_reason: Literal["stop", "length"] = "length"
+    finish_reason: FinishReason = "length"
 
 
 class Lane:
     """Continuous batching over fixed slots."""
 
     def __init__(self, name: str, decoder: Decoder, encoder: ChatEncoder, prefixes: PrefixCache) -> None:
-        self.encoder = encoder
+        self.encoder, self.reader = encoder, AnswerReader(encoder)
         self.waiting: deque[Generation] = deque()
         self._decoder = decoder
         self._name, self._prefixes = name, prefixes
-        self._token_entries: dict[int, dict[str, object]] = {}
         self._slots: list[Generation | None] = [None] * decoder.slots
         self._ids = torch.zeros(decoder.slots, dtype=torch.long)
         self._positions = torch.zeros(decoder.slots, dtype=torch.long)
@@ -72,22 +71,6 @@ class Lane:
             self.waiting.remove(generation)
         if generation in self._slots:
             self._release(self._slots.index(generation))
-
-    def text_of(self, generation: Generation) -> tuple[str, str | None]:
-        """The answer's text up to the first stop text in it, and that stop text."""
-        text = self.encoder.decode(generation.token_ids)
-        found = [(at, stop) for stop in generation.stop if (at := text.find(stop)) >= 0]
-        if not found:
-            return text, None
-        at, stop = min(found)
-        return text[:at], stop
-
-    def token_entry(self, token: int) -> dict[str, object]:
-        """How a log-probability entry names its token."""
-        if token not in self._token_entries:
-            text = self.encoder.tokenizer.decode([token], skip_special_tokens=False)
-            self._token_entries[token] = {"token": text, "bytes": list(text.encode())}
-        return self._token_entries[token]
 
     def advance(self) -> None:
         """Computes one chunk of a prompt or, when every prompt with a slot is filled in, one token for each.
@@ -162,7 +145,10 @@ class Lane:
         return len(generation.token_ids) >= generation.max_tokens
 
     def _stopped(self, generation: Generation) -> bool:
-        return bool(generation.stop) and self.text_of(generation)[1] is not None
+        return (
+            bool(generation.stop)
+            and self.reader.text_of(generation.token_ids, generation.stop)[1] is not None
+        )
 
     def _release(self, slot: int) -> None:
         self._slots[slot] = None

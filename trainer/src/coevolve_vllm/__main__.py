@@ -1,0 +1,61 @@
+"""The command line of the front of vLLM."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from coevolve_policy_server.__main__ import add_address, positive_integer, read_token
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="coevolve_vllm", description="Serves policies by vLLM.")
+    add_address(parser)
+    parser.add_argument(
+        "--vllm-python", type=Path, default=Path(sys.executable), help="interpreter with vLLM (this one)"
+    )
+    parser.add_argument(
+        "--vllm-arguments",
+        type=shlex.split,
+        default=[],
+        help="added to vLLM's command line, quoted as in a shell",
+    )
+    parser.add_argument(
+        "--max-context", type=positive_integer, default=8192, help="most tokens of prompt and answer (8192)"
+    )
+    parser.add_argument("--threads", type=positive_integer, help="threads of vLLM's build for CPUs")
+    arguments = parser.parse_args()
+    token = read_token(parser, arguments)
+    if not os.access(arguments.vllm_python, os.X_OK):
+        parser.error(f"--vllm-python {arguments.vllm_python}: no program that can be run")
+
+    import uvicorn
+
+    from coevolve_policy_server.app import create_app
+
+    from .child import Command
+    from .front import Front
+
+    command = Command(
+        python=arguments.vllm_python,
+        arguments=tuple(arguments.vllm_arguments),
+        max_context=arguments.max_context,
+        threads=arguments.threads,
+    )
+    uvicorn.run(
+        create_app(Front(command), token=token),
+        host=arguments.host,
+        port=arguments.port,
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=75,  # longer than any client's, so that no request meets a closing connection
+        timeout_graceful_shutdown=2,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
