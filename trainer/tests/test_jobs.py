@@ -51,14 +51,27 @@ def test_progress_and_status_tell_what_was_done(workshop: Path, trained: Path) -
     folder = trained.parent
     status = json.loads((folder / "status.json").read_text())
     events = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
-    last = [event for event in events if event["event"] == "step"][-1]
+    first, *_, last = [event for event in events if event["event"] == "step"]
     assert status["state"] == "succeeded"
     assert status["step"] == status["total_steps"] == last["step"] == 36
     assert status["segments"] == 48
     assert status["truncated"] == 0
     assert last["epoch"] == 6
-    assert last["loss"] < events[0]["loss"] / 2
-    assert {"learning_rate", "grad_norm", "tokens", "tokens_per_s"} <= last.keys()
+    assert last["loss"] < first["loss"] / 2
+    told = {"learning_rate", "grad_norm", "tokens", "tokens_per_s", "memory_bytes", "eta_s", "loss"}
+    assert told <= last.keys()
+    assert {name: status[name] for name in told} == {name: last[name] for name in told}
+    assert last["eta_s"] == 0 < last["memory_bytes"]
+    resolved = (
+        "device",
+        "precision",
+        "sharding",
+        "processes",
+        "micro_batch_tokens",
+        "gradient_checkpointing",
+    )
+    assert [status[name] for name in resolved] == ["cpu", "float32", "none", 1, 8192, "off"]
+    assert status["parameters"] == status["trainable_parameters"]
 
 
 @pytest.mark.parametrize("method", ["dpo", "target"])

@@ -20,8 +20,8 @@ from test_resident import STEPS, count_of_updates, hashes, until
 # (the function that is being called, at which call): where the process dies by its own SIGKILL
 MOMENTS = {
     "waiting for the second batch": ("resident.wait_for_batch", 2),
-    "between gradient and optimizer step": ("policy_update.math.isfinite", 3),
-    "after an update, before its policy is written": ("resident.save_trained", 2),
+    "between gradient and optimizer step": ("divergence.math.isfinite", 3),
+    "after an update, before its policy is written": ("session.save_policy", 2),
     "while a checkpoint is being staged": ("checkpoint.canonical_json", 3),
     "between the checkpoint and the policy": ("resident.publish_directory", 2),
     "after the last update, before the trainer state": ("resident.save_trainer_state", 1),
@@ -44,7 +44,7 @@ def dying(*args, **kwargs):
     if left == 0:
         os.kill(os.getpid(), 9)
     return original(*args, **kwargs)
-import coevolve_trainer.updates.resident
+import coevolve_trainer.updates.resident, coevolve_trainer.updates.session
 setattr(owner, name, dying)
 from coevolve_trainer.run import run_job
 sys.exit(run_job(Path(sys.argv[1]), Event()))

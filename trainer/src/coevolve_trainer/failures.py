@@ -9,10 +9,11 @@ FailureType = Literal[
     "internal",  # a fault of this program: report it
     "bad-input",  # the job, its files or its settings are wrong: mend them
     "already-running",  # another process holds the job: wait for it
-    "diverged",  # loss or gradient is not finite: lower the learning rate
+    "diverged",  # loss or gradient is not finite, or the loss runs away: lower the learning rate
     "disk-full",  # make room, then start again: the job resumes
     "out-of-memory",  # lower batch_size, micro_batch_tokens or max_length
     "cancelled",  # stopped by SIGTERM, or no batch came; all that was done is kept: start again to go on
+    "stalled",  # nothing moved for stall_timeout_s: start again to go on
 ]
 
 EXIT_CODES: dict[FailureType, int] = {
@@ -23,6 +24,7 @@ EXIT_CODES: dict[FailureType, int] = {
     "disk-full": 5,
     "out-of-memory": 6,
     "cancelled": 7,
+    "stalled": 8,
 }
 
 

@@ -13,16 +13,51 @@ import psutil
 from .failures import JobFailure
 from .files.durable import canonical_json, write_atomically
 
+NEWEST = (  # what status.json repeats of the newest `step` line
+    "step",
+    "total_steps",
+    "epoch",
+    "loss",
+    "grad_norm",
+    "margin",
+    "accuracy",
+    "chosen_logp",
+    "rejected_logp",
+    "learning_rate",
+    "tokens",
+    "tokens_per_s",
+    "memory_bytes",
+    "eta_s",
+    "mfu",
+    "micro_batch_tokens",
+)
 
-class Progress:
-    """Reports one process's work on one job."""
 
-    def __init__(self, job_dir: Path) -> None:
-        self._status_path = job_dir / "status.json"
-        self._lines = (job_dir / "progress.jsonl").open("a", encoding="utf-8", buffering=1)
+class Clock:
+    """Seconds of work on a job, over all processes that resumed one another."""
+
+    def __init__(self) -> None:
         self._began = time.monotonic()
         self.earlier_seconds = 0.0
         """Seconds that earlier processes spent on what this one resumed."""
+
+    @property
+    def seconds(self) -> float:
+        return self.earlier_seconds + time.monotonic() - self._began
+
+    def waited(self, seconds: float) -> None:
+        """Takes time that a resident job spent without a batch out of the seconds of work."""
+        self._began += seconds
+
+
+class Progress(Clock):
+    """Reports one process's work on one job."""
+
+    def __init__(self, job_dir: Path) -> None:
+        super().__init__()
+        self._status_path = job_dir / "status.json"
+        self._lines_path = job_dir / "progress.jsonl"
+        self._lines: Any = None
         self._status: dict[str, Any] = {
             "state": "running",
             "pid": os.getpid(),
@@ -38,14 +73,6 @@ class Progress:
         }
         self.update()
 
-    @property
-    def seconds(self) -> float:
-        return self.earlier_seconds + time.monotonic() - self._began
-
-    def waited(self, seconds: float) -> None:
-        """Takes time that a resident job spent without a batch out of the seconds of work."""
-        self._began += seconds
-
     def update(self, **facts: object) -> None:
         """Rewrites status.json with these facts and the time spent so far."""
         self._status |= {**facts, "seconds": round(self.seconds, 3)}
@@ -53,10 +80,43 @@ class Progress:
         write_atomically(self._status_path, canonical_json(self._status), sync=False)
 
     def event(self, event: str, **facts: object) -> None:
+        """Adds a line to progress.jsonl."""
+        if self._lines is None:
+            self._lines = self._lines_path.open("a", encoding="utf-8", buffering=1)
         self._lines.write(json.dumps({"event": event, **facts}) + "\n")
+
+    def stepped(self, **facts: object) -> None:
+        """Tells of an update in both places."""
+        self.event("step", **facts)
+        self.update(**{name: facts[name] for name in NEWEST if name in facts})
 
     def succeeded(self, policy_hash: str) -> None:
         self.update(state="succeeded", policy_hash=policy_hash)
 
     def failed(self, failure: JobFailure) -> None:
-        self.update(state="failed", failure={"type": failure.type, "message": failure.message})
+        """Tells of the failure, unless another process told of one first: then this is its echo."""
+        if json.loads(self._status_path.read_bytes())["state"] == "running":
+            self.update(state="failed", failure={"type": failure.type, "message": failure.message})
+
+
+class Silent(Progress):
+    """A process that is not its job's first: it keeps time, and writes nothing but its own failure."""
+
+    def __init__(self, job_dir: Path) -> None:
+        Clock.__init__(self)
+        self._status_path = job_dir / "status.json"
+
+    def update(self, **facts: object) -> None:
+        pass
+
+    def event(self, event: str, **facts: object) -> None:
+        pass
+
+    def failed(self, failure: JobFailure) -> None:
+        """Tells of the failure in the first process's name, which may hang or die of it without a word."""
+        status = json.loads(self._status_path.read_bytes())
+        told = {"type": failure.type, "message": failure.message}
+        if status["state"] == "running":
+            write_atomically(
+                self._status_path, canonical_json({**status, "state": "failed", "failure": told})
+            )

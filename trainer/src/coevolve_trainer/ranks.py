@@ -1,13 +1,21 @@
-"""The processes of one job: who computes which part, and how what they found comes together."""
+"""The processes of one job: who computes which part, and how what they found comes together.
+
+Torch is imported late: a job with a wrong input should not pay for it.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import torch
-from torch import Tensor
+from .failures import bad_input
+from .settings import ComputeSettings, Settings
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -16,7 +24,7 @@ Sums = Mapping[str, tuple[float, float]]  # what is watched: sum and count
 
 
 class Ranks:
-    """A job of one process, and the meaning of every word for a job of several (`sharding.Several`)."""
+    """A job of one process; `several.Several` gives the same words their meaning for a job of many."""
 
     rank: int = 0
     size: int = 1
@@ -33,20 +41,29 @@ class Ranks:
         return self.rank == 0
 
     def share_of(self, parts: Sequence[P]) -> Iterator[tuple[P, bool]]:
-        """This process's parts in their order, each with whether it counts; sharded models need every
-        process to make equally many passes, and a part that does not count is computed for that alone."""
+        """This process's parts in their order, each with whether it counts.
+
+        The processes of a sharded model must make equally many passes: a part that does not count is computed
+        for that alone.
+        """
         for part in parts:
             yield part, True
             self.beat()
 
-    @torch.no_grad()
     def gather(self, parts: Sequence[P], compute: Callable[[P], Tensor]) -> list[Tensor]:
         """What `compute` gives for every part, in the parts' order and on every process; no gradients."""
-        return [compute(part) for part, _ in self.share_of(parts)]
+        from torch import no_grad
+
+        with no_grad():
+            return [compute(part) for part, _ in self.share_of(parts)]
 
     def sum(self, sums: Sums) -> dict[str, tuple[float, float]]:
         """Sums and counts of all processes; a name that one of them does not know counts nothing there."""
-        return dict(sums)
+        return added(self.together(lambda: sums))
+
+    def together(self, action: Callable[[], T]) -> list[T]:
+        """What `action` gives on every process, in the order of ranks; what one of them raises, all raise."""
+        return [action()]
 
     def first(self, action: Callable[[], T]) -> T:
         """What `action` gives or raises on the first process, on all of them; the others wait for it."""
@@ -55,9 +72,28 @@ class Ranks:
     def reduce_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
         """Adds up the gradients of all processes where each of them holds the whole model."""
 
-    def collect(self, value: T) -> list[T]:
-        """Every process's value, in the order of ranks."""
-        return [value]
+    def leave(self) -> None:
+        """Says goodbye to the other processes."""
+
+
+def join(settings: Settings) -> Ranks:
+    """The ranks of this process, from the environment that torchrun gives.
+
+    Raises:
+        JobFailure: `bad-input` when the launch is not what the settings say: then every process would train
+            the whole model by itself, unnoticed.
+    """
+    launched = int(os.environ.get("WORLD_SIZE", "1"))
+    wanted = settings.processes if isinstance(settings, ComputeSettings) else 1
+    if launched != wanted:
+        raise bad_input("settings.processes", wanted, f"{launched}, as many as were launched")
+    if not isinstance(settings, ComputeSettings) or settings.sharding == "none":
+        if wanted > 1:
+            raise bad_input("settings.sharding", f"none with {wanted} processes", "ddp or fsdp")
+        return Ranks()
+    from .several import Several
+
+    return Several.join(settings)
 
 
 def added(many: Sequence[Sums]) -> dict[str, tuple[float, float]]:

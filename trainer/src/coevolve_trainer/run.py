@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,34 +14,42 @@ from pathlib import Path
 from threading import Event
 
 from .chat.encoder import ChatEncoder
-from .data.dataset import read_dataset, read_texts
+from .data.dataset import Dataset, read_dataset, read_texts
 from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
-from .files.durable import fresh_directory, publish_directory, require_free_disk
+from .files.durable import fresh_directory, publish_directory
 from .files.policy_files import read_manifest, verify_policy, write_manifest
+from .files.room import require_room
 from .job import Job, read_job, verify_inputs
-from .progress import Progress
-from .settings import DpoSettings, InitSettings, RlSettings, SftSettings, TargetSettings, TrainSettings
+from .progress import Progress, Silent
+from .ranks import Ranks, join
+from .settings import (
+    ComputeSettings,
+    DpoSettings,
+    InitSettings,
+    RlSettings,
+    SftSettings,
+    TargetSettings,
+    TrainSettings,
+)
 
-WRITTEN_PER_WEIGHT = 12  # files of the weights' size: three checkpoints of 3, trainer state, and the output
+ENDING_S = 60.0  # how long a process waits to be ended with its job's first one
 
 
 def run_job(job_dir: Path, stop: Event) -> int:
     """Does the job in `job_dir`, or what is left of it; returns the exit code.
 
     Safe to start again at any time: a finished job succeeds at once, a killed one resumes, and a second
-    process beside a running one leaves with `already-running` and touches nothing.
+    process beside a running one leaves with `already-running` and touches nothing. Of several processes that
+    torchrun started, each calls it: the first one holds the lock and tells of all.
     """
+    lead = os.environ.get("RANK", "0") == "0"
     try:
-        with _locked(job_dir):
-            progress = Progress(job_dir)
-            try:
-                policy_hash = _policy_of(read_job(job_dir), job_dir, progress, stop)
-            except Exception as error:
-                with suppress(OSError):  # the disk may be what is full
-                    progress.failed(as_job_failure(error))
-                raise
-            progress.succeeded(policy_hash)
-            return 0
+        if lead:
+            with _locked(job_dir):
+                _report(job_dir, Progress(job_dir), stop)
+        else:
+            _report(job_dir, Silent(job_dir), stop)
+        return 0
     except Exception as error:
         failure = as_job_failure(error)
         if failure.type == "internal":
@@ -47,29 +58,56 @@ def run_job(job_dir: Path, stop: Event) -> int:
         return EXIT_CODES[failure.type]
 
 
-def _policy_of(job: Job, job_dir: Path, progress: Progress, stop: Event) -> str:
-    """The hash of the job's policy: found finished, or made now."""
-    resident = isinstance(job.settings, RlSettings)  # its checkpoints tell what is finished
-    if job.output.exists() and not resident:
-        return _finished(job)
-    verify_inputs(job)
-    weights = job.base / "model.safetensors" if job.base else None
-    per_weight = (WRITTEN_PER_WEIGHT + job.steps) * weights.stat().st_size if weights else 0
-    require_free_disk(job_dir, per_weight + job.settings.reserve_disk_bytes)
-    if isinstance(job.settings, RlSettings):
-        from .updates.resident import run_resident
+def _report(job_dir: Path, progress: Progress, stop: Event) -> None:
+    """Does the job and tells how it ended."""
+    joined = False
+    try:
+        job = read_job(job_dir)
+        with _joined(job) as ranks:
+            joined = True
+            progress.succeeded(_policy_of(job, job_dir, progress, ranks, stop))
+    except Exception as error:
+        if isinstance(progress, Silent) and not joined:
+            _wait_to_be_ended()
+        with suppress(OSError):  # the disk may be what is full
+            progress.failed(as_job_failure(error))
+        raise
 
-        return run_resident(job, job.settings, job_dir, progress, stop)
-    job.output.parent.mkdir(parents=True, exist_ok=True)
-    staging = fresh_directory(job.output.with_name(f".{job.output.name}.staging"))
-    if isinstance(job.settings, InitSettings):
-        parameters = _initialise(job, job.settings, staging)
-    else:
-        parameters = _train(job, job.settings, staging, job_dir, progress, stop)
-    policy_hash = write_manifest(staging, {**job.facts(), "parameters": parameters})
-    publish_directory(staging, job.output)
-    progress.update(parameters=parameters)
-    return policy_hash
+
+def _policy_of(job: Job, job_dir: Path, progress: Progress, ranks: Ranks, stop: Event) -> str:
+    """The hash of the job's policy: found finished, or made now."""
+    settings = job.settings
+    if not isinstance(settings, RlSettings):  # whose checkpoints tell what is finished
+        finished = ranks.first(lambda: _finished(job) if job.output.exists() else None)
+        if finished is not None:
+            return finished
+    ranks.first(lambda: _check(job, job_dir))
+    if isinstance(settings, InitSettings):
+        policy_hash, parameters = _initialise(job, settings)
+        progress.update(parameters=parameters)
+        return policy_hash
+    data = _read(job, settings, progress) if isinstance(settings, TrainSettings) else None
+
+    from .updates.dataset_job import run_dataset_job
+    from .updates.resident import run_resident
+    from .updates.session import Session
+
+    session = Session(job, settings, job_dir, progress=progress, ranks=ranks, stop=stop)
+    with session.watchdog.running():
+        if isinstance(settings, RlSettings):
+            return run_resident(session, settings)
+        assert data is not None
+        return run_dataset_job(session, settings, data)
+
+
+def _check(job: Job, job_dir: Path) -> None:
+    """Inputs against their hashes, and room for what is written; an adapter's size is not known yet."""
+    verify_inputs(job)
+    compute = job.settings
+    whole = isinstance(compute, ComputeSettings) and compute.adapter == "none" and job.base is not None
+    manifest = read_manifest(job.base) if whole and job.base is not None else {}
+    trained = 0 if "model_hash" in manifest else manifest.get("parameters", 0)
+    require_room(job, job_dir, trained if isinstance(trained, int) else 0)
 
 
 def _finished(job: Job) -> str:
@@ -83,13 +121,17 @@ def _finished(job: Job) -> str:
     return policy_hash
 
 
-def _initialise(job: Job, settings: InitSettings, staging: Path) -> int:
+def _initialise(job: Job, settings: InitSettings) -> tuple[str, int]:
+    """Makes the tokenizer and the random weights; returns the policy's hash and how many weights it has."""
     import torch
 
     from .chat.tokenizer import train_tokenizer, write_tokenizer
-    from .models.decoder import create_model, parameter_count, save_model
+    from .models.fresh import create_model
+    from .models.policy import parameter_count, save_model
 
     assert job.dataset is not None
+    job.output.parent.mkdir(parents=True, exist_ok=True)
+    staging = fresh_directory(job.output.with_name(f".{job.output.name}.staging"))
     tokenizer = train_tokenizer(read_texts(job.dataset), vocabulary_size=settings.vocabulary_size)
     write_tokenizer(tokenizer, staging, max_positions=settings.max_positions)
     encoder = ChatEncoder(tokenizer)
@@ -101,57 +143,24 @@ def _initialise(job: Job, settings: InitSettings, staging: Path) -> int:
         end_id=encoder.end_id,
     )
     save_model(model, staging)
-    return parameter_count(model)
+    parameters = parameter_count(model)
+    policy_hash = write_manifest(staging, {**job.facts(), "parameters": parameters})
+    publish_directory(staging, job.output)
+    return policy_hash, parameters
 
 
-def _train(
-    job: Job, settings: TrainSettings, staging: Path, job_dir: Path, progress: Progress, stop: Event
-) -> int:
+def _read(job: Job, settings: TrainSettings, progress: Progress) -> Dataset:
     assert job.base is not None
     assert job.dataset is not None
-    encoder = ChatEncoder.load(job.base)
     data = read_dataset(
         job.dataset,
-        encoder,
+        ChatEncoder.load(job.base),
         pairs=isinstance(settings, DpoSettings),
         demonstrations=isinstance(settings, SftSettings | TargetSettings),
         max_length=settings.max_length,
     )
     progress.update(truncated=data.truncated, segments=data.segments, examples=len(data.examples))
-
-    import torch
-
-    from .data.batches import row_length
-    from .models.decoder import load_model, parameter_count, save_trained
-    from .updates.objectives import pair_objective, sft_objective
-    from .updates.reference import reference_logprobs
-    from .updates.train import train
-
-    torch.use_deterministic_algorithms(True)
-    torch.manual_seed(job.seed)
-    if isinstance(settings, DpoSettings):
-        assert job.reference is not None
-        cache = job_dir / "reference-logprobs.safetensors"
-        reference = reference_logprobs(cache, job.identity(), job.reference, data.examples, encoder.pad_id)
-        objective = pair_objective(data.examples, encoder.pad_id, reference, settings)
-    else:
-        objective = sft_objective(data.examples, encoder.pad_id)
-    checkpoints = job_dir / "checkpoints"
-    checkpoints.mkdir(exist_ok=True)
-    model = load_model(job.base)
-    train(
-        model,
-        objective,
-        [row_length(example) for example in data.examples],
-        settings,
-        seed=job.seed,
-        checkpoints=checkpoints,
-        job=job.identity(),
-        progress=progress,
-        stop=stop,
-    )
-    save_trained(model, job.base, staging)
-    return parameter_count(model)
+    return data
 
 
 @contextmanager
@@ -164,3 +173,26 @@ def _locked(job_dir: Path) -> Iterator[None]:
         except BlockingIOError:
             raise JobFailure("already-running", f"another process works on {job_dir}") from None
         yield
+
+
+@contextmanager
+def _joined(job: Job) -> Iterator[Ranks]:
+    """The other processes, from the meeting to the farewell.
+
+    Until they have met, SIGTERM ends a process that is not the first: its wait cannot hear of anything else.
+    """
+    several = "RANK" in os.environ and os.environ["RANK"] != "0"
+    handler = signal.signal(signal.SIGTERM, signal.SIG_DFL) if several else None
+    ranks = join(job.settings)
+    if several:
+        signal.signal(signal.SIGTERM, handler)
+    try:
+        yield ranks
+    finally:
+        ranks.leave()
+
+
+def _wait_to_be_ended() -> None:
+    """The launcher ends all processes when one leaves. So the first one leaves first, which tells why."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    time.sleep(ENDING_S)

@@ -10,7 +10,7 @@ import torch
 from ..ranks import Ranks, added
 from .objective import Objective, P, Scorer
 
-LOSS, TOKENS = "loss", "tokens"
+_LOSS, _TOKENS = "loss", "tokens"
 
 
 class Totals(NamedTuple):
@@ -29,17 +29,20 @@ def accumulate(objective: Objective[Any, P], parts: Sequence[P], scorer: Scorer,
 
     Each process runs its own share of the parts; `ranks.reduce_gradients` adds their gradients up.
     """
-    losses, tokens, seen = [], 0, []
-    for part, counts in ranks.share_of(parts):
-        share = objective.share(scorer, part)
-        loss = share.loss if counts else share.loss * 0.0
-        (loss * ranks.gradient_scale).backward()  # type: ignore[no-untyped-call]
-        if counts:
-            losses.append(share.loss.detach())
-            tokens += part.rows.tokens
-            seen.append(share.sums)
-    # One transfer from the device for all parts
-    loss_sum = torch.stack(losses).double().sum().item() if losses else 0.0
-    mine = {LOSS: (loss_sum, 1.0), TOKENS: (float(tokens), 1.0), **added(seen)}
-    totals = ranks.sum(mine)
-    return Totals(totals.pop(LOSS)[0], round(totals.pop(TOKENS)[0]), totals)
+
+    def own() -> dict[str, tuple[float, float]]:
+        losses, tokens, seen = [], 0, []
+        for part, counts in ranks.share_of(parts):
+            share = objective.share(scorer, part)
+            loss = share.loss * (ranks.gradient_scale if counts else 0.0)
+            loss.backward()  # type: ignore[no-untyped-call]
+            if counts:
+                losses.append(share.loss.detach())
+                tokens += part.rows.tokens
+                seen.append(share.sums)
+        # One transfer from the device for all parts
+        loss_sum = torch.stack(losses).double().sum().item() if losses else 0.0
+        return {_LOSS: (loss_sum, 1.0), _TOKENS: (float(tokens), 1.0), **added(seen)}
+
+    totals = added(ranks.together(own))
+    return Totals(totals.pop(_LOSS)[0], round(totals.pop(_TOKENS)[0]), totals)
