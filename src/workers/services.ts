@@ -1,6 +1,6 @@
 import type { Services } from '../activities/services';
-import { trainingOfRun } from '../activities/training-of-run';
-import { artifactStore } from '../artifacts/artifact-store';
+import { trainingOfRun, type TrainingBackends } from '../activities/training-of-run';
+import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
 import { environmentData } from '../envs/environment-data';
 import { openEnvClient } from '../envs/openenv-client';
@@ -13,6 +13,8 @@ import { renderReport } from '../report';
 import { createStore } from '../store';
 import { createPool } from '../store/pool';
 import { localBackend } from '../training/local-backend';
+import { openaiBackend } from '../training/openai-backend';
+import { withPatience } from '../training/patient-status';
 
 export type WorkerServices = Services & { providers: Providers; close(): Promise<void> };
 
@@ -38,7 +40,7 @@ export function createServices(config: Config): WorkerServices {
     openEnvironment: openEnvClient(environment),
     policies: policyRouter({ server: policyClient(policy), providers, pace: store.providers, artifacts }),
     models: createModelService({ store, providers }),
-    training: trainingOfRun({ local: () => localBackend(config, artifacts) }, store.trainingRuns),
+    training: trainingOfRun(backends(config, artifacts, providers), store.trainingRuns),
     async writeReport(campaignId) {
       const report = await collectReport(pool, campaignId);
       await artifacts.saveReport(report.campaign.name, renderReport(report));
@@ -46,3 +48,9 @@ export function createServices(config: Config): WorkerServices {
     close: () => pool.end(),
   };
 }
+
+/** By the names that `compute.backend` has; those far away are looked at less often, and forgiven a minute's absence. */
+const backends = (config: Config, artifacts: ArtifactStore, providers: Providers): TrainingBackends => ({
+  local: () => localBackend(config, artifacts),
+  openai: () => withPatience(openaiBackend(providers, artifacts), { everyMs: 10_000, patienceMs: 120_000 }),
+});

@@ -1,5 +1,6 @@
 import { trainingOfRun } from '../../src/activities/training-of-run';
 import type { TrainingRunRow } from '../../src/store/training-runs';
+import { inActivity } from './in-activity';
 import { BackendError } from '../../src/training/backend-error';
 import type { TrainingBackend } from '../../src/training/training-backend';
 
@@ -21,16 +22,15 @@ test('every job is at the backend that its run names, which is made once', async
   let made = 0;
   const near = () => (made++, telling('near'));
   const training = trainingOfRun({ near, far: () => telling('far') }, runs({ a: 'near', b: 'far', c: 'near' }));
-  expect(await Promise.all(['a', 'b', 'c', 'a'].map((job) => training.logs(job)))).toEqual([
-    ...['a at near', 'b at far', 'c at near', 'a at near'],
-  ]);
+  const asked = ['a', 'b', 'c', 'a'].map((job) => inActivity(() => training.logs(job)));
+  expect(await Promise.all(asked)).toEqual([...['a at near', 'b at far', 'c at near', 'a at near']]);
   expect(made).toBe(1);
-  await expect(training.curve('a', 0)).resolves.toEqual([]);
+  await expect(inActivity(() => training.curve('a', 0))).resolves.toEqual([]);
 });
 
 test('a run of a backend that does not exist is refused, and those that exist are named', async () => {
   const training = trainingOfRun({ near: () => telling('near') }, runs({ a: 'constructor' }));
-  await expect(training.status('a')).rejects.toMatchObject({
+  await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
     ...{ name: 'DomainError', code: 'UnknownBackend', message: expect.stringContaining('"constructor"') },
   });
 });
@@ -38,5 +38,8 @@ test('a run of a backend that does not exist is refused, and those that exist ar
 test("a backend's error becomes a failure that Temporal retries or not", async () => {
   const refusing = { ...telling('near'), status: () => Promise.reject(new BackendError('refused', 'no')) };
   const training = trainingOfRun({ near: () => refusing }, runs({ a: 'near' }));
-  await expect(training.status('a')).rejects.toMatchObject({ type: 'BackendError.refused', nonRetryable: true });
+  await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
+    type: 'BackendError.refused',
+    nonRetryable: true,
+  });
 });
