@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { isReinforcement, recipes } from '../domain/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
+import { idleAtProvider } from './idle-provider';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
@@ -15,6 +16,7 @@ export function idleKeys(spec: Spec): string[] {
     ...idlePool(spec),
     ...idlePolicy(spec),
     ...idleCompute(spec),
+    ...idleAtProvider(spec),
   ];
 }
 

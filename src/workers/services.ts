@@ -49,7 +49,7 @@ export function createServices(config: Config): WorkerServices {
   };
 }
 
-/** By the names that `compute.backend` has; those far away are looked at less often, and forgiven a minute's absence. */
+/** By the names that `compute.backend` has; those far away are looked at less often, and forgiven two minutes' absence. */
 const backends = (config: Config, artifacts: ArtifactStore, providers: Providers): TrainingBackends => ({
   local: () => localBackend(config, artifacts),
   openai: () => withPatience(openaiBackend(providers, artifacts), { everyMs: 10_000, patienceMs: 120_000 }),
