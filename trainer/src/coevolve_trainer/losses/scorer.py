@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ..data.batches import Rows
-from .logprobs import acting_states, token_logprobs
+from ..data.rows import Rows
+from ..models.block_attention import attend_by_blocks, masks_of
+from ..models.fast_layers import quicken
+from .linear_logprobs import linear_logprobs
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -28,19 +30,40 @@ Scorer = Callable[[Rows], Scores]
 class PolicyScorer(nn.Module):
     """A decoder's body, its output head over action positions alone, and PPO's value head where there is one.
 
-    The only caller of body and head, so that what shards a model can wrap it. Under `precision: bfloat16`
-    products are computed in bfloat16 and the softmax in float32; the caller enters no autocast of its own.
+    The only caller of body and head, so that what shards a model can wrap it. It takes the decoder over: its
+    attention goes by blocks from here on. Under `precision: bfloat16` products are computed in bfloat16 and
+    the softmax in float32; the caller enters no autocast of its own.
     """
 
     def __init__(
         self, decoder: PreTrainedModel, value_head: nn.Linear | None = None, *, precision: str = "float32"
     ) -> None:
         super().__init__()
-        self.decoder, self.value_head, self.precision = decoder, value_head, precision
+        self.decoder, self.value_head = decoder, value_head
+        self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        attend_by_blocks(decoder)
+        quicken(decoder)
 
     def forward(self, rows: Rows) -> Scores:
-        """Scores of the rows' A action tokens, in the rows' order."""
-        with torch.autocast(rows.input_ids.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            states = acting_states(self.decoder, rows)
+        """Scores of the rows' A action tokens, in the rows' order, on the decoder's device."""
+        device = self.decoder.device
+        rows = rows.to(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
+            states = self._states(rows)
             values = None if self.value_head is None else self.value_head(states).squeeze(-1).float()
-            return Scores(token_logprobs(self.decoder, states, rows), values)
+        head: Any = self.decoder.get_output_embeddings()  # type: ignore[no-untyped-call]
+        logp = linear_logprobs(states.to(self.dtype), head.weight, head.bias, rows.predicted)
+        return Scores(logp[rows.prediction], None if values is None else values[rows.prediction])
+
+    def _states(self, rows: Rows) -> Tensor:
+        """[P, D]: the state from which each prediction is made."""
+        body = self.decoder.base_model
+        found: Tensor = body(
+            input_ids=rows.input_ids[None],
+            position_ids=rows.positions[None],
+            use_cache=False,
+            blocks=rows.blocks,
+            masks=masks_of(rows.blocks, self.dtype, rows.input_ids.device),
+            keep=rows.predicts_at,
+        ).last_hidden_state[0]
+        return found if len(found) == len(rows.predicts_at) else found.index_select(0, rows.predicts_at)

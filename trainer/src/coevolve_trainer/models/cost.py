@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import torch
@@ -13,38 +13,36 @@ if TYPE_CHECKING:
 FREE_SHARE = 0.6  # of the memory that is free: the rest is for gradients, moments and fragments
 
 
-def flops_per_token(model: PreTrainedModel, length: int, action_share: float = 1.0) -> float:
+def flops_per_token(model: PreTrainedModel, length: float, action_share: float = 1.0) -> float:
     """Floating-point operations of one training token, forward and backward, in rows of `length` tokens.
 
     Two per weight and token forward; four backward where the weight is trained, two where it is frozen and
-    only passes gradients on (LoRA). Attention adds 4 * layers * heads * head_dim * length / 2 forward, half of
-    the square being masked, and twice that backward. The output head, as large as the embedding, sees the
+    only passes gradients on (LoRA). Attention adds 4 * layers * heads * head_dim * length / 2 forward (half
+    of the square is masked) and twice that backward. The output head, as large as the embedding, sees the
     `action_share` of the tokens; looking an embedding up costs nothing. After Kaplan et al. 2020,
     arXiv:2001.08361, section 2.1.
     """
     config = model.config
-    heads = model.get_output_embeddings()
-    embeddings = {id(model.get_input_embeddings().weight), id(heads.weight)}
-    flops = 0.0
+    head: Any = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    embeddings = {id(model.get_input_embeddings().weight), id(head.weight)}
+    flops: float = 0.0
     for weight in model.parameters():
         if id(weight) not in embeddings and weight.dim() > 1:
             flops += weight.numel() * (6 if weight.requires_grad else 4)
-    flops += action_share * heads.weight.numel() * (6 if heads.weight.requires_grad else 4)
-    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return flops + 6 * config.num_hidden_layers * config.num_attention_heads * head_dim * length
+    flops += action_share * float(head.weight.numel() * (6 if head.weight.requires_grad else 4))
+    return flops + 6.0 * length * int(config.num_hidden_layers) * _attention_width(config)
 
 
 def activation_bytes(model: PreTrainedModel, tokens: int) -> int:
     """Bytes that a forward pass over `tokens` tokens keeps for its backward pass, an upper estimate.
 
-    Per token and layer: ten vectors of the hidden size (residuals, norms and the inputs of four products), six
-    of the width of all heads (query, key, value, before and after rotation, and the output) and four of the
-    feed-forward width; the head's states and one chunk of logits besides, each of 4 bytes.
+    Per token and layer: ten vectors of the hidden size (residuals, norms, inputs of products), six of the
+    width of all heads (query, key, value, before and after rotation, and the output) and four of the
+    feed-forward width, 4 bytes a number; after the last layer the states that the output head sees.
     """
     config = model.config
-    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    layer = 10 * config.hidden_size + 6 * config.num_attention_heads * head_dim + 4 * config.intermediate_size
-    return 4 * tokens * (config.num_hidden_layers * layer + 4 * config.hidden_size)
+    layer = 10 * config.hidden_size + 6 * _attention_width(config) + 4 * config.intermediate_size
+    return int(4 * tokens * (config.num_hidden_layers * layer + 4 * config.hidden_size))
 
 
 def needs_checkpointing(model: PreTrainedModel, micro_batch_tokens: int, device: torch.device) -> bool:
@@ -52,9 +50,13 @@ def needs_checkpointing(model: PreTrainedModel, micro_batch_tokens: int, device:
 
     Call it before gradients and moments exist: they, two or three copies of what is trained, are counted in.
     """
-    if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0]
-    else:
-        free = psutil.virtual_memory().available
+    cuda = device.type == "cuda"
+    free = torch.cuda.mem_get_info(device)[0] if cuda else psutil.virtual_memory().available
     trained = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
     return activation_bytes(model, micro_batch_tokens) > FREE_SHARE * (free - 3 * trained)
+
+
+def _attention_width(config: Any) -> int:
+    """Numbers in a token's queries, over all heads."""
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return int(config.num_attention_heads * head_dim)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from torch import Tensor
 
-from ..data.batches import Rows
+from ..data.rows import Rows
 from ..losses.scorer import Scorer as Scorer
 from ..losses.scorer import Scores as Scores
 
@@ -37,7 +37,7 @@ class Objective(Protocol[B, P]):
     """A method's loss over batches of type B, in parts of type P."""
 
     def parts(self, batch: B, max_tokens: int) -> Sequence[P]:
-        """The batch in parts of at most `max_tokens` tokens with padding; a longer row stands alone."""
+        """The batch in parts of at most `max_tokens` tokens to compute; what cannot be cut stands alone."""
         ...
 
     def share(self, scorer: Scorer, part: P) -> Share:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from ..data.batches import Rows, pad_rows, plan_micro_batches, row_length
+from ..data.batches import pad_rows
 from ..data.dataset import Example
+from ..data.packing import Packing
+from ..data.rows import Rows
 from ..losses.logprobs import trajectory_logprobs
 from ..losses.preference import dpo_loss, sft_loss, target_loss
 from ..settings import DpoSettings, TargetSettings
@@ -88,22 +90,22 @@ class SftPart:
 class SftObjective:
     """Eq. 5: the weighted mean over the action tokens of an update's demonstrations."""
 
-    def __init__(self, examples: Sequence[Example], pad_id: int) -> None:
-        self.examples, self.pad_id = examples, pad_id
+    def __init__(self, examples: Sequence[Example], packing: Packing) -> None:
+        self.examples, self.packing = examples, packing
 
     def parts(self, batch: Sequence[int], max_tokens: int) -> list[SftPart]:
         """`batch` holds indices of examples."""
         chosen = [self.examples[i] for i in batch]
         total = max(1.0, sum(e.lambda_sft * _action_tokens(e) for e in chosen))
-        plan = plan_micro_batches([row_length(e) for e in chosen], max_tokens)
-        return [self._part([chosen[place] for place in places], total) for places in plan]
+        plan = self.packing.plan([e.chosen for e in chosen], max_tokens)
+        return [self._part([chosen[place] for place in places], total, max_tokens) for places in plan]
 
     def share(self, scorer: Scorer, part: SftPart) -> Share:
         logp = scorer(part.rows).logp
         return Share(-(part.weight.to(logp.device) * logp).sum(), {})
 
-    def _part(self, examples: list[Example], total: float) -> SftPart:
-        rows = pad_rows([e.chosen for e in examples], self.pad_id)
+    def _part(self, examples: list[Example], total: float, max_tokens: int) -> SftPart:
+        rows = self.packing.rows([e.chosen for e in examples], max_tokens)
         weight = torch.tensor([e.lambda_sft for e in examples]) / total
         return SftPart(rows, weight[rows.owner])
 
@@ -126,15 +128,15 @@ class PairObjective:
     """
 
     def __init__(
-        self, examples: Sequence[Example], pad_id: int, reference: Tensor, settings: DpoSettings
+        self, examples: Sequence[Example], packing: Packing, reference: Tensor, settings: DpoSettings
     ) -> None:
-        self.examples, self.pad_id, self.reference, self.settings = examples, pad_id, reference, settings
+        self.examples, self.packing, self.reference, self.settings = examples, packing, reference, settings
 
     def parts(self, batch: Sequence[int], max_tokens: int) -> list[PairPart]:
         """`batch` holds indices of examples."""
-        lengths = [2 * row_length(self.examples[i]) for i in batch]
-        plan = plan_micro_batches(lengths, max_tokens)
-        return [self._part([batch[place] for place in places], len(batch)) for places in plan]
+        both = [[*self.examples[i].chosen, *self.examples[i].rejected] for i in batch]
+        plan = self.packing.plan(both, max_tokens)
+        return [self._part([batch[place] for place in places], len(batch), max_tokens) for places in plan]
 
     def share(self, scorer: Scorer, part: PairPart) -> Share:
         logp = scorer(part.rows).logp
@@ -149,14 +151,14 @@ class PairObjective:
             loss = loss + (part.lambdas[1] * nll).sum()
         return Share(loss, _sums(dpo.margin, chosen[part.pairs], rejected))
 
-    def _part(self, batch: list[int], size: int) -> PairPart:
+    def _part(self, batch: list[int], size: int, max_tokens: int) -> PairPart:
         examples = [self.examples[i] for i in batch]
         pairs = [place for place, example in enumerate(examples) if example.rejected]
         sides = [e.chosen for e in examples] + [examples[place].rejected for place in pairs]
         weighed = isinstance(self.settings, TargetSettings)
         lambdas = [(e.lambda_dpo, e.lambda_sft) if weighed else (1.0, 0.0) for e in examples]
         return PairPart(
-            rows=pad_rows(sides, self.pad_id),
+            rows=self.packing.rows(sides, max_tokens),
             pairs=torch.tensor(pairs, dtype=torch.long),
             reference=self.reference[[batch[place] for place in pairs]].T,
             lambdas=torch.tensor(lambdas).T / size,

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from ..data.batches import Rows, pad_rows, plan_micro_batches
+from ..data.batches import Rows as PaddedRows
+from ..data.batches import pad_rows, plan_micro_batches
+from ..data.packing import Packing
 from ..data.rollouts import RolloutBatch
+from ..data.rows import Rows
 from ..failures import JobFailure
 from ..losses.logprobs import acting_states, token_logprobs
 from ..losses.reinforcement import (
@@ -41,7 +44,7 @@ class Update(NamedTuple):
 
 @dataclass(frozen=True)
 class _Part:
-    rows: Rows
+    rows: PaddedRows
     at: Tensor  # [A] which of the batch's N action tokens these are
 
 
@@ -126,7 +129,7 @@ def _parts(batch: RolloutBatch, max_tokens: int, pad_id: int) -> list[_Part]:
 
 
 @torch.no_grad()
-def _per_token(parts: list[_Part], tokens: int, compute: Callable[[Rows], Tensor]) -> Tensor:
+def _per_token(parts: list[_Part], tokens: int, compute: Callable[[PaddedRows], Tensor]) -> Tensor:
     """[N] what `compute` gives for each part's action tokens, [A]; a constant of the update."""
     found = torch.empty(tokens)
     for part in parts:
@@ -134,7 +137,7 @@ def _per_token(parts: list[_Part], tokens: int, compute: Callable[[Rows], Tensor
     return found
 
 
-def _logprobs(model: Qwen3ForCausalLM, rows: Rows) -> Tensor:
+def _logprobs(model: Qwen3ForCausalLM, rows: PaddedRows) -> Tensor:
     return token_logprobs(model, acting_states(model, rows), rows)
 
 
@@ -199,10 +202,10 @@ def prepare_rollouts(
     settings: RlSettings,
     ranks: Ranks,
     *,
-    pad_id: int,
+    packing: Packing,
 ) -> PreparedRollouts:
     """The passes without gradient that an update begins with, shared among the processes."""
-    parts = _parts(batch, settings.micro_batch_tokens, pad_id)
+    parts = _passes(batch, settings.micro_batch_tokens, packing)
     zeros = torch.zeros(len(batch.old_logp))
     reference_logp = zeros.clone()
     for part, logp in zip(parts, ranks.gather(parts, lambda p: reference(p.rows).logp), strict=True):
@@ -210,7 +213,7 @@ def prepare_rollouts(
     if not isinstance(settings, PpoSettings):
         return PreparedRollouts(batch, reference_logp, batch.score[batch.trajectory], zeros)
 
-    def values_of(part: _Part) -> Tensor:
+    def values_of(part: _Pass) -> Tensor:
         values = scorer(part.rows).values
         assert values is not None
         return values
@@ -232,8 +235,8 @@ def prepare_rollouts(
 class RolloutObjective:
     """Eq. 1 over a prepared batch of rollouts; for PPO with the value loss."""
 
-    def __init__(self, settings: RlSettings, pad_id: int) -> None:
-        self.settings, self.pad_id = settings, pad_id
+    def __init__(self, settings: RlSettings, packing: Packing) -> None:
+        self.settings, self.packing = settings, packing
 
     def parts(self, batch: PreparedRollouts, max_tokens: int) -> list[RolloutPart]:
         rollouts = batch.batch
@@ -241,7 +244,7 @@ class RolloutObjective:
         columns = (rollouts.old_logp, batch.reference_logp, batch.advantage, batch.target, weight)
         return [
             RolloutPart(part.rows, *(column[part.at] for column in columns))
-            for part in _parts(rollouts, max_tokens, self.pad_id)
+            for part in _passes(rollouts, max_tokens, self.packing)
         ]
 
     def share(self, scorer: Scorer, part: RolloutPart) -> Share:
@@ -258,6 +261,23 @@ class RolloutObjective:
             watched["value_loss"] = (values - target).square()
         totals = torch.stack([found.detach().double().sum() for found in watched.values()]).tolist()
         return Share(loss, {name: (total, len(logp)) for name, total in zip(watched, totals, strict=True)})
+
+
+@dataclass(frozen=True)
+class _Pass:
+    rows: Rows
+    at: Tensor  # [A] which of the batch's N action tokens these are
+
+
+def _passes(batch: RolloutBatch, max_tokens: int, packing: Packing) -> list[_Pass]:
+    """Rows of one prompt come together: the attempts of a group share it."""
+    return [
+        _Pass(
+            rows=packing.rows([[batch.segments[i]] for i in places], max_tokens),
+            at=torch.tensor([token for i in places for token in batch.places[i]]),
+        )
+        for places in packing.plan([[segment] for segment in batch.segments], max_tokens)
+    ]
 
 
 def described(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:
