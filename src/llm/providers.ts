@@ -40,6 +40,8 @@ export type Providers = ReadonlyMap<string, Provider>;
 
 const variable = 'COEVOLVE_LLM_PROVIDERS';
 
+type NamesProviders = Pick<CampaignSpec, 'llm'> & Partial<Pick<CampaignSpec, 'policy'>>;
+
 /**
  * Reads the providers of language models and their keys; none when no file is named. No message shows a key, nor a
  * value in whose place a key may have been written.
@@ -63,11 +65,15 @@ export function readProviders({ providersFile: file }: Pick<Config, 'providersFi
  *
  * @throws DomainError `UnknownProvider`: a line per provider, with the fields that name it
  */
-export function requireProviders({ llm }: Pick<CampaignSpec, 'llm'>, providers: Providers): void {
+export function requireProviders({ llm, policy }: NamesProviders, providers: Providers): void {
+  const named = [
+    ...Object.entries(llm?.models ?? {}).map(([purpose, model]) => [`llm.models.${purpose}`, model?.provider] as const),
+    ['policy', policy?.provider] as const,
+  ];
   const fields = new Map<string, string[]>();
-  for (const [purpose, model] of Object.entries(llm?.models ?? {})) {
-    if (!model || providers.has(model.provider)) continue;
-    fields.set(model.provider, [...(fields.get(model.provider) ?? []), `llm.models.${purpose}.provider`]);
+  for (const [place, provider] of named) {
+    if (!provider || providers.has(provider)) continue;
+    fields.set(provider, [...(fields.get(provider) ?? []), `${place}.provider`]);
   }
   if (fields.size === 0) return;
   const known =
