@@ -4,6 +4,7 @@ import { trainerSettings } from '../spec/trainer-settings';
 import type { IterationKey } from '../store/iterations';
 import type { PolicyRole } from '../store/policies';
 import type { TrainingMethod } from '../store/training-runs';
+import { importPolicy } from './import-policy';
 import { getCampaign, type Services } from './services';
 import { trainingData, type TrainingSource } from './training-data';
 
@@ -14,14 +15,21 @@ export type TrainingRequest = IterationKey & {
   from: 'base' | 'head';
 };
 
+/** `policyId`: there is no job to run, because the policy was trained elsewhere. */
+export type PreparedTraining = { jobKey: string; rows: number; policyId?: string };
+
 /** Writes a job's dataset and stores the run with what it is trained on. null: there is nothing to train on. */
 export const prepareTraining =
   (services: Services) =>
-  async (request: TrainingRequest): Promise<{ jobKey: string; rows: number } | null> => {
+  async (request: TrainingRequest): Promise<PreparedTraining | null> => {
     const { campaignId, iteration, role, method, from } = request;
     const { name, spec } = await getCampaign(services, campaignId);
     const jobKey = trainingJobKey(name, iteration, role);
     const stored = await services.store.trainingRuns.find(jobKey);
+    if (method === 'import') {
+      const policyId = stored?.policyId ?? (await importPolicy(services, request, spec, jobKey)).policyId;
+      return { jobKey, rows: 0, ...(policyId ? { policyId } : {}) };
+    }
     if (stored) return { jobKey, rows: stored.datasetRows };
 
     const { lines, examples } = await trainingData(services, request);

@@ -1,5 +1,6 @@
 import type { IterationKey } from '../store/iterations';
 import type { PolicyRole } from '../store/policies';
+import type { TrainingMethod } from '../store/training-runs';
 import type { Services } from './services';
 
 /**
@@ -29,6 +30,11 @@ export const registerPolicy =
       candidateId: policyId,
       incumbentId: incumbent,
       decision: 'promote',
-      reason: incumbent ? 'a second agent acts as it was last trained' : 'the first policy of its role',
+      reason: reasonOf(run.method, incumbent),
     });
   };
+
+function reasonOf(method: TrainingMethod, incumbent: string | null): string {
+  if (method === 'import') return 'a model that was trained elsewhere, taken over as it is';
+  return incumbent ? 'a second agent acts as it was last trained' : 'the first policy of its role';
+}

@@ -14,6 +14,12 @@ export const artifactStore = (root: string) => ({
 
   datasetPath: (sha256: string): string => join(root, 'datasets', `${sha256}.jsonl`),
 
+  /** What is known of an imported model, by the name under which specs ask for it. */
+  modelPath: (name: string): string => join(root, 'models', `${name}.json`),
+
+  /** Where an import writes its policy before it is adopted. */
+  importPath: (id: string): string => join(root, 'imports', id),
+
   reportPath: (campaign: string): string => join(root, 'reports', `${campaign}.html`),
 
   /** Stores a dataset under the hash of its bytes. */

@@ -9,6 +9,7 @@ import { addDown } from './down';
 import { addLineage } from './lineage';
 import { addList } from './list';
 import { addMigrate } from './migrate';
+import { addModel } from './model';
 import { addPairs } from './pairs';
 import { addPrompts } from './prompts';
 import { addQuickstart } from './quickstart';
@@ -37,6 +38,7 @@ for (const add of [
   addBudget,
   addApprove,
   addPrompts,
+  addModel,
   addWorker,
   addMigrate,
 ])

@@ -1,4 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { getModel } from '../artifacts/imported-models';
 import { required } from '../config';
 import { DomainError } from '../domain/errors';
 import type { CampaignState } from '../domain/campaign-progress';
@@ -23,11 +24,13 @@ export type StartedCampaign = {
  * Stores a campaign and starts its workflow. Whatever can be refused is refused before a row is written. Started again
  * with the same spec it is joined, also when a crash came between the row and the workflow.
  *
- * @throws DomainError `InvalidSpec`, `UnknownProvider`, `CampaignExists`; ConfigError
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `UnknownModel`, `CampaignExists`; ConfigError
  */
 export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
   requireProviders(spec, readProviders(session.config));
   await checkEnvironment(session, spec);
+  if (spec.policy.source === 'imported' && spec.policy.model !== null)
+    await getModel(session.artifacts, spec.policy.model);
   const { store } = session;
   if (spec.synthesis.match !== null) await store.campaigns.getByName(spec.synthesis.match);
   const row = await store.campaigns.save({

@@ -23,6 +23,8 @@ export type IterationPlan = {
   providers: Providers | null;
   /** Runs per explored context. */
   explorationRounds: number;
+  /** Whose policy is taken over as it is, not trained; absent: nobody's. */
+  imports?: readonly (AgentRole | 'base')[];
   /** Whether this iteration calibrates the judge. */
   calibrates: boolean;
 };

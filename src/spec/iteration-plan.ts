@@ -12,12 +12,19 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
     phases,
     agents: recipe.agents,
     training: recipe.training,
+    ...(start ? importsOf(recipe, spec) : {}),
     aims: start ? ['random'] : enabledAims(spec),
     updates: start ? null : updatesOf(recipe, spec),
     providers: providersOf(spec),
     explorationRounds: spec.synthesis.exploration.rounds,
     calibrates: phases.includes('validate') && calibratesIn(spec, iteration),
   };
+}
+
+/** The base where it is no policy from scratch, and the agents where they begin as the base. */
+function importsOf({ agents }: Recipe, { policy, start }: CampaignSpec): Pick<IterationPlan, 'imports'> {
+  if (policy.source === 'scratch') return {};
+  return { imports: ['base', ...(start === 'base' ? agents : [])] };
 }
 
 function updatesOf({ training }: Recipe, { rollouts }: CampaignSpec): Updates | null {

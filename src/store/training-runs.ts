@@ -3,7 +3,8 @@ import { DomainError } from '../domain/errors';
 import { assertEpoch, type IterationKey } from './epoch';
 import type { PolicyRole } from './policies';
 
-export type TrainingMethod = 'init' | 'sft' | 'dpo' | 'target' | 'grpo' | 'ppo';
+/** `import`: a policy that was trained elsewhere; its run has no job and no dataset. */
+export type TrainingMethod = 'import' | 'init' | 'sft' | 'dpo' | 'target' | 'grpo' | 'ppo';
 
 /** A file of the trainer's own: what its optimizer remembers between two runs. */
 export type TrainerState = { path: string; sha256: string };

@@ -7,9 +7,11 @@ import { train, type TrainInput } from './train';
 
 /** The base first, then every agent from it, side by side. */
 export async function trainStart(context: IterationContext): Promise<void> {
-  await trainOne(context, { role: 'base', method: 'init', data: 'expert', from: 'base' });
-  const fromExperts = context.plan.agents.map(
-    (role) => ({ role, method: 'sft', data: 'expert', from: 'base' }) as const,
+  const { agents, imports = [] } = context.plan;
+  const methodOf = <M>(role: (typeof imports)[number], method: M) => (imports.includes(role) ? 'import' : method);
+  await trainOne(context, { role: 'base', method: methodOf('base', 'init' as const), data: 'expert', from: 'base' });
+  const fromExperts = agents.map(
+    (role) => ({ role, method: methodOf(role, 'sft' as const), data: 'expert', from: 'base' }) as const,
   );
   await settleAll(fromExperts.map((step) => trainOne(context, step)));
 }
@@ -22,14 +24,15 @@ export async function trainAgents(context: IterationContext): Promise<void> {
   await settleAll(context.plan.training.map((step) => trainOne(context, step)));
 }
 
-type Job = TrainingStep | { role: 'base'; method: 'init'; data: 'expert'; from: 'base' };
+type Job = TrainingStep | (Pick<TrainInput, 'role' | 'from'> & { method: 'import' | 'init' | 'sft'; data: 'expert' });
 
 async function trainOne(context: IterationContext, job: Job): Promise<void> {
   const { name, iteration } = context;
   const input: TrainInput = { ...keyOf(context), ...job };
   await executeOnce(train, input, {
     workflowId: trainingJobKey(name, iteration, job.role),
-    staticSummary: `Train the ${job.role} policy by ${job.method}`,
+    staticSummary:
+      job.method === 'import' ? `Take over the ${job.role} policy` : `Train the ${job.role} policy by ${job.method}`,
     typedSearchAttributes: workflowInfo().typedSearchAttributes,
   });
 }

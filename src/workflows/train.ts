@@ -9,7 +9,7 @@ export type TrainInput = {
   iteration: number;
   epoch: number;
   role: 'base' | 'target' | 'failure' | 'positive';
-  method: 'init' | TrainingStep['method'];
+  method: 'import' | 'init' | TrainingStep['method'];
   data: TrainingStep['data'];
   from: 'base' | 'head';
 };
@@ -17,11 +17,16 @@ export type TrainInput = {
 const store = proxyActivities<Activities>(profiles.store);
 const trainer = proxyActivities<Activities>(profiles.train);
 
-/** One training job: its dataset, the job itself, and the policy that it leaves. A job without data trains nothing. */
+/** One training job: its dataset, the job itself, and the policy that it leaves. A job without data trains nothing, an import neither. */
 export async function train(input: TrainInput): Promise<void> {
   const prepared = await store.prepareTraining(input);
   if (!prepared) return setCurrentDetails('Nothing to train on: the acting policy stays.');
 
+  if (prepared.policyId) {
+    const { jobKey, policyId } = prepared;
+    await store.registerPolicy({ ...input, jobKey, policyId });
+    return setCurrentDetails(`Taken over as it is: policy ${policyId.slice(0, 12)}`);
+  }
   const work = `${input.method} on ${prepared.rows} rows`;
   setCurrentDetails(work);
   passOnNews(input.role, work);

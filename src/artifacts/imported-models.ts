@@ -1,0 +1,71 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DomainError } from '../domain/errors';
+import { writeWhole, type ArtifactStore } from './artifact-store';
+
+/** A model that was trained elsewhere and is stored as a policy. */
+export type ImportedModel = {
+  /** What specs call it: `policy.model`. */
+  name: string;
+  /** The hash of its policy. */
+  policyId: string;
+  /** Whence it came: a GGUF file, a folder, a package or a hub, with what identifies it there. */
+  source: Record<string, string>;
+  licence: string;
+  chatFormat: string;
+  architecture: string;
+  parameters: number;
+  /** The type in which its weights are stored. */
+  weights: string;
+};
+
+const isName = /^[a-z0-9][a-z0-9.-]{0,62}$/;
+
+/**
+ * Records the name of a model. A name stays with its policy: campaigns that were started by it could not be repeated.
+ *
+ * @throws DomainError `ModelExists` when another policy has the name; `InvalidName`
+ */
+export async function saveModel(artifacts: ArtifactStore, model: ImportedModel): Promise<void> {
+  requireModelName(model.name);
+  const found = await findModel(artifacts, model.name);
+  if (found && found.policyId !== model.policyId)
+    throw new DomainError(
+      'ModelExists',
+      `"${model.name}" is the name of policy ${found.policyId.slice(0, 12)}, and ${model.policyId.slice(0, 12)} is another; choose one with --name`,
+    );
+  await writeWhole(artifacts.modelPath(model.name), `${JSON.stringify(model, null, 2)}\n`);
+}
+
+/** @throws DomainError `InvalidName` */
+export function requireModelName(name: string): void {
+  if (isName.test(name)) return;
+  const expected = 'lower-case letters, digits, dots and hyphens, at most 63';
+  throw new DomainError('InvalidName', `--name: found "${name}", expected ${expected}`);
+}
+
+/** @throws DomainError `UnknownModel`, naming those that there are and the command that imports one */
+export async function getModel(artifacts: ArtifactStore, name: string): Promise<ImportedModel> {
+  const found = await findModel(artifacts, name);
+  if (found) return found;
+  const known = (await listModels(artifacts)).map((model) => model.name);
+  throw new DomainError(
+    'UnknownModel',
+    `policy.model: found "${name}", expected ${known.length > 0 ? `one of ${known.join(', ')}` : 'an imported model'}; ` +
+      `\`coevolve model import <source> --name ${name}\` imports it`,
+  );
+}
+
+/** All models by name. */
+export async function listModels(artifacts: ArtifactStore): Promise<ImportedModel[]> {
+  const files = await readdir(dirname(artifacts.modelPath('any'))).catch(() => []);
+  const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
+  const models = await Promise.all(names.toSorted().map((name) => findModel(artifacts, name)));
+  return models.filter((model) => model !== undefined);
+}
+
+async function findModel(artifacts: ArtifactStore, name: string): Promise<ImportedModel | undefined> {
+  if (!isName.test(name)) return undefined;
+  const text = await readFile(artifacts.modelPath(name), 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as ImportedModel);
+}

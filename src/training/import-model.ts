@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import type { ArtifactStore } from '../artifacts/artifact-store';
+import type { ImportedModel } from '../artifacts/imported-models';
+import type { Config } from '../config';
+import { DomainError } from '../domain/errors';
+
+const run = promisify(execFile);
+
+const imported = z.object({
+  policy_hash: z.string().regex(/^[0-9a-f]{64}$/),
+  source: z.record(z.string(), z.string()),
+  licence: z.string(),
+  chat_format: z.string(),
+  architecture: z.string(),
+  parameters: z.number().int(),
+  weights: z.string(),
+});
+
+/**
+ * Makes a policy of a pretrained model, by the trainer's Python, and stores it under its hash.
+ *
+ * @param source a GGUF file, a folder, `package:<name>`, or `<owner>/<name>` of a hub
+ * @throws DomainError `ImportFailed` with what was found and what was expected
+ */
+export async function importModel(
+  { python, projectRoot }: Pick<Config, 'python' | 'projectRoot'>,
+  artifacts: ArtifactStore,
+  source: string,
+  { weights, chatFormat }: { weights: string; chatFormat?: string },
+): Promise<Omit<ImportedModel, 'name'>> {
+  const output = artifacts.importPath(randomUUID());
+  const format = chatFormat === undefined ? [] : ['--chat-format', chatFormat];
+  const args = ['-m', 'coevolve_trainer.models.import_model', source, '--output', output, '--weights', weights];
+  const { stdout } = await run(python, [...args, ...format]).catch((error: unknown) => {
+    throw new DomainError('ImportFailed', reasonOf(error, projectRoot));
+  });
+  const facts = imported.parse(JSON.parse(stdout));
+  return {
+    policyId: await artifacts.adoptPolicy(output, facts.policy_hash),
+    source: facts.source,
+    licence: facts.licence,
+    chatFormat: facts.chat_format,
+    architecture: facts.architecture,
+    parameters: facts.parameters,
+    weights: facts.weights,
+  };
+}
+
+/** The importer's last line says what is wrong; without one, there was no importer. */
+function reasonOf(error: unknown, projectRoot: string): string {
+  const { stderr = '', code } = error as { stderr?: string; code?: string | number };
+  if (code === 'ENOENT') return `no Python with the trainer: run \`npm run setup\` in ${projectRoot}`;
+  return stderr.trim().split('\n').at(-1) || String(error);
+}
