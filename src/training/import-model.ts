@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/artifact-store';
@@ -31,22 +33,29 @@ export async function importModel(
   source: string,
   { weights, chatFormat }: { weights: string; chatFormat?: string },
 ): Promise<Omit<ImportedModel, 'name'>> {
-  const output = artifacts.importPath(randomUUID());
+  const id = randomUUID();
+  const output = artifacts.importPath(id);
   const format = chatFormat === undefined ? [] : ['--chat-format', chatFormat];
   const args = ['-m', 'coevolve_trainer.models.import_model', source, '--output', output, '--weights', weights];
-  const { stdout } = await run(python, [...args, ...format]).catch((error: unknown) => {
-    throw new DomainError('ImportFailed', reasonOf(error, projectRoot));
-  });
-  const facts = imported.parse(JSON.parse(stdout));
-  return {
-    policyId: await artifacts.adoptPolicy(output, facts.policy_hash),
-    source: facts.source,
-    licence: facts.licence,
-    chatFormat: facts.chat_format,
-    architecture: facts.architecture,
-    parameters: facts.parameters,
-    weights: facts.weights,
-  };
+  try {
+    const { stdout } = await run(python, [...args, ...format]).catch((error: unknown) => {
+      throw new DomainError('ImportFailed', reasonOf(error, projectRoot));
+    });
+    const facts = imported.parse(JSON.parse(stdout));
+    return {
+      policyId: await artifacts.adoptPolicy(output, facts.policy_hash),
+      source: facts.source,
+      licence: facts.licence,
+      chatFormat: facts.chat_format,
+      architecture: facts.architecture,
+      parameters: facts.parameters,
+      weights: facts.weights,
+    };
+  } finally {
+    // An import that failed, or was one again, leaves its files
+    for (const left of [output, join(dirname(output), `.${id}.staging`)])
+      await rm(left, { recursive: true, force: true });
+  }
 }
 
 /** The importer's last line says what is wrong; without one, there was no importer. */
