@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 
@@ -19,8 +20,11 @@ export type Config = {
   /** InterCode's full question file, for the embedded environment server; it has the wheel's few without. */
   readonly intercodeQuestions?: string;
   readonly policy: Endpoint;
+  readonly policyServer: PolicyServerConfig;
   /** File of the language models' providers (src/llm/providers.ts); absent means that there is none. */
   readonly providersFile?: string;
+  /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
+  readonly metricsAddress?: string;
 };
 
 export type TemporalConfig = {
@@ -35,6 +39,19 @@ export type TemporalConfig = {
 };
 
 export type TemporalCredentials = Omit<ReturnType<typeof loadClientConnectConfig>['connectionOptions'], 'address'>;
+
+/** How the embedded policy server is run. */
+export type PolicyServerConfig = {
+  /** Ours, for policies that a CPU can serve, or vLLM behind the same routes. */
+  readonly kind: 'small' | 'vllm';
+  /** Most tokens of prompt and answer; absent means the server's own choice, as with `threads`. */
+  readonly contextTokens?: number;
+  readonly threads?: number;
+  /** Interpreter with vLLM. */
+  readonly vllmPython: string;
+  /** Added to vLLM's command line, quoted as in a shell. */
+  readonly vllmArguments?: string;
+};
 
 export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
 
@@ -69,6 +86,7 @@ export function readConfig(env: Env = process.env): Config {
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   const questions = env['COEVOLVE_INTERCODE_QUESTIONS'];
   const providers = env['COEVOLVE_LLM_PROVIDERS'];
+  const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
   return Object.freeze({
     home,
     projectRoot,
@@ -80,7 +98,9 @@ export function readConfig(env: Env = process.env): Config {
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
     ...(questions ? { intercodeQuestions: path.resolve(questions) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
+    policyServer: readPolicyServer(env, projectRoot),
     ...(providers ? { providersFile: path.resolve(providers) } : {}),
+    ...(metricsAddress ? { metricsAddress } : {}),
   });
 }
 
@@ -100,7 +120,13 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_INTERCODE_QUESTIONS: config.intercodeQuestions,
     COEVOLVE_POLICY_URL: config.policy.url,
     COEVOLVE_POLICY_TOKEN_FILE: config.policy.tokenFile,
+    COEVOLVE_POLICY_SERVER: config.policyServer.kind,
+    COEVOLVE_POLICY_CONTEXT: config.policyServer.contextTokens?.toString(),
+    COEVOLVE_POLICY_THREADS: config.policyServer.threads?.toString(),
+    COEVOLVE_VLLM_PYTHON: config.policyServer.vllmPython,
+    COEVOLVE_VLLM_ARGUMENTS: config.policyServer.vllmArguments,
     COEVOLVE_LLM_PROVIDERS: config.providersFile,
+    COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }
@@ -144,6 +170,38 @@ function readEndpoint(env: Env, prefix: string): Endpoint {
     ...(url ? { url } : {}),
     ...(tokenFile ? { tokenFile: path.resolve(tokenFile), token: readToken(`${prefix}_TOKEN_FILE`, tokenFile) } : {}),
   });
+}
+
+/** An address to listen at; names are not resolved. */
+function readAddress(env: Env, variable: string): string | undefined {
+  const text = env[variable];
+  if (!text) return undefined;
+  const [, host = '', port = ''] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(text) ?? [];
+  if (isIP(host) && Number(port) >= 1 && Number(port) <= 65_535) return text;
+  throw new ConfigError(variable, `expected an IP address and a port, such as 127.0.0.1:9464, got "${text}"`);
+}
+
+function readPolicyServer(env: Env, projectRoot: string): PolicyServerConfig {
+  const kind = env['COEVOLVE_POLICY_SERVER'] || 'small';
+  if (kind !== 'small' && kind !== 'vllm')
+    throw new ConfigError('COEVOLVE_POLICY_SERVER', `expected small or vllm, got "${kind}"`);
+  const contextTokens = readCount(env, 'COEVOLVE_POLICY_CONTEXT');
+  const threads = readCount(env, 'COEVOLVE_POLICY_THREADS');
+  const vllmArguments = env['COEVOLVE_VLLM_ARGUMENTS'];
+  return Object.freeze({
+    kind,
+    ...(contextTokens ? { contextTokens } : {}),
+    ...(threads ? { threads } : {}),
+    vllmPython: path.resolve(env['COEVOLVE_VLLM_PYTHON'] || path.join(projectRoot, '.venv-vllm', 'bin', 'python')),
+    ...(vllmArguments ? { vllmArguments } : {}),
+  });
+}
+
+function readCount(env: Env, variable: string): number | undefined {
+  const text = env[variable];
+  if (!text) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new ConfigError(variable, `expected a whole number from 1, got "${text}"`);
+  return Number(text);
 }
 
 function readToken(variable: string, file: string): string {

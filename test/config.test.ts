@@ -19,6 +19,7 @@ test('an empty environment points at the embedded stack of the project', () => {
     temporal: { namespace: 'coevolve', connection: {} },
     environment: {},
     policy: {},
+    policyServer: { kind: 'small', vllmPython: path.join(root, '.venv-vllm/bin/python') },
   });
 });
 
@@ -46,8 +47,15 @@ test('what a configuration says is read back from its variables', () => {
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: tokenFile,
     COEVOLVE_POLICY_URL: 'http://vllm:8000',
     COEVOLVE_POLICY_TOKEN_FILE: tokenFile,
+    COEVOLVE_POLICY_SERVER: 'vllm',
+    COEVOLVE_POLICY_CONTEXT: '8192',
+    COEVOLVE_POLICY_THREADS: '4',
+    COEVOLVE_VLLM_PYTHON: '/opt/vllm/bin/python',
+    COEVOLVE_VLLM_ARGUMENTS: '--tensor-parallel-size 2',
     COEVOLVE_LLM_PROVIDERS: '/etc/coevolve/providers.yaml',
+    COEVOLVE_METRICS_ADDRESS: '127.0.0.1:9464',
   });
+  expect(config.metricsAddress).toBe('127.0.0.1:9464');
   expect(config.policy).toEqual({ url: 'http://vllm:8000', tokenFile, token: 'secret' });
   expect(config.providersFile).toBe('/etc/coevolve/providers.yaml');
   expect(readConfig(variablesOf(config))).toEqual(config);
@@ -78,7 +86,12 @@ test.each([
   { COEVOLVE_ENVIRONMENT_URL: 'environments' },
   { COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(folder, 'absent') },
   { COEVOLVE_POLICY_URL: 'ftp://policies' },
+  { COEVOLVE_POLICY_SERVER: 'large' },
+  { COEVOLVE_POLICY_CONTEXT: '4k' },
+  { COEVOLVE_POLICY_THREADS: '0' },
   { COEVOLVE_POLICY_TOKEN_FILE: folder },
+  { COEVOLVE_METRICS_ADDRESS: 'localhost:9464' },
+  { COEVOLVE_METRICS_ADDRESS: '127.0.0.1:99999' },
 ])('%j is refused by the name of its variable', (env) => {
   const [variable] = Object.keys(env);
   expect(() => readConfig(env)).toThrow(expect.objectContaining({ name: 'ConfigError', variable }));

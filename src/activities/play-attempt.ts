@@ -91,7 +91,7 @@ async function playOnce(
   services: Services,
   spec: CampaignSpec,
   { task, attempt }: PlannedAttempt,
-  { signal, onStep, seed }: Watch & { seed: number },
+  { signal, onStep, onWait, seed }: Watch & { seed: number },
 ): Promise<Episode> {
   const session = await services.openEnvironment(task.environment, { signal });
   try {
@@ -99,7 +99,7 @@ async function playOnce(
       onStep();
       return attempt.policyId === null
         ? Promise.resolve(task.referenceActions[step] ?? null)
-        : samplePolicy(services, spec, attempt, { conversation, seed: (seed + step) % seedLimit, signal });
+        : samplePolicy(services, spec, attempt, { conversation, seed: (seed + step) % seedLimit, signal, onWait });
     };
     const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt) };
     const maxSteps = Math.max(spec.environment.maxSteps, attempt.policyId === null ? task.referenceActions.length : 0);
@@ -109,14 +109,17 @@ async function playOnce(
   }
 }
 
-type Turn = { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal };
+type Turn = { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal; onWait: Watch['onWait'] };
+
+/** A server that runs one model at a time may have turned to another before the action was asked for. */
+const loadsPerAction = 3;
 
 /** null when the conversation no longer fits the policy's context. */
 async function samplePolicy(
-  { policies, artifacts }: Services,
+  services: Services,
   spec: CampaignSpec,
   { policyId, purpose }: AttemptKey,
-  { conversation, seed, signal }: Turn,
+  { conversation, seed, signal, onWait }: Turn,
 ): Promise<SampledAction | null> {
   const request = {
     policyId: policyId!,
@@ -126,15 +129,27 @@ async function samplePolicy(
     maxTokens: spec.rollouts.maxTokens,
     signal,
   };
-  try {
-    return await policies.sample(request);
-  } catch (error) {
-    if (!(error instanceof ModelError)) throw error;
-    if (error.kind === 'context-full') return null;
-    if (error.kind !== 'unknown-model') throw error;
+  for (let loads = 0; ; loads++) {
+    try {
+      return await services.policies.sample(request);
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error;
+      if (error.kind === 'context-full') return null;
+      if (error.kind !== 'unknown-model') throw error;
+      if (loads === loadsPerAction) throw new ModelError('retry', error.message, undefined, { cause: error });
+    }
     // The server started after this policy was made, or has made room: policies are loaded where they are needed.
-    await policies.load(policyId!, artifacts.policyPath(policyId!));
-    return policies.sample(request);
+    await loadPolicy(services, policyId!, onWait);
+  }
+}
+
+/** Takes minutes where a server has to start a model first. */
+async function loadPolicy({ policies, artifacts }: Services, id: string, onWait: () => void): Promise<void> {
+  const beat = setInterval(onWait, 2_000);
+  try {
+    await policies.load(id, artifacts.policyPath(id));
+  } finally {
+    clearInterval(beat);
   }
 }
 

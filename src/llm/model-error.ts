@@ -67,8 +67,9 @@ export function toModelError(error: unknown, boundary: Boundary): ModelError {
 
 const retryableStatuses = new Set([408, 409, 425, 429]);
 
-function kindOf({ status, code }: APIError): ModelErrorKind {
+function kindOf({ status, code, message }: APIError): ModelErrorKind {
   if (code === 'context_length_exceeded') return 'context-full';
+  if (status === 400 && message.includes('maximum context length')) return 'context-full'; // vLLM's code is 400 itself
   if (code === 'content_filter') return 'refused';
   if (code === 'insufficient_quota') return 'never'; // sent with 429, but no waiting fills an account
   if (status === 404) return 'unknown-model';

@@ -29,6 +29,7 @@ export type SampleRequest = {
 };
 
 const completion = z.object({
+  model: z.string().optional(),
   prompt_token_ids: z.array(z.number()),
   choices: z
     .array(
@@ -42,6 +43,11 @@ const completion = z.object({
     .length(1),
 });
 
+type Completion = z.infer<typeof completion>;
+
+/** A server that starts a model first reads its weights, which may be some hundred GB. */
+const loadTimeoutMs = 35 * 60_000;
+
 /**
  * A policy server behind vLLM's dialect of the OpenAI protocol. The client retries nothing: retries are Temporal's.
  * A policy is named by its content hash, so an answer can only come from the weights that were asked for.
@@ -49,38 +55,66 @@ const completion = z.object({
 export const policyClient = ({ url, token }: PolicyEndpoint) => {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: 120_000 });
 
-  return {
-    /** @throws ModelError, or the signal's reason when it was aborted */
-    async sample(request: SampleRequest): Promise<SampledAction> {
-      const body = {
-        model: request.policyId,
-        messages: request.messages as OpenAI.ChatCompletionMessageParam[],
-        temperature: request.temperature,
-        seed: request.seed,
-        max_tokens: request.maxTokens,
-        logprobs: true,
-        return_token_ids: true, // vLLM's extension
-      };
-      const raw = await client.chat.completions.create(body, { signal: request.signal }).catch((error: unknown) => {
+  /** @throws ModelError, or the signal's reason when it was aborted */
+  async function sample(request: SampleRequest): Promise<SampledAction> {
+    const answer = await complete(request);
+    if (answer.model !== undefined && answer.model !== request.policyId)
+      throw wrongPolicy(url, request.policyId, answer.model);
+    return toAction(answer);
+  }
+
+  async function complete(request: SampleRequest): Promise<Completion> {
+    const raw = await client.chat.completions
+      .create(bodyOf(request), { signal: request.signal })
+      .catch((error: unknown) => {
         throw request.signal.aborted ? request.signal.reason : toModelError(error, policyServer(url));
       });
-      const parsed = completion.safeParse(raw);
-      if (!parsed.success) throw notTheDialect(url, parsed.error);
-      const { prompt_token_ids: promptTokenIds, choices } = parsed.data;
-      const { message, finish_reason: finishReason, token_ids: tokenIds, logprobs } = choices[0]!;
-      return {
-        content: message.content ?? '',
-        finishReason,
-        promptTokenIds,
-        tokenIds,
-        logprobs: logprobs?.content.map(({ logprob }) => logprob) ?? [],
-      };
-    },
+    const parsed = completion.safeParse(raw);
+    if (!parsed.success) throw notTheDialect(url, parsed.error);
+    return parsed.data;
+  }
 
-    /** Makes the server serve a checkpoint under its hash. Loading it twice is success. */
-    load: (policyId: string, path: string) => post('/load_lora_adapter', { lora_name: policyId, lora_path: path }),
+  async function loadAndProbe(policyId: string, path: string): Promise<void> {
+    await post('/load_lora_adapter', { lora_name: policyId, lora_path: path }, loadTimeoutMs).catch(
+      (error: unknown) => {
+        if (!isLoadedAlready(error)) throw never(error);
+      },
+    );
+    try {
+      requireProbed(url, policyId, await complete(probeOf(policyId)));
+    } catch (error) {
+      // Not after an error that may pass: others may be asking the policy. What the probe found is what must be told.
+      if (error instanceof ModelError && error.kind === 'never') await unload(policyId).catch(() => {});
+      throw error;
+    }
+  }
 
-    unload: (policyId: string) => post('/unload_lora_adapter', { lora_name: policyId }),
+  /** Frees what the policy holds; one that is not served is no error. */
+  async function unload(policyId: string): Promise<void> {
+    await post('/unload_lora_adapter', { lora_name: policyId }).catch((error: unknown) => {
+      if (!(error instanceof ModelError) || error.kind !== 'unknown-model') throw error;
+    });
+  }
+
+  async function post(path: string, body: object, timeout?: number): Promise<void> {
+    await client.post(path, { body, ...(timeout ? { timeout } : {}) }).catch((error: unknown) => {
+      throw toModelError(error, policyServer(url));
+    });
+  }
+
+  return {
+    sample,
+
+    /**
+     * Makes the server serve a policy under its hash, and asks it for one token before anybody else does. Loading it
+     * twice is success, and those who ask at the same time wait for one load.
+     *
+     * @throws ModelError when it cannot be loaded, or answers as another policy or without token ids or
+     * log-probabilities; it is not served then
+     */
+    load: oncePerPolicy(loadAndProbe),
+
+    unload,
 
     async served(): Promise<string[]> {
       const page = await client.models.list().catch((error: unknown) => {
@@ -89,17 +123,65 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
       return page.data.map(({ id }) => id);
     },
   };
-
-  async function post(path: string, body: object): Promise<void> {
-    await client.post(path, { body }).catch((error: unknown) => {
-      const mapped = toModelError(error, policyServer(url));
-      // Here a 404 is the route's, not a model's: asking again cannot help.
-      throw mapped.kind === 'unknown-model'
-        ? new ModelError('never', mapped.message, undefined, { cause: error })
-        : mapped;
-    });
-  }
 };
+
+const bodyOf = ({ policyId, messages, temperature, seed, maxTokens }: SampleRequest) => ({
+  ...{ model: policyId, messages: messages as OpenAI.ChatCompletionMessageParam[], temperature, seed },
+  ...{ max_tokens: maxTokens, logprobs: true },
+  return_token_ids: true, // vLLM's extension
+});
+
+function toAction({ prompt_token_ids: promptTokenIds, choices }: Completion): SampledAction {
+  const { message, finish_reason: finishReason, token_ids: tokenIds, logprobs } = choices[0]!;
+  return {
+    content: message.content ?? '',
+    finishReason,
+    promptTokenIds,
+    tokenIds,
+    logprobs: logprobs?.content.map(({ logprob }) => logprob) ?? [],
+  };
+}
+
+const probeOf = (policyId: string): SampleRequest => ({
+  ...{ policyId, messages: [{ role: 'user', content: '?' }], seed: 0, temperature: 0, maxTokens: 1 },
+  signal: new AbortController().signal,
+});
+
+/** Whether the server answered as this policy, with what training needs. */
+function requireProbed(url: string, policyId: string, { model, choices }: Completion): void {
+  if (model !== policyId) throw wrongPolicy(url, policyId, model ?? 'nobody');
+  const { token_ids: tokenIds, logprobs } = choices[0]!;
+  const values = logprobs?.content.map(({ logprob }) => logprob) ?? [];
+  if (tokenIds.length === 1 && values.length === 1 && values[0]! <= 0) return;
+  const found = `token ids [${tokenIds.join(', ')}] with log-probabilities [${values.join(', ')}]`;
+  const problem = `${url} serves policy ${policyId} without what training needs: asked for one token, it gave ${found}`;
+  throw new ModelError('never', problem);
+}
+
+/** Those who ask for the same policy at the same time wait for one load. */
+function oncePerPolicy(load: (policyId: string, path: string) => Promise<void>): typeof load {
+  const begun = new Map<string, Promise<void>>();
+  return (policyId, path) => {
+    const waiting = begun.get(policyId);
+    if (waiting) return waiting;
+    const loading = load(policyId, path).finally(() => begun.delete(policyId));
+    begun.set(policyId, loading);
+    return loading;
+  };
+}
+
+/** In vLLM without our front. Names are hashes of content, so it is the same adapter. */
+const isLoadedAlready = (error: unknown): boolean =>
+  error instanceof ModelError && error.message.includes('has already been loaded');
+
+/** Of a load a 404 is the route's, not a model's: asking again cannot help. */
+const never = (error: unknown): unknown =>
+  error instanceof ModelError && error.kind === 'unknown-model'
+    ? new ModelError('never', error.message, undefined, { cause: error })
+    : error;
+
+const wrongPolicy = (url: string, asked: string, answered: string): ModelError =>
+  new ModelError('never', `${url} answered as ${answered} when policy ${asked} was asked`);
 
 /** Asking again cannot help: a server of another dialect gives no token ids, and without them nothing can be trained. */
 const notTheDialect = (url: string, cause: z.ZodError): ModelError => {

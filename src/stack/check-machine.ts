@@ -31,6 +31,9 @@ export function checkMachine(config: Config): Promise<Check>[] {
   return [
     check('node', 'install Node.js 20.20 or later', () => checkNode(process.versions.node)),
     check('python', 'npm run setup', () => checkPython(config.python)),
+    ...(config.policyServer.kind === 'vllm' && !config.policy.url
+      ? [check('vllm', 'npm run setup -- --with vllm', () => checkVllm(config.policyServer.vllmPython))]
+      : []),
     ...(config.temporal.address
       ? []
       : [check('temporal program', 'npm run setup', () => versionOf(findTemporal(config)))]),
@@ -59,6 +62,20 @@ async function checkPython(python: string): Promise<string> {
     throw new Error(`Python ${major}.${minor} at ${python} is older than ${oldestPython.join('.')}`);
   if (missing.length > 0) throw new Error(`${python} lacks ${missing.join(', ')}`);
   return `${major}.${minor} with ${pythonPackages.join(', ')}`;
+}
+
+/** Prints the version of vLLM, under whichever name it was installed; imports nothing of it. */
+const vllmProbe = `
+from importlib.metadata import packages_distributions, version
+(name, *_) = packages_distributions()["vllm"]
+print(name, version(name))
+`;
+
+async function checkVllm(python: string): Promise<string> {
+  if (!existsSync(python)) throw new Error(`no Python at ${python}`);
+  const { stdout } = await run(python, ['-c', vllmProbe], { timeout: 30_000 }).catch(() => ({ stdout: '' }));
+  if (!stdout) throw new Error(`${python} lacks vllm`);
+  return stdout.trim();
 }
 
 const checkPostgres = (config: Config): Promise<string> =>

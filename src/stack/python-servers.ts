@@ -9,34 +9,47 @@ import { portOf, type Service } from './service';
 export const environmentServer = pythonServer({
   name: 'environment-server',
   project: 'environments',
-  module: 'coevolve_environments',
+  moduleOf: () => 'coevolve_environments',
   secret: 'environment-token',
   endpointOf: (config) => config.environment,
   argumentsOf: ({ intercodeQuestions: file }) => (file ? ['--intercode-questions', file] : []),
 });
 
-/** Answers chat completions with the policies that it is told to load. */
+const policyModules = { small: 'coevolve_policy_server', vllm: 'coevolve_vllm' } as const;
+
+/** Answers chat completions with the policies that it is told to load: ours, or vLLM behind the same routes. */
 export const policyServer = pythonServer({
   name: 'policy-server',
   project: 'trainer',
-  module: 'coevolve_policy_server',
+  moduleOf: ({ policyServer: { kind } }) => policyModules[kind],
   secret: 'policy-token',
   endpointOf: (config) => config.policy,
-  argumentsOf: () => [],
+  argumentsOf: ({ policyServer: { kind, contextTokens, threads, vllmPython, vllmArguments } }) => [
+    ...(contextTokens ? ['--max-context', String(contextTokens)] : []),
+    ...(threads ? ['--threads', String(threads)] : []),
+    ...(kind === 'vllm' ? ['--vllm-python', vllmPython] : []),
+    ...(kind === 'vllm' && vllmArguments ? [`--vllm-arguments=${vllmArguments}`] : []),
+  ],
+  prepare({ policyServer: { kind, vllmPython } }) {
+    if (kind === 'vllm') requirePython(vllmPython, 'npm run setup -- --with vllm; or set COEVOLVE_VLLM_PYTHON');
+  },
 });
 
 type PythonServer = {
   name: 'environment-server' | 'policy-server';
   /** Folder of its Python project. */
   project: string;
-  module: string;
+  /** The Python module that is run. */
+  moduleOf: (config: Config) => string;
   secret: SecretName;
   endpointOf: (config: Config) => Endpoint;
   /** Beside address and token. */
   argumentsOf: (config: Config) => string[];
+  /** What must be there beside the interpreter. */
+  prepare?: (config: Config) => void;
 };
 
-function pythonServer({ name, project, module, secret, endpointOf, argumentsOf }: PythonServer): Service {
+function pythonServer({ name, project, moduleOf, secret, endpointOf, ...server }: PythonServer): Service {
   return {
     name,
     ports: [name],
@@ -47,13 +60,15 @@ function pythonServer({ name, project, module, secret, endpointOf, argumentsOf }
 
     prepare({ config }) {
       ensureSecret(config.home, secret);
-      requirePython(config.python);
+      requirePython(config.python, 'npm run setup; or set COEVOLVE_PYTHON');
+      server.prepare?.(config);
     },
 
     launch(stack) {
       const { config } = stack;
       const address = ['--host', '127.0.0.1', '--port', String(portOf(stack, name))];
-      const args = ['-m', module, ...address, '--token-file', secretFile(config.home, secret), ...argumentsOf(config)];
+      const token = ['--token-file', secretFile(config.home, secret)];
+      const args = ['-m', moduleOf(config), ...address, ...token, ...server.argumentsOf(config)];
       const env = { PYTHONUNBUFFERED: '1', COEVOLVE_STACK: config.home };
       return {
         file: config.python,
@@ -76,11 +91,11 @@ function pythonServer({ name, project, module, secret, endpointOf, argumentsOf }
   };
 }
 
-function requirePython(python: string): void {
+function requirePython(python: string, next: string): void {
   try {
     accessSync(python, constants.X_OK);
   } catch (cause) {
     const problem = `no Python that can be run at ${python} (${codeOf(cause)})`;
-    throw new StackError(problem, 'npm run setup; or set COEVOLVE_PYTHON', { cause });
+    throw new StackError(problem, next, { cause });
   }
 }

@@ -21,6 +21,7 @@ const request = (changes: Partial<SampleRequest> = {}): SampleRequest => ({
 });
 
 const completion = {
+  model: 'a'.repeat(64),
   prompt_token_ids: [1, 2, 3],
   choices: [
     {
@@ -100,6 +101,19 @@ const refusals: Refusal[] = [
     ...{ kind: 'context-full', says: '600 tokens, at most 512' },
   },
   {
+    answer: "400 in vLLM's words for a prompt that is too long",
+    given: {
+      status: 400,
+      body: { error: { message: `This model's maximum context length is 512 tokens`, code: 400 } },
+    },
+    ...{ kind: 'context-full', says: 'maximum context length' },
+  },
+  {
+    answer: 'the answer of another policy',
+    given: { body: { ...completion, model: 'b' } },
+    ...{ kind: 'never', says: `answered as b when policy ${'a'.repeat(64)}` },
+  },
+  {
     answer: '400',
     given: { status: 400, body: errorOf('unsupported', 'n must be 1') },
     kind: 'never',
@@ -167,14 +181,48 @@ test('a slow answer that is aborted ends with the reason of the abort', async ()
 describe('policies', () => {
   const client = () => policyClient({ url: server.url });
 
-  test('are loaded and unloaded under their hash', async () => {
-    server.answerWith({ body: '"ok"' });
+  const oneToken = {
+    ...{ model: 'hash', prompt_token_ids: [1] },
+    choices: [{ ...choice, token_ids: [4], logprobs: { content: [{ logprob: -0.5 }] } }],
+  };
+
+  test('are loaded under their hash, asked for one token, and unloaded', async () => {
+    server.answerWith({ body: oneToken });
     await client().load('hash', '/policies/hash');
     await client().unload('hash');
     expect(server.requests).toMatchObject([
       { path: '/v1/load_lora_adapter', body: { lora_name: 'hash', lora_path: '/policies/hash' } },
+      { path: '/v1/chat/completions', body: { model: 'hash', max_tokens: 1, logprobs: true } },
       { path: '/v1/unload_lora_adapter', body: { lora_name: 'hash' } },
     ]);
+  });
+
+  test('are loaded once for all who ask at the same time', async () => {
+    server.answerWith({ body: oneToken });
+    const one = client();
+    await Promise.all([one.load('hash', '/p'), one.load('hash', '/p'), one.load('hash', '/p')]);
+    expect(server.requests).toHaveLength(2);
+    await one.load('hash', '/p');
+    expect(server.requests).toHaveLength(4);
+  });
+
+  test.each([
+    ['another name', { ...oneToken, model: 'other' }, 'answered as other when policy hash'],
+    ['no name', { ...oneToken, model: undefined }, 'answered as nobody when policy hash'],
+    ['no log-probability', { ...oneToken, choices: [{ ...choice, token_ids: [4], logprobs: null }] }, '[]'],
+    ['two tokens for one', { ...completion, model: 'hash' }, 'token ids [4, 5]'],
+    ['no token ids', { ...oneToken, choices: [{ message: choice.message, finish_reason: 'stop' }] }, 'token_ids'],
+  ])('that answer the probe with %s are not served', async (_, body, says) => {
+    server.answerWith({ body });
+    await expect(client().load('hash', '/p')).rejects.toMatchObject({
+      ...{ name: 'ModelError', kind: 'never', message: expect.stringContaining(says) },
+    });
+    expect(server.requests.at(-1)).toMatchObject({ path: '/v1/unload_lora_adapter', body: { lora_name: 'hash' } });
+  });
+
+  test('that are not served are unloaded already', async () => {
+    server.answerWith({ status: 404, body: errorOf('model_not_found') });
+    await client().unload('hash');
   });
 
   test('that a server cannot load are refused for good', async () => {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,8 +29,9 @@ def main() -> int:
     parser.add_argument("--threads", type=positive_integer, help="threads of vLLM's build for CPUs")
     arguments = parser.parse_args()
     token = read_token(parser, arguments)
-    if not os.access(arguments.vllm_python, os.X_OK):
-        parser.error(f"--vllm-python {arguments.vllm_python}: no program that can be run")
+    torch_version = _torch_beside_vllm(arguments.vllm_python)
+    if torch_version is None:
+        parser.error(f"--vllm-python {arguments.vllm_python}: no Python with vLLM")
 
     import uvicorn
 
@@ -44,6 +45,7 @@ def main() -> int:
         arguments=tuple(arguments.vllm_arguments),
         max_context=arguments.max_context,
         threads=arguments.threads,
+        on_cpu=torch_version.endswith("+cpu"),
     )
     uvicorn.run(
         create_app(Front(command), token=token),
@@ -55,6 +57,16 @@ def main() -> int:
         timeout_graceful_shutdown=2,
     )
     return 0
+
+
+def _torch_beside_vllm(python: Path) -> str | None:
+    """The version of torch that vLLM runs on; None: the interpreter has no vLLM."""
+    look = "from importlib import metadata as m, util; assert util.find_spec('vllm'); print(m.version('torch'))"
+    try:
+        found = subprocess.run([python, "-c", look], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ class Command:
     """Most tokens of prompt and answer."""
     threads: int | None
     """Of vLLM's build for CPUs; None: as many as it likes."""
+    on_cpu: bool
+    """Whether it is vLLM's build for CPUs."""
 
 
 class Child:
@@ -137,12 +139,19 @@ def _arguments(command: Command, base: Base, *, port: int, context: int, max_ran
         "--max-model-len": context,
         "--generation-config": "vllm",  # sampling is the request's, never a file's
     }
-    adapters = {"--max-loras": 4, "--max-cpu-loras": 16, "--max-lora-rank": max_rank} if max_rank else {}
+    flags = []
+    if max_rank:
+        options |= {"--max-loras": 4, "--max-cpu-loras": 16, "--max-lora-rank": max_rank}
+        flags += ["--enable-lora"]
+    if command.on_cpu:
+        # vLLM 0.32 ends with "CPU Generator does not use offset" when it cuts the prompt of a seeded request
+        options |= {"--max-num-batched-tokens": max(context, 4096)}
+        flags += ["--no-enable-chunked-prefill", "--enforce-eager"]
     return [
         str(command.python),
         *("-m", "vllm.entrypoints.openai.api_server"),  # the `vllm` command of the CPU package does not start
-        *(str(word) for option in (options | adapters).items() for word in option),
-        *(["--enable-lora"] if max_rank else []),
+        *(str(word) for option in options.items() for word in option),
+        *flags,
         *command.arguments,
     ]
 
