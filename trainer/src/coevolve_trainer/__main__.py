@@ -1,4 +1,4 @@
-"""The command line: `run <job-dir>` does a job, `settings` prints every setting with its default."""
+"""The command line: does a job, keeps a checkpoint of it, prints every setting with its default."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="do the job that <job-dir>/job.json describes")
     run.add_argument("job_dir", type=Path)
+    for name, help in (("pin", "keep the checkpoint of an update for good"), ("unpin", "keep it no longer")):
+        command = commands.add_parser(name, help=help)
+        command.add_argument("job_dir", type=Path)
+        command.add_argument("step", type=int)
     commands.add_parser("settings", help="print the settings of every method with their defaults, as JSON")
     arguments = parser.parse_args()
 
@@ -24,19 +28,49 @@ def main() -> int:
 
         print(json.dumps(defaults(), indent=2))
         return 0
-    return _run(arguments.job_dir.absolute())
+    job_dir = arguments.job_dir.absolute()
+    return _run(job_dir) if arguments.command == "run" else _keep(job_dir, arguments.command, arguments.step)
 
 
 def _run(job_dir: Path) -> int:
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    # One thread, because bit-equal resumption needs a fixed order of sums, and because workers run beside us.
-    # Read by torch and tokenizers when they are imported, so set before that.
-    os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    # Read by torch, CUDA and tokenizers when they are imported, so set before that. One thread unless the job
+    # says otherwise, because workers run beside us.
+    os.environ |= {"OMP_NUM_THREADS": str(_threads(job_dir)), "TOKENIZERS_PARALLELISM": "false"}
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it its sums have no fixed order
     from .run import run_job
 
-    return run_job(job_dir, stop)
+    code = run_job(job_dir, stop)
+    if "RANK" in os.environ:
+        # Threads of torch.distributed outlive its process group. Torn down under them, one process in some
+        # ten aborts after all is done, and the launcher takes its job for failed.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _threads(job_dir: Path) -> int:
+    """The job's threads, read before the job is; what is wrong with it is said when it is read."""
+    try:
+        threads = json.loads((job_dir / "job.json").read_bytes())["settings"]["threads"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return 1
+    return threads if type(threads) is int and threads > 0 else 1
+
+
+def _keep(job_dir: Path, command: str, step: int) -> int:
+    from .failures import EXIT_CODES, JobFailure
+    from .updates.retention import pin, unpin
+
+    try:
+        (pin if command == "pin" else unpin)(job_dir, step)
+    except JobFailure as failure:
+        print(f"{failure.type}: {failure.message}", file=sys.stderr)
+        return EXIT_CODES[failure.type]
+    return 0
 
 
 if __name__ == "__main__":
