@@ -26,7 +26,12 @@ function worker(role: WorkerRole): Service {
     },
 
     launch({ config }) {
-      const env = { ...variablesOf(readStackConfig(config)), ...plainTemporal(config), COEVOLVE_STACK: config.home };
+      const env = {
+        ...variablesOf(readStackConfig(config)),
+        ...plainTemporal(config),
+        ...metricsVariable(config, role),
+        COEVOLVE_STACK: config.home,
+      };
       return {
         file: process.execPath,
         args: [programOf(config), 'worker', '--role', role],
@@ -62,3 +67,11 @@ const readyFile = (home: string, role: WorkerRole): string => path.join(home, 'r
 /** The embedded server speaks without TLS, whatever profile the caller's environment has for other servers. */
 const plainTemporal = (config: Config): Record<string, string> =>
   config.temporal.address ? {} : { TEMPORAL_TLS: 'false', TEMPORAL_API_KEY: '', TEMPORAL_PROFILE: '' };
+
+/** Every process listens at a port of its own: the configured one is that of the first role, and the others follow. */
+function metricsVariable({ metricsAddress }: Config, role: WorkerRole): Record<string, string> {
+  if (!metricsAddress) return {};
+  const end = metricsAddress.lastIndexOf(':') + 1;
+  const port = Number(metricsAddress.slice(end)) + workerRoles.indexOf(role);
+  return { COEVOLVE_METRICS_ADDRESS: `${metricsAddress.slice(0, end)}${port}` };
+}

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { DefaultLogger, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities';
 import { writeWhole } from '../artifacts/artifact-store';
 import type { Config } from '../config';
 import { offlineProvider, taskQueues } from '../domain/task-queues';
 import type { WorkerRole } from '../stack';
 import { connectWorker, dataConverter } from '../temporal/connect';
+import { runtimeOptions } from './runtime-options';
 import { createServices, type WorkerServices } from './services';
 
 /**
@@ -15,7 +16,7 @@ import { createServices, type WorkerServices } from './services';
  * @param environments for the role `rollout`: whose attempts to play; by default every environment of the server
  */
 export async function runWorker(config: Config, role: WorkerRole, environments?: readonly string[]): Promise<void> {
-  Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: ['SIGINT', 'SIGTERM'] });
+  Runtime.install(runtimeOptions(config));
   const services = createServices(config);
   const connection = await connectWorker(config);
   try {

@@ -6,6 +6,7 @@ import {
   DefaultLogger,
   makeTelemetryFilterString,
   Runtime,
+  type RuntimeOptions,
   Worker,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
@@ -17,10 +18,14 @@ const projectRoot = path.resolve(__dirname, '../..');
 const quiet = new DefaultLogger('ERROR');
 
 /** Call before the first worker: its talk is not part of a test's output. */
-export const silenceWorkers = (): void =>
+export const silenceWorkers = (options: RuntimeOptions = {}): void =>
   void Runtime.install({
+    ...options,
     logger: quiet,
-    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'ERROR' }) } },
+    telemetryOptions: {
+      ...options.telemetryOptions,
+      logging: { filter: makeTelemetryFilterString({ core: 'ERROR' }) },
+    },
   });
 
 /** Bundles workflow code as the build does, from the TypeScript that is tested. */
@@ -37,8 +42,8 @@ export type TestTemporal = {
 };
 
 /** A Temporal server of its own for one test file, without the rest of the stack. */
-export async function startTemporal(): Promise<TestTemporal> {
-  silenceWorkers();
+export async function startTemporal(options: RuntimeOptions = {}): Promise<TestTemporal> {
+  silenceWorkers(options);
   const parent = path.join(projectRoot, '.coevolve');
   mkdirSync(parent, { recursive: true });
   const home = mkdtempSync(path.join(parent, 'test-temporal-'));
