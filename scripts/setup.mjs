@@ -55,11 +55,20 @@ function installLocks(...names) {
 
 /** vLLM pins torch's CPU build and an older transformers, so it shares no environment with the trainer. */
 function installVllm() {
-  fail('--with vllm is not there yet');
+  const vllmPython = join(root, '.venv-vllm', 'bin', 'python');
+  step('vLLM for CPUs', '.venv-vllm/.setup', hashOf(lock('vllm')), () => {
+    run(findPython(), ['-m', 'venv', '--clear', '.venv-vllm']);
+    pipOf(vllmPython, torch);
+    pipOf(vllmPython, '--no-deps', '-r', lock('vllm'));
+  });
 }
 
 function pip(...args) {
-  run(python, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
+  pipOf(python, ...args);
+}
+
+function pipOf(interpreter, ...args) {
+  run(interpreter, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
 }
 
 function lock(name) {

@@ -53,33 +53,18 @@ const loadTimeoutMs = 35 * 60_000;
  * A policy is named by its content hash, so an answer can only come from the weights that were asked for.
  */
 export const policyClient = ({ url, token }: PolicyEndpoint) => {
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: 120_000 });
+  const { complete, post, served } = routesOf({ url, token });
 
-  /** @throws ModelError, or the signal's reason when it was aborted */
-  async function sample(request: SampleRequest): Promise<SampledAction> {
-    const answer = await complete(request);
-    if (answer.model !== undefined && answer.model !== request.policyId)
-      throw wrongPolicy(url, request.policyId, answer.model);
-    return toAction(answer);
-  }
+  /** Frees what the policy holds; one that is not served is no error. */
+  const unload = (policyId: string): Promise<void> =>
+    post('/unload_lora_adapter', { lora_name: policyId }).catch((error: unknown) => {
+      if (!(error instanceof ModelError) || error.kind !== 'unknown-model') throw error;
+    });
 
-  async function complete(request: SampleRequest): Promise<Completion> {
-    const raw = await client.chat.completions
-      .create(bodyOf(request), { signal: request.signal })
-      .catch((error: unknown) => {
-        throw request.signal.aborted ? request.signal.reason : toModelError(error, policyServer(url));
-      });
-    const parsed = completion.safeParse(raw);
-    if (!parsed.success) throw notTheDialect(url, parsed.error);
-    return parsed.data;
-  }
-
-  async function loadAndProbe(policyId: string, path: string): Promise<void> {
-    await post('/load_lora_adapter', { lora_name: policyId, lora_path: path }, loadTimeoutMs).catch(
-      (error: unknown) => {
-        if (!isLoadedAlready(error)) throw never(error);
-      },
-    );
+  async function load(policyId: string, path: string): Promise<void> {
+    await post('/load_lora_adapter', { lora_name: policyId, lora_path: path }).catch((error: unknown) => {
+      if (!isLoadedAlready(error)) throw never(error);
+    });
     try {
       requireProbed(url, policyId, await complete(probeOf(policyId)));
     } catch (error) {
@@ -89,21 +74,14 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
     }
   }
 
-  /** Frees what the policy holds; one that is not served is no error. */
-  async function unload(policyId: string): Promise<void> {
-    await post('/unload_lora_adapter', { lora_name: policyId }).catch((error: unknown) => {
-      if (!(error instanceof ModelError) || error.kind !== 'unknown-model') throw error;
-    });
-  }
-
-  async function post(path: string, body: object, timeout?: number): Promise<void> {
-    await client.post(path, { body, ...(timeout ? { timeout } : {}) }).catch((error: unknown) => {
-      throw toModelError(error, policyServer(url));
-    });
-  }
-
   return {
-    sample,
+    /** @throws ModelError, or the signal's reason when it was aborted */
+    async sample(request: SampleRequest): Promise<SampledAction> {
+      const answer = await complete(request);
+      if (answer.model !== undefined && answer.model !== request.policyId)
+        throw wrongPolicy(url, request.policyId, answer.model);
+      return toAction(answer);
+    },
 
     /**
      * Makes the server serve a policy under its hash, and asks it for one token before anybody else does. Loading it
@@ -112,9 +90,36 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
      * @throws ModelError when it cannot be loaded, or answers as another policy or without token ids or
      * log-probabilities; it is not served then
      */
-    load: oncePerPolicy(loadAndProbe),
+    load: oncePerPolicy(load),
 
     unload,
+
+    /** Names of the policies that are served. */
+    served,
+  };
+};
+
+/** The server's routes; every error of theirs is a ModelError. */
+function routesOf({ url, token }: PolicyEndpoint) {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: 120_000 });
+
+  return {
+    async complete(request: SampleRequest): Promise<Completion> {
+      const { signal } = request;
+      const raw = await client.chat.completions.create(bodyOf(request), { signal }).catch((error: unknown) => {
+        throw signal.aborted ? signal.reason : toModelError(error, policyServer(url));
+      });
+      const parsed = completion.safeParse(raw);
+      if (!parsed.success) throw notTheDialect(url, parsed.error);
+      return parsed.data;
+    },
+
+    /** Loads and unloads. */
+    async post(path: string, body: object): Promise<void> {
+      await client.post(path, { body, timeout: loadTimeoutMs }).catch((error: unknown) => {
+        throw toModelError(error, policyServer(url));
+      });
+    },
 
     async served(): Promise<string[]> {
       const page = await client.models.list().catch((error: unknown) => {
@@ -123,7 +128,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
       return page.data.map(({ id }) => id);
     },
   };
-};
+}
 
 const bodyOf = ({ policyId, messages, temperature, seed, maxTokens }: SampleRequest) => ({
   ...{ model: policyId, messages: messages as OpenAI.ChatCompletionMessageParam[], temperature, seed },
