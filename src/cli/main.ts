@@ -6,6 +6,7 @@ import { addCompare } from './compare';
 import { addControl } from './control';
 import { addDoctor } from './doctor';
 import { addDown } from './down';
+import { addExport } from './export';
 import { addLineage } from './lineage';
 import { addList } from './list';
 import { addMigrate } from './migrate';
@@ -35,6 +36,7 @@ for (const add of [
   addLineage,
   addCompare,
   addReport,
+  addExport,
   addBudget,
   addApprove,
   addPrompts,

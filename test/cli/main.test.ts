@@ -13,7 +13,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 test('a person without a command is shown all of them', async () => {
   const { stdout } = await cli('--help');
   const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
-  const looking = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'prompts'];
+  const looking = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'export', 'prompts'];
   for (const verb of [...verbs, ...looking, 'approve', 'budget', 'worker', 'migrate'])
     expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
@@ -24,6 +24,7 @@ test.each([
   ['pause', 'x'],
   ['tasks', 'x'],
   ['report', 'x'],
+  ['export', 'x', '--format', 'trl-sft', '--output', 'x.jsonl'],
   ['lineage', 'abcdef'],
   ['migrate'],
   ['budget', 'x'],

@@ -1,0 +1,101 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Pool } from 'pg';
+import { DomainError } from '../domain/errors';
+import type { AgentRole } from '../domain/roles';
+import type { Store } from '../store';
+import { listDemonstrations, listTrainingPairs, type ExampleQuery } from '../store/training-examples';
+import { demonstrationLine, pairLine } from './export-rows';
+
+export const exportFormats = ['trl-sft', 'trl-dpo'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+export type ExportRequest = {
+  campaign: string;
+  format: ExportFormat;
+  role: AgentRole;
+  /** null: all of them. */
+  iteration: number | null;
+  /** Replaced when it exists. */
+  output: string;
+};
+
+export type Exported = ExportRequest & { rows: number; bytes: number; sha256: string };
+
+const bodiesAtOnce = 200;
+
+/**
+ * Writes what a campaign's training runs were trained on as JSON lines that `datasets.load_dataset("json")` and TRL's
+ * trainers read. Streamed, in a fixed order, and whole or not at all: the same rows give the same bytes.
+ *
+ * @throws DomainError `UnknownCampaign`; `NothingToExport`, naming what to look at
+ */
+export async function exportDataset(store: Store, pool: Pool, request: ExportRequest): Promise<Exported> {
+  const { id: campaignId } = await store.campaigns.getByName(request.campaign);
+  const query = { campaignId, role: request.role, iteration: request.iteration };
+  const lines = request.format === 'trl-sft' ? demonstrations(store, pool, query) : pairs(store, pool, query);
+  const written = await writeLines(request.output, lines, () => nothingToExport(request));
+  return { ...request, ...written };
+}
+
+async function* demonstrations(store: Store, pool: Pool, query: ExampleQuery): AsyncGenerator<string> {
+  for (const part of parts(await listDemonstrations(pool, query))) {
+    const ids = part.map(({ trajectoryId }) => trajectoryId);
+    const bodies = await store.trajectories.getMany(query.campaignId, ids);
+    for (const example of part) yield demonstrationLine(example, bodies.get(example.trajectoryId)!);
+  }
+}
+
+async function* pairs(store: Store, pool: Pool, query: ExampleQuery): AsyncGenerator<string> {
+  for (const part of parts(await listTrainingPairs(pool, query))) {
+    const ids = part.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
+    const bodies = await store.trajectories.getMany(query.campaignId, ids);
+    for (const pair of part) yield pairLine(pair, bodies.get(pair.chosenId)!, bodies.get(pair.rejectedId)!);
+  }
+}
+
+function* parts<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < all.length; start += bodiesAtOnce) yield all.slice(start, start + bodiesAtOnce);
+}
+
+/** Writes to a staging name, flushes and renames; a failure leaves nothing behind. */
+async function writeLines(output: string, lines: AsyncIterable<string>, none: () => Error) {
+  await mkdir(dirname(output), { recursive: true });
+  const staging = `${output}.${randomUUID()}.staging`;
+  const hash = createHash('sha256');
+  let rows = 0;
+  let bytes = 0;
+  try {
+    const file = await open(staging, 'w');
+    try {
+      for await (const line of lines) {
+        const text = Buffer.from(`${line}\n`);
+        await file.writeFile(text);
+        hash.update(text);
+        rows += 1;
+        bytes += text.length;
+      }
+      if (rows === 0) throw none();
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(staging, output);
+  } catch (error) {
+    await rm(staging, { force: true });
+    throw error;
+  }
+  return { rows, bytes, sha256: hash.digest('hex') };
+}
+
+function nothingToExport({ campaign, format, role, iteration }: ExportRequest): DomainError {
+  const what = format === 'trl-sft' ? 'trajectory' : 'preference pair';
+  const when = iteration === null ? '' : ` in iteration ${iteration}`;
+  const other = format === 'trl-sft' ? '--format trl-dpo' : '--format trl-sft';
+  return new DomainError(
+    'NothingToExport',
+    `no ${what} trained the ${role} of "${campaign}"${when}; \`coevolve status ${campaign}\` shows what was trained, ` +
+      `\`coevolve export ${campaign} ${other}\` gives the other kind`,
+  );
+}

@@ -1,0 +1,75 @@
+import type { TrainingDemonstration, TrainingPair } from '../store/training-examples';
+import type { ChatMessage, TrajectoryRow } from '../store/trajectories';
+
+/** A column whose numbers keep their point, so that a reader that guesses types from the first rows guesses right. */
+type Floats = Record<string, number>;
+
+/**
+ * One line of TRL's conversational format for SFTTrainer: `messages`. The other columns trace it back; none is ever null,
+ * because a reader would take a column of nulls for a type of its own.
+ */
+export function demonstrationLine(example: TrainingDemonstration, trajectory: TrajectoryRow): string {
+  const { trajectoryId, taskId, iteration, purpose, policyId, reward, trainingRuns } = example;
+  return line(
+    {
+      messages: conversation(trajectory),
+      trajectory_id: trajectoryId,
+      task_id: taskId,
+      iteration,
+      purpose,
+      policy_id: policyId ?? 'reference',
+      training_runs: trainingRuns,
+    },
+    { reward: reward ?? 0 },
+  );
+}
+
+/**
+ * One line of TRL's conversational format for DPOTrainer: `prompt`, `chosen`, `rejected`, each a list of messages. The
+ * prompt is what both sides opened with; what follows is a whole trajectory, actions and observations in turn. Trainers
+ * that know one weight per run do not read `lambda_dpo` and `lambda_sft`.
+ */
+export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: TrajectoryRow): string {
+  const prompt = sharedOpening(chosen.opening, rejected.opening);
+  return line(
+    {
+      prompt,
+      chosen: conversation(chosen).slice(prompt.length),
+      rejected: conversation(rejected).slice(prompt.length),
+      pair_id: pair.pairId,
+      kind: pair.kind,
+      task_id: pair.taskId,
+      iteration: pair.iteration,
+      chosen_trajectory_id: pair.chosenId,
+      rejected_trajectory_id: pair.rejectedId,
+      hard_negative: pair.hardNegative,
+      training_runs: pair.trainingRuns,
+    },
+    {
+      chosen_reward: pair.chosenReward,
+      rejected_reward: pair.rejectedReward,
+      lambda_dpo: pair.lambdaDpo,
+      lambda_sft: pair.lambdaSft,
+    },
+  );
+}
+
+const conversation = ({ opening, steps }: TrajectoryRow): ChatMessage[] => [
+  ...opening,
+  ...steps.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
+];
+
+function sharedOpening(one: readonly ChatMessage[], other: readonly ChatMessage[]): ChatMessage[] {
+  const parting = one.findIndex((message, i) => {
+    const counterpart = other[i];
+    return message.role !== counterpart?.role || message.content !== counterpart.content;
+  });
+  return one.slice(0, parting < 0 ? one.length : parting);
+}
+
+function line(columns: Record<string, unknown>, floats: Floats): string {
+  const numbers = Object.entries(floats).map(([name, value]) => `${JSON.stringify(name)}:${withPoint(value)}`);
+  return `${JSON.stringify(columns).slice(0, -1)},${numbers.join(',')}}`;
+}
+
+const withPoint = (value: number): string => (Number.isInteger(value) ? value.toFixed(1) : String(value));
