@@ -35,6 +35,12 @@ export function duration(seconds: number | null): string {
   return `${count(Math.floor(minutes / 60))} h ${pad(minutes % 60)} min`;
 }
 
+/** To the cent; what is less than a dollar, to a hundredth of one. */
+export function dollars(usd: number): string {
+  const digits = usd > 0 && usd < 1 ? 4 : 2;
+  return `$${usd.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}
+
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 export function dateTime(date: Date): string {

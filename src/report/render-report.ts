@@ -14,6 +14,7 @@ import { signalsSection } from './sections/signals';
 import { stepsSection } from './sections/steps';
 import { taskPoolSection } from './sections/task-pool';
 import { timeAndCostSection } from './sections/time-and-cost';
+import { trainingCurvesSection } from './sections/training-curves';
 import { trainingRunsSection } from './sections/training-runs';
 import { stylesheet } from './stylesheet';
 
@@ -30,6 +31,7 @@ export function renderReport(report: CampaignReport): string {
     pairsSection,
     timeAndCostSection,
     trainingRunsSection,
+    trainingCurvesSection,
     attemptsSection,
     lineageSection,
     readingSection,

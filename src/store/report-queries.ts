@@ -31,6 +31,7 @@ import {
   type StageGroup,
 } from './report/synthesis';
 import { listTaskGroups, type TaskGroup } from './report/task-pool';
+import { listTrainingCurves, type TrainingCurve } from './report/training-curves';
 import { listTrainingRuns, type TrainingRun } from './report/training-runs';
 
 /** Everything that the report of a campaign shows, as of one moment. */
@@ -59,6 +60,7 @@ export type CampaignReport = {
   ledger: LedgerGroup[];
   faults: FaultGroup[];
   trainingRuns: TrainingRun[];
+  trainingCurves: TrainingCurve[];
   taskExamples: TaskExample[];
   pairExample: PairExample | null;
   lineage: Lineage | null;
@@ -111,6 +113,7 @@ async function readReport(client: pg.ClientBase, campaignId: number): Promise<Ca
     ledger: await listLedgerGroups(client, campaignId),
     faults: await listFaultGroups(client, campaignId),
     trainingRuns: await listTrainingRuns(client, campaignId),
+    trainingCurves: await listTrainingCurves(client, campaignId),
     taskExamples: start && final ? await listTaskExamples(client, campaignId, start.policyId, final.policyId) : [],
     pairExample: await findPairExample(client, campaignId),
     lineage: await findLineage(client, campaignId),

@@ -6,6 +6,7 @@ import type { CampaignReport } from '../../src/store/report-queries';
 import type { Evaluation } from '../../src/store/report/evaluations';
 import type { ShownAttempt } from '../../src/store/report/example-attempts';
 import type { Lineage } from '../../src/store/report/lineage';
+import type { TrainingCurve } from '../../src/store/report/training-curves';
 import type { TaskGroup } from '../../src/store/report/task-pool';
 import { type CampaignRows, rowsOf } from './campaign-rows';
 import type { Row } from './fixture-rows';
@@ -77,10 +78,12 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
         datasetRows: num(row['dataset_rows']),
         tokens: num(row['tokens']),
         seconds: num(row['seconds']),
+        ...expectedGpuCost(rows, row),
         basePolicy: row['base_policy'] as string | null,
         policyId: text(row['policy_id']),
         failure: null,
       })),
+    trainingCurves: expectedCurves(rows),
     taskExamples: expectedTaskExamples(rows, outcome),
     pairExample: expectedPairExample(rows),
     lineage: expectedLineage(rows),
@@ -400,4 +403,27 @@ function expectedRowCounts(rows: CampaignRows): Record<string, number> {
     tasks: tasksOf(rows).length,
     trajectories: trajectoriesOf(rows).length,
   };
+}
+
+function expectedGpuCost(rows: CampaignRows, run: Row): { gpuSeconds: number; usd: number } {
+  const of = (unit: string): number => {
+    const entry = rowsOf(rows, 'ledger').find((one) => one['key'] === run['job_key'] && one['unit'] === unit);
+    return entry ? num(entry['amount']) : 0;
+  };
+  return { gpuSeconds: of('gpu-seconds'), usd: of('usd') };
+}
+
+function expectedCurves(rows: CampaignRows): TrainingCurve[] {
+  const runs = rowsOf(rows, 'training_runs').sort((a, b) =>
+    compareText(text(a['submitted_at']), text(b['submitted_at'])),
+  );
+  return runs.map((run) => ({
+    jobKey: text(run['job_key']),
+    iteration: num(run['iteration']),
+    role: text(run['role']),
+    method: text(run['method']),
+    points: rowsOf(rows, 'training_progress')
+      .filter((row) => row['job_key'] === run['job_key'])
+      .map((row) => ({ step: num(row['step']), facts: row['facts'] as Record<string, number> })),
+  }));
 }

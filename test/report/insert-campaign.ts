@@ -13,6 +13,7 @@ const order: [source: string, table: string][] = [
   ['late_tasks', 'tasks'],
   ['late_trajectories', 'trajectories'],
   ['training_runs', 'training_runs'],
+  ['training_progress', 'training_progress'],
   ['policies', 'policies'],
   ['evaluation_trajectories', 'trajectories'],
   ['trajectory_steps', 'trajectory_steps'],
@@ -25,6 +26,8 @@ const order: [source: string, table: string][] = [
   ['ledger', 'ledger'],
   ['events', 'events'],
 ];
+
+const ownedByJob = new Set(['training_progress']);
 
 const partitioned = [
   'tasks',
@@ -47,7 +50,7 @@ export async function insertCampaign(pool: pg.Pool, rows: CampaignRows): Promise
       await insert(
         pool,
         table,
-        (tables[source] ?? []).map((row) => ({ ...row, campaign_id: id })),
+        (tables[source] ?? []).map((row) => (ownedByJob.has(table) ? row : { ...row, campaign_id: id })),
       );
   const heads = new Map<string, string>();
   for (const { tables } of rows.blocks) {

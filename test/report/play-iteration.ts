@@ -226,6 +226,18 @@ function addTraining({ settings, heads }: World, iteration: number, tables: Reco
       },
       ...{ submitted_at: at(iteration, role === 'failure' ? 95 : 150), finished_at: at(iteration, 200) },
     });
+    tables['training_progress']!.push(
+      ...[10, 20, 30].map((step) => ({ job_key: jobKey, step, facts: told(iteration, step, method) })),
+    );
+    if (iteration > 0)
+      // on two GPUs at 3.60 dollars an hour
+      for (const [unit, amount] of Object.entries({
+        tokens: 91_234,
+        seconds: 55.25,
+        'gpu-seconds': 110.5,
+        usd: 0.1105,
+      }))
+        tables['ledger']!.push({ key: jobKey, entry: 'settle', unit, amount, recorded_at: at(iteration, 200) });
     const parent = heads.get(role) ?? null;
     tables['policies']!.push({
       id: policy,
@@ -246,6 +258,12 @@ function addTraining({ settings, heads }: World, iteration: number, tables: Reco
     if (role !== 'target') heads.set(role, policy);
   }
 }
+
+/** As the trainer tells of an update. */
+const told = (iteration: number, step: number, method: string): Record<string, number> => ({
+  ...{ loss: 3 / step + iteration, learning_rate: 0.003 / step, tokens_per_s: 1_000 + step, grad_norm: 1 / step },
+  ...(method === 'sft' ? {} : { margin: step / 100, accuracy: 0.5 + step / 100 }),
+});
 
 function evaluate(world: World, iteration: number, tables: Record<string, Row[]>): void {
   const { heads, heldOut } = world;

@@ -164,14 +164,38 @@ test('attempts, faults, training runs and rows are counted', () => {
   expect(faults.reduce((sum, row) => sum + Number(row.at(-1)), 0)).toBe(
     standing + rowsOf(rows, 'attempt_faults').length,
   );
-  expect(tableOf(page, 'Jobs in the order in which they were submitted').map((row) => row.slice(-3))).toEqual(
-    report.trainingRuns.map((run) => [int(run.datasetRows), int(run.tokens!), `${run.seconds!.toFixed(1)} s`]),
+  expect(tableOf(page, 'Jobs in the order in which they were submitted').map((row) => row.slice(-5))).toEqual(
+    report.trainingRuns.map((run) => [
+      ...[int(run.datasetRows), int(run.tokens!), `${run.seconds!.toFixed(1)} s`],
+      ...(run.iteration === 0 ? ['0.0 s', '$0.00'] : ['1 min 51 s', '$0.1105']),
+    ]),
   );
   expect(Object.fromEntries(tableOf(page, 'Rows of this campaign in the database'))).toMatchObject({
     trajectories: int(trajectoriesOf(rows).length),
     tasks: int(tasksOf(rows).length),
     preference_pairs: int(rowsOf(rows, 'preference_pairs').length),
   });
+});
+
+test('training jobs are drawn by iteration, and what a method does not tell is left out', () => {
+  const curves = page.slice(
+    page.indexOf('<section id="curves"'),
+    page.indexOf('</section>', page.indexOf('<section id="curves"')),
+  );
+  const titles = [...curves.matchAll(/<figcaption>([^<]*)/g)].map(([, title]) => title);
+  const ofSft = ['Loss, nats', 'Norm of the gradient', 'Learning rate', 'Tokens per second'];
+  expect(titles.slice(0, 4)).toEqual(ofSft);
+  expect(titles).toHaveLength(4 + 6 * (rows.blocks.length - 1));
+  expect(textOf(curves)).toContain('target from 0.3 at update 10 to 0.1 at update 30');
+  expect(textOf(curves)).toContain('target from 1,010 at update 10 to 1,030 at update 30');
+});
+
+test('what GPUs took is told where a job had any', () => {
+  const jobs = report.trainingRuns.filter(({ gpuSeconds }) => gpuSeconds > 0).length;
+  const usd = (jobs * 0.1105).toFixed(jobs * 0.1105 < 1 ? 4 : 2);
+  expect(textOf(page)).toContain(`of GPUs ($${usd})`);
+  const without = { ...report, trainingRuns: report.trainingRuns.map((run) => ({ ...run, gpuSeconds: 0, usd: 0 })) };
+  expect(textOf(renderReport(without))).not.toContain('of GPUs');
 });
 
 test('text from tasks, policies and people stays text', () => {

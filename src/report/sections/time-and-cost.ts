@@ -5,7 +5,7 @@ import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';
 import { timelineChart } from '../charts/timeline-chart';
 import { html, type Html } from '../html';
-import { count, counted, dateTime, duration, nothing } from '../quantities';
+import { count, counted, dateTime, dollars, duration, nothing } from '../quantities';
 import { key, lead, note, panels, type Section } from '../section';
 import { table } from '../table';
 
@@ -31,9 +31,12 @@ function summary({ attemptCosts, trainingRuns, phases }: CampaignReport): string
   const attempts = total(attemptCosts, (c) => c.attempts);
   const trained = total(trainingRuns, (run) => run.tokens ?? 0);
   const seconds = total(phases, (phase) => secondsOf(phase) ?? 0);
+  const gpuSeconds = total(trainingRuns, (run) => run.gpuSeconds);
+  const usd = total(trainingRuns, (run) => run.usd);
+  const gpus = gpuSeconds > 0 ? ` and ${duration(gpuSeconds)} of GPUs (${dollars(usd)})` : '';
   return (
     `${count(attempts)} attempts took ${count(played)} tokens, ${counted(trainingRuns.length, 'training job')} ` +
-    `${count(trained)}; the phases that ended took ${duration(seconds)} together.`
+    `${count(trained)}${gpus}; the phases that ended took ${duration(seconds)} together.`
   );
 }
 
@@ -123,7 +126,7 @@ const ledgerTable = ({ ledger }: CampaignReport): Html =>
       { reserve: 'reserved', settle: 'settled', release: 'released' }[entry] ?? entry,
       unit,
       count(entries),
-      unit === 'seconds' ? duration(amount) : count(amount),
+      unit === 'usd' ? dollars(amount) : unit.endsWith('seconds') ? duration(amount) : count(amount),
     ]),
   });
 

@@ -1,6 +1,6 @@
 import type { CampaignReport } from '../../store/report-queries';
 import { html } from '../html';
-import { count, duration, nothing, shortHash } from '../quantities';
+import { count, dollars, duration, nothing, shortHash } from '../quantities';
 import { note, type Section } from '../section';
 import { table } from '../table';
 
@@ -10,11 +10,22 @@ export function trainingRunsSection({ trainingRuns, campaign }: CampaignReport):
   if (trainingRuns.length === 0) return { ...base, body: note('No training job was submitted yet.') };
   const prefix = `campaign/${campaign.name}/`;
   const hash = (id: string | null) => (id === null ? nothing : html`<code>${shortHash(id)}</code>`);
+  const onGpus = trainingRuns.some(({ gpuSeconds }) => gpuSeconds > 0);
   return {
     ...base,
     body: table({
       caption: 'Jobs in the order in which they were submitted',
-      head: ['job', 'method', 'status', 'from', 'policy', 'rows', 'tokens', 'time'],
+      head: [
+        'job',
+        'method',
+        'status',
+        'from',
+        'policy',
+        'rows',
+        'tokens',
+        'time',
+        ...(onGpus ? ['GPU time', 'cost'] : []),
+      ],
       textColumns: 5,
       rows: trainingRuns.map((run) => [
         run.jobKey.startsWith(prefix) ? run.jobKey.slice(prefix.length) : run.jobKey,
@@ -25,6 +36,7 @@ export function trainingRunsSection({ trainingRuns, campaign }: CampaignReport):
         count(run.datasetRows),
         count(run.tokens),
         duration(run.seconds),
+        ...(onGpus ? [duration(run.gpuSeconds), dollars(run.usd)] : []),
       ]),
     }),
   };

@@ -9,6 +9,9 @@ export type TrainingRun = {
   datasetRows: number;
   tokens: number | null;
   seconds: number | null;
+  /** Seconds times GPUs, and US dollars, as the ledger has them: also of jobs that failed. */
+  gpuSeconds: number;
+  usd: number;
   basePolicy: string | null;
   policyId: string | null;
   failure: unknown;
@@ -17,11 +20,17 @@ export type TrainingRun = {
 /** Training jobs in the order of iterations and submission. */
 export async function listTrainingRuns(client: pg.ClientBase, campaignId: number): Promise<TrainingRun[]> {
   const { rows } = await client.query<TrainingRun>(
-    `select job_key as "jobKey", iteration, role, method, status, dataset_rows as "datasetRows",
-            tokens::float8 as tokens, seconds, base_policy as "basePolicy", policy_id as "policyId", failure
-       from training_runs
-      where campaign_id = $1::int
-      order by iteration, submitted_at, job_key`,
+    `select r.job_key as "jobKey", r.iteration, r.role, r.method, r.status, r.dataset_rows as "datasetRows",
+            coalesce(r.tokens::float8, max(l.amount) filter (where l.unit = 'tokens')) as tokens,
+            coalesce(r.seconds, max(l.amount) filter (where l.unit = 'seconds')) as seconds,
+            coalesce(max(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
+            coalesce(max(l.amount) filter (where l.unit = 'usd'), 0) as usd,
+            r.base_policy as "basePolicy", r.policy_id as "policyId", r.failure
+       from training_runs r
+       left join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle'
+      where r.campaign_id = $1::int
+      group by r.job_key
+      order by r.iteration, r.submitted_at, r.job_key`,
     [campaignId],
   );
   return rows;
