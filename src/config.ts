@@ -23,6 +23,8 @@ export type Config = {
   readonly policyServer: PolicyServerConfig;
   /** File of the language models' providers (src/llm/providers.ts); absent means that there is none. */
   readonly providersFile?: string;
+  /** File that says how Jobs are submitted (src/training/kubernetes/kubernetes-settings.ts); absent: not at all. */
+  readonly kubernetesFile?: string;
   /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
   readonly metricsAddress?: string;
 };
@@ -86,6 +88,7 @@ export function readConfig(env: Env = process.env): Config {
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   const questions = env['COEVOLVE_INTERCODE_QUESTIONS'];
   const providers = env['COEVOLVE_LLM_PROVIDERS'];
+  const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
   return Object.freeze({
     home,
@@ -100,6 +103,7 @@ export function readConfig(env: Env = process.env): Config {
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
     policyServer: readPolicyServer(env, projectRoot),
     ...(providers ? { providersFile: path.resolve(providers) } : {}),
+    ...(kubernetes ? { kubernetesFile: path.resolve(kubernetes) } : {}),
     ...(metricsAddress ? { metricsAddress } : {}),
   });
 }
@@ -126,6 +130,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_VLLM_PYTHON: config.policyServer.vllmPython,
     COEVOLVE_VLLM_ARGUMENTS: config.policyServer.vllmArguments,
     COEVOLVE_LLM_PROVIDERS: config.providersFile,
+    COEVOLVE_KUBERNETES_CONFIG: config.kubernetesFile,
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));

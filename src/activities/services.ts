@@ -2,7 +2,7 @@ import type { ArtifactStore } from '../artifacts/artifact-store';
 import type { OpenEnvironment } from '../envs/environment';
 import type { EnvironmentData } from '../envs/environment-data';
 import type { ModelService } from '../llm/model-service';
-import type { PolicyClient } from '../llm/policy-client';
+import type { PolicyService } from '../llm/policy-client';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaigns';
@@ -14,7 +14,7 @@ export type Services = {
   artifacts: ArtifactStore;
   environmentData: EnvironmentData;
   openEnvironment: OpenEnvironment;
-  policies: PolicyClient;
+  policies: PolicyService;
   models: ModelService;
   training: Training;
   /** Renders and stores the report of a campaign. */

@@ -21,5 +21,6 @@ export function jobOf({ artifacts }: Services, run: TrainingRunRow): TrainingJob
     trainerState: run.initialState,
     seed: run.seed,
     settings: run.settings,
+    gpus: run.gpus,
   };
 }

@@ -19,6 +19,9 @@ export type SampledAction = {
   usage?: { promptTokens: number; completionTokens: number };
 };
 
+/** Of a policy server, which gives the ids of what it sampled. */
+export type SampledTokens = SampledAction & { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] };
+
 export type SampleRequest = {
   policyId: string;
   messages: ChatMessage[];
@@ -45,8 +48,8 @@ const completion = z.object({
 
 type Completion = z.infer<typeof completion>;
 
-/** A server that starts a model first reads its weights, which may be some hundred GB. */
-const loadTimeoutMs = 35 * 60_000;
+/** For a server that starts a model first; Node's own limit is 5 minutes. One that needs longer is asked again. */
+const loadTimeoutMs = 290_000;
 
 /**
  * A policy server behind vLLM's dialect of the OpenAI protocol. The client retries nothing: retries are Temporal's.
@@ -76,7 +79,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
 
   return {
     /** @throws ModelError, or the signal's reason when it was aborted */
-    async sample(request: SampleRequest): Promise<SampledAction> {
+    async sample(request: SampleRequest): Promise<SampledTokens> {
       const answer = await complete(request);
       if (answer.model !== undefined && answer.model !== request.policyId)
         throw wrongPolicy(url, request.policyId, answer.model);
@@ -136,7 +139,7 @@ const bodyOf = ({ policyId, messages, temperature, seed, maxTokens }: SampleRequ
   return_token_ids: true, // vLLM's extension
 });
 
-function toAction({ prompt_token_ids: promptTokenIds, choices }: Completion): SampledAction {
+function toAction({ prompt_token_ids: promptTokenIds, choices }: Completion): SampledTokens {
   const { message, finish_reason: finishReason, token_ids: tokenIds, logprobs } = choices[0]!;
   return {
     content: message.content ?? '',
@@ -196,3 +199,6 @@ const notTheDialect = (url: string, cause: z.ZodError): ModelError => {
 };
 
 export type PolicyClient = ReturnType<typeof policyClient>;
+
+/** Whatever serves policies, with token ids or without. */
+export type PolicyService = Omit<PolicyClient, 'sample'> & { sample(request: SampleRequest): Promise<SampledAction> };

@@ -5,7 +5,7 @@ import type { Store } from '../store';
 import { chatClient } from './chat-client';
 import { ModelError } from './model-error';
 import { createPlaces } from './places';
-import type { PolicyClient, SampledAction, SampleRequest } from './policy-client';
+import type { PolicyClient, PolicyService, SampledAction, SampleRequest } from './policy-client';
 import { providerPace } from './provider-pace';
 import { providerRoles } from './provider-roles';
 import type { Provider, Providers } from './providers';
@@ -23,7 +23,7 @@ export type PolicyPlaces = {
  * Every policy at its place: what a provider serves is sampled there, in its pace and behind its breaker, and needs no
  * loading; everything else is the policy server's.
  */
-export function policyRouter({ server, providers, pace, artifacts }: PolicyPlaces): PolicyClient {
+export function policyRouter({ server, providers, pace, artifacts }: PolicyPlaces): PolicyService {
   const lines = new Map([...providers].map(([name, provider]) => [name, sampler(pace, provider)]));
   const places = new Map<string, ServedBy | undefined>(); // a policy's manifest never changes
 

@@ -1,14 +1,23 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeWhole } from '../artifacts/artifact-store';
+import { withStackLock } from '../stack/lock';
 import { numbersOf, readNewestUpdate } from './progress-file';
 import { stepName } from './step-batch';
 import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } from './training-backend';
 
+/** Runs while nobody else on this machine changes what the folder of a job is told. */
+export async function withJobFolder<T>(folder: string, run: () => Promise<T>): Promise<T> {
+  await mkdir(join(folder, 'run'), { recursive: true });
+  return withStackLock(folder, () => undefined, run);
+}
+
 /** Writes what the trainer is told, as trainer/README.md describes it: `<folder>/job.json`. */
 export const writeJobFile = (job: TrainingJob, folder: string): Promise<void> =>
-  writeWhole(join(folder, 'job.json'), JSON.stringify(jobFile(job, folder), null, 2));
+  writeWhole(join(folder, 'job.json'), jobFileText(job, folder));
+
+export const jobFileText = (job: TrainingJob, folder: string): string => JSON.stringify(jobFile(job, folder), null, 2);
 
 const jobFile = (job: TrainingJob, folder: string) => ({
   job_key: job.jobKey,

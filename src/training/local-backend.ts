@@ -2,16 +2,14 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../artifacts/artifact-store';
 import type { Config } from '../config';
-import { withStackLock } from '../stack/lock';
 import { listCommands } from '../stack/marked-processes';
 import { findProcess, logFile, sendSignal, startDetached, stopProcess } from '../stack/processes';
-import { readJobFolder, writeJobFile } from './job-folder';
+import { readJobFolder, withJobFolder, writeJobFile } from './job-folder';
 import { readCurve } from './progress-file';
 import { writeStepBatch } from './step-batch';
 import { trainerCommand } from './trainer-command';
 import type { TrainingBackend } from './training-backend';
 
-const noticeNothing = (): void => undefined;
 /** More than torch's launcher gives its processes, which is 30 s. */
 const cancelGraceMs = 40_000;
 const logTailBytes = 4_000;
@@ -32,8 +30,8 @@ export function localBackend(
 
     async submit(job) {
       const folder = artifacts.jobPath(job.jobKey);
-      for (const name of ['run', 'logs']) await mkdir(join(folder, name), { recursive: true });
-      await withStackLock(folder, noticeNothing, async () => {
+      await mkdir(join(folder, 'logs'), { recursive: true });
+      await withJobFolder(folder, async () => {
         const { state } = await this.status(job.jobKey);
         if (state === 'running' || state === 'succeeded') return;
         killOrphans(folder);
@@ -47,8 +45,7 @@ export function localBackend(
 
     async submitStep(jobKey, step, dataset) {
       const folder = artifacts.jobPath(jobKey);
-      await mkdir(join(folder, 'run'), { recursive: true });
-      await withStackLock(folder, noticeNothing, () => writeStepBatch(folder, step, dataset));
+      await withJobFolder(folder, () => writeStepBatch(folder, step, dataset));
     },
 
     status: (jobKey) => readJobFolder(artifacts.jobPath(jobKey), trainer(jobKey) !== undefined),

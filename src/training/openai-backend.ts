@@ -1,17 +1,14 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { FineTuningJob } from 'openai/resources/fine-tuning';
 import type { ArtifactStore } from '../artifacts/artifact-store';
 import { saveServedPolicy } from '../artifacts/served-policy';
 import { DomainError } from '../domain/errors';
 import type { Providers } from '../llm/providers';
-import { withStackLock } from '../stack/lock';
+import { withJobFolder } from './job-folder';
 import { providerJobs, type ProviderJobs } from './provider-jobs';
 import { prepareRequest, record, recorded, unsupported, type Asked } from './provider-request';
 import { curveOf, failureOf, isLive } from './provider-status';
 import type { TrainingBackend, TrainingStatus } from './training-backend';
 
-const noticeNothing = (): void => undefined;
 const logEvents = 50;
 
 /**
@@ -36,8 +33,7 @@ export function openaiBackend(providers: Providers, artifacts: ArtifactStore): T
 
     async submit(job) {
       const folder = artifacts.jobPath(job.jobKey);
-      await mkdir(join(folder, 'run'), { recursive: true });
-      await withStackLock(folder, noticeNothing, async () => {
+      await withJobFolder(folder, async () => {
         const { state } = await this.status(job.jobKey);
         if (state === 'running' || state === 'succeeded') return;
         const { asked, file, lines } = await prepareRequest(artifacts, job);

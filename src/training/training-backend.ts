@@ -18,6 +18,8 @@ export type TrainingJob = {
   trainerState: TrainerState | null;
   seed: number;
   settings: Record<string, unknown>;
+  /** That the job occupies; absent: none. */
+  gpus?: number;
 };
 
 export type TrainingFailure = { type: string; message: string };
@@ -39,6 +41,8 @@ export type TrainingStatus =
       step: number;
       totalSteps: number;
       policies: TrainedPolicy[];
+      /** What a job that is accepted waits for, in words; absent when it works. */
+      waiting?: string;
       /** Left out by a backend that is told of nothing between start and end. */
       progress?: TrainingProgress;
     }

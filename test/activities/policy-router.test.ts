@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore, type ArtifactStore } from '../../src/artifacts/artifact-store';
-import { policyClient, type PolicyClient } from '../../src/llm/policy-client';
+import { policyClient, type PolicyService } from '../../src/llm/policy-client';
 import { policyRouter } from '../../src/llm/policy-router';
 import type { Provider } from '../../src/llm/providers';
 import { createStore } from '../../src/store';
@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([provider.stop(), server.stop()]));
 
-const router = (changes: Partial<Provider> = {}): PolicyClient =>
+const router = (changes: Partial<Provider> = {}): PolicyService =>
   policyRouter({
     server: policyClient({ url: server.url.replace(/\/v1$/, '') }),
     ...{ providers: scriptedProviders(provider.url, changes), pace: createStore(database.pool).providers, artifacts },
