@@ -53,7 +53,7 @@ def test_recorded_logprobs_stay_with_their_tokens_in_every_row() -> None:
         ]
     )
     assert [row.old_logp for row in rows] == [[0, 0, -0.5, -0.25, 0, -1.0], [0, 0, -2.0, -3.0]]
-    kept, _ = cut_to_length(rows, 3)
+    kept = cut_to_length(rows, 3).segments
     assert [row.old_logp for row in kept] == [[0, 0, -0.5], [0, 0, -2.0]]
 
 
@@ -70,10 +70,25 @@ def test_every_action_is_seen_after_the_prompt_it_was_sampled_from(steps: list[S
         at = end
 
 
-def test_rows_are_cut_and_rows_without_an_action_dropped_and_both_counted() -> None:
+def test_rows_are_cut_and_rows_without_an_action_dropped_and_what_is_lost_is_counted() -> None:
     rows = merge_steps(
-        [{"prompt_token_ids": [1, 2], "token_ids": [3, 4]}, {"prompt_token_ids": [5] * 9, "token_ids": [6]}]
+        [
+            {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
+            {"prompt_token_ids": [1, 2, 3, 4, 5], "token_ids": [6, 7]},
+            {"prompt_token_ids": [5] * 9, "token_ids": [6]},
+        ]
     )
-    kept, truncated = cut_to_length(rows, 3)
-    assert [row.input_ids for row in kept] == [[1, 2, 3]]
-    assert truncated == 2
+    cut = cut_to_length(rows, 3)
+    assert [row.input_ids for row in cut.segments] == [[1, 2, 3]]
+    # The first action was cut short, the other two were lost; of the second row nothing is left
+    assert (cut.truncated, cut.tokens, cut.actions) == (2, 4 + 10, 3)
+
+
+@given(steps_strategy, st.integers(1, 12))
+def test_what_is_kept_and_what_is_lost_add_up(steps: list[Step], max_length: int) -> None:
+    rows = merge_steps(steps)
+    cut = cut_to_length(rows, max_length)
+    assert sum(len(r.input_ids) for r in rows) == cut.tokens + sum(len(r.input_ids) for r in cut.segments)
+    assert cut.truncated == sum(len(row.input_ids) > max_length for row in rows)
+    whole = cut_to_length(rows, 10**6)
+    assert (whole.truncated, whole.actions) == (0, 0)

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
 
@@ -158,8 +159,14 @@ def _read(job: Job, settings: TrainSettings, progress: Progress) -> Dataset:
         pairs=isinstance(settings, DpoSettings),
         demonstrations=isinstance(settings, SftSettings | TargetSettings),
         max_length=settings.max_length,
+        pair_truncation=settings.pair_truncation if isinstance(settings, DpoSettings) else "none",
     )
-    progress.update(truncated=data.truncated, segments=data.segments, examples=len(data.examples))
+    progress.update(
+        truncated=data.truncated,
+        truncation=asdict(data.truncation),
+        segments=data.segments,
+        examples=len(data.examples),
+    )
     return data
 
 

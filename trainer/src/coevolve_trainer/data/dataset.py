@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..chat.encoder import ChatEncoder, Segment
 from ..failures import bad_input
+from .pair_truncation import shorten_pair
 from .segments import cut_to_length, merge_steps
 
 
@@ -23,12 +24,28 @@ class Example:
     lambda_sft: float  # the weight of a demonstration
 
 
+@dataclass
+class Truncation:
+    """What was not learnt from, because a row was too long or `pair_truncation` said so."""
+
+    rows_cut: int = 0
+    tokens_dropped: int = 0
+    actions_dropped: int = 0  # lost, or cut short
+    pairs_cut: int = 0  # pairs whose rejected side `pair_truncation` shortened
+    examples_dropped: int = 0  # demonstrations and pairs of which no action was left, or that ETO drops
+
+
 @dataclass(frozen=True)
 class Dataset:
     examples: list[Example]
     tokens: int  # all rows, without padding
     segments: int
-    truncated: int
+    truncation: Truncation = field(default_factory=Truncation)
+
+    @property
+    def truncated(self) -> int:
+        """Rows that were cut."""
+        return self.truncation.rows_cut
 
 
 def read_texts(path: Path) -> Iterator[str]:
@@ -41,44 +58,76 @@ def read_texts(path: Path) -> Iterator[str]:
 
 
 def read_dataset(
-    path: Path, encoder: ChatEncoder, *, pairs: bool, demonstrations: bool, max_length: int
+    path: Path,
+    encoder: ChatEncoder,
+    *,
+    pairs: bool,
+    demonstrations: bool,
+    max_length: int,
+    pair_truncation: str = "none",
 ) -> Dataset:
     """Reads demonstrations, pairs of trajectories, or both, as token rows of at most `max_length`.
 
-    A row with `chosen` or `rejected` is a pair; any other is a demonstration. `target` takes both.
+    A row with `chosen` or `rejected` is a pair; any other is a demonstration. `target` takes both. An example
+    of which truncation leaves no action is dropped and counted.
 
     Raises:
-        JobFailure: `bad-input`, naming line and field.
+        JobFailure: `bad-input`, naming line and field; also for a trajectory without any action.
     """
+    reader = _Reader(encoder, max_length)
     examples: list[Example] = []
-    truncated = 0
-
-    def rows_of(where: str, trajectory: Any) -> list[Segment]:
-        nonlocal truncated
-        cut = cut_to_length(_segments(where, trajectory, encoder), max_length)
-        truncated += cut.truncated
-        if not cut.segments:
-            raise bad_input(
-                where, f"no action token in the first {max_length} tokens", "an action to learn from"
-            )
-        return cut.segments
-
     for where, row in json_lines(path):
         is_pair = "chosen" in row or "rejected" in row
         if not (pairs if is_pair else demonstrations):
             raise bad_input(where, kind_of(row), "a pair" if pairs else "a trajectory")
-        if is_pair:
-            chosen = rows_of(f"{where}.chosen", row.get("chosen"))
-            rejected = rows_of(f"{where}.rejected", row.get("rejected"))
-            lambdas = [_weight(where, row, name) for name in ("lambda_dpo", "lambda_sft")]
-            examples.append(Example(chosen, rejected, *lambdas))
+        read = reader.pair(where, row, pair_truncation) if is_pair else reader.demonstration(where, row)
+        if read is None:
+            reader.lost.examples_dropped += 1
         else:
-            weight = _weight(where, row, "weight") if "weight" in row else 1.0
-            examples.append(Example(rows_of(where, row), [], 0.0, weight))
+            examples.append(read)
     if not examples:
-        raise bad_input("dataset", f"no row in {path}", "at least one")
+        dropped = reader.lost.examples_dropped
+        found = f"no action token in the first {max_length} tokens of {dropped} rows" if dropped else "no row"
+        raise bad_input("dataset", f"{found} in {path}", "at least one")
     rows = [segment for e in examples for segment in (*e.chosen, *e.rejected)]
-    return Dataset(examples, sum(len(r.input_ids) for r in rows), len(rows), truncated)
+    return Dataset(examples, sum(len(r.input_ids) for r in rows), len(rows), reader.lost)
+
+
+class _Reader:
+    """Reads examples, and counts what truncation loses of them."""
+
+    def __init__(self, encoder: ChatEncoder, max_length: int) -> None:
+        self.encoder, self.max_length, self.lost = encoder, max_length, Truncation()
+
+    def demonstration(self, where: str, row: dict[str, Any]) -> Example | None:
+        weight = _weight(where, row, "weight") if "weight" in row else 1.0
+        rows = self._rows(where, row)
+        return Example(rows, [], 0.0, weight) if rows else None
+
+    def pair(self, where: str, row: dict[str, Any], pair_truncation: str) -> Example | None:
+        sides = {side: row.get(side) for side in ("chosen", "rejected")}
+        for side, trajectory in sides.items():
+            _check_trajectory(f"{where}.{side}", trajectory, self.encoder)
+        lambdas = [_weight(where, row, name) for name in ("lambda_dpo", "lambda_sft")]
+        if pair_truncation == "eto":
+            short = shorten_pair(*sides.values())  # type: ignore[arg-type]
+            if short is None:
+                return None
+            self.lost.pairs_cut += short.cut
+            sides = {"chosen": short.chosen, "rejected": short.rejected}
+        chosen, rejected = (self._rows(f"{where}.{side}", given) for side, given in sides.items())
+        return Example(chosen, rejected, *lambdas) if chosen and rejected else None
+
+    def _rows(self, where: str, trajectory: Any) -> list[Segment]:
+        segments = _segments(where, trajectory, self.encoder)
+        if not any(any(segment.action_mask[1:]) for segment in segments):
+            found = f"no action token in the first {self.max_length} tokens"
+            raise bad_input(where, found, "an action to learn from")
+        cut = cut_to_length(segments, self.max_length)
+        self.lost.rows_cut += cut.truncated
+        self.lost.tokens_dropped += cut.tokens
+        self.lost.actions_dropped += cut.actions
+        return cut.segments
 
 
 def json_lines(path: Path, name: str = "dataset") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -96,11 +145,19 @@ def json_lines(path: Path, name: str = "dataset") -> Iterator[tuple[str, dict[st
 
 
 def _segments(where: str, trajectory: Any, encoder: ChatEncoder) -> list[Segment]:
+    _check_trajectory(where, trajectory, encoder)
+    if "messages" in trajectory:
+        return [encoder.segment(trajectory["messages"])]
+    return merge_steps(trajectory["steps"])
+
+
+def _check_trajectory(where: str, trajectory: Any, encoder: ChatEncoder) -> None:
     if not isinstance(trajectory, dict) or ("steps" in trajectory) == ("messages" in trajectory):
         raise bad_input(where, kind_of(trajectory), "a trajectory with either messages or steps")
     if "messages" in trajectory:
-        return [encoder.segment(_messages(where, trajectory))]
-    return merge_steps(checked_steps(where, trajectory["steps"], encoder.tokenizer.get_vocab_size()))
+        _messages(where, trajectory)
+    else:
+        checked_steps(where, trajectory["steps"], encoder.tokenizer.get_vocab_size())
 
 
 def checked_steps(where: str, steps: Any, vocabulary: int) -> list[Any]:

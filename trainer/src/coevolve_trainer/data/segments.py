@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple, NotRequired, TypedDict
 
 from ..chat.encoder import Segment
@@ -18,8 +19,12 @@ class Step(TypedDict):
 
 
 class Cut(NamedTuple):
+    """What is left of a trajectory's rows, and what was lost."""
+
     segments: list[Segment]
-    truncated: int  # rows that were cut or dropped
+    truncated: int = 0  # rows that were cut or dropped
+    tokens: int = 0  # of them, lost
+    actions: int = 0  # lost, or cut short
 
 
 def merge_steps(steps: Iterable[Step]) -> list[Segment]:
@@ -46,13 +51,17 @@ def merge_steps(steps: Iterable[Step]) -> list[Segment]:
 
 
 def cut_to_length(segments: Sequence[Segment], max_length: int) -> Cut:
-    """Cuts rows at `max_length` tokens, drops rows in which no action is left, and counts both."""
+    """Cuts rows at `max_length` tokens, drops rows in which no action is left, and counts what is lost."""
     kept: list[Segment] = []
-    truncated = 0
+    truncated = tokens = actions = 0
     for segment in segments:
-        truncated += len(segment.input_ids) > max_length
+        ids, mask = segment.input_ids, segment.action_mask
+        truncated += len(ids) > max_length
+        actions += sum(acts and not following for acts, following in pairwise([*mask[max_length:], 0]))
         old_logp = None if segment.old_logp is None else segment.old_logp[:max_length]
-        cut = Segment(segment.input_ids[:max_length], segment.action_mask[:max_length], old_logp)
-        if any(cut.action_mask[1:]):
+        cut = Segment(ids[:max_length], mask[:max_length], old_logp)
+        acting = any(cut.action_mask[1:])
+        if acting:
             kept.append(cut)
-    return Cut(kept, truncated)
+        tokens += len(ids) - (len(cut.input_ids) if acting else 0)
+    return Cut(kept, truncated, tokens, actions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -11,10 +12,12 @@ from ..data.batches import row_length
 from ..data.dataset import Dataset
 from ..data.packing import Packing
 from ..files.durable import fresh_directory, publish_directory
+from ..losses.scorer import PolicyScorer
+from ..models.policy import load_policy
 from ..settings import DpoSettings, TrainSettings
 from .objective import Objective
 from .objectives import PairObjective, SftObjective
-from .reference import reference_logprobs
+from .reference import reference_key, reference_logprobs
 from .session import Session
 from .train import train
 
@@ -22,23 +25,34 @@ from .train import train
 def run_dataset_job(session: Session, settings: TrainSettings, data: Dataset) -> str:
     """Trains and publishes; returns the policy's hash."""
     assert session.job.base is not None
-    pad_id = ChatEncoder.load(session.job.base).pad_id
-    packing = Packing.on(session.device, pad_id)
+    packing = Packing.on(session.device, ChatEncoder.load(session.job.base).pad_id)
     objective: Objective[list[int], Any] = SftObjective(data.examples, packing)
     if isinstance(settings, DpoSettings):
-        reference = _reference(session, data, pad_id)
+        reference = _reference(session, settings, data, packing)
         objective = PairObjective(data.examples, packing, reference, settings)
     train(session, settings, objective, [row_length(example) for example in data.examples])
     return _publish(session)
 
 
-def _reference(session: Session, data: Dataset, pad_id: int) -> Tensor:
-    """[N, 2] nats, computed by the first process for all."""
+def _reference(session: Session, settings: DpoSettings, data: Dataset, packing: Packing) -> Tensor:
+    """[N, 2] nats, of a frozen policy that computes as the trained one does."""
     job, cache = session.job, session.job_dir / "reference-logprobs.safetensors"
-    reference = job.reference
-    assert reference is not None
-    return session.ranks.first(
-        lambda: reference_logprobs(cache, job.identity(), reference, data.examples, pad_id)
+    whole = settings.adapter == "none"  # then weights are float32, whatever products are computed in
+
+    def load_scorer() -> PolicyScorer:
+        assert job.reference is not None
+        kept = replace(settings, precision="float32") if whole else settings
+        model = load_policy(job.reference, kept, session.device, trainable=False)
+        return PolicyScorer(model, precision=settings.precision)
+
+    return reference_logprobs(
+        cache,
+        reference_key(job, settings),
+        load_scorer,
+        data.examples,
+        packing=packing,
+        max_tokens=settings.micro_batch_tokens,
+        ranks=session.ranks,
     )
 
 
