@@ -1,0 +1,21 @@
+// Asks of real vLLM, on the CPU, what every policy server must do: test/stack/policy-conformance.test.ts, with adapters
+// that the trainer makes. Not part of `npm test`: vLLM is 3.3 GB, and starts several times.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { status } = spawnSync(
+  join(root, 'node_modules', '.bin', 'jest'),
+  ['test/stack/policy-conformance.test.ts', '--verbose', '--selectProjects', 'system'],
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      COEVOLVE_TEST_POLICY_SERVER: 'vllm',
+      NODE_OPTIONS: '--experimental-vm-modules --no-warnings',
+    },
+  },
+);
+process.exitCode = status ?? 1;
