@@ -2,9 +2,13 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { readSpec } from '../spec/read-spec';
-import { estimate, type Estimate } from '../spec/estimate';
-import { duration, printResult, say } from './output';
-import { withSession } from './session';
+import { artifactStore } from '../artifacts/artifact-store';
+import { listModels } from '../artifacts/imported-models';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { estimate } from '../spec/estimate';
+import { estimateText } from './estimate-text';
+import { printResult, say } from './output';
+import { currentConfig, withSession } from './session';
 import { startCampaign } from './start-campaign';
 
 /** `coevolve start <spec.yaml>` starts a campaign, or joins it when it already runs. */
@@ -20,7 +24,7 @@ export function addStart(program: Command): void {
       });
       const spec = readSpec(text, path);
       if (dryRun) {
-        const expected = estimate(spec);
+        const expected = estimate(spec, await parametersOf(spec));
         printResult(
           json,
           { spec, estimate: expected },
@@ -42,13 +46,9 @@ const told = {
   ended: (name: string) => `${name} has ended; see \`coevolve report ${name}\`, or start another under a new name`,
 } as const;
 
-function estimateText({ attempts, tokens, updates, seconds, models }: Estimate): string {
-  const shown = (count: number): string => count.toLocaleString('en');
-  return [
-    `# about ${shown(attempts)} attempts, ${shown(tokens)} tokens,`,
-    `# ${shown(updates)} training updates, ${duration(seconds)} on two cores`,
-    ...(models
-      ? [`# about ${shown(models.calls)} model calls, ${shown(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
-      : []),
-  ].join('\n');
+/** Of the imported model that the spec names; null where it has none, or none that is imported yet. */
+async function parametersOf({ policy }: CampaignSpec): Promise<number | null> {
+  if (policy.source !== 'imported') return null;
+  const models = await listModels(artifactStore(currentConfig().artifacts));
+  return models.find(({ name }) => name === policy.model)?.parameters ?? null;
 }

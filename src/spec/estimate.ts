@@ -1,27 +1,36 @@
 import { recipes } from '../domain/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { estimateModels, type ModelEstimate } from './estimate-models';
+import { estimateTraining, measuredTraining, type TrainingEstimate } from './estimate-training';
 
 export type Estimate = {
   attempts: number;
+  /** Of attempts: prompts and answers. */
   tokens: number;
   updates: number;
-  seconds: number;
+  /** Of the campaign on a machine of two cores; null where nobody can know. */
+  seconds: number | null;
+  training: TrainingEstimate;
   /** Calls of language models, and what they would cost; null where none is configured. */
   models: ModelEstimate | null;
 };
 
 /** Means over quickstart campaigns on two cores; a first guess for other tasks and policies. */
 const measured = {
-  tokensPerAttempt: 170,
+  tokensPerAttempt: measuredTraining.tokensPerTrajectory,
   attemptsPerSecond: 55,
-  updatesPerSecond: 25,
-  secondsPerJob: 8,
+  /** Of SmolLM2-135M, on the same two cores. */
+  importedAttemptsPerSecond: 0.375,
+  importedParameters: 134.5e6,
   secondsPerIteration: 12,
 };
 
-/** What a campaign will do, from its spec alone: counts are exact where the spec fixes them, costs are guesses. */
-export function estimate(spec: CampaignSpec): Estimate {
+/**
+ * What a campaign will do, from its spec alone: counts are exact where the spec fixes them, costs are guesses.
+ *
+ * @param parameters of the imported model that the spec names; null while it is not imported
+ */
+export function estimate(spec: CampaignSpec, parameters: number | null = null): Estimate {
   const recipe = recipes[spec.recipe];
   const { trainTasks, heldOutTasks } = spec.environment;
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
@@ -29,31 +38,43 @@ export function estimate(spec: CampaignSpec): Estimate {
   const growth = recipe.aims.length * spec.synthesis.candidatesPerSignal;
 
   let attempts = trainTasks + heldOutTasks;
-  let updates = agents * updatesOf(trainTasks, spec.training.sft);
+  let updates = spec.start === 'sft' ? agents * updatesOf(trainTasks, spec.training.sft) : 0;
+  const played: number[] = [];
   for (let iteration = 1; iteration <= spec.iterations; iteration++) {
     const pool = trainTasks + growth * (iteration - 1);
     const inSteps = (tasksPerStep ?? 0) * (stepsPerIteration ?? 0);
     const tasks = inSteps || Math.min(pool, tasksPerIteration ?? pool);
-    const played = tasks * spec.rollouts.attempts * agents;
-    attempts += played + heldOutTasks + growth;
+    const own = tasks * spec.rollouts.attempts * agents;
+    played.push(own);
+    attempts += own + heldOutTasks + growth;
     for (const { method } of recipe.training) {
       const settings = spec.training[method];
-      updates += 'epochs' in settings ? updatesOf(played / 2, settings) : (stepsPerIteration ?? 0);
+      updates += 'epochs' in settings ? updatesOf(own / 2, settings) : (stepsPerIteration ?? 0);
     }
   }
-  const jobs = 1 + agents + recipe.training.length * spec.iterations;
+  const training = estimateTraining(spec, played, parameters);
+  const rate = attemptsPerSecond(spec, parameters);
+  const sideBySide = Math.min(2, agents); // an iteration's jobs, on two cores
   return {
     attempts,
     tokens: Math.round(attempts * measured.tokensPerAttempt),
     updates: Math.round(updates),
-    seconds: Math.round(
-      attempts / measured.attemptsPerSecond +
-        updates / measured.updatesPerSecond +
-        jobs * measured.secondsPerJob +
-        (spec.iterations + 1) * measured.secondsPerIteration,
-    ),
+    seconds:
+      rate === null || training.seconds === null
+        ? null
+        : Math.round(
+            attempts / rate + training.seconds / sideBySide + (spec.iterations + 1) * measured.secondsPerIteration,
+          ),
+    training,
     models: estimateModels(spec),
   };
+}
+
+/** How fast attempts are played on two cores; a server with GPUs, or a provider's, was not measured. */
+function attemptsPerSecond({ policy, compute }: CampaignSpec, parameters: number | null): number | null {
+  if (policy.source === 'scratch') return measured.attemptsPerSecond;
+  if (policy.source === 'provider' || parameters === null || compute.gpus > 0) return null;
+  return (measured.importedAttemptsPerSecond * measured.importedParameters) / parameters;
 }
 
 const updatesOf = (rows: number, { epochs, batchSize }: { epochs: number; batchSize: number }): number =>

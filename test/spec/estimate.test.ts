@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { estimateText } from '../../src/cli/estimate-text';
+import type { CampaignSpec } from '../../src/spec/campaign-spec';
+import { estimate } from '../../src/spec/estimate';
+import { readSpec, resolveSpec } from '../../src/spec/read-spec';
+import { scratchParameters, trainingRate } from '../../src/spec/training-rate';
+
+const example = (file: string): CampaignSpec =>
+  readSpec(readFileSync(path.resolve(__dirname, '../../examples', file), 'utf8'), file);
+
+const base = { name: 'x', seed: 1, environment: { name: 'intercode-sql' }, recipe: 'eto' };
+const specOf = (changes: object): CampaignSpec => resolveSpec({ ...base, ...changes }, 'x.yaml');
+
+const adapted = { source: 'imported', model: 'm', precision: 'bfloat16', adapter: {} };
+const gpus = { gpus: 2, pricePerGpuHour: 3, processes: 2, sharding: 'fsdp' };
+
+test('the quickstart is guessed within a factor of two of what it takes: six minutes on two cores', () => {
+  const { seconds, training } = estimate(example('quickstart.yaml'));
+  expect(seconds).toBeGreaterThan(180);
+  expect(seconds).toBeLessThan(720);
+  expect(training).toMatchObject({ gpuSeconds: 0, usd: 0 });
+  expect(training.phases.map(({ iteration, jobs }) => [iteration, jobs])).toEqual([
+    [0, 2],
+    [1, 2],
+    [2, 2],
+  ]);
+});
+
+test('the embedded policy has the parameters that its shape gives', () => {
+  // 768 x 96 embeddings; 3 layers of (4 + 2) heads of 32 both ways and 3 x 96 x 256 of feed-forward
+  expect(scratchParameters(specOf({}))).toBe(768 * 96 + 3 * (2 * 96 * 6 * 32 + 3 * 96 * 256));
+});
+
+test('rates stand where they were measured: SmolLM2-135M, and policies from scratch by size', () => {
+  const smollm2 = example('smollm2.yaml');
+  expect(trainingRate(smollm2, 134.5e6).tokensPerS).toBeCloseTo(174, 6);
+  expect(trainingRate(smollm2, 269e6).tokensPerS).toBeCloseTo(87, 6);
+  const whole = { ...smollm2, policy: { ...smollm2.policy, adapter: null } };
+  expect(trainingRate(whole, 134.5e6).tokensPerS).toBeCloseTo(116, 6);
+  const { tokensPerS } = trainingRate(specOf({}), null);
+  expect(tokensPerS).toBeGreaterThan(12_500);
+  expect(tokensPerS).toBeLessThan(23_000);
+});
+
+test('a larger policy from scratch is slower, far beyond what was measured too', () => {
+  const rates = [64, 96, 192, 512, 2048].map((hiddenSize) => {
+    return trainingRate(specOf({ training: { init: { hiddenSize } } }), null).tokensPerS!;
+  });
+  expect(rates).toEqual([...rates].sort((a, b) => b - a));
+});
+
+test('on GPUs a model costs 6 N operations a token, 4 N with an adapter, at 30 % of an H100', () => {
+  const lora = trainingRate(specOf({ policy: adapted, compute: gpus }), 7e9).tokensPerS!;
+  expect(lora).toBeCloseTo((2 * 0.3 * 989e12) / (4 * 7e9), 3);
+  const whole = trainingRate(specOf({ policy: { ...adapted, adapter: null }, compute: gpus }), 7e9).tokensPerS!;
+  expect(whole / lora).toBeCloseTo(4 / 6, 9);
+});
+
+test('GPU-seconds are seconds times GPUs, dollars their price, and the sum is that of the phases', () => {
+  const { training } = estimate(specOf({ policy: adapted, compute: gpus }), 7e9);
+  for (const { seconds, gpuSeconds, usd } of training.phases) {
+    expect(Math.abs(gpuSeconds! - 2 * seconds!)).toBeLessThanOrEqual(1);
+    expect(usd).toBeCloseTo((gpuSeconds! / 3600) * 3, 2);
+  }
+  expect(training.tokens).toBe(training.phases.reduce((sum, { tokens }) => sum + tokens, 0));
+  expect(estimateText(estimate(specOf({ policy: adapted, compute: gpus }), 7e9))).toMatch(
+    /# training +tokens +job time +GPU time +cost\n# supervised start[^]*# in all [^]*# assumed: [\d,]+ tokens\/s \(7000 M parameters on 2 H100/,
+  );
+});
+
+const provider = { policy: { source: 'provider', model: 'm', provider: 'p' }, compute: { backend: 'openai' } };
+test.each([
+  { what: 'a provider’s fine-tuning', spec: provider, gpuSeconds: null },
+  { what: 'a model that is not imported yet', spec: { policy: adapted }, gpuSeconds: 0 },
+  { what: 'a policy from scratch on a GPU', spec: { compute: { gpus: 1 } }, gpuSeconds: null },
+])('the time of $what is unknown, and said to be', ({ spec, gpuSeconds }) => {
+  const expected = estimate(specOf(spec));
+  expect(expected.seconds).toBeNull();
+  expect(expected.training).toMatchObject({ tokens: expect.any(Number), seconds: null, gpuSeconds, usd: gpuSeconds });
+  const text = estimateText(expected);
+  expect(text).toContain('time unknown');
+  expect(text).toContain('assumed: speed unknown');
+});
+
+test('what a spec leaves out is not guessed into it: no start, no pairs beyond their limits', () => {
+  const { training } = estimate(specOf({ start: 'base', iterations: 1, policy: adapted }), 134.5e6);
+  expect(training.phases.map(({ iteration }) => iteration)).toEqual([1]);
+  const capped = { recipe: 'co-evolving-agents', iterations: 1, pairs: { failureAgent: { maxPairs: 1 } } };
+  const less = estimate(specOf(capped)).training.tokens;
+  expect(less).toBeLessThan(estimate(specOf({ ...capped, pairs: {} })).training.tokens);
+});
+
+test('an estimate is part of a spec: its lines are comments', () => {
+  const text = estimateText(estimate(example('grpo.yaml')));
+  expect(parse(`name: x\n${text}\n`)).toEqual({ name: 'x' });
+});
