@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -329,29 +330,38 @@ describe('against a fake API server (no cluster was to be had)', () => {
       rows.map((row, n) => JSON.stringify({ trajectory_id: `t${n}`, ...row })),
     );
     const tiny = { vocabulary_size: 300, hidden_size: 32, layers: 1, feed_forward_size: 32 };
-    cluster.onCreate(runHere);
+    let pod = Promise.resolve();
+    cluster.onCreate((made) => {
+      pod = runHere(made);
+    });
     const backend = aBackend({ python: path.join(projectRoot, '.venv/bin/python') });
     await backend.submit(job({ method: 'init', dataset, settings: tiny, gpus: 0 }));
     for (;;) {
       const now = await backend.status(jobKey);
       if (now.state === 'running') await sleep(100);
       else if (now.state !== 'succeeded') throw new Error(`${JSON.stringify(now)}: ${await backend.logs(jobKey)}`);
-      else return await expect(artifacts.adoptPolicy(now.policyPath, now.policyHash)).resolves.toBe(now.policyHash);
+      else {
+        await pod;
+        return await expect(artifacts.adoptPolicy(now.policyPath, now.policyHash)).resolves.toBe(now.policyHash);
+      }
     }
   });
 });
 
 /** What a kubelet and the Job controller do. */
-function runHere({ spec }: FakeJob): void {
+async function runHere({ spec }: FakeJob): Promise<void> {
   const [container] = spec.template.spec.containers;
   const [file = '', ...args] = container!.command;
   const env = Object.fromEntries(container!.env.map(({ name, value }) => [name, value]));
-  const child = spawn(file, args, { env: { ...process.env, ...env }, cwd: projectRoot });
+  const child = spawn(file, args, {
+    env: { ...process.env, ...env },
+    cwd: projectRoot,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let log = '';
   child.stderr.on('data', (text) => (log += String(text)));
   cluster.pod({ phase: 'Running' });
-  child.on('exit', (exitCode) => {
-    cluster.pod({ phase: exitCode === 0 ? 'Succeeded' : 'Failed', ...terminated('Error', exitCode ?? 1) }, log);
-    cluster.end(exitCode === 0 ? 'Complete' : 'Failed');
-  });
+  const [exitCode] = (await once(child, 'exit')) as [number | null];
+  cluster.pod({ phase: exitCode === 0 ? 'Succeeded' : 'Failed', ...terminated('Error', exitCode ?? 1) }, log);
+  cluster.end(exitCode === 0 ? 'Complete' : 'Failed');
 }

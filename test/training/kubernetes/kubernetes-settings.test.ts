@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { readKubernetesSettings } from '../../../src/training/kubernetes/kubernetes-settings';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-kubernetes-settings-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const kubernetesFile = path.join(folder, 'kubernetes.yaml');
+
+const read = (text: string) => {
+  writeFileSync(kubernetesFile, text);
+  return readKubernetesSettings({ kubernetesFile, projectRoot: '/project' });
+};
+
+test('image and claim are enough; paths lie beside the file', () => {
+  expect(read('image: i:1\nclaim: artifacts\n')).toEqual({
+    ...{ image: 'i:1', claim: 'artifacts', python: '/app/.venv/bin/python', cpu: '4', memory: '16Gi', env: {} },
+    ...{ gpuResource: 'nvidia.com/gpu', nodeSelector: {}, serviceAccount: 'default', keepSeconds: 86_400 },
+    ...{ imagePullMinutes: 10, template: '/project/deploy/kubernetes/training-job.yaml' },
+  });
+  expect(read('image: i\nclaim: c\ntemplate: job.yaml\nkubeconfig: kube/config\n')).toMatchObject({
+    ...{ template: path.join(folder, 'job.yaml'), kubeconfig: path.join(folder, 'kube/config') },
+  });
+});
+
+test('without a file there is no cluster', () => {
+  expect(readKubernetesSettings({ projectRoot: '/project' })).toBeUndefined();
+});
+
+test.each([
+  { text: 'image: i\n', says: 'claim' },
+  { text: 'image: i\nclaim: c\nmemory: much\n', says: 'memory' },
+  { text: 'image: i\nclaim: c\nnamespace: My Space\n', says: 'namespace' },
+  { text: 'image: i\nclaim: c\ngpus: 4\n', says: 'gpus' },
+  { text: 'image: [', says: 'kubernetes.yaml' },
+])('a file that does not say how is refused by file and field: $says', ({ text, says }) => {
+  expect(() => read(text)).toThrow(
+    expect.objectContaining({ name: 'ConfigError', message: expect.stringContaining(says) }),
+  );
+  expect(() => read(text)).toThrow(kubernetesFile);
+});
