@@ -135,6 +135,9 @@ def _run(request: Request) -> Measurement:
 def _side_by_side(found: dict[str, list[Measurement]], against: str) -> Row:
     """Medians of the rates; the baseline's is that of its faster way. The loss curves must be one."""
     rates = {side: statistics.median(m.tokens / m.seconds for m in turns) for side, turns in found.items()}
+    by_cpu = {
+        side: statistics.median(m.tokens / m.cpu_seconds for m in turns) for side, turns in found.items()
+    }
     others = {side: rate for side, rate in rates.items() if side != "ours"}
     fastest = max(others, key=lambda side: others[side])
     ours, theirs = found["ours"], found[fastest]
@@ -142,12 +145,14 @@ def _side_by_side(found: dict[str, list[Measurement]], against: str) -> Row:
         "ours_tokens_s": round(rates["ours"], 1),
         f"{against}_tokens_s": round(rates[fastest], 1),
         "ratio": round(rates["ours"] / rates[fastest], 3),
+        "cpu_ratio": round(by_cpu["ours"] / by_cpu[fastest], 3),
         "loss_difference": max(_difference(ours[0].losses, m.losses) for side in others for m in found[side]),
         "first_loss": ours[0].losses[0],
         "last_loss": ours[0].losses[-1],
         "updates": len(ours[0].losses),
         "tokens": ours[0].tokens,
         "fastest": fastest,
+        "tokens_cpu_s": {side: round(rate, 1) for side, rate in by_cpu.items()},
         "ways": {side: round(rate, 1) for side, rate in rates.items()},
         "turns": {side: [round(m.tokens / m.seconds, 1) for m in turns] for side, turns in found.items()},
         "ours_peak_rss_bytes": max(m.peak_rss_bytes for m in ours),

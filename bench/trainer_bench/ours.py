@@ -26,7 +26,7 @@ def train(request: Request) -> Measurement:
     lines = (folder / "progress.jsonl").read_text().splitlines()
     losses = [event["loss"] for event in map(json.loads, lines) if event["event"] == "step"]
     tokens = tokens_of(read_examples(Path(request.pairs))) * request.epochs
-    return measured(watch.ended - watch.began, tokens, losses)
+    return measured(watch.ended.since(watch.began), tokens, losses)
 
 
 class _Watch:

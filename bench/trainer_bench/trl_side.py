@@ -16,12 +16,13 @@ import torch
 from datasets import Dataset
 from torch import Tensor
 from torch.utils.data import DataLoader
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from transformers import AutoTokenizer, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from .measure import Clock, measured
 from .request import Measurement, Request
 from .rows import IGNORED, Example, Row, batches_of, pad, read_examples, tokens_of
+from .transformers_model import load, pad_id
 
 
 def train(request: Request) -> Measurement:
@@ -34,7 +35,7 @@ def train(request: Request) -> Measurement:
     updates, micro = [], request.batch_size // request.micro_batch
     for start in range(0, len(trainer.losses), micro):
         updates.append(torch.stack(trainer.losses[start : start + micro]).sum().item())
-    return measured(clock.seconds, tokens_of(examples) * request.epochs, updates)
+    return measured(clock.spent, tokens_of(examples) * request.epochs, updates)
 
 
 class _Order:
@@ -133,7 +134,7 @@ def _dpo(request: Request, examples: Sequence[Example], clock: Clock) -> Any:
             precompute_ref_batch_size=request.micro_batch,
             remove_unused_columns=False,
         ),
-        data_collator=_Collator(AutoTokenizer.from_pretrained(request.policy).pad_token_id),
+        data_collator=_Collator(pad_id(request)),
         train_dataset=Dataset.from_list([{**text, "rows": example} for example in examples]),
         **_model(request),
     )
@@ -161,7 +162,7 @@ class _Collator:
 
 def _model(request: Request) -> dict[str, Any]:
     return {
-        "model": AutoModelForCausalLM.from_pretrained(request.policy, dtype=torch.float32),
+        "model": load(request),
         "processing_class": AutoTokenizer.from_pretrained(request.policy),
     }
 
