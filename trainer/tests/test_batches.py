@@ -1,16 +1,20 @@
-"""Batches: every example once an epoch, the same order every time, and a mask that needs no mask."""
-
-from pathlib import Path
+"""Batches: every example once an epoch, the same order every time; parts: every unit once, and no larger."""
 
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.chat.encoder import ChatEncoder, Segment
-from coevolve_trainer.data.batches import pad_rows, plan_epoch, plan_micro_batches
-from coevolve_trainer.losses.logprobs import trajectory_logprobs
-from coevolve_trainer.models.decoder import load_model
-from job_folder import expert_rows
+from coevolve_trainer.chat.encoder import Segment
+from coevolve_trainer.data.batches import plan_epoch
+from coevolve_trainer.data.packing import Packing
+
+sequences = st.lists(st.integers(0, 2), min_size=2, max_size=40)
+units_strategy = st.lists(st.lists(sequences, min_size=1, max_size=3), min_size=1, max_size=12)
+
+
+def spoken(ids: list[int]) -> Segment:
+    """A row whose last token is an action."""
+    return Segment(ids, [0] * (len(ids) - 1) + [1])
 
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=300), st.integers(1, 16), st.integers(0, 2**63 - 1))
@@ -23,32 +27,25 @@ def test_an_epoch_holds_every_example_once_and_only_depends_on_its_arguments(
     assert plan == plan_epoch(lengths, batch_size, seed=seed, epoch=1)
 
 
-@given(st.lists(st.integers(1, 500), min_size=1, max_size=300), st.integers(1, 4000))
-def test_micro_batches_hold_every_row_once_and_no_more_tokens_than_asked_unless_one_row_does(
-    lengths: list[int], max_tokens: int
+@given(units_strategy, st.integers(1, 200), st.integers(0, 12))
+def test_parts_hold_every_unit_once_and_no_more_tokens_than_asked_unless_one_unit_does(
+    units: list[list[list[int]]], max_tokens: int, call_tokens: int
 ) -> None:
-    parts = plan_micro_batches(lengths, max_tokens)
-    assert sorted(i for part in parts for i in part) == list(range(len(lengths)))
+    segments = [[spoken(ids) for ids in unit] for unit in units]
+    packing = Packing(pad_id=0, call_tokens=call_tokens)
+    parts = packing.plan(segments, max_tokens)
+    assert sorted(i for part in parts for i in part) == list(range(len(units)))
     for part in parts:
-        assert len(part) == 1 or len(part) * max(lengths[i] for i in part) <= max_tokens
+        rows = packing.rows([segments[i] for i in part], max_tokens)
+        assert len(part) == 1 or len(rows.input_ids) <= max_tokens
+        assert rows.tokens == sum(len(ids) for i in part for ids in units[i])
+        assert torch.equal(rows.counts, torch.tensor([float(len(units[i])) for i in part]))
 
 
-@torch.no_grad()
-def test_a_trajectorys_logprob_is_the_sum_over_its_action_tokens_whatever_its_neighbours(
-    trained: Path,
-) -> None:
-    model, encoder = load_model(trained), ChatEncoder.load(trained)
-    segments = [encoder.segment(row["messages"]) for row in expert_rows(5)]
-    trajectories = [
-        [segments[0]],
-        [segments[1], segments[2]],
-        [Segment(segments[3].input_ids[:50], [0] * 40 + [1] * 10)],
-    ]
-    together = trajectory_logprobs(model, pad_rows(trajectories, encoder.pad_id))
-
-    for trajectory, found in zip(trajectories, together, strict=True):
-        by_hand = torch.zeros(())
-        for ids, mask, _ in trajectory:
-            logp = model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
-            by_hand += sum(logp[t - 1, ids[t]] for t in range(1, len(ids)) if mask[t])
-        torch.testing.assert_close(found, by_hand, atol=1e-4, rtol=1e-5)
+def test_attempts_at_one_task_come_together_and_their_prompt_is_computed_once() -> None:
+    prompts = [[task] * 60 for task in range(4)]
+    units = [[spoken([*prompts[i % 4], i, 1, 2])] for i in range(16)]
+    packing = Packing(pad_id=0)
+    parts = packing.plan(units, 120)
+    assert sorted(sorted(i % 4 for i in part) for part in parts) == [[task] * 4 for task in range(4)]
+    assert len(packing.rows([units[i] for i in parts[0]], 120).input_ids) == 60 + 4 * 2

@@ -50,7 +50,8 @@ def test_per_pair_lambdas_agree_with_a_hand_computation() -> None:
 
 def test_sft_is_the_weighted_mean_over_action_tokens() -> None:
     # (1 * 6 nats + 3 * 2 nats) / (1 * 3 tokens + 3 * 1 token)
-    loss = sft_loss(torch.tensor([-6.0, -2.0]), torch.tensor([3.0, 1.0]), torch.tensor([1.0, 3.0]))
+    weight = torch.tensor([1.0, 1.0, 1.0, 3.0]) / 6
+    loss = sft_loss(torch.tensor([-1.0, -2.0, -3.0, -2.0]), weight)
     assert loss.item() == pytest.approx(2.0)
 
 

@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
 from coevolve_trainer.chat.encoder import ChatEncoder
+from coevolve_trainer.data.packing import Packing
 from coevolve_trainer.data.rollouts import RolloutBatch, read_rollouts
+from coevolve_trainer.losses.scorer import PolicyScorer
 from coevolve_trainer.models.decoder import load_model
+from coevolve_trainer.ranks import Ranks
 from coevolve_trainer.settings import GrpoSettings, PpoSettings, RlSettings
+from coevolve_trainer.updates.accumulate import Totals, accumulate
 from coevolve_trainer.updates.learner import Learner, load_learner
-from coevolve_trainer.updates.policy_update import Update, accumulate_gradient, make_update
+from coevolve_trainer.updates.policy_update import RolloutObjective, described, prepare_rollouts
 from job_folder import expert_rows, write_rows
 from rollouts_of import rollouts_of, sample
 
@@ -37,11 +41,41 @@ def batch_of(tmp_path: Path, trained: Path) -> Callable[[list[dict[str, Any]], R
     return read
 
 
+class Update(NamedTuple):
+    loss: float
+    metrics: dict[str, float]
+
+
+def accumulated(
+    learner: Learner, reference: PolicyScorer, batch: RolloutBatch, settings: RlSettings
+) -> Update:
+    """Leaves the gradient of an update in the learner's parameters."""
+    packing = Packing(pad_id=0)
+    prepared = prepare_rollouts(batch, learner.scorer, reference, settings, Ranks(), packing=packing)
+    objective = RolloutObjective(settings, packing)
+    parts = objective.parts(prepared, settings.micro_batch_tokens)
+    totals: Totals = accumulate(objective, parts, learner.scorer, Ranks())
+    return Update(totals.loss, {**totals.means(), **described(batch, settings)})
+
+
+def make_update(
+    learner: Learner, reference: PolicyScorer, batch: RolloutBatch, settings: RlSettings
+) -> Update:
+    update = accumulated(learner, reference, batch, settings)
+    torch.nn.utils.clip_grad_norm_(learner.parameters(), settings.max_grad_norm)
+    learner.optimizer.step()
+    learner.optimizer.zero_grad(set_to_none=True)
+    return update
+
+
+def reference_of(policy: Path) -> PolicyScorer:
+    return PolicyScorer(load_model(policy).requires_grad_(False))
+
+
 def gradient(
     policy: Path, batch: RolloutBatch, settings: RlSettings, learner: Learner
 ) -> tuple[Update, torch.Tensor]:
-    reference = load_model(policy).requires_grad_(False)
-    update = accumulate_gradient(learner, reference, batch, settings, pad_id=0)
+    update = accumulated(learner, reference_of(policy), batch, settings)
     return update, torch.cat([p.grad.flatten() for p in learner.parameters() if p.grad is not None])
 
 
@@ -150,7 +184,7 @@ def test_group_and_batch_means_differ_when_groups_differ_in_length(
 def test_grpo_learns_to_prefer_what_is_rewarded(batch_of: Any, trained: Path) -> None:
     """A bandit: an action is one token, and good when its id is even."""
     settings = GrpoSettings(learning_rate=2e-3)
-    learner, reference = load_learner(trained, settings), load_model(trained).requires_grad_(False)
+    learner, reference = load_learner(trained, settings), reference_of(trained)
     prompt = ChatEncoder.load(trained).prompt_ids(expert_rows(1)[0]["messages"][:2])
     generator = torch.Generator().manual_seed(3)
     chances = [chance_of_even(learner, prompt)]
@@ -162,7 +196,7 @@ def test_grpo_learns_to_prefer_what_is_rewarded(batch_of: Any, trained: Path) ->
             {"trajectory_id": str(k), "group": "task", "advantage": 2 * (won - share), "steps": [step]}
             for k, (won, step) in enumerate(zip(good, steps, strict=True))
         ]
-        make_update(learner, reference, batch_of(rows, settings), settings, pad_id=0)
+        make_update(learner, reference, batch_of(rows, settings), settings)
         chances.append(chance_of_even(learner, prompt))
     assert chances[0] < 0.5
     assert chances[-1] > 0.55  # 0.67 to 0.70 over three seeds
@@ -180,9 +214,7 @@ def test_ppos_value_head_learns_which_task_is_rewarded(
     settings = PpoSettings(learning_rate=1e-3, value_learning_rate=1e-2, gae_lambda=1.0)
     rewarded = [{**row, "reward": float(row["group"] == "task-0")} for row in rows]
     batch = batch_of(rewarded, settings)
-    learner, reference = load_learner(trained, settings), load_model(trained).requires_grad_(False)
-    losses = [
-        make_update(learner, reference, batch, settings, pad_id=0).metrics["value_loss"] for _ in range(25)
-    ]
+    learner, reference = load_learner(trained, settings), reference_of(trained)
+    losses = [make_update(learner, reference, batch, settings).metrics["value_loss"] for _ in range(25)]
     assert losses[0] == pytest.approx(1 / 3)  # the head says 0, and a third of the tokens earned 1
     assert losses[-1] < 0.05

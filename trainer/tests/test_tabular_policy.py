@@ -57,10 +57,9 @@ def torch_losses(table: Tensor, reference: Tensor) -> dict[str, Tensor]:
     dpo = dpo_loss(
         chosen, rejected, torch_logp(reference, CHOSEN), torch_logp(reference, REJECTED), beta=BETA
     ).loss
-    count, one = torch.tensor([float(len(CHOSEN))]), torch.ones(1)
     lambdas = [torch.tensor([weight], dtype=torch.float64) for weight in WEIGHTS]
     return {
-        "eq5": sft_loss(chosen, count, one),
+        "eq5": sft_loss(chosen, torch.tensor([1 / len(CHOSEN)])),
         "eq7": dpo.sum(),
         "eq9": target_loss(dpo, -chosen, *lambdas).sum(),
     }

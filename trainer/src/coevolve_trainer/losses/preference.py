@@ -41,12 +41,13 @@ def dpo_loss(
     return DpoLoss(loss=-F.logsigmoid(margin), margin=margin.detach())
 
 
-def sft_loss(action_logp: Tensor, action_tokens: Tensor, weight: Tensor) -> Tensor:
-    """Weighted negative log-likelihood per action token of the batch, scalar: Eq. 5.
+def sft_loss(logp: Tensor, weight: Tensor) -> Tensor:
+    """Weighted negative log-likelihood of action tokens, scalar: Eq. 5.
 
-    `action_logp`, `action_tokens` and `weight` are [B]: sum, count and importance per trajectory.
+    `logp` and `weight` are [A], per token; the weights of an update sum to 1, so that it is a mean. The sum
+    over a part of the tokens is that part's share: shares of micro-batches add up to the loss.
     """
-    return -(weight * action_logp).sum() / (weight * action_tokens).sum().clamp(min=1.0)
+    return -(weight * logp).sum()
 
 
 def target_loss(dpo: Tensor, chosen_nll: Tensor, lambda_dpo: Tensor, lambda_sft: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from .objective import Objective
 from .objectives import PairObjective, SftObjective
 from .reference import reference_key, reference_logprobs
 from .session import Session
+from .sharding import shard
 from .train import train
 
 
@@ -43,7 +44,10 @@ def _reference(session: Session, settings: DpoSettings, data: Dataset, packing: 
         assert job.reference is not None
         kept = replace(settings, precision="float32") if whole else settings
         model = load_policy(job.reference, kept, session.device, trainable=False)
-        return PolicyScorer(model, precision=settings.precision)
+        scorer = PolicyScorer(model, precision=settings.precision)
+        if settings.sharding == "fsdp":
+            shard(scorer, session.ranks)
+        return scorer
 
     return reference_logprobs(
         cache,

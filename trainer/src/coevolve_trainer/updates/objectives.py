@@ -2,83 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..data.batches import pad_rows
 from ..data.dataset import Example
 from ..data.packing import Packing
 from ..data.rows import Rows
-from ..losses.logprobs import trajectory_logprobs
 from ..losses.preference import dpo_loss, sft_loss, target_loss
 from ..settings import DpoSettings, TargetSettings
 from .objective import Scorer, Share
-
-if TYPE_CHECKING:
-    from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM
-
-
-class Outcome(NamedTuple):
-    loss: Tensor  # scalar, nats
-    tokens: int
-    metrics: dict[str, float]
-
-
-Objective = Callable[["Qwen3ForCausalLM", list[int]], Outcome]
-
-
-def sft_objective(examples: list[Example], pad_id: int) -> Objective:
-    """Eq. 5 over the examples at the given indices."""
-
-    def outcome(model: Qwen3ForCausalLM, batch: list[int]) -> Outcome:
-        rows = pad_rows([examples[i].chosen for i in batch], pad_id)
-        weight = torch.tensor([examples[i].lambda_sft for i in batch])
-        return Outcome(sft_loss(trajectory_logprobs(model, rows), rows.counts, weight), rows.tokens, {})
-
-    return outcome
-
-
-def pair_objective(
-    examples: list[Example], pad_id: int, reference: Tensor, settings: DpoSettings
-) -> Objective:
-    """Eq. 7 (dpo) or Eq. 9 (target), the mean over the batch. `reference` is [N, 2].
-
-    Chosen and rejected share one forward pass. `dpo` is Eq. 7 for every pair and reads no lambda. In `target`
-    a demonstration, which has no rejected side, gives Eq. 9's second term alone.
-    """
-
-    def outcome(model: Qwen3ForCausalLM, batch: list[int]) -> Outcome:
-        pairs = [place for place, i in enumerate(batch) if examples[i].rejected]
-        sides = [examples[i].chosen for i in batch] + [examples[batch[place]].rejected for place in pairs]
-        rows = pad_rows(sides, pad_id)
-        logprobs = trajectory_logprobs(model, rows)
-        chosen, rejected = logprobs[: len(batch)], logprobs[len(batch) :]
-        dpo = dpo_loss(chosen[pairs], rejected, *reference[[batch[p] for p in pairs]].T, beta=settings.beta)
-        loss = dpo.loss
-        if isinstance(settings, TargetSettings):
-            nll = -chosen if settings.sft_reduction == "sum" else -chosen / rows.counts[: len(batch)]
-            lambdas = torch.tensor([(examples[i].lambda_dpo, examples[i].lambda_sft) for i in batch]).T
-            ranked = torch.zeros(len(batch)).index_put((torch.tensor(pairs, dtype=torch.long),), dpo.loss)
-            loss = target_loss(ranked, nll, *lambdas)
-        return Outcome(loss.mean(), rows.tokens, _watched(dpo.margin, chosen[pairs], rejected))
-
-    return outcome
-
-
-def _watched(margin: Tensor, chosen: Tensor, rejected: Tensor) -> dict[str, float]:
-    """Means over the batch's pairs; nothing where it has none."""
-    if not len(margin):
-        return {}
-    return {
-        "margin": margin.mean().item(),
-        "accuracy": (margin > 0).float().mean().item(),
-        "chosen_logp": chosen.mean().item(),
-        "rejected_logp": rejected.mean().item(),
-    }
 
 
 @dataclass(frozen=True)
@@ -102,7 +37,7 @@ class SftObjective:
 
     def share(self, scorer: Scorer, part: SftPart) -> Share:
         logp = scorer(part.rows).logp
-        return Share(-(part.weight.to(logp.device) * logp).sum(), {})
+        return Share(sft_loss(logp, part.weight.to(logp.device)), {})
 
     def _part(self, examples: list[Example], total: float, max_tokens: int) -> SftPart:
         rows = self.packing.rows([e.chosen for e in examples], max_tokens)
@@ -145,10 +80,12 @@ class PairObjective:
         sums = torch.zeros_like(counts).index_add(0, owner, logp)
         chosen, rejected = sums[: part.lambdas.shape[1]], sums[part.lambdas.shape[1] :]
         dpo = dpo_loss(chosen[part.pairs], rejected, *part.reference, beta=self.settings.beta)
-        loss = (part.lambdas[0, part.pairs] * dpo.loss).sum()
         if isinstance(self.settings, TargetSettings):
             nll = -chosen if self.settings.sft_reduction == "sum" else -chosen / counts[: len(chosen)]
-            loss = loss + (part.lambdas[1] * nll).sum()
+            ranked = torch.zeros_like(chosen).index_put((part.pairs,), dpo.loss)
+            loss = target_loss(ranked, nll, *part.lambdas).sum()
+        else:
+            loss = (part.lambdas[0, part.pairs] * dpo.loss).sum()
         return Share(loss, _sums(dpo.margin, chosen[part.pairs], rejected))
 
     def _part(self, batch: list[int], size: int, max_tokens: int) -> PairPart:
