@@ -48,6 +48,18 @@ test('a policy server elsewhere is asked for its health', async () => {
   await removeHome(elsewhere);
 });
 
+test('vLLM is looked for where it is to serve', async () => {
+  expect(await find('vllm')).toBeUndefined();
+  const wanted = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_VLLM_PYTHON: '/nowhere/python' };
+  const absent = temporaryHome(wanted);
+  expect(await find('vllm', absent)).toEqual({
+    ...{ name: 'vllm', ok: false, detail: 'no Python at /nowhere/python', next: 'npm run setup -- --with vllm' },
+  });
+  const without = temporaryHome({ ...wanted, COEVOLVE_VLLM_PYTHON: config.python });
+  expect(await find('vllm', without)).toMatchObject({ ok: false, detail: `${config.python} lacks vllm` });
+  await Promise.all([removeHome(absent), removeHome(without)]);
+});
+
 test('a Python that is absent or lacks packages is named', async () => {
   const absent = temporaryHome({ COEVOLVE_PYTHON: '/nowhere/python' });
   expect(await find('python', absent)).toEqual({

@@ -61,12 +61,14 @@ def main() -> int:
 
 def _torch_beside_vllm(python: Path) -> str | None:
     """The version of torch that vLLM runs on; None: the interpreter has no vLLM."""
-    look = "from importlib import metadata as m, util; assert util.find_spec('vllm'); print(m.version('torch'))"
+    look = (
+        "from importlib import metadata as m, util; assert util.find_spec('vllm'); print(m.version('torch'))"
+    )
     try:
         found = subprocess.run([python, "-c", look], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found.stdout.strip()
+    return found.stdout.strip() or None
 
 
 if __name__ == "__main__":

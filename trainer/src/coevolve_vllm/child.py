@@ -138,6 +138,7 @@ def _arguments(command: Command, base: Base, *, port: int, context: int, max_ran
         "--dtype": base.dtype,
         "--max-model-len": context,
         "--generation-config": "vllm",  # sampling is the request's, never a file's
+        "--uvicorn-log-level": "warning",
     }
     flags = []
     if max_rank:

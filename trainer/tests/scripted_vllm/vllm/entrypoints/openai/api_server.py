@@ -1,8 +1,8 @@
 """Stands where vLLM is started: says what it was started with, and answers when it is told to.
 
-For what the front does around vLLM, which the real one, a minute a start, would show too slowly; that vLLM
-itself behaves so is asked by `npm run test:vllm`. The file at COEVOLVE_SCRIPT gets a line of JSON per start and per
-request. A request with the stop text `slow` is answered once a file `release` lies beside it.
+For what the front does around vLLM, which the real one, a minute a start, would show too slowly. That vLLM
+itself behaves so is asked by `npm run test:vllm`. The file at COEVOLVE_SCRIPT gets a line of JSON per start
+and per request. A request with the stop text `slow` is answered once a file `release` lies beside it.
 """
 
 import json
