@@ -4,6 +4,8 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../config';
 import { readProviders } from '../llm/providers';
+import { checkCluster } from '../training/kubernetes/check-cluster';
+import { readKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { check, type Check } from './check';
 import { findPostgres } from './postgres-binaries';
 import { findProgram } from './programs';
@@ -43,7 +45,17 @@ export function checkMachine(config: Config): Promise<Check>[] {
     ...(config.providersFile
       ? [check('language models', 'mend the file that COEVOLVE_LLM_PROVIDERS names', () => checkProviders(config))]
       : []),
+    ...(config.kubernetesFile
+      ? [check('kubernetes', 'mend the file that COEVOLVE_KUBERNETES_CONFIG names', () => checkKubernetes(config))]
+      : []),
   ];
+}
+
+/** The file is read anew, so that a mistake in it is told here and not by a campaign that parks. */
+async function checkKubernetes(config: Config): Promise<string> {
+  const settings = readKubernetesSettings(config);
+  if (!settings) throw new Error('there are no settings');
+  return checkCluster(settings, config.artifacts);
 }
 
 const checkProviders = (config: Config): string => `providers ${[...readProviders(config).keys()].join(', ')}`;

@@ -39,7 +39,7 @@ function worker(role: WorkerRole): Service {
         inheritsEnvironment: true,
         cwd: config.projectRoot,
         sources: path.join(config.projectRoot, 'dist'),
-        settings: providerFiles(config),
+        settings: [...providerFiles(config), ...kubernetesFiles(config)],
       };
     },
 
@@ -48,6 +48,8 @@ function worker(role: WorkerRole): Service {
     },
   };
 }
+
+const kubernetesFiles = ({ kubernetesFile: file }: Config): string[] => (file && existsSync(file) ? [file] : []);
 
 const programOf = ({ projectRoot }: Config): string => path.join(projectRoot, 'dist', 'cli', 'main.js');
 

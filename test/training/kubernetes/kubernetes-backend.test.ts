@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
+import { checkCluster } from '../../../src/training/kubernetes/check-cluster';
 import { kubernetesBackend } from '../../../src/training/kubernetes/kubernetes-backend';
 import type { KubernetesSettings } from '../../../src/training/kubernetes/kubernetes-settings';
 import type { TrainingBackend, TrainingJob } from '../../../src/training/training-backend';
@@ -315,6 +316,18 @@ describe('against a fake API server (no cluster was to be had)', () => {
       ...{ kind: 'refused', message: expect.stringContaining('check the authority') },
     });
     expect(cluster.requests).toEqual([]);
+  });
+
+  test('a check says where Jobs would go, or what is wrong, and creates nothing', async () => {
+    await expect(checkCluster(settings, root, cluster.credentials)).resolves.toMatch(
+      /^https.* answers for namespace training$/,
+    );
+    cluster.trouble({ route: 'GET pods', status: 403 });
+    await expect(checkCluster(settings, root, cluster.credentials)).rejects.toThrow('list pods');
+    await expect(checkCluster({ ...settings, template: '/nowhere' }, root, cluster.credentials)).rejects.toThrow(
+      '/nowhere',
+    );
+    expect(cluster.jobs).toEqual([]);
   });
 
   test('a server that is away is a boundary failure that may pass', async () => {
