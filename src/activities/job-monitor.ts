@@ -16,7 +16,7 @@ const defaultPace: Pace = { tellMs: 5_000, recordMs: 15_000, stallMs: 600_000 };
 const [twelfths, mostStalls] = [12, 3];
 
 /** What outlives a worker's death: it travels in the heartbeat. */
-type Memory = { step: number; movedAt: number; mark: number; stalls: number; stalled: boolean };
+type Memory = { step: number; movedAt: number; mark: number | null; stalls: number; stalled: boolean };
 
 type Monitored = Pick<Services, 'training'> & { store: Pick<Services['store'], 'trainingProgress' | 'ledger'> };
 
@@ -33,7 +33,7 @@ export function monitorJob({ store, training }: Monitored, run: TrainingRunRow, 
   let last: TrainingProgress = {};
 
   async function record(totalSteps: number): Promise<void> {
-    if (last['seconds']) await store.ledger.bookTraining(jobKey, spentOf(last), false);
+    if ('seconds' in last) await store.ledger.bookTraining(jobKey, spentOf(last), false);
     const after = await store.trainingProgress.lastStep(jobKey);
     const curve = await training.curve(jobKey, after);
     const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may know the moment alone
@@ -67,14 +67,19 @@ export function monitorJob({ store, training }: Monitored, run: TrainingRunRow, 
   };
 }
 
+/** A call that takes long heartbeats without it: who finds nothing takes the marks that are passed as told. */
 function remembered(): Memory {
-  const before = activityInfo().heartbeatDetails as { memory?: Memory } | undefined;
-  return { step: -1, movedAt: Date.now(), mark: -1, stalls: 0, stalled: false, ...before?.memory };
+  const { heartbeatDetails, attempt } = activityInfo();
+  const { memory } = (heartbeatDetails ?? {}) as { memory?: Memory };
+  if (memory) return memory;
+  const first = !(attempt > 1);
+  return { step: -1, movedAt: Date.now(), mark: first ? -1 : null, stalls: first ? 0 : mostStalls, stalled: false };
 }
 
 /** Whether the workflow is to hear of it, which is then remembered as told. */
 function isNews(memory: Memory, { step, totalSteps, stalledS }: TrainingNews): boolean {
   const mark = totalSteps > 0 ? Math.floor((twelfths * step) / totalSteps) : 0;
+  memory.mark ??= mark;
   const stalled = stalledS !== null;
   const turns = stalled !== memory.stalled && (memory.stalled || memory.stalls < mostStalls);
   if (!turns && mark <= memory.mark) return false;

@@ -1,12 +1,19 @@
 import type { TrainingRunRow } from '../store/training-runs';
 import type { TrainingJob } from '../training/training-backend';
+import { reserveTraining } from './reserve-training';
 import type { Services } from './services';
 
-/** Hands a stored run to the backend. A job that runs or has finished is found there, not started again. */
+/**
+ * Hands a stored run to the backend. A job that runs or has finished is found there, not started again.
+ *
+ * @throws DomainError `BudgetReached`
+ */
 export const submitTraining =
   (services: Services) =>
   async ({ jobKey }: { jobKey: string }): Promise<void> => {
-    await services.training.submit(jobOf(services, await services.store.trainingRuns.get(jobKey)));
+    const run = await services.store.trainingRuns.get(jobKey);
+    await reserveTraining(services, run);
+    await services.training.submit(jobOf(services, run));
   };
 
 export function jobOf({ artifacts }: Services, run: TrainingRunRow): TrainingJob {

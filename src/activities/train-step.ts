@@ -1,3 +1,4 @@
+import { reserveTraining } from './reserve-training';
 import type { Services } from './services';
 import { jobOf } from './submit-training';
 import { followJob } from './watch-training';
@@ -16,6 +17,7 @@ export const trainStep =
     const run = await store.trainingRuns.get(jobKey);
     const batch = await store.trainingSteps.get(jobKey, step);
     const dataset = { path: artifacts.datasetPath(batch.datasetSha256), sha256: batch.datasetSha256 };
+    await reserveTraining(services, run);
     await training.submit(jobOf(services, run));
     await training.submitStep(jobKey, step, dataset);
     const isLast = step === run.steps;

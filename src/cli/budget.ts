@@ -4,20 +4,22 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/ids';
 import type { Budget, Spending } from '../store/budgets';
+import type { TrainingCost } from '../store/ledger';
 import { hasEnded } from '../store/campaigns';
 import type { ModelSpending, UnconfirmedTry, Waste } from '../store/model-spending';
 import { resumeUpdate } from '../workflows/messages';
 import { duration, printResult, say, table } from './output';
 import { withSession, type Session } from './session';
+import { trainingText } from './training-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
 
-/** `coevolve budget <campaign>` shows what language models took; `coevolve budget raise <campaign>` lets them take more. */
+/** `coevolve budget <campaign>` shows what models and training took; `coevolve budget raise <campaign>` lets them take more. */
 export function addBudget(program: Command): void {
   const budget = program
     .command('budget')
     .argument('<campaign>')
-    .description('show what language models took of the budget, and for what; `budget raise` raises it')
+    .description('show what language models and training took of the budget, and for what; `budget raise` raises it')
     .option('--json', 'print it whole, as JSON')
     .action((name: string, { json }: { json?: boolean }) =>
       withSession(async ({ store }) => {
@@ -27,6 +29,7 @@ export function addBudget(program: Command): void {
           spent: await store.modelCalls.spentByPurpose(id),
           waste: await store.modelCalls.waste(id),
           unconfirmed: await store.modelCalls.unconfirmed(id),
+          training: await store.ledger.training(id),
         };
         printResult(json, state, () => describe(state));
       }),
@@ -42,7 +45,13 @@ export function addBudget(program: Command): void {
     );
 }
 
-type BudgetState = Budget & { spent: ModelSpending[]; waste: Waste; unconfirmed: UnconfirmedTry[] };
+type BudgetState = Budget & {
+  spent: ModelSpending[];
+  waste: Waste;
+  unconfirmed: UnconfirmedTry[];
+  /** What its GPUs cost is in the committed dollars too. */
+  training: TrainingCost;
+};
 
 function positive(text: string): number {
   const value = Number(text);
@@ -71,7 +80,7 @@ async function raise(session: Session, name: string, { tokens, usd, requestId, j
   printResult(json, raised, () => limits(raised));
 }
 
-function describe({ spent, waste, ...budget }: BudgetState): string {
+function describe({ spent, waste, training, ...budget }: BudgetState): string {
   const header = ['iteration', 'purpose', 'provider', 'model', 'calls', 'tokens', 'usd', 'time'];
   const rows = spent.map((s) => [
     ...[s.iteration, s.purpose, s.provider, s.model, s.calls, s.tokens, dollars(s.usd), duration(s.seconds)],
@@ -81,6 +90,7 @@ function describe({ spent, waste, ...budget }: BudgetState): string {
     limits(budget),
     ...(rows.length > 0 ? ['', table(header, rows)] : ['', 'no call of a language model was paid']),
     ...(estimated > 0 ? [`${estimated} answers named no usage: their tokens are estimated`] : []),
+    ...(training.jobs > 0 ? [trainingText(training)] : []),
     ...wasted('paid twice', waste.confirmed),
     ...wasted('perhaps paid and not heard (at most; --json names the requests)', waste.unconfirmed),
   ].join('\n');

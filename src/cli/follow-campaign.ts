@@ -4,6 +4,7 @@ import { hasEnded } from '../store/campaigns';
 import type { PhaseRow } from '../store/iterations';
 import { duration, rounded, say } from './output';
 import type { Session } from './session';
+import { jobText } from './training-text';
 
 const pollMs = 700;
 
@@ -30,10 +31,10 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
         'select count(*)::integer as count from trajectories where campaign_id = $1::integer and iteration = $2::smallint',
         [id, running.iteration],
       );
+      const jobs = (await store.trainingProgress.running(id)).map((job) => `; ${jobText(job)}`).join('');
+      const line = `  ${running.phase} … ${elapsed(running)}, ${rows[0]!.count} attempts in this iteration${jobs}`;
       clearLine();
-      process.stderr.write(
-        pc.dim(`  ${running.phase} … ${elapsed(running)}, ${rows[0]!.count} attempts in this iteration`),
-      );
+      process.stderr.write(pc.dim(line.slice(0, process.stderr.columns - 1))); // a line that wraps cannot be cleared
     }
     await sleep(pollMs);
   }

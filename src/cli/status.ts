@@ -3,6 +3,7 @@ import { campaignWorkflowId } from '../domain/ids';
 import { statusQuery } from '../workflows/messages';
 import { followCampaign } from './follow-campaign';
 import { printResult, rounded, table } from './output';
+import { jobText, trainingText } from './training-text';
 import { withSession, type Session } from './session';
 
 /** `coevolve status <campaign>` says where a campaign is; with --watch it stays until the campaign ends. */
@@ -27,10 +28,15 @@ async function readStatus({ store, temporal }: Session, name: string) {
   const { id } = await store.campaigns.getByName(name);
   const client = await temporal();
   const state = await client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery);
-  return { ...state, phases: await store.iterations.phasesOf(id) };
+  return {
+    ...state,
+    phases: await store.iterations.phasesOf(id),
+    jobs: await store.trainingProgress.running(id),
+    training: await store.ledger.training(id),
+  };
 }
 
-function statusText({ name, status, progress, iterations, phases }: Status): string {
+function statusText({ name, status, progress, iterations, phases, jobs, training }: Status): string {
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
     iteration,
     phase,
@@ -45,5 +51,7 @@ function statusText({ name, status, progress, iterations, phases }: Status): str
     `${name}: ${status}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
     ...(progress.parked ? [`needs attention: ${progress.parked}`, `try again with \`coevolve resume ${name}\``] : []),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
+    ...jobs.map(jobText),
+    ...(training.jobs > 0 ? [trainingText(training)] : []),
   ].join('\n');
 }

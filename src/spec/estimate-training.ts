@@ -41,6 +41,26 @@ export function estimateTraining(
   return { ...sumOf(phases), phases, assumptions: `${speed} (${basis}), ${tokensPerRow(spec)} tokens a trajectory` };
 }
 
+/**
+ * About how long one job takes, in seconds: what is reserved for it. null where nobody can know.
+ *
+ * @param job rows of its dataset, or of a resident job its updates
+ */
+export function estimateJob(
+  spec: CampaignSpec,
+  { method, rows, steps }: { method: keyof CampaignSpec['training']; rows: number; steps: number | null },
+  parameters: number | null,
+): number | null {
+  const settings = spec.training[method];
+  const { tasksPerStep, attempts } = spec.rollouts;
+  const trajectories =
+    'epochs' in settings
+      ? settings.epochs * rows * (method === 'sft' ? 1 : 2)
+      : (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
+  const { tokensPerS } = trainingRate(spec, parameters);
+  return tokensPerS && (trajectories * tokensPerRow(spec)) / tokensPerS + measuredTraining.secondsToStart;
+}
+
 type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; trajectories: number };
 
 /** Trajectories that are trained on, each as often as it is passed over; a pair is two. */

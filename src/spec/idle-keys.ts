@@ -49,11 +49,11 @@ const refuse = (keys: Record<string, number | null>, why: string): string[] =>
     .filter(([, found]) => found !== null)
     .map(([key, found]) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
 
-function idleModels({ recipe, llm, budget, synthesis }: Spec): string[] {
+function idleModels({ recipe, llm, budget, synthesis, compute }: Spec): string[] {
   const synthesizes = recipes[recipe].aims.length > 0 || synthesis.initialTasks !== null;
   if (llm) return synthesizes ? [] : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
   return Object.entries(budget)
-    .filter(([, limit]) => limit !== null)
+    .filter(([key, limit]) => limit !== null && !(key === 'usd' && compute.pricePerGpuHour > 0)) // GPUs are paid
     .map(([key, limit]) => `budget.${key}: found ${limit}, expected nothing: without an llm section no model is paid`);
 }
 

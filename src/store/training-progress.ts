@@ -3,6 +3,9 @@ import type { Pool } from 'pg';
 /** Numbers by the trainer's names (trainer/README.md), `step` among them. */
 export type ProgressFacts = Readonly<Record<string, number>>;
 
+/** A job that has not ended, and the newest update that it told of. */
+export type RunningJob = { jobKey: string; role: string; method: string; step: number; facts: ProgressFacts };
+
 /** The curve of a job: what it told of itself after some of its updates. */
 export const trainingProgressStore = (pool: Pool) => ({
   /** Stores updates of a run; one that is stored already stays as it is. */
@@ -23,6 +26,21 @@ export const trainingProgressStore = (pool: Pool) => ({
       [jobKey],
     );
     return rows[0]!.step;
+  },
+
+  /** The jobs of a campaign that have not ended and have told of an update. */
+  async running(campaignId: number): Promise<RunningJob[]> {
+    const { rows } = await pool.query<RunningJob>(
+      `select r.job_key as "jobKey", r.role, r.method, newest.step, newest.facts
+       from training_runs r
+       cross join lateral (
+         select step, facts from training_progress p where p.job_key = r.job_key order by step desc limit 1
+       ) as newest
+       where r.campaign_id = $1::integer and r.status = 'submitted'
+       order by r.submitted_at, r.job_key`,
+      [campaignId],
+    );
+    return rows;
   },
 });
 

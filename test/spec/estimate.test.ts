@@ -92,6 +92,12 @@ test('what a spec leaves out is not guessed into it: no start, no pairs beyond t
   expect(less).toBeLessThan(estimate(specOf({ ...capped, pairs: {} })).training.tokens);
 });
 
+test('dollars may be limited where GPUs have a price, also without language models', () => {
+  const priced = { policy: adapted, compute: gpus, budget: { usd: 5 } };
+  expect(specOf(priced).budget.usd).toBe(5);
+  expect(() => specOf({ ...priced, compute: {} })).toThrow('without an llm section no model is paid');
+});
+
 test('an estimate is part of a spec: its lines are comments', () => {
   const text = estimateText(estimate(example('grpo.yaml')));
   expect(parse(`name: x\n${text}\n`)).toEqual({ name: 'x' });

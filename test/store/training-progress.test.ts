@@ -29,3 +29,18 @@ test('what a job tells of an update is stored once: the first word stays', async
     [20, expect.objectContaining({ accuracy: 0.5 })],
   ]);
 });
+
+test('the running jobs of a campaign are shown with the newest update that each told of', async () => {
+  const { store, key, name, campaignId } = await newCampaign(database.pool);
+  const jobs = ['target', 'failure', 'silent'].map((role) => `campaign/${name}/${role}`);
+  for (const jobKey of jobs) await store.trainingRuns.save(key, trainingRun(jobKey), []);
+  for (const jobKey of jobs.slice(0, 2))
+    await store.trainingProgress.save(jobKey, [
+      { step: 5, loss: 2 },
+      { step: 10, loss: 1 },
+    ]);
+  await store.trainingRuns.succeed(jobs[1]!, 'a'.repeat(64), { tokens: 1, seconds: 1 });
+  await expect(store.trainingProgress.running(campaignId)).resolves.toEqual([
+    { jobKey: jobs[0], role: 'target', method: 'sft', step: 10, facts: { loss: 1 } },
+  ]);
+});
