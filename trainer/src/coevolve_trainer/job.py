@@ -10,7 +10,7 @@ from typing import Any
 
 from .failures import bad_input
 from .files.durable import canonical_json, verify_file
-from .files.policy_files import verify_policy
+from .files.policy_files import model_beneath, verify_policy
 from .settings import SETTINGS, RlSettings, Settings, parse_settings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
@@ -88,9 +88,17 @@ def verify_inputs(job: Job) -> None:
     if job.trainer_state is not None and job.trainer_state_sha256 is not None:
         verify_file(job.trainer_state, job.trainer_state_sha256, field="trainer_state")
     if job.base is not None:
-        verify_policy(job.base, job.base_hash, field="base")
+        _verify_whole(job.base, job.base_hash, field="base")
     if job.reference is not None and job.reference != job.base:
-        verify_policy(job.reference, job.reference_hash, field="reference")
+        _verify_whole(job.reference, job.reference_hash, field="reference")
+
+
+def _verify_whole(policy: Path, policy_hash: str | None, *, field: str) -> None:
+    """Checks a policy and, where it is an adapter, the model beneath it."""
+    verify_policy(policy, policy_hash, field=field)
+    beneath = model_beneath(policy)
+    if beneath != policy:
+        verify_policy(beneath, beneath.name, field=f"the model beneath {field}")
 
 
 def _job(given: dict[str, Any]) -> Job:

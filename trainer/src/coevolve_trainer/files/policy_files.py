@@ -55,6 +55,23 @@ def verify_policy(policy: Path, expected_hash: str | None = None, *, field: str 
     return policy_hash
 
 
+def model_beneath(policy: Path) -> Path:
+    """The folder of the whole model that an adapter changes, beside the adapter's; else the policy itself.
+
+    Raises:
+        JobFailure: `bad-input` when there is no such folder.
+    """
+    if not (policy / MANIFEST).is_file():
+        return policy
+    model_hash = read_manifest(policy).get("model_hash")
+    if model_hash is None:
+        return policy
+    folder = policy.parent / str(model_hash)
+    if not (folder / MANIFEST).is_file():
+        raise bad_input(f"model_hash of {policy}", model_hash, f"the hash of a model in {policy.parent}")
+    return folder
+
+
 def read_manifest(policy: Path) -> dict[str, object]:
     manifest: dict[str, object] = json.loads((policy / MANIFEST).read_bytes())
     return manifest

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ..failures import bad_input
 from ..files.durable import canonical_json, sha256_of_file, write_synced
-from ..files.policy_files import MANIFEST, read_manifest
+from ..files.policy_files import MANIFEST, model_beneath
 from ..settings import ComputeSettings
 from .adapter import (
     ADAPTER_CONFIG,
@@ -65,17 +65,6 @@ def load_policy(
     model.train(trainable)
     torch.nn.Module.to(model, device)  # transformers' own is typed for its own devices only
     return model
-
-
-def model_beneath(policy: Path) -> Path:
-    """The folder of the whole model that an adapter changes, beside the adapter's; else the policy itself."""
-    if not is_adapter(policy):
-        return policy
-    model_hash = str(read_manifest(policy)["model_hash"])
-    folder = policy.parent / model_hash
-    if not (folder / CONFIG).is_file():
-        raise bad_input(f"model_hash of {policy}", model_hash, f"the hash of a model in {policy.parent}")
-    return folder
 
 
 def trainable_parameters(model: nn.Module) -> list[nn.Parameter]:
