@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from coevolve_trainer.chat.encoder import ChatEncoder
-from coevolve_trainer.models.decoder import load_model
 from job_folder import expert_rows
+from loaded_policy import load_model
 
 Rows = list[dict[str, Any]]
 

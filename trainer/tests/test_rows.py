@@ -14,7 +14,7 @@ from coevolve_trainer.chat.encoder import Segment
 from coevolve_trainer.data.prefix_tree import Stretch, common_beginning, grow_tree
 from coevolve_trainer.data.rows import join_rows
 from coevolve_trainer.losses.scorer import PolicyScorer
-from coevolve_trainer.models.decoder import load_model
+from loaded_policy import load_model
 
 ids_strategy = st.lists(st.integers(3, 5), min_size=2, max_size=30)
 segment_strategy = ids_strategy.flatmap(

@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.files.durable import sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
-from coevolve_trainer.models.decoder import load_model
 from coevolve_trainer.models.weight_files import WEIGHTS
 from job_folder import SOURCES
+from loaded_policy import load_model
 from serving import QUESTIONS, ask, start
 
 
