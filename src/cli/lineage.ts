@@ -33,7 +33,8 @@ function lineageText({ campaign, policyId, ancestors, examples }: Lineage): stri
   return [
     `policy ${policyId} of campaign ${campaign}`,
     table(['iteration', 'role', 'method', 'policy', 'rows', 'training run'], chain),
-    'trained on',
-    table(['source', 'examples', 'trajectories', 'tasks', 'synthesized', 'signals'], origins),
+    ...(origins.length > 0
+      ? ['trained on', table(['source', 'examples', 'trajectories', 'tasks', 'synthesized', 'signals'], origins)]
+      : ['trained elsewhere; `coevolve model list` says where']),
   ].join('\n\n');
 }

@@ -14,7 +14,7 @@ test('a person without a command is shown all of them', async () => {
   const { stdout } = await cli('--help');
   const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
   const looking = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'export', 'prompts'];
-  for (const verb of [...verbs, ...looking, 'approve', 'budget', 'worker', 'migrate'])
+  for (const verb of [...verbs, ...looking, 'approve', 'budget', 'model', 'worker', 'migrate'])
     expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
 
