@@ -3,17 +3,24 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from job_folder import SOURCES, JobFolder
+from coevolve_trainer.failures import EXIT_CODES, JobFailure
+from coevolve_trainer.updates.sharding import require_sharded
+from job_folder import SOURCES, JobFolder, resident_job
+from rollouts_of import Rows
+from test_jobs import bytes_of
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(SOURCES), "OMP_NUM_THREADS": "1"}
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
 SETTINGS: dict[str, Any] = {
     "epochs": 2,
@@ -27,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 def launch(job: JobFolder, processes: int = 2) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*LAUNCH, str(processes), "-m", "coevolve_trainer", "run", str(job.folder)],
-        env=os.environ | {"PYTHONPATH": str(SOURCES), "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
     )
@@ -82,3 +89,103 @@ def test_two_processes_learn_what_one_learns(
     assert curve(job) == pytest.approx(curve(alone(method)), abs=1e-5)
     assert job.status["tokens"] == alone(method).status["tokens"]
     assert_same_policy(job, alone(method))
+
+
+def test_two_processes_make_the_updates_of_a_resident_job(
+    finished: Callable[[str], JobFolder], tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    job = resident_job(tmp_path / "job", trained, settings={"sharding": "fsdp", "processes": 2})
+    for step in (1, 2, 3):
+        job.submit(step, batches[step - 1])
+    child = launch(job)
+    assert child.returncode == 0, child.stderr
+    assert curve(job) == pytest.approx(curve(finished("grpo")), abs=1e-5)
+    assert_same_policy(job, finished("grpo"))
+
+
+def test_a_sharded_adapter_killed_in_the_middle_ends_with_the_same_policy(
+    tmp_path: Path, workshop: Path, trained: Path
+) -> None:
+    lora: dict[str, Any] = {"adapter": "lora", "lora_rank": 4, "lora_dropout": 0.1}
+    lora |= {"precision": "bfloat16", "epochs": 1, "checkpoint_every": 2}
+    smooth, killed = (
+        job_in(tmp_path / name, "sft", workshop, trained, sharding="fsdp", processes=2, **lora)
+        for name in ("smooth", "killed")
+    )
+    assert launch(smooth).returncode == 0
+    child = subprocess.Popen(
+        [*LAUNCH, "2", "-m", "coevolve_trainer", "run", str(killed.folder)], env=ENVIRONMENT
+    )
+    while not list((killed.folder / "checkpoints").glob("step-*")):
+        assert child.poll() is None
+        time.sleep(0.01)
+    for process in (*psutil.Process(child.pid).children(recursive=True), child):
+        process.kill()
+    child.wait()
+    assert killed.status["state"] == "running"
+    assert launch(killed).returncode == 0
+    assert [event["step"] for event in killed.events if event["event"] == "resumed"]
+    assert bytes_of(killed.output) == bytes_of(smooth.output)
+
+
+REFUSED: list[tuple[int, dict[str, Any], str]] = [
+    (2, {"sharding": "ddp"}, "settings.processes: found 1, expected 2, as many as were launched"),
+    (2, {"sharding": "fsdp", "processes": 3}, "settings.processes: found 3, expected 2"),
+    (2, {"processes": 2}, "settings.sharding: found none with 2 processes, expected ddp or fsdp"),
+]
+
+
+@pytest.mark.parametrize(("processes", "settings", "message"), REFUSED)
+def test_a_launch_that_is_not_what_the_settings_say_is_refused(
+    processes: int, settings: dict[str, Any], message: str, tmp_path: Path, workshop: Path, base: Path
+) -> None:
+    job = job_in(tmp_path / "job", "sft", workshop, base, **settings)
+    assert launch(job, processes).returncode != 0
+    assert job.status["failure"]["type"] == "bad-input"
+    assert message in job.status["failure"]["message"]
+    assert not job.output.exists()
+
+
+def test_one_process_of_a_job_for_two_is_refused(tmp_path: Path, workshop: Path, base: Path) -> None:
+    job = job_in(tmp_path / "job", "sft", workshop, base, sharding="fsdp", processes=2)
+    assert job.run() == EXIT_CODES["bad-input"]
+    assert "settings.processes: found 2, expected 1" in job.status["failure"]["message"]
+
+
+def test_a_model_that_is_still_whole_is_refused() -> None:
+    with pytest.raises(JobFailure, match="2 parameters not cut over 2 processes, first weight"):
+        require_sharded(torch.nn.Linear(2, 2), 2)
+
+
+def test_a_failure_of_the_second_process_is_told_in_the_name_of_the_job(
+    tmp_path: Path, workshop: Path, trained: Path
+) -> None:
+    """Its share of the first update asks for more memory than it may have, and the first one's does not."""
+    job = job_in(tmp_path / "job", "sft", workshop, trained, sharding="fsdp", processes=2)
+    script = tmp_path / "scarce.py"
+    script.write_text(SCARCE)
+    child = subprocess.run(
+        [*LAUNCH, "2", str(script), str(job.folder)], env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert child.returncode != 0
+    assert job.status["state"] == "failed"
+    assert job.status["failure"]["type"] == "out-of-memory", child.stderr
+
+
+# The second process asks torch for a petabyte when its first pass begins
+SCARCE = """
+import os, sys
+from pathlib import Path
+from threading import Event
+import torch
+from coevolve_trainer.run import run_job
+from coevolve_trainer.updates import objectives
+share = objectives.SftObjective.share
+def greedy(self, scorer, part):
+    if os.environ["RANK"] == "1":
+        torch.empty(2**50)
+    return share(self, scorer, part)
+objectives.SftObjective.share = greedy
+code = run_job(Path(sys.argv[1]), Event())
+os._exit(code)
+"""

@@ -45,7 +45,7 @@ def run_limited(job: JobFolder, megabytes: float) -> subprocess.CompletedProcess
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory, workshop: Path) -> Path:
     """A policy whose activations are many times its weights."""
-    settings = {"hidden_size": 128, "layers": 4, "feed_forward_size": 512, "vocabulary_size": 400}
+    settings = {"hidden_size": 128, "layers": 8, "feed_forward_size": 512, "vocabulary_size": 400}
     folder = tmp_path_factory.mktemp("wide") / "init"
     job = JobFolder(folder, method="init", dataset=workshop / "experts.jsonl", settings=settings)
     assert job.run() == 0
@@ -53,7 +53,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory, workshop: Path) -> Path:
 
 
 def job_in(folder: Path, workshop: Path, wide: Path) -> JobFolder:
-    """Three updates of one part each, of some 80 MB."""
+    """Three updates of one part each, of some 170 MB."""
     settings: dict[str, Any] = {"epochs": 3, "batch_size": 48, "log_every": 1, "micro_batch_tokens": 2400}
     settings |= {"checkpoint_every": 2}
     return JobFolder(folder, method="sft", base=wide, dataset=workshop / "experts.jsonl", settings=settings)
@@ -64,7 +64,7 @@ def test_a_job_out_of_memory_goes_on_with_parts_of_half_the_size(
 ) -> None:
     ample, scarce = (job_in(tmp_path / name, workshop, wide) for name in ("ample", "scarce"))
     assert ample.run() == 0
-    child = run_limited(scarce, 56)
+    child = run_limited(scarce, 142)
     assert child.returncode == 0, child.stderr
     (halved,) = (event for event in scarce.events if event["event"] == "micro_batch")
     assert halved == {"event": "micro_batch", "step": 2, "micro_batch_tokens": 1200}

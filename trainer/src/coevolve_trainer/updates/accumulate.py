@@ -10,14 +10,15 @@ import torch
 from ..ranks import Ranks, added
 from .objective import Objective, P, Scorer
 
-_LOSS, _TOKENS = "loss", "tokens"
+_LOSS, _TOKENS, _COMPUTED = "loss", "tokens", "computed"
 
 
 class Totals(NamedTuple):
     """What all parts of an update gave, on all processes together."""
 
     loss: float  # nats
-    tokens: int  # without padding
+    tokens: int  # of all trajectories, as if nothing were shared and nothing padded
+    computed: int  # tokens that a pass went over
     metrics: dict[str, tuple[float, float]]  # sum and count
 
     def means(self) -> dict[str, float]:
@@ -31,7 +32,7 @@ def accumulate(objective: Objective[Any, P], parts: Sequence[P], scorer: Scorer,
     """
 
     def own() -> dict[str, tuple[float, float]]:
-        losses, tokens, seen = [], 0, []
+        losses, tokens, computed, seen = [], 0, 0, []
         for part, counts in ranks.share_of(parts):
             share = objective.share(scorer, part)
             loss = share.loss * (ranks.gradient_scale if counts else 0.0)
@@ -39,10 +40,12 @@ def accumulate(objective: Objective[Any, P], parts: Sequence[P], scorer: Scorer,
             if counts:
                 losses.append(share.loss.detach())
                 tokens += part.rows.tokens
+                computed += part.rows.input_ids.numel()
                 seen.append(share.sums)
         # One transfer from the device for all parts
         loss_sum = torch.stack(losses).double().sum().item() if losses else 0.0
-        return {_LOSS: (loss_sum, 1.0), _TOKENS: (float(tokens), 1.0), **added(seen)}
+        return {_LOSS: (loss_sum, 1.0), _TOKENS: (tokens, 1.0), _COMPUTED: (computed, 1.0), **added(seen)}
 
     totals = added(ranks.together(own))
-    return Totals(totals.pop(_LOSS)[0], round(totals.pop(_TOKENS)[0]), totals)
+    loss, tokens, computed = (totals.pop(name)[0] for name in (_LOSS, _TOKENS, _COMPUTED))
+    return Totals(loss, round(tokens), round(computed), totals)

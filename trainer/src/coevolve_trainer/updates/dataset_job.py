@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -12,14 +11,12 @@ from ..data.batches import row_length
 from ..data.dataset import Dataset
 from ..data.packing import Packing
 from ..files.durable import fresh_directory, publish_directory
-from ..losses.scorer import PolicyScorer
-from ..models.policy import load_policy
 from ..settings import DpoSettings, TrainSettings
+from .learner import load_scorer
 from .objective import Objective
 from .objectives import PairObjective, SftObjective
 from .reference import reference_key, reference_logprobs
 from .session import Session
-from .sharding import shard
 from .train import train
 
 
@@ -31,33 +28,35 @@ def run_dataset_job(session: Session, settings: TrainSettings, data: Dataset) ->
     if isinstance(settings, DpoSettings):
         reference = _reference(session, settings, data, packing)
         objective = PairObjective(data.examples, packing, reference, settings)
-    train(session, settings, objective, [row_length(example) for example in data.examples])
+    lengths = [row_length(example) for example in data.examples]
+    train(session, settings, objective, lengths, _action_share(data))
     return _publish(session)
 
 
 def _reference(session: Session, settings: DpoSettings, data: Dataset, packing: Packing) -> Tensor:
     """[N, 2] nats, of a frozen policy that computes as the trained one does."""
-    job, cache = session.job, session.job_dir / "reference-logprobs.safetensors"
-    whole = settings.adapter == "none"  # then weights are float32, whatever products are computed in
+    job, device, ranks = session.job, session.device, session.ranks
+    base, policy = job.base, job.reference
+    assert base is not None
+    assert policy is not None
 
-    def load_scorer() -> PolicyScorer:
-        assert job.reference is not None
-        kept = replace(settings, precision="float32") if whole else settings
-        model = load_policy(job.reference, kept, session.device, trainable=False)
-        scorer = PolicyScorer(model, precision=settings.precision)
-        if settings.sharding == "fsdp":
-            shard(scorer, session.ranks)
-        return scorer
+    def compute(max_tokens: int) -> Tensor:
+        return reference_logprobs(
+            session.job_dir / "reference-logprobs.safetensors",
+            reference_key(job, settings),
+            lambda: load_scorer(policy, settings, base, device=device, ranks=ranks),
+            data.examples,
+            packing=packing,
+            max_tokens=max_tokens,
+            ranks=ranks,
+        )
 
-    return reference_logprobs(
-        cache,
-        reference_key(job, settings),
-        load_scorer,
-        data.examples,
-        packing=packing,
-        max_tokens=settings.micro_batch_tokens,
-        ranks=session.ranks,
-    )
+    return session.memory.fit(compute, undo=lambda: None)
+
+
+def _action_share(data: Dataset) -> float:
+    rows = [segment for example in data.examples for segment in (*example.chosen, *example.rejected)]
+    return sum(sum(row.action_mask) for row in rows) / sum(len(row.input_ids) for row in rows)
 
 
 def _publish(session: Session) -> str:

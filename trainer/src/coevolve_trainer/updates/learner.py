@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ..failures import bad_input
 from ..files.durable import write_atomically
 from ..losses.scorer import PolicyScorer
+from ..models.adapter import is_adapter
 from ..models.cost import needs_checkpointing
 from ..models.policy import load_policy, load_weights, trainable_parameters, weights_of
 from ..ranks import Ranks
@@ -106,10 +107,21 @@ def load_learner(
 
 
 def load_scorer(
-    policy: Path, settings: ComputeSettings, *, device: torch.device = CPU, ranks: Ranks | None = None
+    policy: Path,
+    settings: ComputeSettings,
+    base: Path,
+    *,
+    device: torch.device = CPU,
+    ranks: Ranks | None = None,
 ) -> PolicyScorer:
-    """A frozen policy that can be asked, such as the reference; cut over the processes as the learner is."""
-    model = load_policy(policy, settings, device, trainable=False)
+    """A frozen policy that can be asked, the reference, which computes as the learner from `base` does.
+
+    It is cut over the processes as the learner is. Where all weights are trained, its own are float32 too,
+    whatever products are computed in: else a policy would differ from itself as its reference.
+    """
+    whole = settings.adapter == "none" and not is_adapter(base)
+    kept = replace(settings, precision="float32") if whole else settings
+    model = load_policy(policy, kept, device, trainable=False)
     scorer = PolicyScorer(model, precision=settings.precision)
     if settings.sharding == "fsdp":
         shard(scorer, ranks or Ranks())

@@ -23,11 +23,12 @@ class Meter:
         self.flops_per_token: float | None = None
         """Of a training token, forward and backward; `mfu` is told where it is known."""
         self._sums: dict[str, tuple[float, float]] = {}
-        self._updates, self._tokens, self._began = 0, 0, time.monotonic()
+        self._updates, self._tokens, self._computed, self._began = 0, 0, 0, time.monotonic()
 
     def add(self, totals: Totals, grad_norm: float) -> None:
         self._updates += 1
         self._tokens += totals.tokens
+        self._computed += totals.computed
         own = {"loss": (totals.loss, 1.0), "grad_norm": (grad_norm, 1.0)}
         self._sums = added([self._sums, own, totals.metrics])
 
@@ -43,14 +44,14 @@ class Meter:
         }
         peak = peak_flops(self._device)
         if peak is not None and self.flops_per_token is not None:
-            facts["mfu"] = rate * self.flops_per_token / (peak * self._processes)
+            facts["mfu"] = self._computed / seconds * self.flops_per_token / (peak * self._processes)
         self.begin()
         return facts
 
     def begin(self) -> None:
         """Forgets what was not read; speeds count from now on."""
         self._sums = {}
-        self._updates, self._tokens, self._began = 0, 0, time.monotonic()
+        self._updates, self._tokens, self._computed, self._began = 0, 0, 0, time.monotonic()
 
 
 def memory_bytes(device: torch.device) -> int:

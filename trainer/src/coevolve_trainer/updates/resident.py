@@ -51,7 +51,9 @@ class _Resident:
         self.policies = self.job_dir / "policies"
         self.ranks.first(self._tidy)
         earlier = read_trainer_state(job.trainer_state) if job.trainer_state is not None else None
-        self.reference = load_scorer(job.reference, settings, device=session.device, ranks=self.ranks)
+        self.reference = load_scorer(
+            job.reference, settings, job.base, device=session.device, ranks=self.ranks
+        )
         session.load(job.steps, earlier)
         self.learner = session.learner
         if self.cursor.step:

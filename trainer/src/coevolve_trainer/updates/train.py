@@ -13,11 +13,16 @@ from .session import Session
 
 
 def train(
-    session: Session, settings: TrainSettings, objective: Objective[list[int], Any], lengths: list[int]
+    session: Session,
+    settings: TrainSettings,
+    objective: Objective[list[int], Any],
+    lengths: list[int],
+    action_share: float,
 ) -> None:
     """Makes every update of the job that its newest checkpoint does not hold.
 
-    `lengths` holds the row length of every example; a batch holds indices of examples.
+    `lengths` holds the row length of every example; a batch holds indices of examples. `action_share` is how
+    much of their tokens is action.
 
     Raises:
         JobFailure: `diverged`, `out-of-memory`, `disk-full`; `cancelled` when the session is told to stop.
@@ -25,6 +30,7 @@ def train(
     per_epoch = math.ceil(len(lengths) / settings.batch_size)
     total = per_epoch * settings.epochs
     session.load(total)
+    session.measure_flops(sum(lengths) / len(lengths), action_share)
     cursor, plan = session.cursor, list[list[int]]()
     while cursor.step < total:
         epoch, position = divmod(cursor.step, per_epoch)
