@@ -20,7 +20,7 @@ def main() -> None:
     options = _options()
     # The policies are made in this process; the measured ones are given their own number of threads.
     os.environ |= {"OMP_NUM_THREADS": str(options.threads), "TOKENIZERS_PARALLELISM": "false"}
-    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1"}
     from .compare import compare
 
     with tempfile.TemporaryDirectory(prefix="bench-trainer-") as work:

@@ -1,6 +1,6 @@
 """A plain loop over a transformers model, as one writes it without a training library.
 
-Padded batches, whole logits, the reference computed once before the first update.
+Padded batches, the output head over actions alone, the reference computed once before the first update.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class _Loop:
         self.request, self.examples = request, examples
         self.pad_id = pad_id(request)
         self.model = load(request).to(request.device).train()
+        self.decoder = self.model.get_base_model() if request.adapter == "lora" else self.model
         self.trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
             self.trained, lr=request.learning_rate, weight_decay=0.0, fused=True
@@ -49,7 +50,7 @@ class _Loop:
     def remember_reference(self) -> None:
         for start in range(0, len(self.examples), self.request.micro_batch):
             part = list(range(start, min(start + self.request.micro_batch, len(self.examples))))
-            self.reference[part] = self._logprobs(part)[0].view(2, -1).T
+            self.reference[part] = self._logprobs(part).view(2, -1).T
 
     def update(self, batch: list[int]) -> float:
         """One update in micro-batches; returns its loss in nats."""
@@ -57,7 +58,7 @@ class _Loop:
         total = 0.0
         for start in range(0, len(batch), self.request.micro_batch):
             part = batch[start : start + self.request.micro_batch]
-            logprobs, _ = self._logprobs(part)
+            logprobs = self._logprobs(part)
             if self.request.method == "sft":
                 loss = -logprobs.sum() / actions
             else:
@@ -70,17 +71,18 @@ class _Loop:
         self.optimizer.zero_grad(set_to_none=True)
         return total
 
-    def _logprobs(self, part: list[int]) -> tuple[Tensor, Tensor]:
-        """Per row, chosen ones first: the summed log-probability of its actions, and their number; [R]."""
+    def _logprobs(self, part: list[int]) -> Tensor:
+        """Per row, chosen ones first: the summed log-probability of its actions, nats, [R]."""
         sides = range(len(self.examples[part[0]]))
         rows: list[Row] = [self.examples[i][side] for side in sides for i in part]
-        padded = pad(rows, self.pad_id)
-        ids, mask = padded.input_ids.to(self.request.device), padded.action_mask.to(self.request.device)
+        ids, attention, actions = (values.to(self.request.device) for values in pad(rows, self.pad_id))
+        acting = actions[:, 1:].bool()
         with self._autocast():
-            attention = padded.attention_mask.to(self.request.device)
-            logits = self.model(input_ids=ids, attention_mask=attention, use_cache=False).logits
-        logp = logits[:, :-1].float().log_softmax(-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
-        return (logp * mask[:, 1:]).sum(1), mask[:, 1:].sum(1)
+            hidden = self.decoder.base_model(input_ids=ids, attention_mask=attention, use_cache=False)
+            # A row of 8,000 tokens and a vocabulary of 150,000 make 5 GB of logits: only actions have some
+            logits = self.decoder.lm_head(hidden.last_hidden_state[:, :-1][acting])
+        logp = -F.cross_entropy(logits.float(), ids[:, 1:][acting], reduction="none")
+        return torch.zeros(len(rows), device=logp.device).index_add(0, acting.nonzero()[:, 0], logp)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         enabled = self.request.precision == "bfloat16"

@@ -1,0 +1,23 @@
+"""The bench itself: what it prints, and that both sides train on the same batches."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BENCH = Path(__file__).parents[3] / "bench"
+ASKED = ["--models", "tiny", "--methods", "sft", "--updates", "2", "--epochs", "2", "--batch-size", "2"]
+
+
+def test_a_row_of_the_bench_holds_both_rates_and_one_loss_curve() -> None:
+    command = [sys.executable, "-m", "trainer_bench", *ASKED, "--device", "cpu", "--json"]
+    child = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(BENCH)}, capture_output=True, text=True
+    )
+    assert child.returncode == 0, child.stderr
+    (row,) = json.loads(child.stdout)
+    assert {"ours_tokens_s", "trl_tokens_s", "ratio", "cpu_ratio"} <= row.keys()
+    assert {"ours_peak_rss_bytes", "trl_peak_rss_bytes", "device", "precision", "versions"} <= row.keys()
+    assert row["updates"] == 2
+    assert row["loss_difference"] < 1e-4
