@@ -59,8 +59,9 @@ class Front:
         async with self._changing:
             if policy_hash in self.policies:
                 return
-            policy = await _opened(folder, policy_hash)
             child = self._child
+            running = child.base.model_hash if child is not None and child.alive else None
+            policy = await _opened(folder, policy_hash, running)
             if child is None or not _serves(child, policy):
                 child = await self._restart(policy)
             if policy.rank > 0:
@@ -164,9 +165,9 @@ def _serves(child: Child, policy: PolicyFolder) -> bool:
     return child.alive and same and policy.rank <= child.max_rank
 
 
-async def _opened(folder: Path, policy_hash: str) -> PolicyFolder:
+async def _opened(folder: Path, policy_hash: str, running: str | None) -> PolicyFolder:
     try:
-        return await asyncio.to_thread(PolicyFolder.open, folder, policy_hash)
+        return await asyncio.to_thread(PolicyFolder.open, folder, policy_hash, running=running)
     except (JobFailure, OSError, ValueError, KeyError) as error:
         raise ApiError(400, "invalid_policy", f"cannot load {folder}: {error}", param="lora_path") from error
 

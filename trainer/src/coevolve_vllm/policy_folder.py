@@ -39,8 +39,10 @@ class PolicyFolder:
     reader: AnswerReader
 
     @classmethod
-    def open(cls, folder: Path, policy_hash: str) -> PolicyFolder:
+    def open(cls, folder: Path, policy_hash: str, *, running: str | None) -> PolicyFolder:
         """Reads a policy after it, and the model beneath an adapter, were verified.
+
+        The model that is `running` is not verified again: vLLM has read its bytes.
 
         Raises:
             JobFailure: `bad-input` when a manifest or a file of either is not what its hash says.
@@ -51,7 +53,8 @@ class PolicyFolder:
         if is_adapter(folder):
             model_hash = str(read_manifest(folder).get("model_hash"))
             model = folder.parent / model_hash
-            verify_policy(model, model_hash, field="model")
+            if model_hash != running:
+                verify_policy(model, model_hash, field="model")
             rank = json.loads((folder / ADAPTER_CONFIG).read_bytes())["r"]
         return cls(folder, _base(model, model_hash), rank, encoder, AnswerReader(encoder))
 
