@@ -91,6 +91,6 @@ function reasonIn(text: string): string {
 function adviceOn(status: number): string {
   if (status === 401) return 'check the token or certificate of the credentials';
   if (status === 403)
-    return 'let this account get, create and delete jobs, list pods and get pods/log in the namespace (docs/operations.md)';
+    return 'let this account get, create and delete jobs, list pods and get pods/log in the namespace (deploy/kubernetes/train-worker-role.yaml)';
   return 'correct the template or the file of COEVOLVE_KUBERNETES_CONFIG';
 }
