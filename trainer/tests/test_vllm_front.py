@@ -93,9 +93,14 @@ def test_vllm_starts_with_the_base_of_what_is_loaded_and_room_for_its_adapter(tm
     whole, adapted = staged(tmp_path, play).starts
     assert "--enable-lora" not in whole
     assert whole == {
-        **{"--host": "127.0.0.1", "--port": whole["--port"], "--model": whole["--model"]},
-        **{"--generation-config": "vllm", "--uvicorn-log-level": "warning", "--dtype": "float32"},
-        **{"--max-model-len": "300", "--served-model-name": Path(whole["--model"]).name},
+        "--host": "127.0.0.1",
+        "--port": whole["--port"],
+        "--model": whole["--model"],
+        "--generation-config": "vllm",
+        "--uvicorn-log-level": "warning",
+        "--dtype": "float32",
+        "--max-model-len": "300",
+        "--served-model-name": Path(whole["--model"]).name,
     }
     assert (adapted["--model"], adapted["--max-lora-rank"]) == (whole["--model"], "8")
 
