@@ -61,11 +61,6 @@ class ChatEncoder:
         """The encoder of the policy in `policy`; raises `bad-input` when its chat format is unknown."""
         return cls(Tokenizer.from_file(str(policy / "tokenizer.json")), read_chat_format(policy))
 
-    @property
-    def start_id(self) -> int:
-        """The mark that opens a message."""
-        return self._special(self.chat_format.opening[0].text)
-
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """Ids of the messages and of the header that asks the assistant to speak."""
         return self._encode([*self.chat_format.conversation(messages), *self.chat_format.opening]).input_ids

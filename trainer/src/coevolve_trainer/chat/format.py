@@ -36,8 +36,6 @@ class ChatFormat:
     pads: tuple[str, ...]
     """Marks that may fill rows up; the first that the tokenizer has."""
     template: str
-    tool_role: bool = True
-    """Whether its vendor's template knows messages of the role `tool`."""
 
     def text(self, messages: Sequence[Message], *, ask: bool) -> str:
         """The conversation as a template renders it; with `ask` the assistant is to speak next."""

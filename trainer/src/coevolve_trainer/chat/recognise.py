@@ -30,16 +30,14 @@ def recognise(template: str | None, tokenizer: Tokenizer, *, begin: str | None) 
     if not template:
         raise bad_input("chat template", "none", f"one; or say --chat-format, one of {known}")
     added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
-    rendered = [_render(template, probe, begin) for probe in (*_PROBES, _TOOL_PROBE)]
+    talks = [_render(template, probe, begin) for probe in _PROBES]
+    tools = _render(template, _TOOL_PROBE, begin)  # None where a template refuses tools: the talks decide
     for chat_format in FORMATS.values():
-        expected = [chat_format.text(probe, ask=True) for probe in (*_PROBES, _TOOL_PROBE)]
-        # A template may refuse tools; that it renders the rest as the format does is enough
-        alike = all(
-            r == e or (r is None and i == 3) for i, (r, e) in enumerate(zip(rendered, expected, strict=True))
-        )
+        alike = talks == [chat_format.text(probe, ask=True) for probe in _PROBES]
+        alike = alike and tools in (None, chat_format.text(_TOOL_PROBE, ask=True))
         if alike and {chat_format.end, chat_format.opening[0].text} <= added:
             return chat_format
-    raise bad_input("chat template", f"one that writes {rendered[1]!r}", f"the prompts of one of {known}")
+    raise bad_input("chat template", f"one that writes {talks[0]!r}", f"the prompts of one of {known}")
 
 
 def _render(template: str, messages: list[Message], begin: str | None) -> str | None:

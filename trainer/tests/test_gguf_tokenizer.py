@@ -1,0 +1,37 @@
+"""Tokenizers inside GGUF files: what splits texts in a way that is not known is refused, never guessed."""
+
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from coevolve_trainer.failures import JobFailure
+from coevolve_trainer.models.gguf_tokenizer import gguf_tokenizer
+from vocabularies import smollm2_fields, vocabulary
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tokenizer.ggml.model": "llama"}, "tokenizer.ggml.model: found llama, expected gpt2"),
+        ({"tokenizer.ggml.pre": "tekken"}, "tokenizer.ggml.pre: found tekken, expected one of smollm, qwen2"),
+    ],
+)
+def test_an_unknown_tokenizer_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(JobFailure, match=message):
+        gguf_tokenizer(smollm2_fields() | change)
+
+
+def test_digits_stand_alone_and_marks_are_special() -> None:
+    tokenizer = Tokenizer.from_str(vocabulary("smollm2"))
+    assert tokenizer.encode("12 rows").tokens == ["1", "2", "Ġrows"]
+    assert tokenizer.encode("<|im_end|>").tokens == ["<|im_end|>"]
+    tokenizer.encode_special_tokens = True
+    assert "<|im_end|>" not in tokenizer.encode("<|im_end|>").tokens
+
+
+@pytest.mark.parametrize("family", ["smollm2", "qwen3", "llama3"])
+def test_decoding_gives_every_text_back(family: str) -> None:
+    tokenizer = Tokenizer.from_str(vocabulary(family))
+    for text in ("SELECT 1;\n\n\tFROM  x", "naïve 東京 🦜", "\r\n  x \x00"):
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
