@@ -189,3 +189,22 @@ objectives.SftObjective.share = greedy
 code = run_job(Path(sys.argv[1]), Event())
 os._exit(code)
 """
+
+
+def test_a_launch_that_is_told_to_stop_leaves_a_checkpoint_and_says_so(
+    tmp_path: Path, workshop: Path, base: Path
+) -> None:
+    job = job_in(tmp_path / "job", "sft", workshop, base, sharding="ddp", processes=2, epochs=200)
+    child = subprocess.Popen(
+        [*LAUNCH, "2", "-m", "coevolve_trainer", "run", str(job.folder)],
+        env=ENVIRONMENT,
+        stderr=subprocess.DEVNULL,
+    )
+    while not list((job.folder / "checkpoints").glob("step-*")):
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.terminate()
+    assert child.wait() != 0
+    assert job.status["failure"]["type"] == "cancelled"
+    newest = max(int(path.name[5:]) for path in (job.folder / "checkpoints").glob("step-*"))
+    assert job.status["failure"]["message"] == f"stopped after update {newest} of {job.status['total_steps']}"

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def random_states() -> dict[str, Tensor]:
-    """Of torch on the CPU and on each GPU, of numpy and of Python."""
+    """Of torch on the CPU and on this process's GPU, of numpy and of Python."""
     legacy: Any = numpy.random.get_state()
     _, keys, position, has_gauss, gauss = legacy
     version, words, waiting = random.getstate()
@@ -25,7 +25,7 @@ def random_states() -> dict[str, Tensor]:
     if waiting is not None:
         states["python.gauss"] = torch.tensor(waiting, dtype=torch.float64)
     if torch.cuda.is_available():
-        states |= {f"cuda.{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
+        states["cuda"] = torch.cuda.get_rng_state()
     return states
 
 
@@ -38,7 +38,5 @@ def restore_random_states(states: Mapping[str, Tensor]) -> None:
     version, *words = states["python"].tolist()
     waiting = states["python.gauss"].item() if "python.gauss" in states else None
     random.setstate((version, tuple(words), waiting))
-    if torch.cuda.is_available():
-        for i in range(torch.cuda.device_count()):
-            if f"cuda.{i}" in states:
-                torch.cuda.set_rng_state(states[f"cuda.{i}"], i)
+    if torch.cuda.is_available() and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
