@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.rows import Rows
-from ..models.block_attention import attend_by_blocks, masks_of
+from ..models.block_attention import attend_by_blocks, looks_of, looks_of_some
 from ..models.fast_layers import quicken
 from .linear_logprobs import linear_logprobs
 
@@ -57,13 +57,17 @@ class PolicyScorer(nn.Module):
 
     def _states(self, rows: Rows) -> Tensor:
         """[P, D]: the state from which each prediction is made."""
-        body = self.decoder.base_model
-        found: Tensor = body(
+        device, keep = rows.input_ids.device, rows.predicts_at
+        places, inverse = torch.unique(keep, return_inverse=True)
+        # On a GPU one layer's queries are not worth calls of their own
+        some = looks_of_some(rows.blocks, places, self.dtype) if device.type == "cpu" else None
+        found: Tensor = self.decoder.base_model(
             input_ids=rows.input_ids[None],
             position_ids=rows.positions[None],
             use_cache=False,
-            blocks=rows.blocks,
-            masks=masks_of(rows.blocks, self.dtype, rows.input_ids.device),
-            keep=rows.predicts_at,
+            looks=looks_of(rows.blocks, self.dtype, device),
+            keep=places,
+            kept_looks=some,
         ).last_hidden_state[0]
-        return found if len(found) == len(rows.predicts_at) else found.index_select(0, rows.predicts_at)
+        found = found if len(found) == len(places) else found.index_select(0, places)
+        return found.index_select(0, inverse)

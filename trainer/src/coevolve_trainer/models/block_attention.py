@@ -1,20 +1,20 @@
 """Attention over a row of blocks: each token sees its own stretch up to itself, and the blocks before it.
 
 Registered with transformers as an implementation of attention, so that any of its decoders can use it. One
-kernel call per block: no padding is computed, no mask of [N, N] is made, and no token sees
-another trajectory.
+kernel call per block: no padding is computed, no mask of [N, N] made, and no token sees another trajectory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..data.rows import Block
+from ..failures import bad_input
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -22,16 +22,42 @@ if TYPE_CHECKING:
 NAME = "coevolve_blocks"
 
 
+class Look(NamedTuple):
+    """Queries that one kernel call answers, and the pieces of the row whose keys they see."""
+
+    stretches: int
+    queries: int  # of all stretches
+    pieces: tuple[int, ...]  # the last is their own
+    mask: Tensor | None
+    """[queries, tokens seen], to be added to the scores; none where all of one piece ask and see it alone."""
+
+
+class Looks(NamedTuple):
+    """What is to be computed over a row; equal looks of all layers are made once."""
+
+    sizes: list[int]  # tokens of each piece of the row
+    looks: list[Look]
+
+
 def attend_by_blocks(model: PreTrainedModel) -> None:
-    """From here on the model's attention takes `blocks`; without them it is causal over whole rows."""
+    """From here on the model's attention takes `looks`; without them it is causal over whole rows.
+
+    Raises:
+        JobFailure: `bad-input` when a layer sees a window instead of everything before a token.
+    """
     from transformers import AttentionInterface
 
+    kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
+    if kinds != {"full_attention"}:
+        raise bad_input(
+            "layer_types of the policy", ", ".join(sorted(kinds)), "full_attention in every layer"
+        )
     AttentionInterface.register(NAME, attention)
     model.config._attn_implementation = NAME
 
 
 def attention(
-    module: nn.Module,
+    module: nn.Module | None,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -39,60 +65,79 @@ def attention(
     *,
     scaling: float | None = None,
     dropout: float = 0.0,
-    blocks: Sequence[Block] | None = None,
-    masks: Sequence[Tensor | None] = (),
+    looks: Looks | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """[1, N, H, E] from query [1, H, N, E], key and value [1, K, N, E], where K divides H.
-
-    `masks` holds one entry per block, as `masks_of` gives them.
-    """
+    """[1, Q, H, E] from query [1, H, Q, E], key and value [1, K, N, E], where K divides H."""
     alike: dict[str, Any] = {
         "scale": scaling,
         "dropout_p": dropout,
         "enable_gqa": query.shape[1] != key.shape[1],
     }
-    if blocks is None:
-        found = F.scaled_dot_product_attention(
-            query, key, value, attention_mask, is_causal=attention_mask is None, **alike
-        )
+    if looks is None:
+        causal = attention_mask is None
+        found = F.scaled_dot_product_attention(query, key, value, attention_mask, is_causal=causal, **alike)
         return found.transpose(1, 2), None
-    sizes = [block.stretches * block.width for block in blocks]
-    queries, keys, values = (torch.split(x, sizes, dim=2) for x in (query, key, value))
+    queries = torch.split(query, [look.queries for look in looks.looks], dim=2)
+    keys, values = (torch.split(x, looks.sizes, dim=2) for x in (key, value))
     results = []
-    for block, mask, q, own_k, own_v in zip(blocks, masks, queries, keys, values, strict=True):
-        q, k, v = (_stretches(x, block) for x in (q, own_k, own_v))
-        if block.before:
-            k, v = (_after(own, [x[i] for i in block.before]) for own, x in ((k, keys), (v, values)))
-        found = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None, **alike)
-        results.append(found.transpose(1, 2).flatten(0, 1))  # [stretches * width, H, E]
+    for look, own_queries in zip(looks.looks, queries, strict=True):
+        q = _stretches(own_queries, look.stretches)
+        k, v = (_seen([pieces[i] for i in look.pieces], look.stretches) for pieces in (keys, values))
+        found = F.scaled_dot_product_attention(q, k, v, look.mask, is_causal=look.mask is None, **alike)
+        results.append(found.transpose(1, 2).flatten(0, 1))  # [queries, H, E]
     return torch.cat(results)[None], None
 
 
-def _stretches(flat: Tensor, block: Block) -> Tensor:
-    """[stretches, H, width, E] of [1, H, stretches * width, E]."""
-    return (
-        flat
-        if block.stretches == 1
-        else flat[0].view(len(flat[0]), block.stretches, block.width, -1).transpose(0, 1)
-    )
+def looks_of(blocks: Sequence[Block], dtype: torch.dtype, device: torch.device) -> Looks:
+    """Every token of the row asks."""
+    looks = []
+    for own, block in enumerate(blocks):
+        past = sum(blocks[i].width for i in block.before)
+        offsets = torch.arange(block.width, device=device)
+        mask = _mask(offsets + past, past + block.width, dtype) if block.before else None
+        looks.append(Look(block.stretches, block.stretches * block.width, (*block.before, own), mask))
+    return Looks([block.stretches * block.width for block in blocks], looks)
 
 
-def _after(own: Tensor, before: Sequence[Tensor]) -> Tensor:
-    return torch.cat([*(x.expand(len(own), -1, -1, -1) for x in before), own], dim=2)
-
-
-def masks_of(blocks: Sequence[Block], dtype: torch.dtype, device: torch.device) -> list[Tensor | None]:
-    """What each block's scores are added to, [width, tokens seen]; none for a block with nothing before it.
-
-    The last token of a stretch sees all, each one before it one less.
-    """
-    masks: list[Tensor | None] = []
+def looks_of_some(blocks: Sequence[Block], asking: Tensor, dtype: torch.dtype) -> Looks:
+    """The tokens at the places `asking` [Q] of the row ask, in ascending order; each stretch is a piece."""
+    pieces: list[int] = []
+    first: list[int] = []  # piece of each block
     for block in blocks:
-        if block.before:
+        first.append(len(pieces))
+        pieces += [block.width] * block.stretches
+    owner = [block for block in blocks for _ in range(block.stretches)]
+    edges = torch.tensor([0, *pieces], device=asking.device).cumsum(0)
+    counts = torch.searchsorted(asking, edges).diff().tolist()
+    looks, start = [], 0
+    for own, (block, count) in enumerate(zip(owner, counts, strict=True)):
+        if count:
             past = sum(blocks[i].width for i in block.before)
-            hidden = torch.full((block.width, past + block.width), float("-inf"), dtype=dtype, device=device)
-            masks.append(hidden.triu(past + 1))
-        else:
-            masks.append(None)
-    return masks
+            offsets = asking[start : start + count] - edges[own]
+            before = tuple(first[i] for i in block.before)
+            looks.append(Look(1, count, (*before, own), _mask(offsets + past, past + block.width, dtype)))
+            start += count
+    return Looks(pieces, looks)
+
+
+def _mask(last: Tensor, seen: int, dtype: torch.dtype) -> Tensor:
+    """[Q, seen]: 0 up to each query's last visible token, minus infinity after it."""
+    hidden = torch.arange(seen, device=last.device) > last[:, None]
+    return torch.zeros(hidden.shape, dtype=dtype, device=last.device).masked_fill_(hidden, float("-inf"))
+
+
+def _stretches(flat: Tensor, count: int) -> Tensor:
+    """[count, H, width, E] of [1, H, count * width, E]."""
+    if count == 1:
+        return flat
+    _, heads, tokens, size = flat.shape
+    return flat[0].view(heads, count, tokens // count, size).transpose(0, 1)
+
+
+def _seen(pieces: Sequence[Tensor], count: int) -> Tensor:
+    """The keys, or values, of what comes before, the same for all stretches, and then of their own."""
+    own = _stretches(pieces[-1], count)
+    if len(pieces) == 1:
+        return own
+    return torch.cat([*(x.expand(count, -1, -1, -1) for x in pieces[:-1]), own], dim=2)

@@ -1,0 +1,61 @@
+"""Faster layers: states and gradients of transformers' own, for each family whose layers are exchanged."""
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from coevolve_trainer.chat.encoder import Segment
+from coevolve_trainer.data.rows import join_rows
+from coevolve_trainer.losses.scorer import PolicyScorer
+
+SHAPE = {
+    "vocab_size": 90,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+}
+
+
+def model_of(family: str, **change: Any) -> Any:
+    torch.manual_seed(3)
+    config = AutoConfig.for_model(family, **{**SHAPE, **change})
+    made: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    made.config._attn_implementation = "sdpa"
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    return made.float()
+
+
+@pytest.mark.parametrize("family", ["qwen3", "qwen2", "llama", "olmo2"])
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_a_family_scores_as_transformers_computes_it(family: str, checkpointing: bool) -> None:
+    """Layers of olmo2 are none of those that are exchanged: it goes the common way."""
+    plain, quick = model_of(family), model_of(family)
+    if checkpointing:
+        quick.gradient_checkpointing_enable({"use_reentrant": False})
+        quick.train()
+    scorer = PolicyScorer(quick)
+    generator = torch.Generator().manual_seed(5)
+    prompt = torch.randint(3, 90, (20,), generator=generator).tolist()
+    sides = [[*prompt, *torch.randint(3, 90, (n,), generator=generator).tolist()] for n in (7, 7, 12)]
+    rows = join_rows([[Segment(ids, [0] * 20 + [1] * (len(ids) - 20))] for ids in sides], 0)
+    found = scorer(rows).logp
+    expected = []
+    for ids in sides:
+        logp = plain(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+        expected.append(logp[torch.arange(19, len(ids) - 1), ids[20:]])
+    torch.testing.assert_close(found, torch.cat(expected), atol=1e-5, rtol=1e-5)
+    found.sum().backward()  # type: ignore[no-untyped-call]
+    torch.cat(expected).sum().backward()
+    for one, other in zip(quick.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=1e-4)
+
+
+def test_a_layer_that_sees_a_window_is_refused() -> None:
+    window = {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}
+    with pytest.raises(Exception, match="found full_attention, sliding_attention, expected full_attention"):
+        PolicyScorer(model_of("qwen2", **window))
