@@ -16,7 +16,21 @@ const defaultPace: Pace = { tellMs: 5_000, recordMs: 15_000, stallMs: 600_000 };
 const [twelfths, mostStalls] = [12, 3];
 
 /** What outlives a worker's death: it travels in the heartbeat. */
-type Memory = { step: number; movedAt: number; mark: number | null; stalls: number; stalled: boolean };
+type Memory = {
+  step: number;
+  /** When the step was first seen, as `Date.now()`. */
+  movedAt: number;
+  /** The last twelfth that was told; null: those that are passed count as told. */
+  mark: number | null;
+  stalls: number;
+  stalled: boolean;
+  /** What went with processes that died, beyond the checkpoint that the next one resumed from; null: not known yet. */
+  lost: Spent | null;
+  /** When a process was found dead whose successor has not been heard of. */
+  diedAt: number | null;
+};
+
+type Spent = { tokens: number; seconds: number };
 
 type Monitored = Pick<Services, 'training'> & { store: Pick<Services['store'], 'trainingProgress' | 'ledger'> };
 
@@ -32,8 +46,17 @@ export function monitorJob({ store, training }: Monitored, run: TrainingRunRow, 
   let [toldAt, recordedAt] = [-Infinity, -Infinity];
   let last: TrainingProgress = {};
 
-  async function record(totalSteps: number): Promise<void> {
-    if ('seconds' in last) await store.ledger.bookTraining(jobKey, spentOf(last), false);
+  async function take(told: TrainingProgress): Promise<void> {
+    const [before, now] = [spentOf(last), spentOf(told)];
+    if (!told['total_steps'] && now.seconds < before.seconds) return; // a process that has not resumed yet
+    if (!memory.lost) memory.lost = beyond(await store.ledger.bookedTraining(jobKey), now);
+    else if (memory.diedAt) memory.lost = plus(memory.lost, beyond(before, startOf(now, memory.diedAt)));
+    memory.diedAt = null;
+    last = told;
+  }
+
+  async function record(totalSteps: number, ended: boolean): Promise<void> {
+    if (memory.lost) await store.ledger.bookTraining(jobKey, plus(spentOf(last), memory.lost), ended);
     const after = await store.trainingProgress.lastStep(jobKey);
     const curve = await training.curve(jobKey, after);
     const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may know the moment alone
@@ -54,15 +77,18 @@ export function monitorJob({ store, training }: Monitored, run: TrainingRunRow, 
     heartbeat({ state: 'running', ...news, memory });
     if (now - recordedAt < pace.recordMs) return;
     recordedAt = now;
-    await record(totalSteps).catch(leave);
+    await record(totalSteps, false).catch(leave);
   }
 
   return {
     async see(status: TrainingStatus): Promise<void> {
-      if ('progress' in status && status.progress) last = status.progress;
+      const told =
+        status.state === 'succeeded' ? { ...last, ...spentOf(status) } : 'progress' in status && status.progress;
+      if (told) await take(told);
       if (status.state === 'running') return watch(status);
+      if (status.state === 'absent') memory.diedAt ??= Date.now();
       heartbeat({ state: status.state, memory });
-      await record(0);
+      await record(0, status.state === 'succeeded');
     },
   };
 }
@@ -73,7 +99,14 @@ function remembered(): Memory {
   const { memory } = (heartbeatDetails ?? {}) as { memory?: Memory };
   if (memory) return memory;
   const first = !(attempt > 1);
-  return { step: -1, movedAt: Date.now(), mark: first ? -1 : null, stalls: first ? 0 : mostStalls, stalled: false };
+  return {
+    step: -1,
+    movedAt: Date.now(),
+    mark: first ? -1 : null,
+    stalls: first ? 0 : mostStalls,
+    stalled: false,
+    lost: null,
+  };
 }
 
 /** Whether the workflow is to hear of it, which is then remembered as told. */
@@ -96,9 +129,20 @@ async function tellWorkflow(news: TrainingNews): Promise<void> {
   await getClient().workflow.getHandle(workflowId, runId).signal(trainingNewsSignal, news).catch(leave);
 }
 
-const spentOf = ({ tokens = 0, seconds = 0 }: TrainingProgress): { tokens: number; seconds: number } => ({
+const spentOf = ({ tokens = 0, seconds = 0 }: Readonly<Record<string, unknown>>): Spent =>
+  ({ tokens, seconds }) as Spent;
+
+const plus = (a: Spent, b: Spent): Spent => ({ tokens: a.tokens + b.tokens, seconds: a.seconds + b.seconds });
+
+const beyond = (a: Spent, b: Spent): Spent => ({
+  tokens: Math.max(0, a.tokens - b.tokens),
+  seconds: Math.max(0, a.seconds - b.seconds),
+});
+
+/** What a job stood at when the process began that followed one that died: at the checkpoint that it resumed from. */
+const startOf = ({ tokens, seconds }: Spent, diedAt: number): Spent => ({
   tokens,
-  seconds,
+  seconds: seconds - (Date.now() - diedAt) / 1000,
 });
 
 /** Training does not wait for those who look on: the next look tries again. */

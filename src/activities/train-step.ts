@@ -28,9 +28,7 @@ export const trainStep =
     const made = status.policies.find((policy) => policy.step === step)!;
     const policyId = await artifacts.adoptPolicy(made.policyPath, made.policyHash);
     await store.trainingSteps.finish(jobKey, step, policyId, made.metrics);
-    if (status.state === 'succeeded') {
+    if (status.state === 'succeeded')
       await store.trainingRuns.succeed(jobKey, policyId, { ...status, finalState: status.trainerState });
-      await store.ledger.bookTraining(jobKey, status, true);
-    }
     return { policyId };
   };

@@ -18,7 +18,6 @@ export const watchTraining =
     if (status.state !== 'succeeded') throw new Error(`${jobKey} was followed to ${status.state}`);
     const policyId = await artifacts.adoptPolicy(status.policyPath, status.policyHash);
     await store.trainingRuns.succeed(jobKey, policyId, status);
-    await store.ledger.bookTraining(jobKey, status, true);
     return { policyId, seconds: status.seconds };
   };
 

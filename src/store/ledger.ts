@@ -39,6 +39,19 @@ export const ledgerStore = (pool: Pool) => ({
   bookTraining: (jobKey: string, spent: SpentOnTraining, ended: boolean): Promise<void> =>
     inTransaction(pool, (client) => bookCost(client, jobKey, spent, ended)),
 
+  /** What is booked for a job; zeros before anything is. */
+  async bookedTraining(jobKey: string): Promise<SpentOnTraining> {
+    const { rows } = await pool.query<SpentOnTraining>(
+      `select coalesce(max(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
+         coalesce(max(l.amount) filter (where l.unit = 'seconds'), 0) as seconds
+       from training_runs r
+       join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle'
+       where r.job_key = $1`,
+      [jobKey],
+    );
+    return rows[0]!;
+  },
+
   async total(campaignId: number): Promise<{ tokens: number; seconds: number }> {
     const { rows } = await pool.query<{ unit: LedgerUnit; amount: number }>(
       `select unit, sum(amount) as amount from ledger

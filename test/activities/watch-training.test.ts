@@ -99,8 +99,8 @@ test('a job that is killed in the middle is watched to its end: its curve is who
   ]);
   expect(rows[0]!.facts).toMatchObject({ loss: expect.any(Number), learning_rate: expect.any(Number) });
   const cost = await store.ledger.training(campaign.campaignId);
-  expect(cost.gpuSeconds).toBeCloseTo(2 * seconds, 6);
-  expect(cost.usd).toBeCloseTo(seconds / 100, 6);
+  expect(cost.gpuSeconds).toBeGreaterThan(2 * seconds); // and what the killed process did after its last checkpoint
+  expect(cost.usd).toBeCloseTo(cost.gpuSeconds / 200, 6);
   await expect(store.budgets.get(campaign.campaignId)).resolves.toMatchObject({
     committed: { usd: expect.closeTo(cost.usd, 6) },
   });

@@ -41,7 +41,10 @@ const withWorkers = (script: Script, work: () => Promise<void>): Promise<void> =
 const forgetful = {
   store: {
     trainingProgress: { lastStep: () => Promise.resolve(0), save: () => Promise.resolve() },
-    ledger: { bookTraining: () => Promise.resolve() },
+    ledger: {
+      bookTraining: () => Promise.resolve(),
+      bookedTraining: () => Promise.resolve({ tokens: 0, seconds: 0 }),
+    },
   },
   training: { curve: () => Promise.resolve([]) },
 } as unknown as Parameters<typeof monitorJob>[0];
