@@ -2,6 +2,7 @@ import type { TrainingRunRow } from '../store/training-runs';
 import type { TrainingJob } from '../training/training-backend';
 import { reserveTraining } from './reserve-training';
 import type { Services } from './services';
+import { whileBeating } from './while-beating';
 
 /**
  * Hands a stored run to the backend. A job that runs or has finished is found there, not started again.
@@ -13,7 +14,7 @@ export const submitTraining =
   async ({ jobKey }: { jobKey: string }): Promise<void> => {
     const run = await services.store.trainingRuns.get(jobKey);
     await reserveTraining(services, run);
-    await services.training.submit(jobOf(services, run));
+    await whileBeating(() => services.training.submit(jobOf(services, run))); // an upload takes minutes
   };
 
 export function jobOf({ artifacts }: Services, run: TrainingRunRow): TrainingJob {

@@ -2,7 +2,6 @@ import { DomainError } from '../domain/errors';
 import type { TrainingRunStore } from '../store/training-runs';
 import type { TrainingBackend } from '../training/training-backend';
 import { failureOf } from './boundary-failure';
-import { whileBeating } from './while-beating';
 
 /** Training as activities see it: a job's backend is the one that its stored run names. */
 export type Training = Required<Omit<TrainingBackend, 'name'>>;
@@ -36,7 +35,7 @@ export function trainingOfRun(backends: TrainingBackends, runs: Pick<TrainingRun
   }
 
   const ask = async <T>(jobKey: string, question: (backend: TrainingBackend) => Promise<T>): Promise<T> =>
-    whileBeating(async () => question(await backendOf(jobKey))).catch(failureOf); // an upload takes minutes
+    question(await backendOf(jobKey)).catch(failureOf);
 
   return {
     submit: (job) => ask(job.jobKey, (backend) => backend.submit(job)),

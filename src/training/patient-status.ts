@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ModelError } from '../llm/model-error';
 import { BackendError } from './backend-error';
 import type { TrainingBackend, TrainingStatus } from './training-backend';
@@ -7,6 +8,8 @@ export type Patience = {
   everyMs: number;
   /** How long the last look holds while the service does not answer. */
   patienceMs: number;
+  /** How long a look is waited for where there was one before: less than a watcher has between two heartbeats. */
+  waitMs?: number;
   now?: () => number;
 };
 
@@ -18,9 +21,25 @@ type Look = { status: TrainingStatus; seenAt: number; nextAt: number };
  */
 export function withPatience(
   backend: TrainingBackend,
-  { everyMs, patienceMs, now = Date.now }: Patience,
+  { everyMs, patienceMs, waitMs = 4_000, now = Date.now }: Patience,
 ): TrainingBackend {
   const looks = new Map<string, Look>();
+  const pending = new Map<string, Promise<TrainingStatus>>();
+
+  async function look(jobKey: string, last: Look | undefined): Promise<TrainingStatus> {
+    try {
+      const status = await backend.status(jobKey);
+      if (status.state === 'running') looks.set(jobKey, { status, seenAt: now(), nextAt: now() + everyMs });
+      else looks.delete(jobKey);
+      return status;
+    } catch (error) {
+      if (!last || !mayPass(error) || now() - last.seenAt > patienceMs) throw error;
+      last.nextAt = now() + Math.max(everyMs, error.retryAfterMs ?? 0);
+      return last.status;
+    } finally {
+      pending.delete(jobKey);
+    }
+  }
 
   return {
     ...backend,
@@ -33,16 +52,13 @@ export function withPatience(
     async status(jobKey) {
       const last = looks.get(jobKey);
       if (last && now() < last.nextAt) return last.status;
-      try {
-        const status = await backend.status(jobKey);
-        if (status.state === 'running') looks.set(jobKey, { status, seenAt: now(), nextAt: now() + everyMs });
-        else looks.delete(jobKey);
-        return status;
-      } catch (error) {
-        if (!last || !mayPass(error) || now() - last.seenAt > patienceMs) throw error;
-        last.nextAt = now() + Math.max(everyMs, error.retryAfterMs ?? 0);
-        return last.status;
-      }
+      const asked = pending.get(jobKey) ?? look(jobKey, last);
+      pending.set(jobKey, asked);
+      if (!last) return asked;
+      asked.catch(() => undefined); // told to whoever still waits; the next one asks again
+      const timer = new AbortController();
+      const waited = sleep(waitMs, last.status, { signal: timer.signal }).catch(() => last.status);
+      return Promise.race([asked, waited]).finally(() => timer.abort());
     },
 
     async cancel(jobKey) {

@@ -67,3 +67,19 @@ test('a job that is submitted or cancelled is looked at afresh', async () => {
   await expect(patient.status('j')).resolves.toEqual(running(3));
   expect(clock.asked).toBe(3);
 });
+
+test('a service that keeps its answer back keeps nobody waiting, and is not asked a second time meanwhile', async () => {
+  let answer = (_: TrainingStatus): void => undefined;
+  let asked = 0;
+  const slow = scripted().patient;
+  const status = () =>
+    asked++ === 0 ? Promise.resolve(running(1)) : new Promise<TrainingStatus>((told) => (answer = told));
+  const clock = { now: 0 };
+  const patient = withPatience({ ...slow, status }, { everyMs: 10, patienceMs: 100, waitMs: 1, now: () => clock.now });
+  await patient.status('j');
+  clock.now = 10;
+  for (let n = 0; n < 3; n++) await expect(patient.status('j')).resolves.toEqual(running(1));
+  expect(asked).toBe(2);
+  answer(running(2));
+  await expect(patient.status('j')).resolves.toEqual(running(2));
+});
