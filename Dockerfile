@@ -33,6 +33,8 @@ RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation ./enviro
 COPY package.json LICENSE ./
 COPY migrations migrations
 COPY examples examples
+# The Job that training on Kubernetes submits.
+COPY deploy deploy
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 
