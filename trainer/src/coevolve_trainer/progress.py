@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import psutil
 from .failures import JobFailure
 from .files.durable import canonical_json, write_atomically
 
+OTHER = ".failure-of-another.json"  # the first failure of a process that is not the first one
 NEWEST = (  # what status.json repeats of the newest `step` line
     "step",
     "total_steps",
@@ -55,7 +57,8 @@ class Progress(Clock):
 
     def __init__(self, job_dir: Path) -> None:
         super().__init__()
-        self._status_path = job_dir / "status.json"
+        self._status_path, self._other_path = job_dir / "status.json", job_dir / OTHER
+        self._other_path.unlink(missing_ok=True)
         self._lines_path = job_dir / "progress.jsonl"
         self._lines: Any = None
         self._status: dict[str, Any] = {
@@ -94,9 +97,11 @@ class Progress(Clock):
         self.update(state="succeeded", policy_hash=policy_hash)
 
     def failed(self, failure: JobFailure) -> None:
-        """Tells of the failure, unless another process told of one first: then this is its echo."""
-        if json.loads(self._status_path.read_bytes())["state"] == "running":
-            self.update(state="failed", failure={"type": failure.type, "message": failure.message})
+        """Tells of the failure, or of another process's: what failed here may be but its echo."""
+        told = {"type": failure.type, "message": failure.message}
+        with suppress(FileNotFoundError):
+            told = json.loads(self._other_path.read_bytes())
+        self.update(state="failed", failure=told)
 
 
 class Silent(Progress):
@@ -104,7 +109,7 @@ class Silent(Progress):
 
     def __init__(self, job_dir: Path) -> None:
         Clock.__init__(self)
-        self._status_path = job_dir / "status.json"
+        self._status_path, self._other_path = job_dir / "status.json", job_dir / OTHER
 
     def update(self, **facts: object) -> None:
         pass
@@ -113,9 +118,13 @@ class Silent(Progress):
         pass
 
     def failed(self, failure: JobFailure) -> None:
-        """Tells of the failure in the first process's name, which may hang or die of it without a word."""
-        status = json.loads(self._status_path.read_bytes())
+        """Tells of the failure in the first process's name, which may hang or die of it without a word.
+
+        And leaves it for the first process to find, which may write once more before it ends.
+        """
         told = {"type": failure.type, "message": failure.message}
+        write_atomically(self._other_path, canonical_json(told), sync=False)
+        status = json.loads(self._status_path.read_bytes())
         if status["state"] == "running":
             write_atomically(
                 self._status_path, canonical_json({**status, "state": "failed", "failure": told})
