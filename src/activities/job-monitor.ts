@@ -106,6 +106,7 @@ function remembered(): Memory {
     stalls: first ? 0 : mostStalls,
     stalled: false,
     lost: null,
+    diedAt: null,
   };
 }
 
