@@ -2,7 +2,6 @@ import type { Services } from '../activities/services';
 import { trainingOfRun, type TrainingBackends } from '../activities/training-of-run';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
-import { DomainError } from '../domain/errors';
 import { environmentData } from '../envs/environment-data';
 import { openEnvClient } from '../envs/openenv-client';
 import { createModelService } from '../llm/model-service';
@@ -14,7 +13,7 @@ import { renderReport } from '../report';
 import { createStore } from '../store';
 import { createPool } from '../store/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
-import { readKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { localBackend } from '../training/local-backend';
 import { openaiBackend } from '../training/openai-backend';
 import { withPatience } from '../training/patient-status';
@@ -56,16 +55,9 @@ export function createServices(config: Config): WorkerServices {
 /** By the names that `compute.backend` has; those far away are looked at less often, and forgiven two minutes' absence. */
 const backends = (config: Config, artifacts: ArtifactStore, providers: Providers): TrainingBackends => ({
   local: () => localBackend(config, artifacts),
-  kubernetes: () => withPatience(aKubernetesBackend(config, artifacts), { everyMs: 3_000, patienceMs: 120_000 }),
+  kubernetes: () => withPatience(inCluster(config, artifacts), { everyMs: 3_000, patienceMs: 120_000 }),
   openai: () => withPatience(openaiBackend(providers, artifacts), { everyMs: 10_000, patienceMs: 120_000 }),
 });
 
-/** @throws DomainError `NoCluster`; ConfigError */
-function aKubernetesBackend(config: Config, artifacts: ArtifactStore): TrainingBackend {
-  const settings = readKubernetesSettings(config);
-  if (settings) return kubernetesBackend(settings, artifacts, config.artifacts);
-  throw new DomainError(
-    'NoCluster',
-    'compute.backend is kubernetes, and COEVOLVE_KUBERNETES_CONFIG names no file: .env.example shows one; set it, run `coevolve up` again, then `coevolve resume` the campaign',
-  );
-}
+const inCluster = (config: Config, artifacts: ArtifactStore): TrainingBackend =>
+  kubernetesBackend(requireKubernetesSettings(config), artifacts, config.artifacts);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
+import { DomainError } from '../../domain/errors';
 import { describeIssue } from '../../spec/describe-issue';
 import { parseYaml } from '../../spec/parse-yaml';
 
@@ -69,6 +70,20 @@ export function readKubernetesSettings(
     template: template ? beside(template) : path.join(projectRoot, 'deploy', 'kubernetes', 'training-job.yaml'),
     ...(kubeconfig ? { kubeconfig: beside(kubeconfig) } : {}),
   };
+}
+
+/**
+ * The settings of whoever wants Jobs.
+ *
+ * @throws DomainError `NoCluster` when no file is named; ConfigError
+ */
+export function requireKubernetesSettings(config: Parameters<typeof readKubernetesSettings>[0]): KubernetesSettings {
+  const settings = readKubernetesSettings(config);
+  if (settings) return settings;
+  throw new DomainError(
+    'NoCluster',
+    `compute.backend: found kubernetes, and ${variable} names no file; .env.example shows one: set it, run \`coevolve up\` again, then start the campaign, or \`coevolve resume\` one that parked`,
+  );
 }
 
 function readText(file: string): string {
