@@ -9,6 +9,7 @@ import { taskQueues } from '../domain/task-queues';
 import { environmentData } from '../envs/environment-data';
 import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
+import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { specHash } from '../spec/read-spec';
 import type { campaign } from '../workflows';
 import type { Session } from './session';
@@ -24,10 +25,11 @@ export type StartedCampaign = {
  * Stores a campaign and starts its workflow. Whatever can be refused is refused before a row is written. Started again
  * with the same spec it is joined, also when a crash came between the row and the workflow.
  *
- * @throws DomainError `InvalidSpec`, `UnknownProvider`, `UnknownModel`, `CampaignExists`; ConfigError
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`; ConfigError
  */
 export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
   requireProviders(spec, readProviders(session.config));
+  if (spec.compute.backend === 'kubernetes') requireKubernetesSettings(session.config);
   await checkEnvironment(session, spec);
   if (spec.policy.source === 'imported' && spec.policy.model !== null)
     await getModel(session.artifacts, spec.policy.model);

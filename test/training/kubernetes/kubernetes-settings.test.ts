@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readKubernetesSettings } from '../../../src/training/kubernetes/kubernetes-settings';
+import {
+  readKubernetesSettings,
+  requireKubernetesSettings,
+} from '../../../src/training/kubernetes/kubernetes-settings';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-kubernetes-settings-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -25,6 +28,9 @@ test('image and claim are enough; paths lie beside the file', () => {
 
 test('without a file there is no cluster', () => {
   expect(readKubernetesSettings({ projectRoot: '/project' })).toBeUndefined();
+  expect(() => requireKubernetesSettings({ projectRoot: '/project' })).toThrow(
+    expect.objectContaining({ code: 'NoCluster', message: expect.stringContaining('COEVOLVE_KUBERNETES_CONFIG') }),
+  );
 });
 
 test.each([
