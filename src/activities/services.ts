@@ -4,6 +4,7 @@ import type { EnvironmentData } from '../envs/environment-data';
 import type { ModelService } from '../llm/model-service';
 import type { PolicyService } from '../llm/policy-client';
 import type { CampaignSpec } from '../spec/campaign-spec';
+import { withSectionsOfLater } from '../spec/later-sections';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaigns';
 import type { Training } from './training-of-run';
@@ -22,5 +23,7 @@ export type Services = {
 };
 
 /** The campaign with its resolved spec, as it was stored at its start. */
-export const getCampaign = ({ store }: Pick<Services, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
-  store.campaigns.get<CampaignSpec>(id);
+export async function getCampaign({ store }: Pick<Services, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> {
+  const campaign = await store.campaigns.get<CampaignSpec>(id);
+  return { ...campaign, spec: withSectionsOfLater(campaign.spec) };
+}
