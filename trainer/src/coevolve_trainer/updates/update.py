@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -15,8 +14,6 @@ from .learner import Learner
 from .memory import Memory
 from .objective import B, Objective, P
 from .sharding import whole
-
-T = TypeVar("T")
 
 
 def make_update(
