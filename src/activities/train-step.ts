@@ -27,8 +27,9 @@ export const trainStep =
 
     const made = status.policies.find((policy) => policy.step === step)!;
     const policyId = await artifacts.adoptPolicy(made.policyPath, made.policyHash);
-    await store.trainingSteps.finish(jobKey, step, policyId, made.metrics);
+    // The run before its last step: the step is what the next try looks for, so nothing may be left to do after it.
     if (status.state === 'succeeded')
       await store.trainingRuns.succeed(jobKey, policyId, { ...status, finalState: status.trainerState });
+    await store.trainingSteps.finish(jobKey, step, policyId, made.metrics);
     return { policyId };
   };

@@ -252,7 +252,11 @@ const wrongValues = [
     'pairs: { failureAgent: { maxPairs: 0 } }',
     'pairs.failureAgent.maxPairs: found 0, expected at least 1',
   ),
-  more('a policy from elsewhere', 'policy: { source: hub }', 'policy.source: found "hub", expected one of scratch, imported, provider'),
+  more(
+    'a policy from elsewhere',
+    'policy: { source: hub }',
+    'policy.source: found "hub", expected one of scratch, imported, provider',
+  ),
   more('no epochs', 'training: { sft: { epochs: 0 } }', 'training.sft.epochs: found 0, expected at least 1'),
   more(
     'a learning rate of 0',
