@@ -2,7 +2,7 @@
 -- A base policy may be a model that was trained elsewhere: its run is the import, and has no dataset.
 alter table training_runs drop constraint training_runs_method_check;
 alter table training_runs add constraint training_runs_method_check
-  check (method in ('import', 'init', 'sft', 'dpo', 'target', 'grpo', 'ppo'));
+  check (method in ('import', 'init', 'sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'));
 alter table training_runs drop constraint training_runs_dataset;
 alter table training_runs add constraint training_runs_dataset
   check ((dataset_sha256 is null) = (method in ('grpo', 'ppo', 'import')) and (dataset_uri is null) = (dataset_sha256 is null));

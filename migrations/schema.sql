@@ -473,7 +473,7 @@ create table training_runs (
   gpus smallint not null default 0,
   constraint training_runs_pkey PRIMARY KEY (job_key),
   constraint training_runs_dataset CHECK ((dataset_sha256 IS NULL) = (method = ANY (ARRAY['grpo'::text, 'ppo'::text, 'import'::text])) AND (dataset_uri IS NULL) = (dataset_sha256 IS NULL)),
-  constraint training_runs_method_check CHECK (method = ANY (ARRAY['import'::text, 'init'::text, 'sft'::text, 'dpo'::text, 'target'::text, 'grpo'::text, 'ppo'::text])),
+  constraint training_runs_method_check CHECK (method = ANY (ARRAY['import'::text, 'init'::text, 'sft'::text, 'rft'::text, 'dpo'::text, 'target'::text, 'grpo'::text, 'ppo'::text])),
   constraint training_runs_role_check CHECK (role = ANY (ARRAY['base'::text, 'target'::text, 'failure'::text, 'positive'::text])),
   constraint training_runs_status_check CHECK (status = ANY (ARRAY['submitted'::text, 'succeeded'::text, 'failed'::text]))
 );

@@ -32,7 +32,10 @@ export const prepareTraining =
     }
     if (stored) return { jobKey, rows: stored.datasetRows };
 
-    const { lines, examples } = await trainingData(services, request);
+    const { lines, examples } = await trainingData(services, {
+      ...request,
+      successReward: spec.training.rft.successReward,
+    });
     if (lines.length === 0) return null;
     const dataset = await services.artifacts.saveDataset(lines);
     const heads = await services.store.policies.heads(campaignId);

@@ -1,5 +1,4 @@
 import type { TrainingStep } from '../domain/recipe';
-import { isSuccess } from '../domain/trajectory';
 import type { TrainingExample } from '../store/training-runs';
 import { pairRow, trajectoryRow } from '../training/dataset';
 import type { Services } from './services';
@@ -8,7 +7,14 @@ export type TrainingSource = TrainingStep['data'];
 
 export type TrainingData = { lines: string[]; examples: TrainingExample[] };
 
-type Request = { campaignId: number; iteration: number; role: string; data: TrainingSource };
+type Request = {
+  campaignId: number;
+  iteration: number;
+  role: string;
+  data: TrainingSource;
+  /** Least reward of an attempt that is learnt from. */
+  successReward: number;
+};
 
 /** The rows of a training dataset and where each comes from, in a fixed order. */
 export async function trainingData(services: Services, request: Request): Promise<TrainingData> {
@@ -37,25 +43,36 @@ async function pairData({ store }: Services, { campaignId, iteration, role }: Re
   };
 }
 
-async function trajectoryData({ store }: Services, { campaignId, iteration, data }: Request): Promise<TrainingData> {
+async function trajectoryData({ store }: Services, request: Request): Promise<TrainingData> {
+  const { campaignId, data } = request;
   const played = await store.trajectories.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
   const experts = played.map(({ trajectoryId }) => trajectoryId);
-  const successes = data !== 'expert-and-successes' ? [] : await distinctSuccesses(store, campaignId, iteration);
-  const ids = [...experts, ...successes];
+  const successes =
+    data === 'expert-and-successes' ? await distinctSuccesses(store, request) : new Map<string, number>();
+  const ids = [...experts, ...successes.keys()];
   const trajectories = await store.trajectories.getMany(campaignId, ids);
   return {
-    lines: ids.map((id) => JSON.stringify(trajectoryRow(trajectories.get(id)!))),
+    lines: ids.map((id) => {
+      const reward = successes.get(id);
+      return JSON.stringify({ ...trajectoryRow(trajectories.get(id)!), ...(reward === undefined ? {} : { reward }) });
+    }),
     examples: ids.map((id) => ({ trajectoryId: id, pairId: null })),
   };
 }
 
-/** Rejection sampling: successful attempts of all iterations so far, each way to solve a task once. */
-async function distinctSuccesses(store: Services['store'], campaignId: number, iteration: number): Promise<string[]> {
+/** Rejection sampling: successful attempts of all iterations so far, each way to solve a task once; with their rewards. */
+async function distinctSuccesses(
+  store: Services['store'],
+  { campaignId, iteration, successReward }: Request,
+): Promise<Map<string, number>> {
   const attempts = await store.trajectories.listScored(campaignId, iteration);
-  const ways = new Map<string, string>();
+  const ways = new Set<string>();
+  const kept = new Map<string, number>();
   for (const { taskId, actions, reward, trajectoryId } of attempts) {
     const way = JSON.stringify([taskId, actions]);
-    if (isSuccess(reward) && !ways.has(way)) ways.set(way, trajectoryId);
+    if (reward < successReward || ways.has(way)) continue;
+    ways.add(way);
+    kept.set(trajectoryId, reward);
   }
-  return [...ways.values()];
+  return kept;
 }

@@ -5,7 +5,7 @@ import type { AgentRole } from './roles';
 /** A training job of one iteration. */
 export type TrainingStep = {
   role: AgentRole;
-  method: 'sft' | 'dpo' | 'target' | 'grpo' | 'ppo';
+  method: 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
   /**
    * `pairs-and-experts`: eq. 9 over the pairs, and its second term alone over every expert of the task pool;
    * `rollouts`: a batch of fresh attempts per step.
@@ -70,7 +70,7 @@ export const recipes = {
     agents: ['target'],
     iterations: 2,
     phases: ['plan', 'roll-out', 'detect', 'train', 'evaluate', 'report'],
-    training: [{ role: 'target', method: 'sft', data: 'expert-and-successes', from: 'base' }],
+    training: [{ role: 'target', method: 'rft', data: 'expert-and-successes', from: 'base' }],
     aims: [],
   },
   eto: {

@@ -55,7 +55,7 @@ export function estimateJob(
   const { tasksPerStep, attempts } = spec.rollouts;
   const trajectories =
     'epochs' in settings
-      ? settings.epochs * rows * (method === 'sft' ? 1 : 2)
+      ? settings.epochs * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
       : (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
   const { tokensPerS } = trainingRate(spec, parameters);
   return tokensPerS && (trajectories * tokensPerRow(spec)) / tokensPerS + measuredTraining.secondsToStart;

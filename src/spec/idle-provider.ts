@@ -7,7 +7,11 @@ import { trainingSettingsSchema } from './training-settings';
 type Spec = z.output<typeof campaignSpecSchema>;
 
 /** What a provider's fine-tuning lets be chosen; its learning rate, schedule and weight decay are its own. */
-const chosen = { sft: ['epochs', 'batchSize'], dpo: ['epochs', 'batchSize', 'beta'] };
+const chosen = {
+  sft: ['epochs', 'batchSize'],
+  rft: ['epochs', 'batchSize', 'successReward'],
+  dpo: ['epochs', 'batchSize', 'beta'],
+};
 
 /** What asks a provider's fine-tuning service for what it does not do, a line each. */
 export function idleAtProvider(spec: Spec): string[] {
@@ -17,6 +21,7 @@ export function idleAtProvider(spec: Spec): string[] {
   return [
     ...unsupportedRecipe(spec.recipe),
     ...unread('training.sft', training.sft, defaults.sft, chosen.sft),
+    ...unread('training.rft', training.rft, defaults.rft, chosen.rft),
     ...unread('training.dpo', training.dpo, defaults.dpo, chosen.dpo),
     ...unread('training.init', training.init, defaults.init, []),
     ...unread('policy', policy, policySettingsSchema.parse({}), ['source', 'model', 'provider', 'adapter']),

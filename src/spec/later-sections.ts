@@ -10,4 +10,5 @@ export const withSectionsOfLater = (stored: CampaignSpec): CampaignSpec => ({
   start: stored.start ?? 'sft',
   policy: policySettingsSchema.parse(stored.policy),
   compute: computeSettingsSchema.parse(stored.compute ?? {}),
+  training: { ...stored.training, rft: stored.training.rft ?? { ...stored.training.sft, successReward: 1 } },
 });

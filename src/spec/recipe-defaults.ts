@@ -12,7 +12,7 @@ const reinforcementDefaults = {
 const synthetic: readonly RecipeName[] = ['coevolve', 'random-synthesis', 'static-synthesis'];
 
 /** A provider's models are large and trained on, epoch by epoch, for money: the embedded policy's epochs are too many. */
-const providerDefaults = { training: { sft: { epochs: 3 }, dpo: { epochs: 1 } } };
+const providerDefaults = { training: { sft: { epochs: 3 }, rft: { epochs: 3 }, dpo: { epochs: 1 } } };
 
 /** A spec as its author wrote it, over what its recipe and its backend would rather have than the general defaults. */
 export function withRecipeDefaults(input: unknown): unknown {

@@ -21,6 +21,8 @@ const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cos
   checkpointEvery: count.max(1e9).default(50),
 });
 
+const supervised = shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' });
+
 const preference = {
   ...shared({ epochs: 3, learningRate: 1e-4, schedule: 'cosine' }),
   /** Strength of the pull to the reference policy. */
@@ -69,7 +71,14 @@ export const trainingSettingsSchema = z.strictObject({
     })
     .refine(({ heads, kvHeads }) => heads % kvHeads === 0, { path: ['kvHeads'], error: 'a divisor of heads' })
     .prefault({}),
-  sft: z.strictObject(shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' })).prefault({}),
+  sft: z.strictObject(supervised).prefault({}),
+  rft: z
+    .strictObject({
+      ...supervised,
+      /** Least reward of an attempt that is learnt from. */
+      successReward: z.number().min(0).max(1).default(1),
+    })
+    .prefault({}),
   dpo: z.strictObject(preference).prefault({}),
   target: z.strictObject({ ...preference, sftReduction: z.enum(['mean', 'sum']).default('mean') }).prefault({}),
   grpo: z.strictObject(reinforcement('group')).prefault({}),

@@ -44,7 +44,7 @@ export async function listDemonstrations(pool: Pool, query: ExampleQuery): Promi
      join training_examples e on e.campaign_id = r.campaign_id and e.job_key = r.job_key
      join trajectories t on t.campaign_id = e.campaign_id and t.id = e.trajectory_id
      where r.campaign_id = $1::integer and r.role = $2 and ($3::smallint is null or r.iteration = $3::smallint)
-       and r.method in ('sft', 'target')
+       and r.method in ('sft', 'rft', 'target')
      group by t.campaign_id, t.id, t.task_id, t.iteration, t.purpose, t.policy_id, t.reward
      order by min(r.iteration), min(e.ordinal), t.id collate "C"`,
     [query.campaignId, query.role, query.iteration],

@@ -4,7 +4,7 @@ import { assertEpoch, type IterationKey } from './epoch';
 import type { PolicyRole } from './policies';
 
 /** `import`: a policy that was trained elsewhere; its run has no job and no dataset. */
-export type TrainingMethod = 'import' | 'init' | 'sft' | 'dpo' | 'target' | 'grpo' | 'ppo';
+export type TrainingMethod = 'import' | 'init' | 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
 
 /** A file of the trainer's own: what its optimizer remembers between two runs. */
 export type TrainerState = { path: string; sha256: string };

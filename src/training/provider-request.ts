@@ -31,11 +31,12 @@ export async function prepareRequest(
   job: TrainingJob,
 ): Promise<{ asked: Asked; file: string; lines: string[] }> {
   const { jobKey, method, seed, settings } = job;
-  if (method !== 'sft' && method !== 'dpo') throw unsupported(`${jobKey} is trained by ${method}`);
+  if (method !== 'sft' && method !== 'rft' && method !== 'dpo') throw unsupported(`${jobKey} is trained by ${method}`);
   if (!job.base || !job.dataset) throw unsupported(`${jobKey} has no base policy, or no dataset`);
   const { provider, model } = await baseOf(artifacts, job.base.hash);
   const rows = (await readFile(job.dataset.path, 'utf8')).trim().split('\n');
-  const { lines, dropped } = providerDataset(rows, method);
+  const kind = method === 'dpo' ? 'dpo' : 'sft'; // the rows of rft are successes already
+  const { lines, dropped } = providerDataset(rows, kind);
   if (lines.length === 0)
     throw new DomainError(
       'NothingToTrain',
@@ -46,12 +47,12 @@ export async function prepareRequest(
     model,
     seed,
     suffix: suffixOf(jobKey),
-    ...methodOf(method, settings),
+    ...methodOf(kind, settings),
     metadata: { job_key: jobKey },
   };
   const facts = {
     ...{ method, job_key: jobKey, seed, base_hash: job.base.hash, dataset_sha256: job.dataset.sha256 },
-    ...{ uploaded: file, examples: lines.length, dropped, hyperparameters: hyperparametersOf(method, settings) },
+    ...{ uploaded: file, examples: lines.length, dropped, hyperparameters: hyperparametersOf(kind, settings) },
   };
   return { asked: { provider, name: sha256(JSON.stringify([request, file])), request, facts }, file, lines };
 }
@@ -65,7 +66,7 @@ async function baseOf(artifacts: ArtifactStore, hash: string): Promise<ServedBy>
 export const unsupported = (what: string): DomainError =>
   new DomainError(
     'UnsupportedMethod',
-    `${what}; the backend openai fine-tunes a provider's model by sft and dpo: start another campaign with compute.backend local`,
+    `${what}; the backend openai fine-tunes a provider's model by sft, rft and dpo: start another campaign with compute.backend local`,
   );
 
 /** What a provider lets be chosen; its learning rate, schedule and weight decay are its own. */

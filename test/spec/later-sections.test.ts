@@ -7,8 +7,9 @@ const spec = resolveSpec(
 );
 
 test('a spec that was stored before there were compute and start does what it did', () => {
-  const { compute, start, ...stored } = { ...spec, policy: { source: 'scratch' } } as typeof spec;
-  expect([compute.backend, start]).toEqual(['local', 'sft']);
+  const { rft, ...training } = spec.training;
+  const { compute, start, ...stored } = { ...spec, training, policy: { source: 'scratch' } } as typeof spec;
+  expect([compute.backend, start, rft.successReward]).toEqual(['local', 'sft', 1]);
   expect(withSectionsOfLater(stored as typeof spec)).toEqual(spec);
 });
 

@@ -185,7 +185,7 @@ const unknownKeys = [
   more(
     'an unknown training method',
     'training: { reinforce: {} }',
-    'training.reinforce: found an unknown key, expected one of init, sft, dpo, target, grpo, ppo',
+    'training.reinforce: found an unknown key, expected one of init, sft, rft, dpo, target, grpo, ppo',
   ),
   more(
     'a key of another training method',

@@ -115,9 +115,9 @@ def _job(given: dict[str, Any]) -> Job:
             "nothing: init starts from random weights" if method == "init" else "the policy to start from"
         )
         raise bad_input("base", base or "nothing", expected)
-    if method in ("init", "sft") and reference is not None:
+    if method in ("init", "sft", "rft") and reference is not None:
         raise bad_input("reference", reference, f"nothing: {method} has no reference")
-    if method not in ("init", "sft") and reference is None:
+    if method not in ("init", "sft", "rft") and reference is None:
         reference, reference_hash = base, base_hash
     resident = issubclass(SETTINGS[method], RlSettings)
     dataset, dataset_sha256 = _file(given, "dataset", wanted=not resident)

@@ -27,6 +27,7 @@ from .settings import (
     ComputeSettings,
     DpoSettings,
     InitSettings,
+    RftSettings,
     RlSettings,
     SftSettings,
     TargetSettings,
@@ -160,10 +161,12 @@ def _read(job: Job, settings: TrainSettings, progress: Progress) -> Dataset:
         demonstrations=isinstance(settings, SftSettings | TargetSettings),
         max_length=settings.max_length,
         pair_truncation=settings.pair_truncation if isinstance(settings, DpoSettings) else "none",
+        success_reward=settings.success_reward if isinstance(settings, RftSettings) else 0.0,
     )
     progress.update(
         truncated=data.truncated,
         truncation=asdict(data.truncation),
+        rejected=data.rejected,
         segments=data.segments,
         examples=len(data.examples),
     )

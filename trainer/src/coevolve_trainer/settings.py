@@ -99,6 +99,14 @@ class SftSettings(TrainSettings):
 
 
 @dataclass(frozen=True)
+class RftSettings(SftSettings):
+    """Rejection sampling, then Eq. 5: of the policy's own attempts only the successes are learnt from."""
+
+    success_reward: float = setting(1.0, 0.0, 1.0)
+    """Least `reward` of a row that is kept. A row without a reward is an expert's, and kept."""
+
+
+@dataclass(frozen=True)
 class DpoSettings(TrainSettings):
     """Eq. 7 over trajectory pairs. Three epochs as in the paper; the rate suits 0.1-0.6 M parameters."""
 
@@ -165,10 +173,13 @@ class PpoSettings(RlSettings):
     """The head's own rate: it starts at 0, and at the policy's 1e-6 would stay there for the campaign."""
 
 
-Settings = InitSettings | SftSettings | DpoSettings | TargetSettings | GrpoSettings | PpoSettings
+Settings = (
+    InitSettings | SftSettings | RftSettings | DpoSettings | TargetSettings | GrpoSettings | PpoSettings
+)
 SETTINGS: dict[str, type[Settings]] = {
     "init": InitSettings,
     "sft": SftSettings,
+    "rft": RftSettings,
     "dpo": DpoSettings,
     "target": TargetSettings,
     "grpo": GrpoSettings,

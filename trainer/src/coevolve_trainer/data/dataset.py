@@ -41,6 +41,8 @@ class Dataset:
     tokens: int  # all rows, without padding
     segments: int
     truncation: Truncation = field(default_factory=Truncation)
+    rejected: int = 0
+    """Attempts that fell short of `success_reward`."""
 
     @property
     def truncated(self) -> int:
@@ -65,18 +67,24 @@ def read_dataset(
     demonstrations: bool,
     max_length: int,
     pair_truncation: str = "none",
+    success_reward: float = 0.0,
 ) -> Dataset:
     """Reads demonstrations, pairs of trajectories, or both, as token rows of at most `max_length`.
 
     A row with `chosen` or `rejected` is a pair; any other is a demonstration. `target` takes both. An example
-    of which truncation leaves no action is dropped and counted.
+    of which truncation leaves no action is dropped and counted, and so is one with a `reward` below
+    `success_reward`; one without a reward is an expert's.
 
     Raises:
         JobFailure: `bad-input`, naming line and field; also for a trajectory without any action.
     """
     reader = _Reader(encoder, max_length)
     examples: list[Example] = []
+    rejected = 0
     for where, row in json_lines(path):
+        if _reward(where, row) < success_reward:
+            rejected += 1
+            continue
         is_pair = "chosen" in row or "rejected" in row
         if not (pairs if is_pair else demonstrations):
             raise bad_input(where, kind_of(row), "a pair" if pairs else "a trajectory")
@@ -88,9 +96,11 @@ def read_dataset(
     if not examples:
         dropped = reader.lost.examples_dropped
         found = f"no action token in the first {max_length} tokens of {dropped} rows" if dropped else "no row"
+        if rejected:
+            found += f" (beside {rejected} with a reward below {success_reward:g})"
         raise bad_input("dataset", f"{found} in {path}", "at least one")
     rows = [segment for e in examples for segment in (*e.chosen, *e.rejected)]
-    return Dataset(examples, sum(len(r.input_ids) for r in rows), len(rows), reader.lost)
+    return Dataset(examples, sum(len(r.input_ids) for r in rows), len(rows), reader.lost, rejected)
 
 
 class _Reader:
@@ -188,6 +198,15 @@ def _weight(where: str, row: dict[str, Any], name: str) -> float:
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         raise bad_input(f"{where}.{name}", repr(value), "a number >= 0")
+    return float(value)
+
+
+def _reward(where: str, row: dict[str, Any]) -> float:
+    value = row.get("reward")
+    if value is None:
+        return 1.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise bad_input(f"{where}.reward", repr(value), "a number from 0 to 1, or nothing")
     return float(value)
 
 
