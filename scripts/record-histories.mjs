@@ -1,10 +1,11 @@
 // Records the histories of finished campaigns for test/workflows/replay.test.ts, from the stack that is up:
 //
-//     npm run -s build && node dist/cli/main.js up && node scripts/record-histories.mjs <combined> <coevolve>
+//     npm run -s build && node dist/cli/main.js up && node scripts/record-histories.mjs <combined> <coevolve> <imported>
 //
 // Do this whenever the workflows change on purpose. The first campaign is of the recipe `combined`, the second of
 // `coevolve` with an `llm` section, each with at least one iteration after the supervised start; tiny ones are enough,
-// but the second needs a rare signal to explore for. What tells of the machine (identities, queue names of processes) is
+// but the second needs a rare signal to explore for. The third begins from an imported model and trains long enough for its
+// jobs to send news: examples/smollm2.yaml does. What tells of the machine (identities, queue names of processes) is
 // left out.
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -17,9 +18,9 @@ const { readStackConfig } = require('../dist/stack/index.js');
 const { connectClient } = require('../dist/temporal/connect.js');
 
 const folder = fileURLToPath(new URL('../test/histories/', import.meta.url));
-const [combined, coevolve] = process.argv.slice(2).map((name) => `campaign/${name}`);
-if (!coevolve) {
-  process.stderr.write('usage: node scripts/record-histories.mjs <combined> <coevolve>\n');
+const [combined, coevolve, imported] = process.argv.slice(2).map((name) => `campaign/${name}`);
+if (!imported) {
+  process.stderr.write('usage: node scripts/record-histories.mjs <combined> <coevolve> <imported>\n');
   process.exit(1);
 }
 
@@ -36,6 +37,8 @@ try {
     'roll-out-of-step': [`${coevolve}/iteration/1/roll-out/train/step/1/target/0`],
     train: [`${combined}/iteration/1/train/target`],
     explore: [`${coevolve}/iteration/1/explore/rare/0`],
+    'iteration-imported-start': [`${imported}/iteration/0`],
+    'train-with-news': [`${imported}/iteration/0/train/target`],
   };
   await mkdir(folder, { recursive: true });
   for (const old of await readdir(folder)) await rm(`${folder}${old}`);

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from .adapted_linear import linear_together
 from .block_attention import Looks, attention
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def quicken(model: PreTrainedModel) -> None:
             module.forward = MethodType(_norm, module)
     for layer in body.layers:
         layer.self_attn.forward = MethodType(_attention, layer.self_attn)
+        layer.mlp.forward = MethodType(_feed_forward, layer.mlp)
     body.layers[-1].forward = MethodType(_last_layer, body.layers[-1])
 
 
@@ -50,15 +52,25 @@ def _attention(
 ) -> tuple[Tensor, None]:
     """[R, N, D], or [1, Q, D] where only the Q positions `asking` ask; `looks` are theirs then."""
     cos, sin = position_embeddings
-    asked = hidden_states if asking is None else hidden_states.index_select(1, asking)
     turns = (cos, sin) if asking is None else (cos.index_select(1, asking), sin.index_select(1, asking))
-    query = _rotated(self, self.q_proj(asked), "q_norm", *turns)
-    key = _rotated(self, self.k_proj(hidden_states), "k_norm", cos, sin)
-    value = _heads(self, self.v_proj(hidden_states)).transpose(1, 2)
+    looking = [self.q_proj, self.k_proj, self.v_proj]
+    if asking is None:
+        asked, key, value = linear_together(looking, hidden_states)
+    else:
+        (asked,) = linear_together(looking[:1], hidden_states.index_select(1, asking))
+        key, value = linear_together(looking[1:], hidden_states)
+    query = _rotated(self, asked, "q_norm", *turns)
+    key = _rotated(self, key, "k_norm", cos, sin)
+    value = _heads(self, value).transpose(1, 2)
     dropout = self.attention_dropout if self.training else 0.0
     alike: dict[str, Any] = {"scaling": self.scaling, "dropout": dropout, "looks": looks}
     found = attention(self, query, key, value, attention_mask, **alike)[0]
-    return self.o_proj(found.flatten(2)), None
+    return linear_together([self.o_proj], found.flatten(2))[0], None
+
+
+def _feed_forward(self: Any, hidden_states: Tensor) -> Tensor:
+    gate, up = linear_together([self.gate_proj, self.up_proj], hidden_states)
+    return linear_together([self.down_proj], self.act_fn(gate) * up)[0]
 
 
 def _last_layer(
