@@ -82,7 +82,7 @@ class _Adapted(torch.autograd.Function):
             torch.mul(torch.mm(slopes[i], up[i]), ctx.scales[i], out=to_inner[:, start:end])
             product = torch.mm(inner[:, start:end].T, slopes[i])
             to_up.append(product.T.float().mul_(ctx.scales[i]))
-        to_down = torch.mm(to_inner.T, flat).float().split([len(a) for a in down])
+        to_down = torch.split(torch.mm(to_inner.T, flat).float(), [len(a) for a in down])
         to_x = None
         if ctx.needs_input_grad[0]:
             to_x = torch.mm(to_inner, torch.cat(down))

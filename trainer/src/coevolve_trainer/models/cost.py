@@ -38,11 +38,14 @@ def activation_bytes(model: PreTrainedModel, tokens: int) -> int:
 
     Per token and layer: ten vectors of the hidden size (residuals, norms, inputs of products), six of the
     width of all heads (query, key, value, before and after rotation, and the output) and four of the
-    feed-forward width, 4 bytes a number; after the last layer the states that the output head sees.
+    feed-forward width, each number in the type of the embedding; after the last layer the states that the
+    output head sees.
     """
     config = model.config
+    embedding: Any = model.get_input_embeddings()
     layer = 10 * config.hidden_size + 6 * _attention_width(config) + 4 * config.intermediate_size
-    return int(4 * tokens * (config.num_hidden_layers * layer + 4 * config.hidden_size))
+    numbers = tokens * (config.num_hidden_layers * layer + 4 * config.hidden_size)
+    return int(embedding.weight.element_size() * numbers)
 
 
 def needs_checkpointing(model: PreTrainedModel, micro_batch_tokens: int, device: torch.device) -> bool:

@@ -178,4 +178,6 @@ def _prepare(settings: TrainSettings | RlSettings) -> torch.device:
     torch.set_num_threads(settings.threads)
     # Some of CUDA's kernels have no deterministic form; torch warns of them and goes on
     torch.use_deterministic_algorithms(True, warn_only=device.type == "cuda")
+    # Else every new tensor is filled first, which makes nothing deterministic that is not
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return device
