@@ -141,7 +141,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         r"settings.schedule: found 'linear', expected one of cosine, const",
     ),
     ({"settings": []}, r"settings: found list, expected an object"),
-    ({"method": "rl"}, r"method: found 'rl', expected one of init, sft, dpo, target, grpo, ppo"),
+    ({"method": "rl"}, r"method: found 'rl', expected one of init, sft, rft, dpo, target, grpo, ppo"),
     ({"seed": -1}, r"seed: found -1, expected an integer from 0"),
     ({"output": "policy"}, r"output: found 'policy', expected an absolute path"),
     ({"speed": 9}, r"speed: found an unknown field, expected one of job_key"),
