@@ -10,8 +10,8 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 UPDATES = 3
 RATE = 5e-5
-"""AdamW makes a step of rounding noise where a gradient is no larger: of 4,096 weights one differed by 9 % of the
-rate. At this one such noise stays below 1e-5, and a wrong gradient still moves weights by more."""
+"""AdamW makes a step of rounding noise where a gradient is no larger: of 4,096 weights one differed by 9 % of
+the rate. At this one such noise stays below 1e-5, and a wrong gradient still moves weights by more."""
 NO_CLIPPING = 1e9
 
 

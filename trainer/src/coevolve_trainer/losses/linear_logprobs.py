@@ -9,8 +9,8 @@ from torch import Tensor
 
 KEPT_LOGITS = 2**24
 """Softmax probabilities that are kept for the backward pass, and the size of a chunk where they are not."""
-CHUNK_LOGITS = 2**23
-"""The size of a chunk of which nothing is kept."""
+CHUNK_LOGITS = 3 * 2**21
+"""The size of a chunk of which nothing is kept: 24 MiB. Of more than 32, glibc would ask for fresh pages."""
 
 
 def linear_logprobs(states: Tensor, weight: Tensor, bias: Tensor | None, ids: Tensor) -> Tensor:

@@ -15,11 +15,14 @@ from torch import Tensor, nn
 
 from ..data.rows import Block
 from ..failures import bad_input
+from .tiled_attention import Tile, tiled_attention, tiles_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 NAME = "coevolve_blocks"
+WORTH_TILES = 2**14
+"""Scores of a head and stretch from which on tiles pay on a CPU: fewer are one call of torch's kernel."""
 
 
 class Look(NamedTuple):
@@ -30,6 +33,8 @@ class Look(NamedTuple):
     pieces: tuple[int, ...]  # the last is their own
     mask: Tensor | None
     """[queries, tokens seen], to be added to the scores; none where all of one piece ask and see it alone."""
+    tiles: tuple[Tile, ...] = ()
+    """The same in tiles, where those are faster."""
 
 
 class Looks(NamedTuple):
@@ -84,7 +89,10 @@ def attention(
     for look, own_queries in zip(looks.looks, queries, strict=True):
         q = _stretches(own_queries, look.stretches)
         k, v = (_seen([pieces[i] for i in look.pieces], look.stretches) for pieces in (keys, values))
-        found = F.scaled_dot_product_attention(q, k, v, look.mask, is_causal=look.mask is None, **alike)
+        if look.tiles and not dropout and scaling is not None:
+            found = tiled_attention(q, k, v, look.tiles, scaling)
+        else:
+            found = F.scaled_dot_product_attention(q, k, v, look.mask, is_causal=look.mask is None, **alike)
         results.append(found.transpose(1, 2).flatten(0, 1))  # [queries, H, E]
     return torch.cat(results)[None], None
 
@@ -95,8 +103,12 @@ def looks_of(blocks: Sequence[Block], dtype: torch.dtype, device: torch.device) 
     for own, block in enumerate(blocks):
         past = sum(blocks[i].width for i in block.before)
         offsets = torch.arange(block.width, device=device)
-        mask = _mask(offsets + past, past + block.width, dtype) if block.before else None
-        looks.append(Look(block.stretches, block.stretches * block.width, (*block.before, own), mask))
+        last, seen = offsets + past, past + block.width
+        mask = _mask(last, seen, dtype) if block.before else None
+        # Where none is hidden but by order, torch's kernel is as fast in float32
+        worth = block.before or dtype == torch.bfloat16
+        tiles = _tiles(last, seen) if worth else ()
+        looks.append(Look(block.stretches, block.stretches * block.width, (*block.before, own), mask, tiles))
     return Looks([block.stretches * block.width for block in blocks], looks)
 
 
@@ -115,10 +127,17 @@ def looks_of_some(blocks: Sequence[Block], asking: Tensor, dtype: torch.dtype) -
         if count:
             past = sum(blocks[i].width for i in block.before)
             offsets = asking[start : start + count] - edges[own]
+            last, seen = offsets + past, past + block.width
             before = tuple(first[i] for i in block.before)
-            looks.append(Look(1, count, (*before, own), _mask(offsets + past, past + block.width, dtype)))
+            looks.append(Look(1, count, (*before, own), _mask(last, seen, dtype), _tiles(last, seen)))
             start += count
     return Looks(pieces, looks)
+
+
+def _tiles(last: Tensor, seen: int) -> tuple[Tile, ...]:
+    """Tiles of the queries that see up to the keys `last`, where there are enough on a CPU."""
+    pays = last.device.type == "cpu" and len(last) * seen >= WORTH_TILES
+    return tiles_of(last) if pays else ()
 
 
 def _mask(last: Tensor, seen: int, dtype: torch.dtype) -> Tensor:
