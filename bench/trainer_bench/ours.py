@@ -10,8 +10,9 @@ from typing import Any
 from coevolve_trainer.files.durable import sha256_of_file
 from coevolve_trainer.progress import Progress
 from coevolve_trainer.run import run_job
+from coevolve_trainer.updates import learner
 
-from .measure import measured, now
+from .measure import Clock, Instant, measured
 from .request import Measurement, Request
 from .rows import read_examples, tokens_of
 
@@ -26,28 +27,38 @@ def train(request: Request) -> Measurement:
     lines = (folder / "progress.jsonl").read_text().splitlines()
     losses = [event["loss"] for event in map(json.loads, lines) if event["event"] == "step"]
     tokens = tokens_of(read_examples(Path(request.pairs))) * request.epochs
-    return measured(watch.ended.since(watch.began), tokens, losses)
+    return measured(watch.spent, tokens, losses)
 
 
 class _Watch:
-    """Reads the clock when the job has its rows, and when it tells of an update."""
+    """Counts from the moment when the job has its rows to its last update, loading weights left out."""
 
     def __init__(self) -> None:
-        self.began = self.ended = now()
+        self.spent = Instant(0.0, 0.0)
+        self._clock = Clock()
         watched: Any = Progress
-        update, event = watched.update, watched.event
+        update, event, load = watched.update, watched.event, learner.load_policy
 
         def timed_update(progress: Progress, **facts: object) -> None:
             if facts.get("segments"):
-                self.began = now()
+                self._clock.start()
             update(progress, **facts)
 
         def timed_event(progress: Progress, name: str, **facts: object) -> None:
             event(progress, name, **facts)
             if name == "step":
-                self.ended = now()
+                self._clock.stop()
+                self.spent = self._clock.spent
+                self._clock.start()
+
+        def untimed_load(*arguments: Any, **named: Any) -> Any:
+            self._clock.stop()
+            model = load(*arguments, **named)
+            self._clock.start()
+            return model
 
         watched.update, watched.event = timed_update, timed_event
+        learner.load_policy = untimed_load
 
 
 def _job(request: Request) -> Path:

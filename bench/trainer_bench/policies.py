@@ -55,8 +55,8 @@ class Size:
 
 
 SIZES = {
-    "tiny": Size("none", "float32", 8, 8, 8192, 24, 3, 1024, 1e-3, 1e-4),
-    "smollm2": Size("lora", "bfloat16", 4, 4, 8192, 3, 3, 2048, 2e-4, 5e-5),
+    "tiny": Size("none", "float32", 8, 8, 8192, 6, 3, 1024, 1e-3, 1e-4),
+    "smollm2": Size("lora", "bfloat16", 2, 2, 8192, 3, 3, 2048, 2e-4, 5e-5),
     "qwen3-0.6b": Size("lora", "bfloat16", 4, 1, 32_768, 12, 3, 8192, 2e-4, 5e-5, session_characters=19_000),
 }
 

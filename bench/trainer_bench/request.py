@@ -43,7 +43,8 @@ class Request:
 @dataclass(frozen=True)
 class Measurement:
     seconds: float
-    """From tokens in memory to the last update, the reference's pass included; no import, no tokenizing."""
+    """From tokens in memory to the last update, the reference's pass included; no import, no tokenizing, no
+    loading of weights."""
     cpu_seconds: float
     """Of all threads of the process in that time: what a busy machine does not stretch."""
     tokens: int
