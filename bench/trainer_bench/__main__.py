@@ -34,9 +34,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--models", type=_names(MODELS), default=["tiny", "smollm2"], help=", ".join(MODELS))
     parser.add_argument("--methods", type=_names(METHODS), default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--against", choices=("trl", "transformers"), default="trl")
-    parser.add_argument("--repeat", type=int, default=1, help="turns of every side; medians are reported")
+    parser.add_argument(
+        "--repeat", type=int, help="turns of every side, of which medians are reported; default: by model"
+    )
     parser.add_argument("--updates", type=int, help="of each training; default: by model")
-    parser.add_argument("--epochs", type=int, help="over which the updates are spread; default: 3")
+    parser.add_argument("--epochs", type=int, help="over which the updates are spread; default: by model")
     parser.add_argument("--batch-size", type=int, help="examples of an update; default: by model")
     parser.add_argument("--micro-batch-tokens", type=int, help="that our trainer holds at once")
     parser.add_argument("--adapter", choices=("none", "lora"), help="default: by model")

@@ -46,6 +46,7 @@ def compare(options: Namespace, work: Path) -> list[Row]:
             micro_batch_tokens=options.micro_batch_tokens,
             adapter=options.adapter,
             precision=options.precision,
+            turns=options.repeat,
         )
         pairs = _pairs(size, options.data)
         store = work / model
@@ -54,7 +55,7 @@ def compare(options: Namespace, work: Path) -> list[Row]:
         policy = make_policy(model, size, pairs, store)
         for method in options.methods:
             request = _request(size, method, policy, pairs, store, device, options.threads)
-            found = _turns(request, SIDES[options.against, method], options.repeat, model)
+            found = _turns(request, SIDES[options.against, method], size.turns, model)
             facts = {
                 "model": model,
                 "method": method,
@@ -106,10 +107,10 @@ def _request(
     )
 
 
-def _turns(request: Request, against: list[str], repeat: int, model: str) -> dict[str, list[Measurement]]:
+def _turns(request: Request, against: list[str], turns: int, model: str) -> dict[str, list[Measurement]]:
     """Ours and the others in turn, so that what else the machine does meets all of them alike."""
     found: dict[str, list[Measurement]] = defaultdict(list)
-    for turn in range(repeat):
+    for turn in range(turns):
         for side in ["ours", *against]:
             work = Path(request.work) / f"{request.method}-{side}-{turn}"
             work.mkdir()

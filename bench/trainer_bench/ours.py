@@ -37,7 +37,8 @@ class _Watch:
         self.spent = Instant(0.0, 0.0)
         self._clock = Clock()
         watched: Any = Progress
-        update, event, load = watched.update, watched.event, learner.load_policy
+        loading: Any = learner
+        update, event, load = watched.update, watched.event, loading.load_policy
 
         def timed_update(progress: Progress, **facts: object) -> None:
             if facts.get("segments"):
@@ -58,7 +59,7 @@ class _Watch:
             return model
 
         watched.update, watched.event = timed_update, timed_event
-        learner.load_policy = untimed_load
+        loading.load_policy = untimed_load
 
 
 def _job(request: Request) -> Path:

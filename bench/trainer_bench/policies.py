@@ -50,14 +50,18 @@ class Size:
     max_length: int
     sft_learning_rate: float
     dpo_learning_rate: float
+    turns: int
+    """of every side; medians are reported"""
     session_characters: int = 0
     """Tasks are strung together to rows of that length; 0: one task a row."""
 
 
 SIZES = {
-    "tiny": Size("none", "float32", 8, 8, 8192, 6, 3, 1024, 1e-3, 1e-4),
-    "smollm2": Size("lora", "bfloat16", 2, 2, 8192, 3, 3, 2048, 2e-4, 5e-5),
-    "qwen3-0.6b": Size("lora", "bfloat16", 4, 1, 32_768, 12, 3, 8192, 2e-4, 5e-5, session_characters=19_000),
+    "tiny": Size("none", "float32", 8, 8, 8192, 3, 3, 1024, 1e-3, 1e-4, 3),
+    "smollm2": Size("lora", "bfloat16", 2, 2, 8192, 2, 2, 2048, 2e-4, 5e-5, 1),
+    "qwen3-0.6b": Size(
+        "lora", "bfloat16", 4, 1, 32_768, 12, 3, 8192, 2e-4, 5e-5, 1, session_characters=19_000
+    ),
 }
 
 
