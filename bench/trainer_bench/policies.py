@@ -57,8 +57,8 @@ class Size:
 
 
 SIZES = {
-    "tiny": Size("none", "float32", 8, 8, 8192, 3, 3, 1024, 1e-3, 1e-4, 3),
-    "smollm2": Size("lora", "bfloat16", 2, 2, 8192, 2, 2, 2048, 2e-4, 5e-5, 1),
+    "tiny": Size("none", "float32", 8, 8, 8192, 2, 2, 1024, 1e-3, 1e-4, 3),
+    "smollm2": Size("lora", "bfloat16", 2, 2, 2048, 2, 2, 2048, 2e-4, 5e-5, 1),
     "qwen3-0.6b": Size(
         "lora", "bfloat16", 4, 1, 32_768, 12, 3, 8192, 2e-4, 5e-5, 1, session_characters=19_000
     ),
