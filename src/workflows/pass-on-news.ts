@@ -10,10 +10,18 @@ import { jobNewsSignal, trainingNewsSignal } from './messages';
  */
 export function passOnNews(role: string, work: string): void {
   const campaign = workflowInfo().root?.workflowId;
+  let passedOn = Promise.resolve(); // one after the other: signals that are sent at once may arrive in another order
   setHandler(trainingNewsSignal, async (news) => {
     setCurrentDetails(trainingDetails(work, news));
-    if (!campaign) return;
-    const told = getExternalWorkflowHandle(campaign).signal(jobNewsSignal, { role, line: newsLine(news) });
-    await told.catch(() => undefined); // a campaign that has ended needs no news
+    passedOn = passedOn.then(() => tellCampaign(campaign, { role, line: newsLine(news) }));
+    await passedOn;
   });
+}
+
+/** A campaign that has ended needs no news. */
+async function tellCampaign(campaign: string | undefined, news: { role: string; line: string }): Promise<void> {
+  if (!campaign) return;
+  await getExternalWorkflowHandle(campaign)
+    .signal(jobNewsSignal, news)
+    .catch(() => undefined);
 }
