@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 import torch
+from hypothesis import settings
 
 from coevolve_trainer.files.durable import sha256_of_file
 from job_folder import JobFolder, expert_rows, pair_rows, resident_job, write_rows
@@ -19,6 +20,9 @@ from rollouts_of import Rows, rollouts_of
 from serving import start
 
 torch.set_num_threads(1)
+# The same examples in every run, so that a red run is the change's fault
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
@@ -125,6 +125,10 @@ def test_a_conversation_has_the_ids_of_the_vendors_template(family: str, message
 @settings(max_examples=40, deadline=None)
 @given(messages=conversations())
 def test_our_template_gives_our_ids_and_our_mask(family: str, messages: list[Message]) -> None:
+    # transformers marks an answer from its first letter's token on, and nothing of it where that letter has
+    # none: SmolLM2's vocabulary lacks some control characters
+    answers = [m["content"] for m in messages if m["role"] == "assistant" and m["content"]]
+    assume(all(encoder(family).tokenizer.encode(text[0]).ids for text in answers))
     template = FORMATS[family].template
     whole = oracle(family).apply_chat_template(
         messages, chat_template=template, return_dict=True, return_assistant_tokens_mask=True
