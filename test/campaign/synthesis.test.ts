@@ -32,6 +32,11 @@ beforeAll(async () => {
   const provider = { url: server.url, concurrency: 8, breaker: { failures: 50 } };
   stack = await bringUpStack('synthesis', { scripted: provider });
   await stack.json('start', stack.specFile(spec));
+  // The held-out tasks are there before the first candidate is thought of.
+  heldOut = await until(async () => {
+    const goals = await goalsOfHeldOut();
+    return goals.length === 100 && goals;
+  });
   await until(async () => (await status()).parked);
   chargedAtPark = charged(server.log);
   await stack.json('budget', 'raise', name, '--tokens', '50000000');
@@ -50,8 +55,6 @@ afterAll(async () => {
 type Progress = { phase: string; parked: string | null };
 
 async function status(): Promise<Progress> {
-  // The held-out tasks are there before the first candidate is thought of.
-  if (heldOut.length === 0) heldOut = await goalsOfHeldOut();
   return (await stack.json<{ progress: Progress }>('status', name)).progress;
 }
 
