@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { AgentRole } from '../domain/roles';
 import type { Purpose } from '../domain/trajectory';
+import type { PreferencePairRow } from './preference-pairs';
 
 /** Which training runs' examples: one role's, of one iteration or of all. */
 export type ExampleQuery = { campaignId: number; role: AgentRole; iteration: number | null };
@@ -17,20 +18,7 @@ export type TrainingDemonstration = {
   trainingRuns: string[];
 };
 
-export type TrainingPair = {
-  pairId: string;
-  kind: string;
-  taskId: string;
-  iteration: number;
-  chosenId: string;
-  rejectedId: string;
-  chosenReward: number;
-  rejectedReward: number;
-  lambdaDpo: number;
-  lambdaSft: number;
-  hardNegative: boolean;
-  trainingRuns: string[];
-};
+export type TrainingPair = Omit<PreferencePairRow, 'id' | 'forRole'> & { pairId: string; trainingRuns: string[] };
 
 /**
  * What supervised runs were shown as it is, each trajectory once, in the order of first use. The rollouts of grpo and ppo

@@ -7,6 +7,10 @@ import os
 import sys
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .app import Backend
 
 
 def main() -> int:
@@ -24,23 +28,12 @@ def main() -> int:
 
     # Read by torch and tokenizers when they are imported, so set before that
     os.environ |= {"OMP_NUM_THREADS": str(arguments.threads), "TOKENIZERS_PARALLELISM": "false"}
-    import uvicorn
-
-    from .app import create_app
     from .engine import Engine
 
     engine = Engine(
         slots=arguments.slots, max_context=arguments.max_context, max_waiting=arguments.max_waiting
     )
-    uvicorn.run(
-        create_app(engine, token=token),
-        host=arguments.host,
-        port=arguments.port,
-        log_level="warning",
-        access_log=False,
-        timeout_keep_alive=75,  # longer than any client's, so that no request meets a closing connection
-        timeout_graceful_shutdown=2,
-    )
+    serve(engine, arguments, token)
     return 0
 
 
@@ -57,6 +50,23 @@ def read_token(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -
     if not token and not _is_loopback(arguments.host):
         parser.error(f"--host {arguments.host} is not loopback: give --token-file")
     return token or None
+
+
+def serve(backend: Backend, arguments: argparse.Namespace, token: str | None) -> None:
+    """Answers at the address of `add_address` until the process is told to end."""
+    import uvicorn
+
+    from .app import create_app
+
+    uvicorn.run(
+        create_app(backend, token=token),
+        host=arguments.host,
+        port=arguments.port,
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=75,  # longer than any client's, so that no request meets a closing connection
+        timeout_graceful_shutdown=2,
+    )
 
 
 def positive_integer(text: str) -> int:

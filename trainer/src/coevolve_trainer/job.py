@@ -11,7 +11,7 @@ from typing import Any
 from .failures import bad_input
 from .files.durable import canonical_json, verify_file
 from .files.policy_files import model_beneath, verify_policy
-from .settings import SETTINGS, RlSettings, Settings, parse_settings
+from .settings import SETTINGS, DpoSettings, RlSettings, Settings, parse_settings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
 RESIDENT = ("steps", "trainer_state", "trainer_state_sha256")
@@ -115,11 +115,12 @@ def _job(given: dict[str, Any]) -> Job:
             "nothing: init starts from random weights" if method == "init" else "the policy to start from"
         )
         raise bad_input("base", base or "nothing", expected)
-    if method in ("init", "sft", "rft") and reference is not None:
-        raise bad_input("reference", reference, f"nothing: {method} has no reference")
-    if method not in ("init", "sft", "rft") and reference is None:
-        reference, reference_hash = base, base_hash
     resident = issubclass(SETTINGS[method], RlSettings)
+    has_reference = resident or issubclass(SETTINGS[method], DpoSettings)
+    if reference is not None and not has_reference:
+        raise bad_input("reference", reference, f"nothing: {method} has no reference")
+    if reference is None and has_reference:
+        reference, reference_hash = base, base_hash
     dataset, dataset_sha256 = _file(given, "dataset", wanted=not resident)
     trainer_state, trainer_state_sha256 = _file(given, "trainer_state", wanted=None if resident else False)
     return Job(

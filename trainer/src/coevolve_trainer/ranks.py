@@ -57,10 +57,6 @@ class Ranks:
         with no_grad():
             return [compute(part) for part, _ in self.share_of(parts)]
 
-    def sum(self, sums: Sums) -> dict[str, tuple[float, float]]:
-        """Sums and counts of all processes; a name that one of them does not know counts nothing there."""
-        return added(self.together(lambda: sums))
-
     def together(self, action: Callable[[], T]) -> list[T]:
         """What `action` gives on every process, in the order of ranks; what one of them raises, all raise."""
         return [action()]

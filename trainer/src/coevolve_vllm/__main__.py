@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from coevolve_policy_server.__main__ import add_address, positive_integer, read_token
+from coevolve_policy_server.__main__ import add_address, positive_integer, read_token, serve
 
 
 def main() -> int:
@@ -33,10 +33,6 @@ def main() -> int:
     if torch_version is None:
         parser.error(f"--vllm-python {arguments.vllm_python}: no Python with vLLM")
 
-    import uvicorn
-
-    from coevolve_policy_server.app import create_app
-
     from .child import Command
     from .front import Front
 
@@ -47,15 +43,7 @@ def main() -> int:
         threads=arguments.threads,
         on_cpu=torch_version.endswith("+cpu"),
     )
-    uvicorn.run(
-        create_app(Front(command), token=token),
-        host=arguments.host,
-        port=arguments.port,
-        log_level="warning",
-        access_log=False,
-        timeout_keep_alive=75,  # longer than any client's, so that no request meets a closing connection
-        timeout_graceful_shutdown=2,
-    )
+    serve(Front(command), arguments, token)
     return 0
 
 
