@@ -17,8 +17,8 @@ export type Config = {
   readonly databaseUrl?: string;
   readonly temporal: TemporalConfig;
   readonly environment: Endpoint;
-  /** InterCode's full question file, for the embedded environment server; it has the wheel's few without. */
-  readonly intercodeQuestions?: string;
+  /** What the environments need of this machine, and servers of others (docs/environments.md); absent: defaults. */
+  readonly environmentsFile?: string;
   readonly policy: Endpoint;
   readonly policyServer: PolicyServerConfig;
   /** File of the language models' providers (src/llm/providers.ts); absent means that there is none. */
@@ -86,7 +86,7 @@ export function readConfig(env: Env = process.env): Config {
   const projectRoot = path.resolve(__dirname, '..'); // of src/ as of dist/
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
-  const questions = env['COEVOLVE_INTERCODE_QUESTIONS'];
+  const environments = env['COEVOLVE_ENVIRONMENTS_FILE'];
   const providers = env['COEVOLVE_LLM_PROVIDERS'];
   const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
@@ -99,7 +99,7 @@ export function readConfig(env: Env = process.env): Config {
     ...(databaseUrl ? { databaseUrl } : {}),
     temporal: readTemporal(env),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
-    ...(questions ? { intercodeQuestions: path.resolve(questions) } : {}),
+    ...(environments ? { environmentsFile: path.resolve(environments) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
     policyServer: readPolicyServer(env, projectRoot),
     ...(providers ? { providersFile: path.resolve(providers) } : {}),
@@ -121,7 +121,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_TEMPORAL_BIN: config.temporal.binary,
     COEVOLVE_ENVIRONMENT_URL: config.environment.url,
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: config.environment.tokenFile,
-    COEVOLVE_INTERCODE_QUESTIONS: config.intercodeQuestions,
+    COEVOLVE_ENVIRONMENTS_FILE: config.environmentsFile,
     COEVOLVE_POLICY_URL: config.policy.url,
     COEVOLVE_POLICY_TOKEN_FILE: config.policy.tokenFile,
     COEVOLVE_POLICY_SERVER: config.policyServer.kind,

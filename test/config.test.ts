@@ -42,7 +42,7 @@ test('what a configuration says is read back from its variables', () => {
     TEMPORAL_NAMESPACE: 'research',
     COEVOLVE_TEMPORAL_UI_URL: 'https://temporal.example',
     COEVOLVE_TEMPORAL_BIN: '/usr/bin/temporal',
-    COEVOLVE_INTERCODE_QUESTIONS: '/data/questions.json',
+    COEVOLVE_ENVIRONMENTS_FILE: '/data/environments.yaml',
     COEVOLVE_ENVIRONMENT_URL: 'http://environments:8000',
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: tokenFile,
     COEVOLVE_POLICY_URL: 'http://vllm:8000',

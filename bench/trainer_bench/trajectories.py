@@ -29,9 +29,10 @@ def make_pairs(count: int) -> list[Pair]:
     Raises:
         ValueError: there are fewer tasks that are short enough.
     """
-    from coevolve_environments.registry import Sources, build_environments
+    from coevolve_environments.registry import build_environments
+    from coevolve_environments.settings import SettingsFile
 
-    environment = build_environments(["bfcl"], Sources())["bfcl"]
+    environment = build_environments(["bfcl"], SettingsFile(Path())).environments["bfcl"]
     tasks = environment.tasks("train", 1_000, SEED, {"categories": CATEGORIES})
     found: list[Pair] = []
     for number, task in enumerate(tasks):

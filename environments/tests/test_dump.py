@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from coevolve_environments.intercode.databases import DUMP, Databases, wheel_file
-from coevolve_environments.intercode.dump import read_dump
+from coevolve_environments.plugins.intercode_sql.databases import DUMP, Databases, wheel_file
+from coevolve_environments.plugins.intercode_sql.dump import read_dump
 
 SMALL = r"""
 CREATE DATABASE  IF NOT EXISTS `shop`;

@@ -9,48 +9,34 @@ import pytest
 import uvicorn
 from websockets.sync.client import connect
 
-from coevolve_environments.app import create_app
 from coevolve_environments.protocol import (
     Answer,
     Capabilities,
-    Composed,
+    Environment,
     Episode,
     Json,
-    NotOffered,
-    Refusal,
-    Relation,
     Split,
     TaskRecord,
-    Variant,
 )
+from coevolve_environments.registry import Built
+from coevolve_environments.wire.app import create_app
 from conftest import Session
 
 
-class Fragile:
+class Fragile(Environment):
     """A plug-in that fails where its task definition says."""
 
     name = "fragile"
     description = "fails on demand"
     capabilities = Capabilities(
-        variants=False, compose=False, replay_deterministic=True, dense_reward=False, max_steps=1
+        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=1
     )
-    inline = False
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         return []
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
         return []
-
-    def variants(
-        self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
-    ) -> list[Variant]:
-        raise NotOffered("fragile draws no variants")
-
-    def compose(
-        self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-    ) -> Composed | Refusal:
-        raise NotOffered("fragile composes no tasks")
 
     def start(self, definition: Json, seed: int) -> Episode:
         if definition["fails"] == "start":
@@ -79,7 +65,7 @@ class FragileEpisode:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    app = create_app({"fragile": Fragile()}, capacity=4, idle_seconds=30, token=None)
+    app = create_app(Built({"fragile": Fragile()}, {}), capacity=4, idle_seconds=30, token=None)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="websockets-sansio"))
     thread = threading.Thread(target=server.run)
     thread.start()

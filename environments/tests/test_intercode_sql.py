@@ -63,7 +63,9 @@ def test_a_question_file_is_served_beside_the_generator(serve: Serve, tmp_path: 
         {"db": "concert_singer", "query": "Nobody?", "gold": "SELECT name FROM singer WHERE age > 500"},
     ]
     (tmp_path / "questions.json").write_text(json.dumps(questions))
-    client = serve("--intercode-questions", str(tmp_path / "questions.json"))
+    settings = tmp_path / "environments.yaml"
+    settings.write_text("hosted: {intercode-sql: {questions: questions.json}}")
+    client = serve("--settings", str(settings))
     tasks = draw(client, "train", 9, source="file") + draw(client, "held-out", 9, source="file")
     assert {task["goal"] for task in tasks} == {questions[0]["query"], questions[1]["query"]}
     assert len(keys(tasks)) == 1
@@ -201,7 +203,7 @@ def test_options_narrow_the_draw(server: Client) -> None:
     [
         ({"difficulty": 1}, "difficulty"),
         ({"source": "web"}, "options.source"),
-        ({"source": "file"}, "--intercode-questions"),
+        ({"source": "file"}, "hosted.intercode-sql.questions"),
         ({"databases": ["nowhere"]}, "nowhere"),
         ({"patterns": "join"}, "options.patterns"),
         ({"max_difficulty": 6}, "options.max_difficulty"),

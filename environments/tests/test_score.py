@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_environments.intercode.score import kendall_tau, score
+from coevolve_environments.plugins.intercode_sql.score import kendall_tau, score
 
 ROWS = [("a", 1), ("b", 2), ("c", 3)]
 answers = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), max_size=12)

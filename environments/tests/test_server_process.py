@@ -25,7 +25,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--port", "1", "--environments", "chess"], "unknown environment 'chess'"),
         (["--port", "1", "--capacity", "0"], "at least 1"),
         (["--port", "1", "--token-file", "no-such-file"], "no-such-file"),
-        (["--port", "1", "--intercode-questions", "no-such-file.json"], "no-such-file.json"),
+        (["--port", "1", "--settings", "no-such-file.yaml"], "no-such-file.yaml"),
     ],
 )
 def test_a_bad_start_is_refused_with_its_reason(arguments: list[str], complaint: str) -> None:

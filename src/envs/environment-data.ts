@@ -17,9 +17,10 @@ const taskRecord = z.object({
 const capabilities = z.object({
   variants: z.boolean(),
   compose: z.boolean(),
-  replay_deterministic: z.boolean(),
+  replay: z.enum(['observations', 'score', 'none']),
   dense_reward: z.boolean(),
   max_steps: z.number(),
+  gold: z.boolean(),
 });
 
 const composition = z.union([

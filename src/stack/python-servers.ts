@@ -12,7 +12,10 @@ export const environmentServer = pythonServer({
   moduleOf: () => 'coevolve_environments',
   secret: 'environment-token',
   endpointOf: (config) => config.environment,
-  argumentsOf: ({ intercodeQuestions: file }) => (file ? ['--intercode-questions', file] : []),
+  argumentsOf: ({ environmentsFile: file, home }) => [
+    ...['--state', path.join(home, 'environments')],
+    ...(file ? ['--settings', file] : []),
+  ],
 });
 
 const policyModules = { small: 'coevolve_policy_server', vllm: 'coevolve_vllm' } as const;

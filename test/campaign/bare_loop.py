@@ -10,7 +10,10 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from coevolve_environments.registry import Sources, build_environments
+from pathlib import Path
+
+from coevolve_environments.registry import build_environments
+from coevolve_environments.settings import SettingsFile
 
 SEED_LIMIT = 2**31
 
@@ -18,7 +21,8 @@ SEED_LIMIT = 2**31
 def main() -> None:
     work = json.load(sys.stdin)
     attempts = work["attempts"]
-    environments = build_environments(sorted({a["environment"] for a in attempts}), Sources())
+    names = sorted({a["environment"] for a in attempts})
+    environments = build_environments(names, SettingsFile(Path())).environments
     for policy_id in sorted({a["policy_id"] for a in attempts}):
         adapter = {"lora_name": policy_id, "lora_path": f"{work['policies']}/{policy_id}"}
         post(work, "load_lora_adapter", adapter)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import uvicorn
 
-from coevolve_environments.app import create_app
-from coevolve_environments.registry import FACTORIES, Sources, build_environments
+from coevolve_environments.protocol import Unavailable
+from coevolve_environments.registry import build_environments
+from coevolve_environments.settings import read_settings
+from coevolve_environments.wire.app import create_app
 
 DRAIN_SECONDS = 2
 
@@ -25,15 +27,13 @@ def main() -> None:
             raise SystemExit(
                 f"refusing to serve {arguments.host} without --token-file: only loopback is open to all"
             )
-        environments = build_environments(arguments.environments, Sources(arguments.intercode_questions))
-    except (OSError, ValueError) as error:
+        built = build_environments(arguments.environments, read_settings(arguments.settings, arguments.state))
+    except (OSError, ValueError, Unavailable) as error:
         raise SystemExit(f"cannot start: {error}") from error
     # A line per connection would bury the rest: a campaign opens thousands.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    log.info("serving %s on %s port %d", ", ".join(environments), arguments.host, arguments.port)
-    app = create_app(
-        environments, capacity=arguments.capacity, idle_seconds=arguments.idle_timeout_s, token=token
-    )
+    log.info("serving %s on %s port %d", ", ".join(built.environments), arguments.host, arguments.port)
+    app = create_app(built, capacity=arguments.capacity, idle_seconds=arguments.idle_timeout_s, token=token)
     uvicorn.run(
         app,
         host=arguments.host,
@@ -60,11 +60,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--environments",
-        type=_names,
-        default=list(FACTORIES),
-        help=f"comma-separated ({','.join(FACTORIES)})",
+        type=lambda text: text.split(","),
+        help="comma-separated names (all that this machine can host)",
     )
-    parser.add_argument("--intercode-questions", type=Path, help="InterCode's full question file (JSON)")
+    parser.add_argument("--settings", type=Path, help="YAML file: a section per environment under `hosted`")
+    parser.add_argument(
+        "--state", type=Path, default=Path(".environments"), help="folder for what environments keep"
+    )
     return parser
 
 
@@ -73,14 +75,6 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value
-
-
-def _names(text: str) -> list[str]:
-    names = text.split(",")
-    for name in names:
-        if name not in FACTORIES:
-            raise argparse.ArgumentTypeError(f"unknown environment {name!r}; known: {', '.join(FACTORIES)}")
-    return names
 
 
 def _read_token(path: Path | None) -> str | None:

@@ -1,18 +1,21 @@
 """What an environment is: the contract between a plug-in and the server.
 
-A plug-in is one module with a class that satisfies `Environment`. The server opens one `Episode` per reset,
-feeds it the policy's text, and never looks inside. A lost game is an answer with a low reward; an exception
+A plug-in is one module with a class that is an `Environment`, and a function `create(settings)` that makes
+one of what the operator says of it. The server opens one `Episode` per reset, feeds it the policy's text, and
+never looks inside. A lost game is an answer with a low reward; an exception
 other than `BadRequest` is a fault of the environment and is never turned into a reward.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 Json = dict[str, Any]
 Split = Literal["train", "held-out"]
 Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 
+Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
 RefusalReason = Literal["not-executable", "empty-result", "bad-format"]
 
@@ -28,6 +31,10 @@ class NotOffered(Exception):
     """The environment does not declare the capability that the request needs."""
 
 
+class Unavailable(Exception):
+    """The environment cannot be had here: the message names what is missing and how to install it."""
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """What an environment promises, so that a recipe needing more can be refused before anything is spent."""
@@ -36,12 +43,15 @@ class Capabilities:
     """Can draw new tasks related to given ones."""
     compose: bool
     """Can turn a request and the actions that fulfil it into a task."""
-    replay_deterministic: bool
-    """The same actions from a fresh episode give the same observations and reward, in any process."""
+    replay: Replay
+    """What the same actions from a fresh episode give again, in any process: every observation and the
+    reward, only the score after each action (`Answer.score`), or nothing that could be relied on."""
     dense_reward: bool
     """Rewards strictly between 0 and 1 occur."""
     max_steps: int
     """No episode takes more actions than this."""
+    gold: bool = True
+    """Tasks have reference actions."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,8 @@ class Answer:
     done: bool = False
     reward: float = 0.0
     """In [0, 1]; 0 until done."""
+    score: float | None = None
+    """The score so far in [0, 1], where the environment has one before the end."""
     metadata: Json = field(default_factory=dict)
 
 
@@ -113,29 +125,43 @@ class Episode(Protocol):
     def close(self) -> None: ...
 
 
-class Environment(Protocol):
-    """A plug-in. Everything it returns is a function of its arguments: no clock, no global random source."""
+class Environment(ABC):
+    """A plug-in. Everything it returns is a function of its arguments: no clock, no global random source.
+
+    Only tasks, `start` and the three attributes without a value have to be given; the rest has a default, for
+    an environment that is played in a thread of the server and neither draws variants nor composes tasks.
+    """
 
     name: str
     description: str
     capabilities: Capabilities
-    inline: bool
+    inline: ClassVar[bool] = False
     """Acts in well under a millisecond, or must not run in two threads: the server then calls it on the event
     loop. Otherwise every call runs in a thread under the server's deadline."""
+    call_seconds: float = 20.0
+    """Deadline of one call of an episode; past it the episode is a fault of the environment."""
+    episode_seconds: float = 900.0
+    """Deadline of one episode, from its reset."""
+    sessions: int | None = None
+    """How many episodes it can play at once, where that is fewer than the server's capacity."""
 
+    @abstractmethod
     def published(self, split: Split) -> Sequence[TaskRecord]:
         """The tasks that the benchmark itself ships, in its own order."""
-        ...
 
+    @abstractmethod
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
         """At most `count` distinct tasks. No key of one split ever appears in the other."""
-        ...
+
+    @abstractmethod
+    def start(self, definition: Json, seed: int) -> Episode:
+        """A fresh episode; raises `BadRequest` when the definition cannot be played."""
 
     def variants(
         self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
     ) -> list[Variant]:
         """At most `count` tasks in total, none of them a parent. Raises `NotOffered` without a generator."""
-        ...
+        raise NotOffered(f"{self.name} declares no generator of task variants")
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
@@ -143,8 +169,8 @@ class Environment(Protocol):
         """A train task that asks `query` where `parent` plays, checked by what `actions` come to there in a
         fresh start. Raises `BadRequest` for a parent that cannot be played, `NotOffered` without a composer.
         """
-        ...
+        raise NotOffered(f"{self.name} composes no tasks")
 
-    def start(self, definition: Json, seed: int) -> Episode:
-        """A fresh episode; raises `BadRequest` when the definition cannot be played."""
-        ...
+    def close(self) -> None:
+        """Ends what the environment keeps between episodes, such as its pool of processes."""
+        return None

@@ -1,0 +1,1 @@
+"""What runs the episodes: sessions of one environment, their capacity and deadlines."""

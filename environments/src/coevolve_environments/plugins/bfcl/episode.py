@@ -1,0 +1,123 @@
+"""One attempt at one entry: the user's turns one after the other, each checked against the gold calls."""
+
+from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
+from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
+from coevolve_environments.plugins.bfcl.world import World
+from coevolve_environments.protocol import Answer, Json
+
+MAX_STEPS_PER_TURN = 20  # as published: the step after the twentieth ends the attempt
+END_OF_TURN = "Done."
+_INSTRUCTION = (
+    "Fulfil each request by calling functions. Answer with a list of calls such as "
+    "[first(a=1), second(b='x')] and read their results; any other answer ends your turn. "
+    "Call nothing when no function fits."
+)
+_MORE_FUNCTIONS = "More functions are available now. Can you do it with them?"
+
+
+class BfclEpisode:
+    """Reward 1 when every turn passes: the objects' state equals the gold state, every gold response was
+    seen, and a turn without gold calls has none. With `dense`, the share of turns passed before the first
+    failure, which is ours and not the published metric.
+    """
+
+    def __init__(
+        self, entry: Entry, *, task_id: str, split: str, max_steps_per_turn: int, dense: bool
+    ) -> None:
+        self.task_id = task_id
+        self.split = split
+        self._entry = entry
+        self._limit = max_steps_per_turn
+        self._dense = dense
+        self._world = World(entry)
+        self._gold = World(entry)
+        self._responses: list[str] = []
+        self._turn = 0
+        self._steps = 0
+        self._passed = 0
+        self._failure: str | None = None
+
+    def open(self) -> Answer:
+        messages = [{"role": "system", "content": _INSTRUCTION}, *self._request()]
+        return Answer(messages, self._turn, tools=tools_of(self._entry, 0))
+
+    def act(self, content: str) -> Answer:
+        try:
+            calls = parse_calls(content)
+        except NotCalls:
+            calls = []
+        return self._execute(calls) if calls else self._end_turn()
+
+    def close(self) -> None:
+        """Nothing outlives the object."""
+
+    def _execute(self, calls: list[Call]) -> Answer:
+        results = [self._world.call(call) for call in calls]
+        self._responses += results
+        self._steps += 1
+        messages = [{"role": "tool", "content": result} for result in results]
+        if self._steps > self._limit:
+            self._failure = self._failure or "force-terminated"
+            return self._finish(messages, "step-limit")
+        return Answer(messages, self._turn)
+
+    def _end_turn(self) -> Answer:
+        self._failure = self._failure or self._check_turn()
+        if self._failure is None:
+            self._passed += 1
+        self._turn += 1
+        self._steps = 0
+        if self._turn == len(self._entry.turns):
+            return self._finish([], "completed")
+        more = self._turn in self._entry.held_back
+        return Answer(self._request(), self._turn, tools=tools_of(self._entry, self._turn) if more else None)
+
+    def _request(self) -> list[dict[str, str]]:
+        if self._turn in self._entry.held_back:
+            return [{"role": "user", "content": _MORE_FUNCTIONS}]
+        return list(self._entry.turns[self._turn])
+
+    def _check_turn(self) -> str | None:
+        """Plays the turn's gold calls; returns the package's name of the failure, or None."""
+        calls = self._entry.answers[self._turn]
+        expected = [self._gold.call(call) for text in calls for call in parse_calls(text)]
+        if not calls:
+            return "irrelevance_error" if self._steps else None
+        if not self._steps:
+            return "empty_turn_model_response"
+        return _first_mismatch(self._world, self._gold, self._responses, expected, self._turn)
+
+    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
+        turns = len(self._entry.turns)
+        success = self._passed == turns
+        raw = self._passed / turns if self._dense else float(success)
+        metadata: Json = {
+            "raw_score": raw,
+            "success": success,
+            "stop_reason": stop_reason,
+            "error_type": self._failure,
+            "turns_passed": self._passed,
+            "turns": turns,
+        }
+        return Answer(messages, self._turn, done=True, reward=raw, metadata=metadata)
+
+
+def _first_mismatch(
+    world: World, gold: World, responses: list[str], expected: list[str], turn: int
+) -> str | None:
+    from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import response_checker
+
+    if differ(world, gold):
+        return "instance_state_mismatch"
+    verdict = response_checker(responses, expected, turn)
+    return None if verdict["valid"] else str(verdict["error_type"]).removeprefix("multi_turn:")
+
+
+def differ(world: World, other: World) -> bool:
+    """Whether the package's checker tells the states of two worlds of one entry apart."""
+    from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_checker
+
+    try:
+        return not state_checker(world.instances, other.instances)["valid"]
+    except RecursionError:  # a directory copied into itself: no gold state is like that
+        return True

@@ -1,0 +1,86 @@
+"""The package's objects of one session, and calls on them."""
+
+import copy
+import importlib
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+from coevolve_environments.plugins.bfcl.calls import Call
+from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
+
+_PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+_EXCEPTION = "Error during execution:"  # as the package's executor writes it
+_STATELESS = {"MathAPI"}
+# Position and name of the argument that decides how long the function computes.
+_COSTLY = {"power": (1, "exponent"), "logarithm": (2, "precision"), "square_root": (1, "precision"),
+           "round_number": (1, "decimal_places")}  # fmt: skip
+_LARGEST_COST = 5_000
+_LONGEST_RESULT = 100_000  # characters; the longest gold answer has 31,706
+
+
+class World:
+    """Instances belong to this object alone, so that they end with the session."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.instances = {name: _load(entry, name) for name in entry.classes}
+        self._functions: dict[str, Callable[..., Any]] = {
+            name: method
+            for instance in self.instances.values()
+            for name, method in inspect.getmembers(instance, inspect.ismethod)
+            if not name.startswith("_")
+        }
+
+    def call(self, call: Call) -> str:
+        """The result as the package's executor writes it; a failure of the call is a result too."""
+        try:
+            function = self._functions.get(call.name)
+            if function is None:
+                raise NameError(f"name '{call.name}' is not defined")
+            _check_cost(call)
+            return _written(function(*call.positional, **call.keyword))[:_LONGEST_RESULT]
+        except Exception as error:  # whatever the package raises is what the policy gets to read
+            return f"{_EXCEPTION} {error}"
+
+    def parameters(self, name: str) -> list[str]:
+        """Names of a function's parameters in their order; raises KeyError for a function it has not."""
+        return list(inspect.signature(self._functions[name]).parameters)
+
+
+def failed(result: str) -> bool:
+    """Whether a call's result says that it failed: by an exception, or as the classes say it themselves."""
+    if result.startswith(_EXCEPTION):
+        return True
+    try:
+        written = json.loads(result)
+    except ValueError:
+        return False
+    return isinstance(written, dict) and "error" in written
+
+
+def _load(entry: Entry, name: str) -> Any:
+    instance = getattr(importlib.import_module(f"{_PACKAGE}.{CLASS_FILES[name]}"), name)()
+    if name not in _STATELESS:
+        config = copy.deepcopy(entry.config.get(name, {}))
+        instance._load_scenario(config, long_context=entry.category == "long_context")
+    return instance
+
+
+def _check_cost(call: Call) -> None:
+    if call.name in _COSTLY:
+        position, name = _COSTLY[call.name]
+        value = call.positional[position] if len(call.positional) > position else call.keyword.get(name)
+        if isinstance(value, int | float) and abs(value) > _LARGEST_COST:
+            raise ValueError(f"{name} must be at most {_LARGEST_COST}")
+
+
+def _written(result: object) -> str:
+    if isinstance(result, str):
+        return result
+    if isinstance(result, dict):
+        try:
+            return json.dumps(result)
+        except (TypeError, ValueError):  # an object that JSON cannot hold, such as an mpmath number
+            return str(result)
+    return str(result)

@@ -1,0 +1,76 @@
+"""A task from SQL that somebody wrote: its last query is the gold, if it runs and answers something."""
+
+import re
+from collections.abc import Sequence
+
+from coevolve_environments.plugins.intercode_sql.databases import Databases
+from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, action_of
+from coevolve_environments.plugins.intercode_sql.questions import clauses_of
+from coevolve_environments.plugins.intercode_sql.records import SUBMIT, make_record
+from coevolve_environments.plugins.intercode_sql.sandbox import QueryError, Row, Sandbox
+from coevolve_environments.protocol import Composed, Refusal
+
+_QUERY = re.compile(r"^(?:select|with|values)\b", re.IGNORECASE)
+_CLOCK = re.compile(r"'now'|\bcurrent_(?:date|time|timestamp)\b", re.IGNORECASE)
+
+
+def compose(
+    databases: Databases, database: str, query: str, actions: Sequence[str], *, schema: bool
+) -> Composed | Refusal:
+    """Every statement up to the first `submit` must run; what comes after the last query is left out."""
+    statements = _until_submit(actions)
+    queries = [position for position, sql in enumerate(statements) if _QUERY.match(sql)]
+    if not queries:
+        return Refusal("bad-format", "no action is a query")
+    statements = statements[: queries[-1] + 1]
+    if len(statements) >= MAX_TURNS:
+        return Refusal(
+            "bad-format", f"{len(statements)} statements and a submit; an attempt has {MAX_TURNS} actions"
+        )
+    if _CLOCK.search(statements[-1]):
+        return Refusal("bad-format", "the answer depends on the time of day")
+    try:
+        rows = _run_all(databases, database, statements)
+    except QueryError as error:
+        return Refusal("not-executable", str(error))
+    if all(cell is None for row in rows for cell in row):
+        return Refusal(
+            "empty-result", "the last query answers " + ("nothing but NULL" if rows else "no rows")
+        )
+    record = make_record(
+        database=database,
+        question=query,
+        sql=statements[-1],
+        pattern="composed",
+        difficulty=clauses_of(statements[-1])[1],
+        source="composed",
+        schema=schema,
+        split="train",
+        before=statements[:-1],
+    )
+    return Composed(record, "environment")
+
+
+def _until_submit(actions: Sequence[str]) -> list[str]:
+    statements = [action_of(action) for action in actions]
+    lowered = [statement.lower() for statement in statements]
+    return statements[: lowered.index(SUBMIT)] if SUBMIT in lowered else statements
+
+
+def _run_all(databases: Databases, database: str, statements: Sequence[str]) -> list[Row]:
+    """The rows of the last statement.
+
+    Raises:
+        QueryError: one of them fails; it is named.
+    """
+    sandbox = Sandbox(databases, database)
+    rows: list[Row] = []
+    try:
+        for number, statement in enumerate(statements, 1):
+            try:
+                rows = sandbox.run(statement)
+            except QueryError as error:
+                raise QueryError(f"action {number}: {error}") from error
+        return rows
+    finally:
+        sandbox.close()

@@ -1,0 +1,54 @@
+"""Draws tasks of one split from the space: patterns in equal shares, then databases, without repetition."""
+
+import random
+from collections.abc import Iterator, Sequence
+
+from coevolve_environments.plugins.intercode_sql.content import split_of
+from coevolve_environments.plugins.intercode_sql.options import Options
+from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
+from coevolve_environments.plugins.intercode_sql.space import Draft, Space
+from coevolve_environments.protocol import Split
+
+
+def draw_tasks(space: Space, split: Split, count: int, seed: int, options: Options) -> list[Draft]:
+    """At most `count` drafts; a larger count with the same seed begins with the same ones."""
+    drawn: list[Draft] = []
+    for draft in _drafts(space, random.Random(f"{seed}/{split}"), options):
+        if len(drawn) == count:
+            break
+        if split_of(draft.key) == split and space.is_fit(draft):
+            drawn.append(draft)
+    return drawn
+
+
+def draw_any(space: Space, rng: random.Random, options: Options) -> Iterator[Draft]:
+    """Fit drafts of both splits, in random order, until the space is empty."""
+    return (draft for draft in _drafts(space, rng, options) if space.is_fit(draft))
+
+
+def allowed_patterns(options: Options) -> list[str]:
+    named = options.patterns or tuple(PATTERNS)
+    return [
+        name for name in PATTERNS if name in named and PATTERNS[name].difficulty <= options.max_difficulty
+    ]
+
+
+def shuffled(drafts: Sequence[Draft], rng: random.Random) -> list[Draft]:
+    return rng.sample(drafts, len(drafts))
+
+
+def _drafts(space: Space, rng: random.Random, options: Options) -> Iterator[Draft]:
+    databases = options.databases or space.databases.names
+    left = {pattern: list(databases) for pattern in allowed_patterns(options)}
+    piles: dict[tuple[str, str], list[Draft]] = {}
+    while left:
+        pattern = rng.choice(list(left))
+        database = rng.choice(left[pattern])
+        if (pattern, database) not in piles:
+            piles[pattern, database] = shuffled(space.cell(database, pattern), rng)
+        if piles[pattern, database]:
+            yield piles[pattern, database].pop()
+            continue
+        left[pattern].remove(database)
+        if not left[pattern]:
+            del left[pattern]

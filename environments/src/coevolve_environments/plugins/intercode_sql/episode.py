@@ -1,0 +1,108 @@
+"""One attempt at one question: up to ten queries, then the last good answer is scored."""
+
+import re
+
+from coevolve_environments.plugins.intercode_sql.databases import Databases
+from coevolve_environments.plugins.intercode_sql.records import SUBMIT
+from coevolve_environments.plugins.intercode_sql.sandbox import QueryError, Row, Sandbox
+from coevolve_environments.plugins.intercode_sql.score import score
+from coevolve_environments.protocol import Answer, BadRequest, Json
+
+MAX_TURNS = 10
+OBSERVATION_CHARACTERS = 350  # as published
+_SHOWN_ROWS = 50
+_INSTRUCTION = "Write one SQL query at a time, then submit."
+_ACTION = re.compile(r"^\s*action\s*:\s*", re.IGNORECASE | re.MULTILINE)
+_FENCE = re.compile(r"^```(?:sql)?\s*|\s*```$", re.IGNORECASE)
+
+
+class SqlEpisode:
+    """Protocol of InterCode (arXiv:2306.14898): an action is SQL or `submit`, the reward comes at the end.
+
+    When the tenth action is not `submit`, the answer that stands is scored as if it had been submitted.
+    """
+
+    def __init__(self, databases: Databases, definition: Json) -> None:
+        self._definition = _checked(definition, databases)
+        self.task_id: str = definition["task_id"]
+        self.split: str = definition["split"]
+        self._databases = databases
+        self._sandbox = Sandbox(databases, definition["database"])
+        self._gold: list[Row] = []
+        self._answer: list[Row] | None = None
+        self._turn = 0
+        self._error: str | None = None
+
+    def open(self) -> Answer:
+        """
+        Raises:
+            BadRequest: the gold query fails or answers nothing, so that no answer could be scored.
+        """
+        try:
+            self._gold = self._sandbox.run(self._definition["gold"])
+        except QueryError as error:
+            raise BadRequest(f"{self.task_id}: the gold query fails: {error}") from error
+        if not self._gold:
+            raise BadRequest(f"{self.task_id}: the gold query answers no rows, so silence would score 1")
+        database, question = self._definition["database"], self._definition["question"]
+        lines = [f"Database: {database}", *self._schema(), f"Question: {question}"]
+        messages = [
+            {"role": "system", "content": _INSTRUCTION},
+            {"role": "user", "content": "\n".join(lines)},
+        ]
+        return Answer(messages, turn=0)
+
+    def act(self, content: str) -> Answer:
+        self._turn += 1
+        action = action_of(content)
+        if action.lower() == SUBMIT:
+            return self._finish([], "completed")
+        observation = self._query(action)
+        messages = [{"role": "user", "content": observation[:OBSERVATION_CHARACTERS]}]
+        if self._turn == MAX_TURNS:
+            return self._finish(messages, "step-limit")
+        return Answer(messages, self._turn)
+
+    def close(self) -> None:
+        self._sandbox.close()
+
+    def _query(self, sql: str) -> str:
+        try:
+            self._answer = self._sandbox.run(sql)
+        except QueryError as error:
+            self._error = "query-error"
+            return f"Error: {error}"
+        self._error = None
+        return str(self._answer[:_SHOWN_ROWS])
+
+    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
+        raw = score(self._answer, self._gold)
+        metadata = {
+            "raw_score": raw,
+            "success": raw == 1.0,
+            "stop_reason": stop_reason,
+            "error_type": "no-answer" if self._answer is None else self._error,
+        }
+        return Answer(messages, self._turn, done=True, reward=max(0.0, raw), metadata=metadata)
+
+    def _schema(self) -> list[str]:
+        if not self._definition.get("schema"):
+            return []
+        tables = self._databases.tables(self._definition["database"])
+        listed = (f"{table.name}({', '.join(column.name for column in table.columns)})" for table in tables)
+        return ["Tables: " + ", ".join(listed)]
+
+
+def _checked(definition: Json, databases: Databases) -> Json:
+    for name in ("task_id", "split", "database", "question", "gold"):
+        if not isinstance(definition.get(name), str):
+            raise BadRequest(f"the task definition needs `{name}`, a string")
+    if definition["database"] not in databases.names:
+        raise BadRequest(f"unknown database {definition['database']!r}; known: {', '.join(databases.names)}")
+    return definition
+
+
+def action_of(content: str) -> str:
+    """The SQL or `submit` in what the assistant said: after the last `Action:`, without fences."""
+    text = _ACTION.split(content)[-1].strip()
+    return _FENCE.sub("", text).strip().rstrip(";").strip()

@@ -1,0 +1,48 @@
+"""The clause patterns that the generator writes questions with, from easy (1) to hard (5)."""
+
+from typing import NamedTuple
+
+from coevolve_environments.plugins.intercode_sql import grouped_patterns as grouped
+from coevolve_environments.plugins.intercode_sql import joined_patterns as joined
+from coevolve_environments.plugins.intercode_sql import plain_patterns as plain
+from coevolve_environments.plugins.intercode_sql.sketch import Writer
+
+
+class Pattern(NamedTuple):
+    difficulty: int
+    write: Writer
+
+
+PATTERNS: dict[str, Pattern] = {
+    "column": Pattern(1, plain.column),
+    "count": Pattern(1, plain.count),
+    "distinct": Pattern(1, plain.distinct),
+    "aggregate": Pattern(1, grouped.aggregate),
+    "columns": Pattern(2, plain.columns),
+    "equality": Pattern(2, plain.equality),
+    "count-equality": Pattern(2, plain.count_equality),
+    "comparison": Pattern(2, plain.comparison),
+    "order": Pattern(2, plain.order),
+    "aggregate-pair": Pattern(2, grouped.aggregate_pair),
+    "group-count": Pattern(2, grouped.group_count),
+    "between": Pattern(3, plain.between),
+    "like": Pattern(3, plain.like),
+    "order-limit": Pattern(3, plain.order_limit),
+    "columns-filter": Pattern(3, plain.columns_filter),
+    "aggregate-filter": Pattern(3, grouped.aggregate_filter),
+    "group-aggregate": Pattern(3, grouped.group_aggregate),
+    "group-order": Pattern(3, grouped.group_order),
+    "two-conditions": Pattern(4, plain.two_conditions),
+    "nested-average": Pattern(4, plain.nested_average),
+    "having": Pattern(4, grouped.having),
+    "most-common": Pattern(4, grouped.most_common),
+    "join": Pattern(4, joined.join),
+    "join-columns": Pattern(4, joined.join_columns),
+    "join-comparison": Pattern(4, joined.join_comparison),
+    "join-back": Pattern(5, joined.join_back),
+    "join-count": Pattern(5, joined.join_count),
+    "join-group": Pattern(5, joined.join_group),
+    "join-aggregate": Pattern(5, joined.join_aggregate),
+    "join-order": Pattern(5, joined.join_order),
+    "exclusion": Pattern(5, joined.exclusion),
+}

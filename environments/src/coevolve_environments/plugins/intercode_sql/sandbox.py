@@ -1,0 +1,115 @@
+"""Runs SQL from a model: reads only, bounded in time, memory and rows, and the same every time."""
+
+import re
+import sqlite3
+import threading
+import time
+
+from coevolve_environments.plugins.intercode_sql.databases import Databases
+
+Row = tuple[object, ...]
+
+MAX_ROWS = 10_000
+MAX_BYTES = 4_000_000
+_STEP = 5_000  # sqlite instructions between two calls of the progress handler
+# 20 million instructions, about 0.3 s: counted and not timed, so that a slow machine gives the same answer.
+_MAX_STEPS = 4_000
+_MAX_SECONDS = 8.0  # for what the count cannot bound
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+# Not repeatable, or a way to fill memory or to reach files.
+_REFUSED_FUNCTIONS = {
+    "random",
+    "randomblob",
+    "zeroblob",
+    "load_extension",
+    "fts3_tokenizer",
+    "printf",
+    "format",
+}
+_SHOW_TABLES = re.compile(r"^show\s+tables$", re.IGNORECASE)
+_DESCRIBE = re.compile(r"^(?:describe|desc)\s+[`\"]?(\w+)[`\"]?$", re.IGNORECASE)
+
+
+class QueryError(Exception):
+    """The statement failed or was refused; the message is what the policy reads."""
+
+
+class Sandbox:
+    """One database, opened for one episode; `close` from another thread stops the statement that runs."""
+
+    def __init__(self, databases: Databases, name: str) -> None:
+        self._tables = databases.tables(name)
+        self._connection = databases.connect(name)
+        self._steps = 0
+        self._deadline = 0.0
+        self._closing = False
+        self._lock = threading.Lock()
+        _restrict(self._connection)
+        self._connection.set_progress_handler(self._out_of_time, _STEP)
+
+    def run(self, sql: str) -> list[Row]:
+        """All rows of one statement, in the engine's order.
+
+        Raises:
+            QueryError: refused, wrong, too slow or too large.
+        """
+        statement = sql.strip().rstrip(";").strip()
+        if _SHOW_TABLES.match(statement):
+            return [(table.name,) for table in self._tables]
+        if described := _DESCRIBE.match(statement):
+            return self._describe(described.group(1).lower())
+        try:
+            with self._lock:
+                self._steps, self._deadline = 0, time.monotonic() + _MAX_SECONDS
+                return _fetch(self._connection.execute(statement))
+        except sqlite3.OperationalError as error:
+            raise QueryError("query took too long" if str(error) == "interrupted" else str(error)) from error
+        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
+            raise QueryError(str(error)) from error
+
+    def close(self) -> None:
+        self._closing = True
+        with self._lock:
+            self._connection.close()
+
+    def _describe(self, name: str) -> list[Row]:
+        for table in self._tables:
+            if table.name == name:
+                return [(column.name, "text" if column.text else "number") for column in table.columns]
+        raise QueryError(f"no such table: {name}")
+
+    def _out_of_time(self) -> bool:
+        self._steps += 1
+        return self._closing or self._steps > _MAX_STEPS or time.monotonic() > self._deadline
+
+
+def _restrict(connection: sqlite3.Connection) -> None:
+    connection.execute("pragma query_only = on")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 10_000)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 100)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 20)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.set_authorizer(_authorize)  # last: the pragma above would be refused
+
+
+def _authorize(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
+    if action in _ALLOWED:
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_FUNCTION and second not in _REFUSED_FUNCTIONS:
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
+
+
+def _fetch(cursor: sqlite3.Cursor) -> list[Row]:
+    if cursor.description is None:
+        raise QueryError("not a query")
+    rows: list[Row] = []
+    size = 0
+    for row in cursor:
+        rows.append(row)
+        size += sum(len(cell) if isinstance(cell, str | bytes) else 8 for cell in row)
+        if len(rows) > MAX_ROWS or size > MAX_BYTES:
+            raise QueryError(f"result is larger than {MAX_ROWS} rows or {MAX_BYTES} bytes")
+    return rows

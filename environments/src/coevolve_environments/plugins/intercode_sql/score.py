@@ -1,0 +1,79 @@
+"""InterCode's reward for SQL: overlap of the two answers, times agreement of their order."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from coevolve_environments.plugins.intercode_sql.sandbox import Row
+
+
+def score(answer: Sequence[Row] | None, gold: Sequence[Row]) -> float:
+    """IoU of the row multisets x Kendall's tau-b of the order of the shared rows, in [-1, 1]; 1 = equal.
+
+    Source: Yang et al. 2023, arXiv:2306.14898, section 3.2 and the published SQL environment: rows compare by
+    their text, the two lists of shared rows are correlated position by position, and an undefined tau (one
+    shared row, or all alike) leaves the overlap as it is. Two departures: the product is not rounded to two
+    digits, which would make 0.995 a success; and None (nothing was ever answered) scores 0.
+    """
+    if answer is None:
+        return 0.0
+    ours, theirs = [str(row) for row in answer], [str(row) for row in gold]
+    if ours == theirs:
+        return 1.0
+    shared = Counter(ours) & Counter(theirs)
+    union = Counter(ours) | Counter(theirs)
+    overlap = shared.total() / union.total()
+    tau = kendall_tau(_keep(ours, shared), _keep(theirs, shared))
+    return overlap if tau is None else overlap * tau
+
+
+def kendall_tau(left: Sequence[str], right: Sequence[str]) -> float | None:
+    """Tau-b of two equally long sequences, in [-1, 1], ties allowed; None where it is not defined.
+
+    Knight's method: sort by left then right, and count the exchanges that sorting by right still needs.
+    """
+    pairs = sorted(zip(left, right, strict=True))
+    total = _pairs(len(pairs))
+    left_ties, right_ties = _ties(left), _ties(right)
+    if total in (left_ties, right_ties):
+        return None
+    both_ties = sum(_pairs(count) for count in Counter(pairs).values())
+    exchanges = _exchanges([second for _, second in pairs])
+    concordant_minus_discordant = total - left_ties - right_ties + both_ties - 2 * exchanges
+    return concordant_minus_discordant / math.sqrt((total - left_ties) * (total - right_ties))
+
+
+def _keep(rows: Sequence[str], shared: Counter[str]) -> list[str]:
+    """The rows that the other answer has too, each as often as both have it, in this one's order."""
+    left = Counter(shared)
+    kept = []
+    for row in rows:
+        if left[row] > 0:
+            left[row] -= 1
+            kept.append(row)
+    return kept
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
+
+
+def _ties(values: Sequence[str]) -> int:
+    return sum(_pairs(count) for count in Counter(values).values())
+
+
+def _exchanges(values: list[str]) -> int:
+    """Adjacent exchanges that a stable sort of `values` takes (merge sort; ties take none)."""
+    if len(values) < 2:
+        return 0
+    middle = len(values) // 2
+    head, tail = values[:middle], values[middle:]
+    count = _exchanges(head) + _exchanges(tail)
+    merged = 0
+    head.sort()
+    tail.sort()
+    for value in tail:
+        while merged < len(head) and head[merged] <= value:
+            merged += 1
+        count += len(head) - merged
+    return count

@@ -1,0 +1,114 @@
+"""Tasks related to given ones, drawn from both splits: to keep the held-out ones out is the caller's part."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from coevolve_environments.plugins.intercode_sql.draw import allowed_patterns, draw_any, shuffled
+from coevolve_environments.plugins.intercode_sql.options import Options
+from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
+from coevolve_environments.plugins.intercode_sql.space import Draft, Space
+from coevolve_environments.protocol import Relation
+
+
+class Parent(NamedTuple):
+    """What a relation needs to know of a task."""
+
+    key: str
+    database: str
+    pattern: str
+    difficulty: int
+    sql: str
+
+
+class Related(NamedTuple):
+    draft: Draft
+    parent: int | None
+
+
+def draw_variants(
+    space: Space, parents: Sequence[Parent], relation: Relation, count: int, seed: int, options: Options
+) -> list[Related]:
+    """At most `count` in total, spread evenly over the parents; never a parent, never one twice.
+
+    neighbour  same pattern and database, other parameters: those about the same table first
+    rarer      same database, a pattern among the rarest third in the parents given
+    easier, harder  same database, difficulty one lower or higher
+    random     anything that the options allow, for no parent
+    """
+    rng = random.Random(f"{seed}/{relation}")
+    taken = {parent.key for parent in parents}
+    if relation == "random":
+        return list(_take(((draft, None) for draft in draw_any(space, rng, options)), count, taken))
+    candidates = _relation(space, parents, relation, rng, options)
+    streams = {index: candidates(parent) for index, parent in enumerate(parents)}
+    return list(_take(_turn_by_turn(streams, space, taken), count, taken))
+
+
+def _take(offers: Iterator[tuple[Draft, int | None]], count: int, taken: set[str]) -> Iterator[Related]:
+    while count > 0 and (offer := next(offers, None)):
+        draft, parent = offer
+        if draft.key not in taken:
+            taken.add(draft.key)
+            count -= 1
+            yield Related(draft, parent)
+
+
+def _turn_by_turn(
+    streams: dict[int, Iterator[Draft]], space: Space, taken: set[str]
+) -> Iterator[tuple[Draft, int | None]]:
+    """One new fit draft per parent and round, until every stream is dry."""
+    while streams:
+        for index in list(streams):
+            for draft in streams[index]:
+                if draft.key not in taken and space.is_fit(draft):
+                    yield draft, index
+                    break
+            else:
+                del streams[index]
+
+
+def _relation(
+    space: Space, parents: Sequence[Parent], relation: Relation, rng: random.Random, options: Options
+) -> Callable[[Parent], Iterator[Draft]]:
+    allowed = allowed_patterns(options)
+    if relation == "neighbour":
+        return lambda parent: _neighbours(space, parent, rng)
+    if relation == "rarer":
+        rare = _rarest(parents, allowed)
+        return lambda parent: _of_patterns(
+            space, parent, [p for p in rare if p != parent.pattern], rng, options
+        )
+    step = 1 if relation == "harder" else -1
+    return lambda parent: _of_patterns(
+        space,
+        parent,
+        [name for name in allowed if PATTERNS[name].difficulty == parent.difficulty + step],
+        rng,
+        options,
+    )
+
+
+def _neighbours(space: Space, parent: Parent, rng: random.Random) -> Iterator[Draft]:
+    if parent.pattern not in PATTERNS:
+        return
+    drafts = shuffled(space.cell(parent.database, parent.pattern), rng)
+    named = set(parent.sql.lower().replace(".", " ").replace(",", " ").split())
+    yield from sorted(drafts, key=lambda draft: draft.table not in named)
+
+
+def _of_patterns(
+    space: Space, parent: Parent, patterns: list[str], rng: random.Random, options: Options
+) -> Iterator[Draft]:
+    if patterns:
+        narrowed = replace(options, databases=(parent.database,), patterns=tuple(patterns))
+        yield from draw_any(space, rng, narrowed)
+
+
+def _rarest(parents: Sequence[Parent], allowed: list[str]) -> list[str]:
+    """The third of the allowed patterns that fewest parents have; a pattern no parent has is the rarest."""
+    counts = Counter(parent.pattern for parent in parents)
+    ranked = sorted(allowed, key=lambda name: (counts[name], allowed.index(name)))
+    return ranked[: max(1, len(ranked) // 3)]

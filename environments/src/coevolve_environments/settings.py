@@ -1,0 +1,104 @@
+"""What the operator says of the environments: a YAML file with one section per environment under `hosted`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PLUGIN = "plugin"
+"""Key of a section whose environment is a file of the operator's."""
+
+
+class Settings:
+    """One environment's section. Getters remember their keys, so that an unknown one can be refused."""
+
+    def __init__(self, name: str, values: Mapping[str, Any], folder: Path, state: Path) -> None:
+        """
+        Args:
+            folder: what relative paths of the section are relative to.
+            state: a folder that the environment may write to; made when it is asked for.
+        """
+        self.name = name
+        self._values = values
+        self._folder = folder
+        self._state = state
+        self._known = {PLUGIN}
+
+    @property
+    def state(self) -> Path:
+        folder = self._state / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def text(self, key: str, default: str | None = None) -> str | None:
+        value = self._get(key)
+        if value is None:
+            return default
+        if not isinstance(value, str) or not value:
+            raise self.wrong(key, "a text", value)
+        return value
+
+    def path(self, key: str) -> Path | None:
+        text = self.text(key)
+        return None if text is None else (self._folder / Path(text).expanduser()).resolve()
+
+    def integer(self, key: str, default: int, *, least: int = 1) -> int:
+        value = self._get(key)
+        if value is None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise self.wrong(key, f"an integer from {least}", value)
+        return value
+
+    def wrong(self, key: str, expected: str, found: object) -> ValueError:
+        return ValueError(f"hosted.{self.name}.{key}: expected {expected}, found {found!r}")
+
+    def refuse_unknown(self) -> None:
+        """
+        Raises:
+            ValueError: the section has a key that no getter asked for.
+        """
+        if unknown := sorted(set(self._values) - self._known):
+            known = ", ".join(sorted(self._known)) or "none"
+            raise ValueError(f"hosted.{self.name}.{unknown[0]}: no such setting; known: {known}")
+
+    def _get(self, key: str) -> object:
+        self._known.add(key)
+        return self._values.get(key)
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """The sections of the file, and where the environments may write."""
+
+    state: Path
+    folder: Path = Path()
+    hosted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def of(self, name: str) -> Settings:
+        return Settings(name, self.hosted.get(name, {}), self.folder, self.state)
+
+    def plugins(self) -> dict[str, Path]:
+        """The operator's own environments: name and Python file."""
+        named = {name: self.of(name).path(PLUGIN) for name in self.hosted}
+        return {name: path for name, path in named.items() if path is not None}
+
+
+def read_settings(path: Path | None, state: Path) -> SettingsFile:
+    """
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not YAML of the expected shape.
+    """
+    if path is None:
+        return SettingsFile(state)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf8")) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not YAML: {error}") from None
+    hosted = (content.get("hosted") or {}) if isinstance(content, dict) else None
+    if not isinstance(hosted, dict) or not all(isinstance(v or {}, dict) for v in hosted.values()):
+        raise ValueError(f"{path}: `hosted` must map names of environments to their settings")
+    return SettingsFile(state, path.resolve().parent, {str(n): v or {} for n, v in hosted.items()})
