@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coevolve_environments.plugins.react import action_of
+
 MAX_CALLS = 64
 MAX_CHARACTERS = 20_000
 _LARGEST_NUMBER = 10**18
@@ -23,7 +25,7 @@ class Call:
 
 
 def parse_calls(text: str) -> list[Call]:
-    """The calls of an assistant message; brackets around a single call may be missing.
+    """The calls of an assistant message, bare or in ReAct form; brackets around a single call may be missing.
 
     Raises:
         NotCalls: anything else, down to one argument that is not a literal or is unreasonably large.
@@ -58,7 +60,7 @@ def named_arguments(text: str, parameters: Sequence[str]) -> str:
 
 
 def _elements(text: str) -> list[ast.expr]:
-    stripped = text.strip().strip("`").strip()
+    stripped = action_of(text).strip("`").strip()
     if len(stripped) > MAX_CHARACTERS:
         raise NotCalls("too long")
     bracketed = stripped if stripped.startswith("[") else f"[{stripped}]"

@@ -10,6 +10,7 @@ from coevolve_environments.plugins.bfcl.calls import NotCalls, named_arguments, 
 from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, differ
 from coevolve_environments.plugins.bfcl.world import World, failed
+from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import BadRequest, Composed, Json, Refusal, TaskRecord
 
 COMPOSED = "composed"
@@ -72,7 +73,7 @@ def _calls_of(action: str) -> list[str]:
     try:
         return spelled_calls(action)
     except NotCalls:
-        if _LOOKS_LIKE_A_CALL.match(action):
+        if _LOOKS_LIKE_A_CALL.match(action_of(action)):
             raise
         return []
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from coevolve_environments.plugins.intercode_sql.databases import Databases
-from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, action_of
+from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, statement_of
 from coevolve_environments.plugins.intercode_sql.questions import clauses_of
 from coevolve_environments.plugins.intercode_sql.records import SUBMIT, make_record
 from coevolve_environments.plugins.intercode_sql.sandbox import QueryError, Row, Sandbox
@@ -52,7 +52,7 @@ def compose(
 
 
 def _until_submit(actions: Sequence[str]) -> list[str]:
-    statements = [action_of(action) for action in actions]
+    statements = [statement_of(action) for action in actions]
     lowered = [statement.lower() for statement in statements]
     return statements[: lowered.index(SUBMIT)] if SUBMIT in lowered else statements
 

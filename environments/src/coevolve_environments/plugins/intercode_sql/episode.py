@@ -6,13 +6,13 @@ from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.records import SUBMIT
 from coevolve_environments.plugins.intercode_sql.sandbox import QueryError, Row, Sandbox
 from coevolve_environments.plugins.intercode_sql.score import score
+from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import Answer, BadRequest, Json
 
 MAX_TURNS = 10
 OBSERVATION_CHARACTERS = 350  # as published
 _SHOWN_ROWS = 50
 _INSTRUCTION = "Write one SQL query at a time, then submit."
-_ACTION = re.compile(r"^\s*action\s*:\s*", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"^```(?:sql)?\s*|\s*```$", re.IGNORECASE)
 
 
@@ -54,7 +54,7 @@ class SqlEpisode:
 
     def act(self, content: str) -> Answer:
         self._turn += 1
-        action = action_of(content)
+        action = statement_of(content)
         if action.lower() == SUBMIT:
             return self._finish([], "completed")
         observation = self._query(action)
@@ -102,7 +102,6 @@ def _checked(definition: Json, databases: Databases) -> Json:
     return definition
 
 
-def action_of(content: str) -> str:
-    """The SQL or `submit` in what the assistant said: after the last `Action:`, without fences."""
-    text = _ACTION.split(content)[-1].strip()
-    return _FENCE.sub("", text).strip().rstrip(";").strip()
+def statement_of(content: str) -> str:
+    """The SQL or `submit` in what the assistant said: without fences and the final semicolon."""
+    return _FENCE.sub("", action_of(content)).strip().rstrip(";").strip()
