@@ -1,0 +1,136 @@
+import { isSuccess } from '../../domain/trajectory';
+import type { OpenEnvironment } from '../environment';
+import type { Capabilities, EnvironmentData, TaskRecord } from '../environment-data';
+import { cutOff, type Leak } from './cut-off';
+import { playPass, type Pass, type Play, type Played } from './play-pass';
+import { brokenPlays, nonsensePlays } from './wrong-plays';
+
+export type CheckSettings = {
+  environment: string;
+  /** Most tasks of each split. */
+  tasks: number;
+  splits: readonly ('train' | 'held-out')[];
+  /** Sessions at once; no more than the environment serves. */
+  sessions: number;
+  /** Episodes that are cut off. */
+  kills: number;
+  seed: number;
+  options: Record<string, unknown>;
+};
+
+export type Environments = {
+  open: OpenEnvironment;
+  data: Pick<EnvironmentData, 'capabilities' | 'tasks'>;
+  /** Sessions that the server holds and can hold at once; null where it does not tell. */
+  load(environment: string): Promise<{ sessions: number; capacity: number } | null>;
+};
+
+export type Count = { tried: number; good: number; examples: string[] };
+
+export type CheckReport = {
+  environment: string;
+  tasks: number;
+  /** Gold actions that score 1; null where the environment has none. */
+  gold: Count | null;
+  /** Nonsense that scores below 1, and gold with a mistake in it that does. */
+  wrong: { nonsense: Count; broken: Count };
+  /** Played twice in turn, to the same end; as much as the environment promises. */
+  deterministic: Count & { promise: Capabilities['replay'] };
+  leaked: Leak;
+  /** Played at once, to the same end as one after the other. */
+  concurrency: Count & { sessions: number };
+  passed: boolean;
+};
+
+const playedTwice = 100; // tasks: what is not repeatable shows early
+
+/**
+ * Puts an environment to the test through its server, as a worker would see it: gold and wrong episodes, whether the same
+ * actions come to the same, one at a time and many at once, and whether anything is left of clients that died.
+ *
+ * @throws EnvironmentError when the server is away or refuses what is asked; Error when there are no tasks
+ */
+export async function checkEnvironment(
+  { open, data, load }: Environments,
+  settings: CheckSettings,
+  onProgress: (what: string, done: number, all: number) => void,
+): Promise<CheckReport> {
+  const { environment, seed } = settings;
+  const { gold: hasGold, replay } = await data.capabilities(environment);
+  const tasks = await drawTasks(data, settings);
+  const sessions = Math.min(settings.sessions, (await load(environment))?.capacity ?? settings.sessions);
+  const play = (what: string, plays: readonly Play[], at: number): Promise<Played[]> =>
+    playPass(open, plays, passOf(what, plays.length, { environment, seed, sessions: at }, onProgress));
+
+  const golden = hasGold ? tasks.map((task) => ({ task, actions: task.reference_actions })) : nonsensePlays(tasks);
+  const alone = await play('one at a time', golden, 1);
+  const again = await play('once more', golden.slice(0, playedTwice), 1);
+  const together = await play(`${sessions} at once`, golden, sessions);
+  const nonsense = await play('nonsense', nonsensePlays(tasks), sessions);
+  const broken = await play('mistakes', hasGold ? brokenPlays(tasks, seed) : [], sessions);
+  const victims = Array.from({ length: settings.kills }, (_, n) => golden[n % golden.length]!);
+  const sessionsOf = async (): Promise<number | null> => (await load(environment))?.sessions ?? null;
+
+  return judged({
+    environment,
+    tasks: tasks.length,
+    gold: hasGold ? countOf(alone, solved) : null,
+    wrong: { nonsense: countOf(nonsense, unsolved), broken: countOf(broken, unsolved) },
+    deterministic: { promise: replay, ...countOf(again, sameAs(alone, replay)) },
+    concurrency: { sessions, ...countOf(together, sameAs(alone, replay)) },
+    leaked: await cutOff(open, victims, { environment, seed, sessions }, sessionsOf),
+  });
+}
+
+async function drawTasks(data: Environments['data'], settings: CheckSettings): Promise<TaskRecord[]> {
+  const { environment, tasks: count, seed, options, splits } = settings;
+  const drawn: TaskRecord[] = [];
+  for (const split of splits) drawn.push(...(await data.tasks(environment, { split, count, seed, options })));
+  if (drawn.length === 0) throw new Error(`${environment} has no tasks for these options`);
+  return drawn;
+}
+
+function passOf(
+  what: string,
+  all: number,
+  pass: Omit<Pass, 'onPlayed'>,
+  onProgress: (what: string, done: number, all: number) => void,
+): Pass {
+  let done = 0;
+  return { ...pass, onPlayed: () => onProgress(what, ++done, all) };
+}
+
+type Verdict = (played: Played, place: number) => boolean;
+
+const solved: Verdict = ({ reward }) => reward !== null && isSuccess(reward);
+const unsolved: Verdict = ({ reward }) => reward !== null && !isSuccess(reward);
+
+/** Where only scores are promised, or nothing is, what an episode said may differ and its reward may not. */
+const sameAs =
+  (reference: readonly Played[], replay: Capabilities['replay']): Verdict =>
+  ({ seen, reward }, place) =>
+    replay === 'observations' ? seen === reference[place]!.seen : reward === reference[place]!.reward;
+
+const shown = 5;
+
+function countOf(played: readonly Played[], isGood: Verdict): Count {
+  const bad = played.filter((one, place) => !isGood(one, place));
+  return {
+    tried: played.length,
+    good: played.length - bad.length,
+    examples: bad.slice(0, shown).map(({ taskId, reward, fault }) => `${taskId}: ${fault ?? `reward ${reward}`}`),
+  };
+}
+
+/** Mistakes may go unpunished, for not every action counts; but an environment that forgives most of them checks little. */
+function judged(report: Omit<CheckReport, 'passed'>): CheckReport {
+  const { gold, wrong, deterministic, concurrency, leaked } = report;
+  const whole = [wrong.nonsense, concurrency, ...(gold ? [gold] : []), ...promised(deterministic)];
+  const passed =
+    whole.every(({ tried, good }) => good === tried) &&
+    wrong.broken.good * 2 >= wrong.broken.tried &&
+    (leaked.sessions ?? 0) === 0;
+  return { ...report, passed };
+}
+
+const promised = (count: CheckReport['deterministic']): Count[] => (count.promise === 'none' ? [] : [count]);

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRandom } from '../../domain/seeded-random';
+import type { OpenEnvironment } from '../environment';
+import type { Play } from './play-pass';
+
+export type Leak = {
+  /** Clients whose socket was torn down in the middle of an episode. */
+  killed: number;
+  /** Sessions that the server still held when the patience was over; null where it does not tell. */
+  sessions: number | null;
+  /** Until the last one was gone. */
+  seconds: number;
+};
+
+const patienceMs = 60_000;
+
+/**
+ * Opens an episode after the other and tears its socket down at a random step, without a word, as the death of a client
+ * does; then waits for the server to notice.
+ *
+ * @param sessionsOf how many sessions the server holds; null where it does not tell
+ */
+export async function cutOff(
+  open: OpenEnvironment,
+  plays: readonly Play[],
+  settings: { environment: string; seed: number; sessions: number },
+  sessionsOf: () => Promise<number | null>,
+): Promise<Leak> {
+  const before = await sessionsOf();
+  const random = createRandom(settings.seed);
+  const steps = plays.map(({ actions }) => random.integer(actions.length + 1));
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let place = next++; place < plays.length; place = next++)
+      await tearDown(open, plays[place]!, steps[place]!, settings);
+  };
+  await Promise.all(Array.from({ length: Math.min(settings.sessions, plays.length) }, lane));
+
+  const started = performance.now();
+  let left = await leftOver(before, sessionsOf);
+  while (left !== null && left > 0 && performance.now() - started < patienceMs) {
+    await sleep(200);
+    left = await leftOver(before, sessionsOf);
+  }
+  return { killed: plays.length, sessions: left, seconds: (performance.now() - started) / 1000 };
+}
+
+async function leftOver(before: number | null, sessionsOf: () => Promise<number | null>): Promise<number | null> {
+  const now = await sessionsOf();
+  return before === null || now === null ? null : Math.max(0, now - before);
+}
+
+/** Acts `steps` times and asks for one answer more, which nobody is there to read. */
+async function tearDown(
+  open: OpenEnvironment,
+  { task, actions }: Play,
+  steps: number,
+  { environment, seed }: { environment: string; seed: number },
+): Promise<void> {
+  const client = new AbortController();
+  const session = await open(environment, { signal: client.signal });
+  const act = async (): Promise<void> => {
+    let seen = await session.reset({ task: task.definition, seed, episodeId: `cut-off/${task.task_id}` });
+    for (const action of actions.slice(0, steps)) if (!seen.done) seen = await session.step(action);
+    if (seen.done) return;
+    const unread = session.step(actions[steps] ?? '');
+    client.abort(new Error('cut off'));
+    await unread;
+  };
+  await act().catch(() => undefined); // a fault of the environment is another check's
+  client.abort(new Error('cut off'));
+}

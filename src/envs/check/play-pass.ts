@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import type { TaskRecord } from '../environment-data';
+import type { OpenEnvironment } from '../environment';
+import { EnvironmentError } from '../environment-error';
+import { playEpisode, type Episode } from '../play-episode';
+
+export type Play = { task: TaskRecord; actions: readonly string[] };
+
+/** What one episode came to. `reward` is in [0, 1], null after a fault, which `fault` then tells. */
+export type Played = { taskId: string; reward: number | null; fault: string | null; seen: string };
+
+export type Pass = { environment: string; seed: number; sessions: number; onPlayed: () => void };
+
+/**
+ * Plays every task's actions in a session of its own, `sessions` at once, and keeps the order. A fault is a result here:
+ * finding them is what a check is for.
+ *
+ * @throws EnvironmentError when the server is away, full or refuses what is asked
+ */
+export async function playPass(open: OpenEnvironment, plays: readonly Play[], pass: Pass): Promise<Played[]> {
+  const played: Played[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let place = next++; place < plays.length; place = next++) {
+      played[place] = await playOne(open, plays[place]!, pass);
+      pass.onPlayed();
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(pass.sessions, plays.length) }, lane));
+  return played;
+}
+
+async function playOne(open: OpenEnvironment, { task, actions }: Play, { environment, seed }: Pass): Promise<Played> {
+  const session = await open(environment, { signal: new AbortController().signal });
+  try {
+    const request = { task: task.definition, seed, episodeId: `check/${task.task_id}` };
+    const player = (_: unknown, step: number): Promise<string | null> => Promise.resolve(actions[step] ?? null);
+    const episode = await playEpisode(session, request, player, actions.length);
+    return { taskId: task.task_id, reward: episode.reward, fault: null, seen: digestOf(episode) };
+  } catch (error) {
+    if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
+    return { taskId: task.task_id, reward: null, fault: error.message, seen: error.message };
+  } finally {
+    session.close();
+  }
+}
+
+/** sha256 of everything that the environment said, and of the reward. */
+function digestOf({ opening, steps, reward, stopReason }: Episode): string {
+  const observations = steps.map(({ observation }) => observation);
+  return createHash('sha256')
+    .update(JSON.stringify([opening, observations, reward, stopReason]))
+    .digest('hex');
+}
