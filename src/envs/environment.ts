@@ -8,6 +8,8 @@ export type Observation = {
   done: boolean;
   /** In [0, 1]; counts only when `done`. */
   reward: number;
+  /** The score so far in [0, 1], where the environment has one before the end. */
+  score: number | null;
   rawScore: number | null;
   stopReason: string | null;
 };

@@ -16,6 +16,7 @@ const answer = z.discriminatedUnion('type', [
       observation: z.object({
         messages: z.array(z.object({ role: z.string(), content: z.string() })),
         tools: z.array(z.record(z.string(), z.unknown())).nullish(),
+        info: z.object({ score: z.number().nullish() }).nullish(),
       }),
       reward: z.number().nullish(),
       done: z.boolean(),
@@ -122,6 +123,7 @@ function resolveOrReject(text: string, resolve: (o: Observation) => void, reject
     ...(data.observation.tools ? { tools: data.observation.tools } : {}),
     done: data.done,
     reward: data.reward ?? 0,
+    score: data.observation.info?.score ?? null,
     rawScore: data.metadata?.raw_score ?? null,
     stopReason: data.metadata?.stop_reason ?? null,
   });

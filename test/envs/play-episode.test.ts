@@ -6,6 +6,7 @@ const seen = (content: string, changes: Partial<Observation> = {}): Observation 
   messages: [{ role: 'tool', content }],
   done: false,
   reward: 0,
+  score: null,
   rawScore: null,
   stopReason: null,
   ...changes,
