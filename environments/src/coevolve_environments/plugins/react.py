@@ -1,7 +1,7 @@
 """The ReAct form of an action: a thought, then the action, as in ETO's conversations.
 
-An assistant turn reads "Thought: ...\\nAction: ..." there (Yao et al. 2022, arXiv:2210.03629; Song et al. 2024,
-arXiv:2403.02502). Every environment takes its actions in this form and bare.
+Source: Yao et al. 2022, arXiv:2210.03629 (ReAct); Song et al. 2024, arXiv:2403.02502 (ETO). A turn reads
+"Thought: ...\\nAction: ..." there. Every environment takes its actions in this form and bare.
 """
 
 import re

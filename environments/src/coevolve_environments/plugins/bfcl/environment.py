@@ -3,8 +3,8 @@
 Questions, answers, classes and checkers are those of the installed bfcl-eval package; its executor, which
 evaluates model text and keeps every object for ever, is not used.
 
-Splits: of each category the first 100 entries are train and the last 100 held out, as AgentEvolver does for
-base, in the package's order.
+Reward: the published metric, 0 or 1. The option `dense` (turns passed / turns, ours) is for training alone:
+a held-out task never carries it, whatever the options say, so that every reported figure is the metric.
 """
 
 import hashlib
@@ -16,7 +16,9 @@ from typing import Any
 from coevolve_environments.plugins.bfcl.compose import COMPOSED, compose, difficulty_of, read_composed
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, MAX_STEPS_PER_TURN, BfclEpisode
+from coevolve_environments.plugins.bfcl.splits import SPLIT_OPTIONS, Division, read_division
 from coevolve_environments.protocol import (
+    SPLITS,
     BadRequest,
     Capabilities,
     Composed,
@@ -30,12 +32,16 @@ from coevolve_environments.protocol import (
 from coevolve_environments.settings import Settings
 
 NAME = "bfcl"
-_TRAIN = 100  # entries of each category, of 200
-_OPTIONS = {"categories", "max_steps_per_turn", "dense"}
+_DEFAULTS = ("agentevolver", "seal")
+_OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", "dense"}
 
 
 def create(settings: Settings) -> Environment:
-    return Bfcl()
+    """With `split` (agentevolver or seal), the split of whoever names none: seal without it."""
+    name = settings.text("split", "seal") or "seal"
+    if name not in _DEFAULTS:
+        raise settings.wrong("split", " or ".join(_DEFAULTS), name)
+    return Bfcl(name)
 
 
 class Bfcl(Environment):
@@ -45,7 +51,12 @@ class Bfcl(Environment):
         True  # the package's mathematics class sets a process-wide precision: two threads would mix them up
     )
 
-    def __init__(self) -> None:
+    def __init__(self, split: str = "seal") -> None:
+        """
+        Args:
+            split: name of the split that `published` lists, and that options without a `split` mean.
+        """
+        self._split = split
         self._entries = {entry.id: entry for category in CATEGORIES for entry in read_entries(category)}
         most_turns = max(len(entry.turns) for entry in self._entries.values())
         self.capabilities = Capabilities(
@@ -55,33 +66,37 @@ class Bfcl(Environment):
             dense_reward=False,
             max_steps=most_turns * (MAX_STEPS_PER_TURN + 1),
         )
-        self._records = {split: self._published(split) for split in ("train", "held-out")}
+        division = read_division({}, split)
+        self._records = {side: self._side(side, division) for side in SPLITS}
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         return self._records[split]
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
-        categories, extra = _read_options(options)
-        fit = [record for record in self._records[split] if record.features["pattern"] in categories]
+        division, extra = _read_options(options, self._split)
+        fit = self._side(split, division)
         drawn = random.Random(f"{seed}/{split}").sample(fit, min(count, len(fit)))
+        if split == "held-out":
+            extra = {**extra, "dense": False}
         return [_with_definition(record, extra) for record in drawn]
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
     ) -> Composed | Refusal:
         """One turn in the parent's initial configuration, with all functions of its classes."""
-        _, extra = _read_options(options)
+        _, extra = _read_options(options, self._split)
         return compose(self._entry(parent), query, actions, extra)
 
     def start(self, definition: Json, seed: int) -> Episode:
         """The seed is not used: the classes draw from generators that each scenario seeds."""
         entry = self._entry(definition)
+        split = _split_of(definition, entry)
         return BfclEpisode(
             entry,
             task_id=str(definition.get("task_id", f"{NAME}/{entry.id}")),
-            split=_split(entry),
+            split=split,
             max_steps_per_turn=_step_limit(definition.get("max_steps_per_turn", MAX_STEPS_PER_TURN)),
-            dense=bool(definition.get("dense", False)),
+            dense=split == "train" and bool(definition.get("dense", False)),
         )
 
     def _entry(self, definition: Json) -> Entry:
@@ -92,20 +107,21 @@ class Bfcl(Environment):
             raise BadRequest(f"unknown BFCL entry {definition.get('entry_id')!r}")
         return entry
 
-    def _published(self, split: str) -> list[TaskRecord]:
-        return [_record(entry) for entry in self._entries.values() if _split(entry) == split]
+    def _side(self, split: Split, division: Division) -> list[TaskRecord]:
+        return [_record(entry, split) for entry in self._entries.values() if division.side(entry) == split]
 
 
-def _record(entry: Entry) -> TaskRecord:
+def _record(entry: Entry, split: Split) -> TaskRecord:
     task_id = f"{NAME}/{entry.category}/{entry.number:03d}"
     calls = sum(len(turn) for turn in entry.answers)
     return TaskRecord(
         task_id=task_id,
-        split=_split(entry),
+        split=split,
         goal=" ".join(message["content"] for turn in entry.turns for message in turn),
         definition={
             "task_id": task_id,
             "entry_id": entry.id,
+            "split": split,
             "max_steps_per_turn": MAX_STEPS_PER_TURN,
             "dense": False,
         },
@@ -131,22 +147,23 @@ def _reference_actions(entry: Entry) -> list[str]:
     return actions
 
 
-def _split(entry: Entry) -> Split:
-    return "train" if entry.number < _TRAIN else "held-out"
+def _split_of(definition: Json, entry: Entry) -> Split:
+    """What the definition says; one of before splits had names is in the halves that are `seal` now."""
+    split = definition.get("split")
+    if split is None:
+        return "train" if COMPOSED in definition else read_division({}).side(entry) or "train"
+    if split not in SPLITS:
+        raise BadRequest(f"`split` of a definition must be one of {', '.join(SPLITS)}, got {split!r}")
+    return "train" if split == "train" else "held-out"
 
 
-def _read_options(options: Mapping[str, Any]) -> tuple[Sequence[str], Json]:
+def _read_options(options: Mapping[str, Any], split: str) -> tuple[Division, Json]:
     if unknown := sorted(set(options) - _OPTIONS):
         raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(sorted(_OPTIONS))}")
-    categories = options.get("categories") or CATEGORIES
-    if not isinstance(categories, list | tuple) or any(name not in CATEGORIES for name in categories):
-        raise BadRequest(
-            f"`options.categories` must be a list of {', '.join(CATEGORIES)}, got {categories!r}"
-        )
     limit = _step_limit(options.get("max_steps_per_turn", MAX_STEPS_PER_TURN))
     if not isinstance(dense := options.get("dense", False), bool):
         raise BadRequest(f"`options.dense` must be true or false, got {dense!r}")
-    return categories, {"max_steps_per_turn": limit, "dense": dense}
+    return read_division(options, split), {"max_steps_per_turn": limit, "dense": dense}
 
 
 def _step_limit(value: object) -> int:

@@ -17,8 +17,8 @@ _MORE_FUNCTIONS = "More functions are available now. Can you do it with them?"
 
 class BfclEpisode:
     """Reward 1 when every turn passes: the objects' state equals the gold state, every gold response was
-    seen, and a turn without gold calls has none. With `dense`, the share of turns passed before the first
-    failure, which is ours and not the published metric.
+    seen, and a turn without gold calls has none. That is the published metric, `raw_score` in the metadata.
+    With `dense` the reward is `dense_score`: turns passed before the first failure / turns, which is ours.
     """
 
     def __init__(
@@ -90,16 +90,17 @@ class BfclEpisode:
     def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
         turns = len(self._entry.turns)
         success = self._passed == turns
-        raw = self._passed / turns if self._dense else float(success)
         metadata: Json = {
-            "raw_score": raw,
+            "raw_score": float(success),
+            "dense_score": self._passed / turns,
             "success": success,
             "stop_reason": stop_reason,
             "error_type": self._failure,
             "turns_passed": self._passed,
             "turns": turns,
         }
-        return Answer(messages, self._turn, done=True, reward=raw, metadata=metadata)
+        reward = self._passed / turns if self._dense else float(success)
+        return Answer(messages, self._turn, done=True, reward=reward, metadata=metadata)
 
 
 def _first_mismatch(

@@ -1,0 +1,109 @@
+"""Which entries are train and which are held out: the package ships no split, so a split is named.
+
+Every split cuts each of its categories by position, in the package's order. The categories share their
+scenarios (entry n of the other three is entry n of base, altered: 555 distinct contents in 800 entries, none
+of them at two positions), so cutting all of them alike is what keeps a content on one side.
+
+agentevolver  multi_turn_base: the first 100 train, the last 100 held out (AgentEvolver's train_ratio 0.5
+              without a shuffle).
+seal          400 train and 400 held out, 100 of each category. Those sizes are SEAL's and RODS's; which 100
+              they took is not known to us, and the first 100 of each is our choice.
+custom        the operator's: `train` and `held_out` as in `read_division`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry
+from coevolve_environments.protocol import BadRequest, Split
+
+CATEGORY_SIZE = 200
+SPLIT_OPTIONS = frozenset({"split", "categories", "train", "held_out"})
+
+_NAMED: Mapping[str, tuple[str, ...]] = {"agentevolver": ("base",), "seal": CATEGORIES}
+_CUSTOM = "custom"
+NAMES = (*_NAMED, _CUSTOM)
+
+
+@dataclass(frozen=True)
+class Division:
+    """Categories, and the positions in each of them (0..199) that are train and that are held out."""
+
+    categories: tuple[str, ...]
+    train: range
+    held_out: range
+
+    def side(self, entry: Entry) -> Split | None:
+        """None for an entry that is on neither side."""
+        if entry.category not in self.categories:
+            return None
+        if entry.number in self.train:
+            return "train"
+        return "held-out" if entry.number in self.held_out else None
+
+
+def read_division(options: Mapping[str, Any], default: str = "seal") -> Division:
+    """Of the options `split`, `categories`, and with `split: custom` also `train` and `held_out`.
+
+    `train` is a share in (0, 1) of each category, or [first, end) positions; `held_out` is [first, end), or
+    left out for all that come after the train entries.
+
+    Raises:
+        BadRequest: an unknown name, or sides that overlap or are empty.
+    """
+    name = options.get("split", default)
+    if name not in NAMES:
+        raise BadRequest(f"`options.split` must be one of {', '.join(NAMES)}, got {name!r}")
+    categories = _categories(options.get("categories"), name)
+    if name != _CUSTOM:
+        if given := sorted({"train", "held_out"} & set(options)):
+            raise BadRequest(f"`options.{given[0]}` belongs to `options.split` custom, which is {name}")
+        return Division(categories, range(100), range(100, CATEGORY_SIZE))
+    train = _train(options.get("train"))
+    held_out = _held_out(options.get("held_out"), train)
+    if set(train) & set(held_out):
+        raise BadRequest(f"`options.train` {_span(train)} and `options.held_out` {_span(held_out)} overlap")
+    return Division(categories, train, held_out)
+
+
+def _categories(value: object, split: str) -> tuple[str, ...]:
+    of_split = _NAMED.get(split, CATEGORIES)
+    if value is None or value == []:
+        return of_split
+    if not isinstance(value, list | tuple) or any(name not in CATEGORIES for name in value):
+        raise BadRequest(f"`options.categories` must be a list of {', '.join(CATEGORIES)}, got {value!r}")
+    if foreign := [name for name in value if name not in of_split]:
+        raise BadRequest(f"`options.categories` holds {foreign[0]!r}, which split {split} does not have")
+    return tuple(value)
+
+
+def _train(value: object) -> range:
+    if isinstance(value, float) and 0 < round(value * CATEGORY_SIZE) < CATEGORY_SIZE:
+        return range(round(value * CATEGORY_SIZE))
+    if isinstance(value, list):
+        return _range("train", value)
+    raise BadRequest(
+        f"`options.split` custom needs `options.train`, a share in (0, 1) or [first, end), got {value!r}"
+    )
+
+
+def _held_out(value: object, train: range) -> range:
+    if value is not None:
+        return _range("held_out", value)
+    if train.stop == CATEGORY_SIZE:
+        raise BadRequest(f"`options.train` {_span(train)} leaves the held-out side empty")
+    return range(train.stop, CATEGORY_SIZE)
+
+
+def _range(name: str, value: object) -> range:
+    """[first, end): both integers, 0 <= first < end <= 200."""
+    if isinstance(value, Sequence) and len(value) == 2 and all(type(bound) is int for bound in value):
+        first, end = value
+        if 0 <= first < end <= CATEGORY_SIZE:
+            return range(first, end)
+    raise BadRequest(f"`options.{name}` must be [first, end) within 0..{CATEGORY_SIZE}, got {value!r}")
+
+
+def _span(positions: range) -> str:
+    return f"[{positions.start}, {positions.stop})"
