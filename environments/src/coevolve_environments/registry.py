@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,14 @@ from types import ModuleType
 from typing import cast
 
 from coevolve_environments.protocol import Environment, Unavailable
-from coevolve_environments.settings import Settings, SettingsFile
+from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 
 MODULES: Mapping[str, str] = {
     "bfcl": "coevolve_environments.plugins.bfcl.environment",
     "intercode-sql": "coevolve_environments.plugins.intercode_sql.environment",
 }
-"""Modules with `create(settings)`, imported when their environment is asked for."""
+"""Modules with `create(settings)`, imported when their environment is asked for. A section under another name
+mounts one of them once more by `plugin: <name>`, as for two servers that one adapter speaks to."""
 
 
 @dataclass(frozen=True)
@@ -55,24 +57,54 @@ def _modules(file: SettingsFile) -> dict[str, str | Path]:
     plugins = file.plugins()
     if taken := sorted(set(plugins) & set(MODULES)):
         raise ValueError(f"hosted.{taken[0]}.plugin: the name belongs to a built-in environment")
-    return {**MODULES, **plugins}
+    named = {
+        name: MODULES[text] if text in MODULES else file.of(name).path(PLUGIN)
+        for name, text in plugins.items()
+    }
+    return {**MODULES, **{name: module for name, module in named.items() if module is not None}}
 
 
 def _create(name: str, module: str | Path, settings: Settings) -> Environment:
-    loaded = _load(name, module) if isinstance(module, Path) else importlib.import_module(module)
+    where = f"hosted.{name}.plugin"
+    loaded = _load(where, name, module) if isinstance(module, Path) else importlib.import_module(module)
     create = getattr(loaded, "create", None)
     if not callable(create):
-        raise ValueError(f"hosted.{name}.plugin: {module} has no function `create(settings)`")
-    return cast(Callable[[Settings], Environment], create)(settings)
+        raise ValueError(f"{where}: {module} has no function `create(settings)`")
+    try:
+        made = cast(Callable[[Settings], object], create)(settings)
+    except Exception as error:
+        told = isinstance(error, Unavailable) or str(error).startswith("hosted.")
+        if told or not isinstance(module, Path):  # it says by itself what the operator has to change
+            raise
+        raise ValueError(f"{where}: {_place(error, module)}") from error
+    if not isinstance(made, Environment):
+        raise ValueError(f"{where}: `create` of {module} gives a {type(made).__name__}, not an Environment")
+    if made.name != name:
+        raise ValueError(f"{where}: {module} gives an environment named {made.name!r}, not {name!r}")
+    return made
 
 
-def _load(name: str, file: Path) -> ModuleType:
+def _load(where: str, name: str, file: Path) -> ModuleType:
     if not file.is_file():
-        raise ValueError(f"hosted.{name}.plugin: no file {file}")
+        raise ValueError(f"{where}: no file {file}, and no built-in environment of that name")
     spec = importlib.util.spec_from_file_location(f"coevolve_plugin_{name.replace('-', '_')}", file)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{where}: {file} does not end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Unavailable:
+        raise
+    except Exception as error:
+        raise ValueError(f"{where}: {_place(error, file)}") from error
     return module
+
+
+def _place(error: Exception, file: Path) -> str:
+    """`file:line: what happened`, of the last line in the plug-in's own file."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    line = [frame.lineno for frame in frames if frame.filename == str(file)][-1]
+    return f"{file}:{line}: {type(error).__name__}: {error}"

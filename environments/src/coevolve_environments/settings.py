@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 PLUGIN = "plugin"
-"""Key of a section whose environment is a file of the operator's."""
+"""Key of a section whose environment is a Python file of the operator's, or one more of a built-in one."""
 
 
 class Settings:
@@ -52,6 +52,14 @@ class Settings:
             raise self.wrong(key, f"an integer from {least}", value)
         return value
 
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._get(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise self.wrong(key, "true or false", value)
+        return value
+
     def wrong(self, key: str, expected: str, found: object) -> ValueError:
         return ValueError(f"hosted.{self.name}.{key}: expected {expected}, found {found!r}")
 
@@ -80,10 +88,10 @@ class SettingsFile:
     def of(self, name: str) -> Settings:
         return Settings(name, self.hosted.get(name, {}), self.folder, self.state)
 
-    def plugins(self) -> dict[str, Path]:
-        """The operator's own environments: name and Python file."""
-        named = {name: self.of(name).path(PLUGIN) for name in self.hosted}
-        return {name: path for name, path in named.items() if path is not None}
+    def plugins(self) -> dict[str, str]:
+        """The operator's own environments: name, and what their section says under `plugin`."""
+        named = {name: self.of(name).text(PLUGIN) for name in self.hosted}
+        return {name: text for name, text in named.items() if text is not None}
 
 
 def read_settings(path: Path | None, state: Path) -> SettingsFile:
