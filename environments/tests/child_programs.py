@@ -1,0 +1,47 @@
+"""What the children of the tests run."""
+
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+from coevolve_environments.protocol import BadRequest, Unavailable
+
+
+class Counter:
+    """Counts, and misbehaves on demand."""
+
+    def __init__(self, start: int = 0, lacks: str | None = None) -> None:
+        if lacks:
+            raise Unavailable(f"install {lacks}")
+        self._count = start
+        self._held: list[bytes] = []
+
+    def add(self, number: int) -> int:
+        print("a library that prints")
+        self._count += number
+        return self._count
+
+    def refuse(self) -> None:
+        raise BadRequest("that cannot be")
+
+    def fail(self) -> None:
+        raise ZeroDivisionError("inside the engine")
+
+    def die(self) -> None:
+        print("no more memory in the engine", file=sys.stderr, flush=True)
+        os._exit(3)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def hold(self, megabytes: int) -> None:
+        self._held.append(b"x" * megabytes * 2**20)
+
+    def spawn(self, own_session: bool = False) -> int:
+        """A grandchild that ignores the end of its input, such as a JVM may."""
+        return subprocess.Popen(["sleep", "600"], start_new_session=own_session).pid
+
+    def see(self) -> dict[str, Any]:
+        return {"environ": dict(os.environ), "uid": os.getuid(), "cwd": os.getcwd(), "pid": os.getpid()}

@@ -1,0 +1,178 @@
+"""Children are real processes: bounded, recycled, and gone with everything that they started."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from coevolve_environments.hosting.children import ChildBounds, ChildFault, ChildPool, ChildProgram
+from coevolve_environments.hosting.host import CapacityReached
+from coevolve_environments.protocol import BadRequest, Unavailable
+
+TESTS = Path(__file__).parent
+Make = Callable[..., ChildPool]
+
+
+def program(arguments: Mapping[str, Any] | None = None) -> ChildProgram:
+    environ = {"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}"}
+    return ChildProgram("child_programs", "Counter", dict(arguments or {}), Path(sys.executable), environ)
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    made: list[ChildPool] = []
+
+    def pool(arguments: Mapping[str, Any] | None = None, **bounds: Any) -> ChildPool:
+        made.append(ChildPool("counter", program(arguments), ChildBounds(**{"size": 2, **bounds})))
+        return made[-1]
+
+    yield pool
+    for each in made:
+        each.close()
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, f"process {pid} is still there"
+        time.sleep(0.02)
+
+
+def test_a_child_keeps_its_state_between_calls_and_printing_does_no_harm(make: Make) -> None:
+    child = make({"start": 5}).take()
+    assert child.call("add", number=1) == 6
+    assert child.call("add", number=2) == 8
+
+
+def test_a_child_given_back_is_taken_again_until_it_has_played_its_share(make: Make) -> None:
+    pool = make(episodes=2)
+    pids = []
+    for _ in range(4):
+        child = pool.take()
+        pids.append(child.pid)
+        child.give_back()
+    assert pids[0] == pids[1] != pids[2] == pids[3]
+    wait_until_gone(pids[0])
+    assert pool.usage() == []
+
+
+def test_past_its_size_a_pool_gives_out_no_child(make: Make) -> None:
+    pool = make(size=1)
+    taken = pool.take()
+    with pytest.raises(CapacityReached):
+        pool.take()
+    with pool.borrow() as beside:
+        assert beside.pid != taken.pid
+    taken.end()
+    assert pool.take().call("add", number=1) == 1
+
+
+def test_what_the_engine_refuses_passes_through_and_what_it_raises_is_a_fault(make: Make) -> None:
+    child = make().take()
+    with pytest.raises(BadRequest, match="that cannot be"):
+        child.call("refuse")
+    with pytest.raises(ChildFault, match="ZeroDivisionError: inside the engine") as raised:
+        child.call("fail")
+    assert raised.value.kind == "raised"
+    assert child.call("add", number=1) == 1
+
+
+def test_an_engine_that_lacks_something_says_what(make: Make) -> None:
+    pool = make({"lacks": "java"})
+    with pytest.raises(Unavailable, match="install java"):
+        pool.take()
+    assert pool.usage() == []
+
+
+def test_a_child_that_dies_is_a_fault_with_its_last_words(make: Make) -> None:
+    child = make().take()
+    with pytest.raises(ChildFault, match=r"exit code 3: .*no more memory in the engine") as died:
+        child.call("die")
+    assert died.value.kind == "died"
+    assert child.ended
+
+
+def test_a_call_past_its_deadline_ends_the_child(make: Make) -> None:
+    child = make(call_seconds=0.3).take()
+    with pytest.raises(ChildFault, match=r"more than 0\.3 s") as slow:
+        child.call("sleep", seconds=60)
+    assert slow.value.kind == "slow"
+    wait_until_gone(child.pid)
+
+
+def test_a_child_that_grows_past_its_bound_is_ended(make: Make) -> None:
+    pool = make(memory_mb=100)
+    child = pool.take()
+    with pytest.raises(ChildFault, match="its bound is 100 MB") as large:
+        child.call("hold", megabytes=200)
+    assert large.value.kind == "large"
+    wait_until_gone(child.pid)
+    assert pool.usage() == []
+
+
+def test_a_child_that_grows_during_a_call_is_ended_before_the_call_returns(make: Make) -> None:
+    child = make(memory_mb=3).take  # an interpreter alone is larger
+    with pytest.raises(ChildFault) as large:
+        child().call("sleep", seconds=60)
+    assert large.value.kind == "large"
+
+
+def test_ending_a_child_frees_the_thread_that_calls_it(make: Make) -> None:
+    child = make().take()
+    threading.Timer(0.3, child.end).start()
+    with pytest.raises(ChildFault) as died:
+        child.call("sleep", seconds=60)
+    assert died.value.kind == "died"
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_an_ended_child_takes_its_own_children_along(make: Make, own_session: bool) -> None:
+    child = make().take()
+    grandchild = child.call("spawn", own_session=own_session)
+    child.end()
+    wait_until_gone(child.pid)
+    wait_until_gone(grandchild)
+
+
+def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "canary")
+    child = make().take()
+    seen = child.call("see")
+    assert "canary" not in str(seen)
+    home = Path(seen["environ"]["HOME"])
+    assert seen["cwd"] == str(home)
+    assert home.is_dir()
+    child.end()
+    assert not home.exists()
+
+
+HOLDER = """
+import sys, time
+from test_children import ChildBounds, ChildPool, program
+child = ChildPool("held", program(), ChildBounds(size=1)).take()
+print(child.pid, child.call("spawn"), flush=True)
+child.call("sleep", seconds=600)
+"""
+
+
+def test_a_killed_server_leaves_neither_child_nor_grandchild() -> None:
+    path = f"{TESTS}:{TESTS.parent / 'src'}"
+    command = [sys.executable, "-c", HOLDER]
+    server = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert server.stdout is not None
+    pids = [int(pid) for pid in server.stdout.readline().split()]
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    server.stdout.close()
+    for pid in pids:
+        wait_until_gone(pid)
