@@ -16,6 +16,7 @@ from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 MODULES: Mapping[str, str] = {
     "bfcl": "coevolve_environments.plugins.bfcl.environment",
     "intercode-sql": "coevolve_environments.plugins.intercode_sql.environment",
+    "webshop": "coevolve_environments.plugins.webshop.environment",
 }
 """Modules with `create(settings)`, imported when their environment is asked for. A section under another name
 mounts one of them once more by `plugin: <name>`, as for two servers that one adapter speaks to."""
@@ -102,9 +103,9 @@ def _load(where: str, name: str, file: Path) -> ModuleType:
 
 
 def _place(error: Exception, file: Path) -> str:
-    """`file:line: what happened`, of the last line in the plug-in's own file."""
+    """`file:line: what happened`, of the last line in the plug-in's own file where one is on the way."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    line = [frame.lineno for frame in frames if frame.filename == str(file)][-1]
-    return f"{file}:{line}: {type(error).__name__}: {error}"
+    last = ([frame for frame in frames if frame.filename == str(file)] or frames)[-1]
+    return f"{last.filename}:{last.lineno}: {type(error).__name__}: {error}"

@@ -1,0 +1,1 @@
+"""webshop: an adapter to a WebShop text server that the operator runs."""

@@ -1,0 +1,67 @@
+"""One attempt at one goal of the shop."""
+
+from coevolve_environments.plugins.remote.client import RemoteFault
+from coevolve_environments.plugins.remote.episode import RemoteEpisode
+from coevolve_environments.plugins.webshop.actions import FORM, shop_action
+from coevolve_environments.plugins.webshop.shop import Page, Shop, ShopSession
+from coevolve_environments.protocol import Answer, Json
+
+_INSTRUCTION = (
+    "You shop in a web shop and buy the product that best fits the instruction. Each turn shows you a page, "
+    "its parts divided by [SEP]. Answer with a thought and one action: search[keywords] where the page has a "
+    "search bar, or click[value] with a button, product or option of the page. click[buy now] buys and ends "
+    "the episode.\n\nThought: <why>\nAction: <the action>"
+)
+
+
+class WebShopEpisode(RemoteEpisode):
+    """The reward is the shop's, given at the purchase: 1 where type, attributes, options and price all fit.
+
+    As in ETO, an action of a wrong form costs a step, and an episode that buys nothing in its steps has
+    reward 0.
+    """
+
+    def __init__(self, shop: Shop, definition: Json) -> None:
+        super().__init__()
+        self.task_id = definition["task_id"]
+        self.split = definition["split"]
+        self._goal: int = definition["goal"]
+        self._limit: int = definition["max_steps"]
+        self._shop = shop
+        self._session: ShopSession | None = None
+        self._steps = 0
+
+    def _begin(self) -> Answer:
+        self._session, page = self._shop.enter(self._goal)
+        messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": page.text}]
+        return Answer(messages, turn=0)
+
+    def _continue(self, content: str) -> Answer:
+        self._steps += 1
+        action = shop_action(content)
+        if action is None:
+            return self._answer(Page(f"Invalid format: an action is {FORM}, after `Action:`."), "bad-format")
+        if self._session is None:
+            raise RemoteFault("the episode was not opened")
+        return self._answer(self._shop.step(self._session, action), None)
+
+    def _release(self) -> None:
+        if self._session is not None:
+            self._shop.leave(self._session, sound=self._sound)
+
+    def _answer(self, page: Page, error: str | None) -> Answer:
+        messages = [{"role": "user", "content": f"Observation:\n{page.text}"}]
+        if page.done:
+            return self._finish(messages, page.reward, "completed", None)
+        if self._steps >= self._limit:
+            return self._finish(messages, 0.0, "step-limit", error or "no-purchase")
+        return Answer(messages, self._steps)
+
+    def _finish(self, messages: list[dict[str, str]], reward: float, stop: str, error: str | None) -> Answer:
+        metadata: Json = {
+            "raw_score": reward,
+            "success": reward == 1.0,
+            "stop_reason": stop,
+            "error_type": error,
+        }
+        return Answer(messages, self._steps, done=True, reward=reward, metadata=metadata)
