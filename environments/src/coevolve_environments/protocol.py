@@ -144,6 +144,8 @@ class Environment(ABC):
     """Deadline of one episode, from its reset."""
     sessions: int | None = None
     """How many episodes it can play at once, where that is fewer than the server's capacity."""
+    license: str | None = None
+    """Terms of the data that its tasks come from, where they are not the package's own."""
 
     @abstractmethod
     def published(self, split: Split) -> Sequence[TaskRecord]:

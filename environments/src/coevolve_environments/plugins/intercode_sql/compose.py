@@ -3,11 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from coevolve_environments.plugins.intercode_sql.databases import Databases
+from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, statement_of
 from coevolve_environments.plugins.intercode_sql.questions import clauses_of
 from coevolve_environments.plugins.intercode_sql.records import SUBMIT, make_record
-from coevolve_environments.plugins.intercode_sql.sandbox import QueryError, Row, Sandbox
 from coevolve_environments.protocol import Composed, Refusal
 
 _QUERY = re.compile(r"^(?:select|with|values)\b", re.IGNORECASE)
@@ -15,7 +14,7 @@ _CLOCK = re.compile(r"'now'|\bcurrent_(?:date|time|timestamp)\b", re.IGNORECASE)
 
 
 def compose(
-    databases: Databases, database: str, query: str, actions: Sequence[str], *, schema: bool
+    engine: Engine, database: str, query: str, actions: Sequence[str], *, environment: str, schema: bool
 ) -> Composed | Refusal:
     """Every statement up to the first `submit` must run; what comes after the last query is left out."""
     statements = _until_submit(actions)
@@ -30,7 +29,7 @@ def compose(
     if _CLOCK.search(statements[-1]):
         return Refusal("bad-format", "the answer depends on the time of day")
     try:
-        rows = _run_all(databases, database, statements)
+        rows = _run_all(engine, database, statements)
     except QueryError as error:
         return Refusal("not-executable", str(error))
     if all(cell is None for row in rows for cell in row):
@@ -38,6 +37,7 @@ def compose(
             "empty-result", "the last query answers " + ("nothing but NULL" if rows else "no rows")
         )
     record = make_record(
+        environment=environment,
         database=database,
         question=query,
         sql=statements[-1],
@@ -57,13 +57,13 @@ def _until_submit(actions: Sequence[str]) -> list[str]:
     return statements[: lowered.index(SUBMIT)] if SUBMIT in lowered else statements
 
 
-def _run_all(databases: Databases, database: str, statements: Sequence[str]) -> list[Row]:
+def _run_all(engine: Engine, database: str, statements: Sequence[str]) -> list[Row]:
     """The rows of the last statement.
 
     Raises:
         QueryError: one of them fails; it is named.
     """
-    sandbox = Sandbox(databases, database)
+    sandbox = engine.open(database)
     rows: list[Row] = []
     try:
         for number, statement in enumerate(statements, 1):

@@ -2,9 +2,8 @@
 
 import re
 
-from coevolve_environments.plugins.intercode_sql.databases import Databases
+from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
 from coevolve_environments.plugins.intercode_sql.records import SUBMIT
-from coevolve_environments.plugins.intercode_sql.sandbox import QueryError, Row, Sandbox
 from coevolve_environments.plugins.intercode_sql.score import score
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import Answer, BadRequest, Json
@@ -22,12 +21,12 @@ class SqlEpisode:
     When the tenth action is not `submit`, the answer that stands is scored as if it had been submitted.
     """
 
-    def __init__(self, databases: Databases, definition: Json) -> None:
-        self._definition = _checked(definition, databases)
+    def __init__(self, engine: Engine, definition: Json) -> None:
+        self._definition = _checked(definition, engine)
         self.task_id: str = definition["task_id"]
         self.split: str = definition["split"]
-        self._databases = databases
-        self._sandbox = Sandbox(databases, definition["database"])
+        self._engine = engine
+        self._sandbox = engine.open(definition["database"])
         self._gold: list[Row] = []
         self._answer: list[Row] | None = None
         self._turn = 0
@@ -88,17 +87,17 @@ class SqlEpisode:
     def _schema(self) -> list[str]:
         if not self._definition.get("schema"):
             return []
-        tables = self._databases.tables(self._definition["database"])
+        tables = self._engine.tables(self._definition["database"])
         listed = (f"{table.name}({', '.join(column.name for column in table.columns)})" for table in tables)
         return ["Tables: " + ", ".join(listed)]
 
 
-def _checked(definition: Json, databases: Databases) -> Json:
+def _checked(definition: Json, engine: Engine) -> Json:
     for name in ("task_id", "split", "database", "question", "gold"):
         if not isinstance(definition.get(name), str):
             raise BadRequest(f"the task definition needs `{name}`, a string")
-    if definition["database"] not in databases.names:
-        raise BadRequest(f"unknown database {definition['database']!r}; known: {', '.join(databases.names)}")
+    if definition["database"] not in engine.names:
+        raise BadRequest(f"unknown database {definition['database']!r}; known: {', '.join(engine.names)}")
     return definition
 
 

@@ -11,6 +11,7 @@ SUBMIT = "submit"
 
 def make_record(
     *,
+    environment: str = NAME,
     database: str,
     question: str,
     sql: str,
@@ -31,7 +32,9 @@ def make_record(
         before: statements that the reference actions run before the gold query.
     """
     key = content_key(database, sql)
-    task_id = f"{NAME}/{source}/{database}/{pattern}/{key[:12]}" + (f"-{wording}" if wording > 1 else "")
+    task_id = f"{environment}/{source}/{database}/{pattern}/{key[:12]}" + (
+        f"-{wording}" if wording > 1 else ""
+    )
     split = split or split_of(key)
     features = {"pattern": pattern, "difficulty": difficulty, "group": database, "source": source}
     definition = {

@@ -5,12 +5,17 @@ import sqlite3
 import threading
 import time
 
-from coevolve_environments.plugins.intercode_sql.databases import Databases
+from coevolve_environments.plugins.intercode_sql.databases import Databases, Table
+from coevolve_environments.plugins.intercode_sql.engine import (
+    NOT_A_QUERY,
+    TOO_LARGE,
+    TOO_SLOW,
+    QueryError,
+    Row,
+    is_too_large,
+    size_of,
+)
 
-Row = tuple[object, ...]
-
-MAX_ROWS = 10_000
-MAX_BYTES = 4_000_000
 _STEP = 5_000  # sqlite instructions between two calls of the progress handler
 # 20 million instructions, about 0.3 s: counted and not timed, so that a slow machine gives the same answer.
 _MAX_STEPS = 4_000
@@ -30,13 +35,27 @@ _SHOW_TABLES = re.compile(r"^show\s+tables$", re.IGNORECASE)
 _DESCRIBE = re.compile(r"^(?:describe|desc)\s+[`\"]?(\w+)[`\"]?$", re.IGNORECASE)
 
 
-class QueryError(Exception):
-    """The statement failed or was refused; the message is what the policy reads."""
+class SqliteEngine:
+    """Every sandbox is a private copy in memory: none can disturb another."""
+
+    def __init__(self, databases: Databases) -> None:
+        self._databases = databases
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._databases.names
+
+    def tables(self, name: str) -> tuple[Table, ...]:
+        return self._databases.tables(name)
+
+    def open(self, name: str) -> "SqliteSandbox":
+        return SqliteSandbox(self._databases, name)
+
+    def close(self) -> None:
+        """Nothing outlives the sandboxes."""
 
 
-class Sandbox:
-    """One database, opened for one episode; `close` from another thread stops the statement that runs."""
-
+class SqliteSandbox:
     def __init__(self, databases: Databases, name: str) -> None:
         self._tables = databases.tables(name)
         self._connection = databases.connect(name)
@@ -48,11 +67,6 @@ class Sandbox:
         self._connection.set_progress_handler(self._out_of_time, _STEP)
 
     def run(self, sql: str) -> list[Row]:
-        """All rows of one statement, in the engine's order.
-
-        Raises:
-            QueryError: refused, wrong, too slow or too large.
-        """
         statement = sql.strip().rstrip(";").strip()
         if _SHOW_TABLES.match(statement):
             return [(table.name,) for table in self._tables]
@@ -63,7 +77,7 @@ class Sandbox:
                 self._steps, self._deadline = 0, time.monotonic() + _MAX_SECONDS
                 return _fetch(self._connection.execute(statement))
         except sqlite3.OperationalError as error:
-            raise QueryError("query took too long" if str(error) == "interrupted" else str(error)) from error
+            raise QueryError(TOO_SLOW if str(error) == "interrupted" else str(error)) from error
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
             raise QueryError(str(error)) from error
 
@@ -104,12 +118,12 @@ def _authorize(action: int, _first: str | None, second: str | None, *_: str | No
 
 def _fetch(cursor: sqlite3.Cursor) -> list[Row]:
     if cursor.description is None:
-        raise QueryError("not a query")
+        raise QueryError(NOT_A_QUERY)
     rows: list[Row] = []
     size = 0
     for row in cursor:
         rows.append(row)
-        size += sum(len(cell) if isinstance(cell, str | bytes) else 8 for cell in row)
-        if len(rows) > MAX_ROWS or size > MAX_BYTES:
-            raise QueryError(f"result is larger than {MAX_ROWS} rows or {MAX_BYTES} bytes")
+        size += size_of(row)
+        if is_too_large(rows, size):
+            raise QueryError(TOO_LARGE)
     return rows

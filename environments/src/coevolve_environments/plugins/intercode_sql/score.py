@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from coevolve_environments.plugins.intercode_sql.sandbox import Row
+from coevolve_environments.plugins.intercode_sql.engine import Row
 
 
 def score(answer: Sequence[Row] | None, gold: Sequence[Row]) -> float:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from coevolve_environments.plugins.intercode_sql.content import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases
+from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Sandbox
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.profile import Profile, read_profile
 from coevolve_environments.plugins.intercode_sql.records import make_record
-from coevolve_environments.plugins.intercode_sql.sandbox import QueryError, Sandbox
 from coevolve_environments.plugins.intercode_sql.sketch import Sketch
 from coevolve_environments.protocol import TaskRecord
 
@@ -28,8 +28,9 @@ class Draft(NamedTuple):
     sql: str
     question: str
 
-    def record(self, *, schema: bool) -> TaskRecord:
+    def record(self, *, environment: str, schema: bool) -> TaskRecord:
         return make_record(
+            environment=environment,
             database=self.database,
             question=self.question,
             sql=self.sql,
@@ -43,8 +44,14 @@ class Draft(NamedTuple):
 class Space:
     """Cells are written when they are first needed, answers are checked when a draft is first drawn."""
 
-    def __init__(self, databases: Databases) -> None:
+    def __init__(self, databases: Databases, engine: Engine) -> None:
+        """
+        Args:
+            databases: what the questions are written of, on sqlite whatever the engine.
+            engine: what runs them; a query that it does not answer makes no task.
+        """
         self.databases = databases
+        self._engine = engine
         self._profiles: dict[str, Profile] = {}
         self._cells: dict[tuple[str, str], tuple[Draft, ...]] = {}
         self._fit: dict[str, bool] = {}
@@ -76,11 +83,14 @@ class Space:
 
     def _has_fit_answer(self, draft: Draft) -> bool:
         if draft.database not in self._sandboxes:
-            self._sandboxes[draft.database] = Sandbox(self.databases, draft.database)
+            self._sandboxes[draft.database] = self._engine.open(draft.database)
         try:
             rows = self._sandboxes[draft.database].run(draft.sql)
         except QueryError:
             return False
+        except Exception:  # the connection is lost: the next caller gets another one
+            self._sandboxes.pop(draft.database).close()
+            raise
         if not 1 <= len(rows) <= MAX_ANSWER_ROWS or len(str(rows)) > _MAX_ANSWER_CHARACTERS:
             return False
         return any(cell not in (None, 0) for row in rows for cell in row)
