@@ -8,12 +8,13 @@ from pathlib import Path
 
 import uvicorn
 
+from coevolve_environments.hosting.drain import DrainingServer
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import read_settings
 from coevolve_environments.wire.app import create_app
 
-DRAIN_SECONDS = 2
+GRACE_SECONDS = 2  # for sockets to close and sessions to end their episodes, after the drain
 
 log = logging.getLogger("coevolve_environments")
 
@@ -34,7 +35,7 @@ def main() -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     log.info("serving %s on %s port %d", ", ".join(built.environments), arguments.host, arguments.port)
     app = create_app(built, capacity=arguments.capacity, idle_seconds=arguments.idle_timeout_s, token=token)
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         host=arguments.host,
         port=arguments.port,
@@ -43,8 +44,9 @@ def main() -> None:
         ws_per_message_deflate=False,  # costs more than the loopback saves
         log_config=None,
         access_log=False,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    DrainingServer(config, app.state.leases, arguments.drain_s).run()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--capacity", type=_positive, default=256, help="sessions per environment (256)")
     parser.add_argument(
         "--idle-timeout-s", type=float, default=300, help="a silent session ends after this (300)"
+    )
+    parser.add_argument(
+        "--drain-s", type=float, default=2, help="open episodes may go on for so long after SIGTERM (2)"
     )
     parser.add_argument(
         "--environments",

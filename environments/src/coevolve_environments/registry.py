@@ -5,17 +5,20 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+from coevolve_environments.hosting.session_bounds import StatedBounds, stated_bounds
 from coevolve_environments.protocol import Environment, Unavailable
 from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 
 MODULES: Mapping[str, str] = {
     "bfcl": "coevolve_environments.plugins.bfcl.environment",
     "intercode-sql": "coevolve_environments.plugins.intercode_sql.environment",
+    "scienceworld": "coevolve_environments.plugins.scienceworld.environment",
+    "env-service": "coevolve_environments.plugins.env_service.environment",
     "webshop": "coevolve_environments.plugins.webshop.environment",
 }
 """Modules with `create(settings)`, imported when their environment is asked for. A section under another name
@@ -27,6 +30,8 @@ class Built:
     environments: dict[str, Environment]
     unavailable: dict[str, str]
     """Environment and what it lacks."""
+    bounds: dict[str, StatedBounds] = field(default_factory=dict)
+    """What the settings say of its sessions."""
 
 
 def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built:
@@ -43,6 +48,7 @@ def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built
     built = Built({}, {})
     for name in names or modules:
         settings = file.of(name)
+        built.bounds[name] = stated_bounds(settings)
         try:
             built.environments[name] = _create(name, modules[name], settings)
         except Unavailable as lack:

@@ -60,6 +60,14 @@ class Settings:
             raise self.wrong(key, "true or false", value)
         return value
 
+    def seconds(self, key: str, default: float | None = None) -> float | None:
+        value = self._get(key)
+        if value is None:
+            return default
+        if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+            raise self.wrong(key, "seconds above 0", value)
+        return float(value)
+
     def wrong(self, key: str, expected: str, found: object) -> ValueError:
         return ValueError(f"hosted.{self.name}.{key}: expected {expected}, found {found!r}")
 

@@ -3,6 +3,7 @@
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from coevolve_environments.hosting.child import CallBounds, Child, ChildFault
 from coevolve_environments.hosting.child_launch import ChildProgram, Launched, Launcher
 from coevolve_environments.hosting.host import CapacityReached
 
-__all__ = ["Child", "ChildBounds", "ChildFault", "ChildPool", "ChildProgram", "ChildUsage"]
+__all__ = ["Child", "ChildBounds", "ChildFault", "ChildPool", "ChildProgram", "ChildUsage", "usage_by_pool"]
 
 _WATCH_SECONDS = 1.0
+_POOLS: "weakref.WeakSet[ChildPool]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class ChildPool:
         self._closed = False
         self._wanted: queue.SimpleQueue[Future[Launched] | None] = queue.SimpleQueue()
         self._keeper: threading.Thread | None = None
+        _POOLS.add(self)
 
     def take(self) -> Child:
         """An idle child, else a new one; waits for its start.
@@ -182,3 +185,11 @@ class ChildPool:
             child.end()
         for child in alive:
             child.measure()
+
+
+def usage_by_pool() -> dict[str, list[ChildUsage]]:
+    """The children of every pool of this process, by the pool's name."""
+    usage: dict[str, list[ChildUsage]] = {}
+    for pool in list(_POOLS):
+        usage.setdefault(pool.name, []).extend(pool.usage())
+    return usage

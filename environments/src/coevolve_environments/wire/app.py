@@ -11,11 +11,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from coevolve_environments.hosting.gauges import server_gauges
 from coevolve_environments.hosting.host import Host
+from coevolve_environments.hosting.leases import Leases
+from coevolve_environments.hosting.metrics import Metrics
+from coevolve_environments.hosting.session_bounds import StatedBounds
 from coevolve_environments.protocol import BadRequest, NotOffered
 from coevolve_environments.registry import Built
 from coevolve_environments.wire.bearer_token import RequireToken
 from coevolve_environments.wire.data_routes import data_routes
+from coevolve_environments.wire.hosting_routes import hosting_routes
 from coevolve_environments.wire.session import serve_session
 from coevolve_environments.wire.task_routes import task_routes
 
@@ -24,19 +29,30 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
     """
     Args:
         capacity: sessions per environment, >= 1.
-        idle_seconds: a session whose client is silent for longer is ended.
-        token: bearer token of every route but /health; None also closes the data routes.
+        idle_seconds: a session whose client is silent for longer is ended, where no setting says otherwise.
+        token: bearer token of every route but /health and /metrics, which tell of no task and no holder; None
+            also closes the data routes.
     """
-    hosts = {name: Host(environment, capacity) for name, environment in built.environments.items()}
+    leases, metrics = Leases(), Metrics()
+    hosts = {
+        name: Host(
+            environment,
+            capacity,
+            built.bounds.get(name, StatedBounds()).of(environment, idle_seconds),
+            leases,
+            metrics.of(name),
+        )
+        for name, environment in built.environments.items()
+    }
+    metrics.watch(lambda: server_gauges(hosts))
 
     async def health(_: Request) -> Response:
-        return JSONResponse(
-            {
-                "status": "healthy",
-                "environments": {name: _load(host) for name, host in hosts.items()},
-                "unavailable": built.unavailable,
-            }
-        )
+        body = {
+            "status": "draining" if leases.draining else "healthy",
+            "environments": {name: _load(host) for name, host in hosts.items()},
+            "unavailable": built.unavailable,
+        }
+        return JSONResponse(body, 503 if leases.draining else 200)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -44,20 +60,20 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
         for host in hosts.values():
             host.close()
 
-    mounts = [
-        Mount(f"/envs/{name}", routes=_routes(host, idle_seconds, token)) for name, host in hosts.items()
-    ]
-    return Starlette(
-        routes=[Route("/health", health), *mounts],
+    mounts = [Mount(f"/envs/{name}", routes=_routes(host, token)) for name, host in hosts.items()]
+    app = Starlette(
+        routes=[Route("/health", health), *hosting_routes(leases, metrics), *mounts],
         middleware=[Middleware(RequireToken, token=token)],
         exception_handlers={BadRequest: _bad_request, NotOffered: _not_offered, HTTPException: _http_error},
         lifespan=lifespan,
     )
+    app.state.leases = leases
+    return app
 
 
-def _routes(host: Host, idle_seconds: float, token: str | None) -> list[BaseRoute]:
+def _routes(host: Host, token: str | None) -> list[BaseRoute]:
     async def session(socket: WebSocket) -> None:
-        await serve_session(socket, host, idle_seconds)
+        await serve_session(socket, host)
 
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "healthy", **_load(host)})
@@ -70,8 +86,8 @@ def _routes(host: Host, idle_seconds: float, token: str | None) -> list[BaseRout
     ]
 
 
-def _load(host: Host) -> dict[str, int]:
-    return {"sessions": host.sessions, "capacity": host.capacity}
+def _load(host: Host) -> dict[str, float]:
+    return {"sessions": host.sessions, "capacity": host.capacity, "call_seconds": host.bounds.step}
 
 
 async def _bad_request(_: Request, error: Exception) -> Response:

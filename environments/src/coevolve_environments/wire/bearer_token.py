@@ -1,10 +1,12 @@
-"""Bearer token in front of every route but /health."""
+"""Bearer token in front of every route but /health and /metrics."""
 
 import hmac
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+_OPEN = ("/health", "/metrics")
 
 
 class RequireToken:
@@ -15,7 +17,7 @@ class RequireToken:
         self._expected = None if token is None else f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._expected is None or scope["type"] == "lifespan" or scope["path"] == "/health":
+        if self._expected is None or scope["type"] == "lifespan" or scope["path"] in _OPEN:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("authorization", "").encode()

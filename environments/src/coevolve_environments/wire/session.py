@@ -3,15 +3,22 @@
 import asyncio
 import json
 import logging
+import time
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from coevolve_environments.hosting.host import CapacityReached, Host
+from coevolve_environments.hosting.leases import Lease
 from coevolve_environments.protocol import SPLITS, Answer, BadRequest, Episode, Json
+from coevolve_environments.wire.inbox import Inbox
 
 log = logging.getLogger(__name__)
+
+_FAREWELL_SECONDS = 1.0
+_HOLDER_CHARACTERS = 200
 
 
 class _Refused(Exception):
@@ -22,50 +29,62 @@ class _Refused(Exception):
         self.code = code
 
 
-async def serve_session(socket: WebSocket, host: Host, idle_seconds: float) -> None:
-    """Answers one socket until it closes, says `close`, or is silent for `idle_seconds`."""
+async def serve_session(socket: WebSocket, host: Host) -> None:
+    """Answers one socket until it closes, says `close`, or its lease ends."""
     await socket.accept()
     try:
-        host.take()
+        lease = host.take()
     except CapacityReached as reached:
         counts = {"active_sessions": host.sessions, "max_sessions": host.capacity}
         await _send_error(socket, "CAPACITY_REACHED", str(reached), counts)
         await socket.close(1013)
         return
-    session = _Session(host)
+    inbox, session = Inbox(socket), _Session(host, lease)
     try:
-        await _converse(socket, session, idle_seconds)
+        await _converse(socket, inbox, session, lease)
     except WebSocketDisconnect:
         pass
+    except asyncio.CancelledError:
+        if lease.ended is None:  # the server cancels it, not its lease
+            raise
+        _current_task().uncancel()
+        await _tell_end(socket, lease)
     finally:
-        session.end()
-        host.give_back()
+        inbox.close()
+        await session.end()
+        host.give_back(lease)
 
 
-async def _converse(socket: WebSocket, session: "_Session", idle_seconds: float) -> None:
+async def _converse(socket: WebSocket, inbox: Inbox, session: "_Session", lease: Lease) -> None:
+    inline = session.inline
     while True:
-        try:
-            text = await asyncio.wait_for(_receive(socket), idle_seconds)
-        except TimeoutError:
-            await _send_error(socket, "SESSION_ERROR", f"session was idle for {idle_seconds:g} s")
-            await socket.close(1001)
-            return
+        text = await inbox.next()
+        lease.working(True)
         try:
             message = _parse(text)
             if message["type"] == "close":
                 await socket.close(1000)
                 return
-            await socket.send_text(json.dumps(await session.answer(message)))
+            answering = session.answer(message)
+            answer = await answering if inline else await inbox.unless_gone(answering)
+            await socket.send_text(json.dumps(answer))
         except _Refused as refused:
             await _send_error(socket, refused.code, str(refused))
+        lease.working(False)
 
 
-async def _receive(socket: WebSocket) -> str:
-    event = await socket.receive()
-    if event["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(event.get("code", 1006))
-    text = event.get("text")
-    return text if isinstance(text, str) else ""  # a binary frame is not JSON
+async def _tell_end(socket: WebSocket, lease: Lease) -> None:
+    """Tells a client that may be gone or not reading, and does not wait for it."""
+    with suppress(TimeoutError, WebSocketDisconnect):
+        async with asyncio.timeout(_FAREWELL_SECONDS):
+            await _send_error(socket, "SESSION_ERROR", lease.explain(), {"reason": lease.ended})
+            await socket.close(1001)
+
+
+def _current_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 def _parse(text: str) -> Json:
@@ -83,8 +102,10 @@ def _parse(text: str) -> Json:
 class _Session:
     """At most one episode at a time; a new reset ends the one before."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, lease: Lease) -> None:
+        self.inline = host.environment.inline
         self._host = host
+        self._lease = lease
         self._episode: Episode | None = None
         self._episode_id: str | None = None
         self._steps = 0
@@ -102,14 +123,16 @@ class _Session:
             raise
         except Exception as error:  # a fault of the environment: reported as one, never scored
             log.error("%s: %s failed: %s", self._host.environment.name, message["type"], _one_line(error))
-            self.end()
+            self._host.metrics.fault(error)
+            await self.end()
             raise _Refused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
         return {"type": "observation", "data": self._observation(answer)}
 
-    def end(self) -> None:
+    async def end(self) -> None:
         episode, self._episode = self._episode, None
+        self._lease.end_episode()
         if episode is not None:
-            episode.close()
+            await self._host.end_episode(episode.close)
 
     async def _reset(self, data: Json) -> Answer:
         seed = data.get("seed", 0)
@@ -118,24 +141,31 @@ class _Session:
         if not isinstance(seed, int) or isinstance(seed, bool):
             raise BadRequest("`seed` must be an integer")
         definition = self._definition(data)
-        self.end()
+        self._hold(data.get("lease", {}))
+        await self.end()
+        began = time.perf_counter()
+        self._lease.begin_episode()
         self._episode = await self._make(definition, seed)
         try:
             answer = await self._host.call(self._episode.open)
         except BadRequest:
-            self.end()
+            await self.end()
             raise
+        self._host.metrics.reset(time.perf_counter() - began)
         self._episode_id, self._steps, self._done = data.get("episode_id"), 0, answer.done
         return answer
 
     async def _make(self, definition: Json, seed: int) -> Episode:
         environment = self._host.environment
         try:
-            return await self._host.call(lambda: environment.start(definition, seed))
+            return await self._host.call(lambda: environment.start(definition, seed), discard=_close)
         except BadRequest:
+            self._lease.end_episode()
             raise
         except Exception as error:
+            self._lease.end_episode()
             log.error("%s: no episode could be made: %s", environment.name, _one_line(error))
+            self._host.metrics.fault(error)
             raise _Refused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
 
     async def _step(self, data: Json) -> Answer:
@@ -147,10 +177,22 @@ class _Session:
             raise _Refused("SESSION_ERROR", "reset first: no episode is open")
         if self._done:
             raise _Refused("SESSION_ERROR", "the episode is done: reset to play again")
+        began = time.perf_counter()
         answer = await self._host.call(lambda: episode.act(content))
+        self._host.metrics.step(time.perf_counter() - began)
         self._steps += 1
         self._done = answer.done
+        if answer.done:
+            self._lease.end_episode()
         return answer
+
+    def _hold(self, lease: Any) -> None:
+        holder = lease.get("holder") if isinstance(lease, dict) else 0
+        if holder is None:
+            return
+        if not isinstance(holder, str) or not 0 < len(holder) <= _HOLDER_CHARACTERS:
+            raise BadRequest(f'`lease` is {{"holder": "<at most {_HOLDER_CHARACTERS} characters>"}}')
+        self._lease.holder = holder
 
     def _definition(self, data: Json) -> Json:
         if "task" in data:
@@ -188,6 +230,10 @@ class _Session:
             observation["tools"] = answer.tools
         data: Json = {"observation": observation, "reward": answer.reward, "done": answer.done}
         return {**data, "metadata": answer.metadata} if answer.done else data
+
+
+def _close(episode: Episode) -> None:
+    episode.close()
 
 
 def _one_line(error: Exception) -> str:

@@ -1,0 +1,29 @@
+"""What is read off the server when its metrics are asked for."""
+
+from collections.abc import Iterable, Mapping
+
+import psutil
+
+from coevolve_environments.hosting.children import usage_by_pool
+from coevolve_environments.hosting.host import Host
+from coevolve_environments.hosting.metrics import Gauge
+
+
+def server_gauges(hosts: Mapping[str, Host]) -> Iterable[Gauge]:
+    """Sessions, capacity and children of each environment; memory, threads and files of the server."""
+    yield Gauge("sessions", "Open sessions", {name: host.sessions for name, host in hosts.items()})
+    yield Gauge("capacity", "Sessions at once", {name: host.capacity for name, host in hosts.items()})
+    yield Gauge(
+        "stuck_calls", "Calls past their deadline", {name: host.stuck for name, host in hosts.items()}
+    )
+    usage = usage_by_pool()
+    yield Gauge("children", "Child processes", {name: len(children) for name, children in usage.items()})
+    yield Gauge(
+        "children_resident_bytes",
+        "Memory of the children and their descendants",
+        {name: sum(child.resident for child in children) for name, children in usage.items()},
+    )
+    server = psutil.Process()
+    yield Gauge("server_resident_bytes", "Memory of the server itself", server.memory_info().rss)
+    yield Gauge("server_threads", "Threads of the server", server.num_threads())
+    yield Gauge("server_files", "Open files and sockets of the server", server.num_fds())
