@@ -1,0 +1,1 @@
+"""env-service: an adapter to the env-service protocol of AgentEvolver."""

@@ -1,0 +1,53 @@
+"""One attempt: an instance over there, from its creation to its release."""
+
+import uuid
+
+from coevolve_environments.plugins.env_service.service import EnvService, State
+from coevolve_environments.plugins.remote.episode import Releaser, RemoteEpisode
+from coevolve_environments.protocol import Answer, Json
+
+
+class ServiceEpisode(RemoteEpisode):
+    """The policy's text goes over as it is. The reward is the service's evaluation once the instance has
+    terminated or the steps are used up, cut to 0..1; what a step answers as its reward is not looked at.
+    """
+
+    def __init__(self, service: EnvService, releaser: Releaser, definition: Json, *, sparse: bool) -> None:
+        super().__init__()
+        self.task_id = definition["task_id"]
+        self.split = definition["split"]
+        self._task: str = definition["remote_task"]
+        self._limit: int = definition["max_steps"]
+        self._service = service
+        self._releaser = releaser
+        self._sparse = sparse
+        # Ours, so that a creation whose answer is lost can be released too.
+        self._instance = uuid.uuid4().hex
+        self._begun = False
+        self._steps = 0
+
+    def _begin(self) -> Answer:
+        self._begun = True
+        return self._answer(self._service.create(self._task, self._instance))
+
+    def _continue(self, content: str) -> Answer:
+        self._steps += 1
+        return self._answer(self._service.step(self._instance, content))
+
+    def _release(self) -> None:
+        if self._begun:
+            what = f"instance {self._instance}"
+            self._releaser.release(what, lambda: self._service.release(self._instance))
+
+    def _answer(self, state: State) -> Answer:
+        if not state.terminated and self._steps < self._limit:
+            return Answer(state.messages, self._steps)
+        raw = self._service.evaluate(self._instance, sparse=self._sparse)
+        reward = min(max(raw, 0.0), 1.0)
+        metadata: Json = {
+            "raw_score": raw,
+            "success": reward == 1.0,
+            "stop_reason": "completed" if state.terminated else "step-limit",
+            "error_type": None,
+        }
+        return Answer(state.messages, self._steps, done=True, reward=reward, metadata=metadata)

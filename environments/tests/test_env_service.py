@@ -1,0 +1,146 @@
+"""The contract with AgentEvolver's env-service, against a FAKE one: no figure here tells of a benchmark."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from coevolve_environments.protocol import Unavailable
+from coevolve_environments.registry import build_environments
+from coevolve_environments.settings import SettingsFile
+from conftest import Client, Serve
+from fake_server import FakeServer, eventually, fake_server
+
+NAME = "sums-remote"
+
+
+@pytest.fixture
+def service() -> Iterator[FakeServer]:
+    with fake_server("fake_env_service.py") as server:
+        yield server
+
+
+def served(serve: Serve, folder: Path, url: str, **more: Any) -> Client:
+    section = {"plugin": "env-service", "url": url, "env_type": "sums", **more}
+    file = folder / "environments.yaml"
+    file.write_text(yaml.safe_dump({"hosted": {NAME: section}}))
+    return serve("--environments", NAME, "--settings", str(file))
+
+
+def tasks(client: Client, split: str, **options: Any) -> list[dict[str, Any]]:
+    body = {"split": split, "count": 9, "seed": 0, "options": options}
+    return list(client.post(f"/envs/{NAME}/data/tasks", **body)["tasks"])
+
+
+def definition(client: Client, remote_task: str, **options: Any) -> dict[str, Any]:
+    found = [t["definition"] for t in tasks(client, "held-out", **options)]
+    return next(dict(d) for d in found if d["remote_task"] == remote_task)
+
+
+def instances(service: FakeServer) -> int:
+    return int(httpx.get(service.url, trust_env=False).json()["instances"])
+
+
+def test_the_service_scores_what_it_says_is_over_and_its_instance_is_released(
+    serve: Serve, tmp_path: Path, service: FakeServer
+) -> None:
+    client = served(serve, tmp_path, service.url)
+    with client.session(NAME) as session:
+        first = session.reset(task=definition(client, "shared"))["data"]["observation"]["messages"]
+        assert [message["role"] for message in first] == ["user"]
+        assert "FAKE env-service" in first[0]["content"]
+        wrong = session.step("5")["data"]
+        assert (wrong["done"], wrong["reward"]) == (False, 0.0)
+        assert wrong["observation"]["messages"] == [{"role": "user", "content": "wrong"}]
+        data = session.step("6")["data"]
+        assert instances(service) == 1
+    assert (data["done"], data["reward"]) == (True, 1.0)
+    assert data["metadata"]["stop_reason"] == "completed"
+    eventually(lambda: instances(service) == 0, "the service still holds the instance")
+
+
+def test_steps_that_are_used_up_are_scored_as_they_stand(
+    serve: Serve, tmp_path: Path, service: FakeServer
+) -> None:
+    client = served(serve, tmp_path, service.url)
+    with client.session(NAME) as session:
+        data = session.play(definition(client, "4", max_steps=2), ["7", "8"])
+        assert (data["reward"], data["metadata"]["stop_reason"]) == (0.0, "step-limit")
+        left = session.play(definition(client, "4"), ["leave"])
+        assert (left["reward"], left["metadata"]["stop_reason"]) == (0.0, "completed")
+
+
+def test_a_task_on_both_of_its_sides_is_held_out(serve: Serve, tmp_path: Path, service: FakeServer) -> None:
+    client = served(serve, tmp_path, service.url)
+    train, held_out = tasks(client, "train"), tasks(client, "held-out")
+    assert {task["task_id"] for task in train} == {f"{NAME}/1", f"{NAME}/2", f"{NAME}/3"}
+    assert {task["task_id"] for task in held_out} == {f"{NAME}/4", f"{NAME}/shared"}
+    assert not {task["content_key"] for task in train} & {task["content_key"] for task in held_out}
+
+
+@pytest.mark.parametrize(
+    ("said", "named"), [("refuse", "answers 500: KeyError: 'made up'"), ("crash", "RemoteUnreachable")]
+)
+def test_what_the_service_does_wrong_is_a_fault_and_no_reward(
+    serve: Serve, tmp_path: Path, service: FakeServer, said: str, named: str
+) -> None:
+    client = served(serve, tmp_path, service.url)
+    with client.session(NAME) as session:
+        session.reset(task=definition(client, "4"))
+        failed = session.step(said)
+    assert failed["data"]["code"] == "EXECUTION_ERROR"
+    assert named in failed["data"]["message"]
+    if said == "refuse":
+        eventually(lambda: instances(service) == 0, "the service still holds the instance")
+
+
+def test_an_evaluation_that_is_no_number_says_what_to_ask_for(
+    serve: Serve, tmp_path: Path, service: FakeServer
+) -> None:
+    client = served(serve, tmp_path, service.url, sparse=False)
+    with client.session(NAME) as session:
+        session.reset(task=definition(client, "4"))
+        failed = session.step("1")
+    assert "`sparse: true`" in failed["data"]["message"]
+
+
+def test_a_client_that_goes_away_leaves_no_instance(
+    serve: Serve, tmp_path: Path, service: FakeServer
+) -> None:
+    client = served(serve, tmp_path, service.url)
+    session = client.session(NAME)
+    session.reset(task=definition(client, "4"))
+    session.connection.socket.close()
+    eventually(lambda: instances(service) == 0, "the service still holds the instance")
+
+
+def build(name: str, **section: Any) -> Any:
+    return build_environments([name], SettingsFile(Path(), Path(), {name: section})).environments[name]
+
+
+def test_the_adapter_is_mounted_under_its_own_name_too() -> None:
+    made = build("env-service", url="http://service.example:1", env_type="bfcl", held_out_split="val")
+    assert made.name == "env-service"
+    assert made.capabilities.gold is False
+
+
+@pytest.mark.parametrize(
+    ("section", "named"),
+    [
+        ({}, "env_type"),
+        ({"env_type": "bfcl", "held_out_split": "train"}, "held_out_split: expected another split"),
+        ({"env_type": "bfcl", "sparse": "yes"}, "sparse: expected true or false"),
+        ({"env_type": "bfcl", "train": "train"}, "train: no such setting"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(section: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        build(NAME, plugin="env-service", url="http://service.example:1", **section)
+
+
+def test_without_an_address_it_says_what_to_set() -> None:
+    with pytest.raises(Unavailable, match=rf"hosted\.{NAME}\.url"):
+        build(NAME, plugin="env-service", env_type="bfcl")
