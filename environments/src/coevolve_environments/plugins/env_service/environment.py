@@ -36,8 +36,8 @@ _FIELDS = (("task_id", str), ("split", str), ("remote_task", str), ("max_steps",
 
 def create(settings: Settings) -> Environment:
     """Of `url`, `env_type`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `max_steps` (30),
-    `sparse` (true: the score is success alone), and what the service calls the splits: `train_split` (train) and
-    `held_out_split` (dev; its BFCL has a `val`).
+    `sparse` (true: the score is success alone), and what the service calls the splits: `train_split` (train)
+    and `held_out_split` (dev).
     """
     return RemoteService(settings)
 

@@ -77,7 +77,7 @@ def _state(path: str, data: Any) -> State:
 
 
 def _message(path: str, message: Any) -> dict[str, str]:
-    """A message of the environment, which never speaks as the policy: what is no system and no tool is the user."""
+    """A message of the environment, which never speaks as the policy: no system and no tool is the user."""
     if not isinstance(message, dict):
         raise BadRemoteAnswer(f"{path} answers the message {message!r:.200}")
     content = _results(message) or message.get("content")
