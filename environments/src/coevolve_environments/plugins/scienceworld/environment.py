@@ -1,0 +1,89 @@
+"""scienceworld: thirty kinds of experiments, the package's own variations, ETO's protocol by default."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coevolve_environments.hosting.children import ChildPool
+from coevolve_environments.plugins.java import Engine, find_engine
+from coevolve_environments.plugins.scienceworld.draw import draw, relatives
+from coevolve_environments.plugins.scienceworld.episode import ScienceWorldEpisode
+from coevolve_environments.plugins.scienceworld.gold_paths import GoldPaths
+from coevolve_environments.plugins.scienceworld.options import Options, read_options
+from coevolve_environments.plugins.scienceworld.tasks import NAME, Variation, make_record, variation_of
+from coevolve_environments.plugins.scienceworld.types import MAX_STEPS, TYPES, VERSION
+from coevolve_environments.protocol import (
+    Capabilities,
+    Environment,
+    Episode,
+    Json,
+    Relation,
+    Split,
+    TaskRecord,
+    Unavailable,
+    Variant,
+)
+from coevolve_environments.settings import Settings
+
+_GOLD_SECONDS = 300.0  # the genetics tasks take a minute on a busy core
+_GOLD_IDLE_SECONDS = 30.0
+
+
+def create(settings: Settings) -> Environment:
+    engine = find_engine(settings, NAME, "scienceworld.jar", heap_mb=400, call_seconds=60)
+    if engine.version != VERSION:
+        raise Unavailable(f"{NAME} {engine.version} is installed; its tasks are known for {VERSION} only")
+    return ScienceWorld(engine, settings)
+
+
+class ScienceWorld(Environment):
+    name = NAME
+    description = "Carry out a school-science experiment in a text world (ScienceWorld)."
+    capabilities = Capabilities(
+        variants=True, compose=False, replay="score", dense_reward=True, max_steps=MAX_STEPS
+    )
+    call_seconds = 60.0  # the first reset of a child waits for its JVM
+    episode_seconds = 1800.0
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self.name = settings.name
+        self.sessions = engine.bounds.size
+        program = engine.program("coevolve_environments.plugins.scienceworld.world", "World")
+        self._pool = ChildPool(self.name, program, engine.bounds)
+        # Paths are generated beside the episodes, not in their places; the JVMs go soon after a draw.
+        bounds = replace(engine.bounds, call_seconds=_GOLD_SECONDS, idle_seconds=_GOLD_IDLE_SECONDS)
+        self._gold_pool = ChildPool(f"{self.name}-gold", program, bounds)
+        self._gold = GoldPaths(self._gold_pool, settings.state / "gold" / engine.version)
+
+    def published(self, split: Split) -> Sequence[TaskRecord]:
+        """Every variation of the default types, listed without its gold path: to find all takes hours."""
+        options = Options(held_out=("dev", "test"))
+        return [
+            make_record(Variation(name, number), options)
+            for name in options.types
+            for fold in options.folds(split)
+            for number in TYPES[name].variations(fold)
+        ]
+
+    def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
+        chosen = read_options(options)
+        solved = self._gold.solved(draw(split, seed, chosen), count, chosen.simplifications)
+        return [make_record(variation, chosen, gold) for variation, gold in solved]
+
+    def variants(
+        self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
+    ) -> list[Variant]:
+        chosen = read_options(options)
+        related = dict(relatives([variation_of(parent) for parent in parents], relation, seed, chosen))
+        solved = self._gold.solved(iter(related), count, chosen.simplifications)
+        return [
+            Variant(make_record(variation, chosen, gold), related[variation]) for variation, gold in solved
+        ]
+
+    def start(self, definition: Json, seed: int) -> Episode:
+        """The seed is not used: a variation is one world."""
+        return ScienceWorldEpisode(self._pool, definition)
+
+    def close(self) -> None:
+        self._pool.close()
+        self._gold_pool.close()

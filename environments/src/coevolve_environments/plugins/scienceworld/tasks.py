@@ -1,0 +1,101 @@
+"""Builds the task that the service stores from a variation and its gold path."""
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from coevolve_environments.plugins.scienceworld.options import Options, read_simplifications
+from coevolve_environments.plugins.scienceworld.types import MAX_STEPS, TYPES, Fold
+from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
+
+NAME = "scienceworld"
+_DIFFICULTY = (10, 20, 40, 80)
+"""Longest gold paths of difficulty 1 to 4; 5 is longer."""
+
+
+class Variation(NamedTuple):
+    type: str
+    number: int
+
+    @property
+    def key(self) -> str:
+        return sha256(f"{NAME}/{self.type}/{self.number}".encode()).hexdigest()
+
+    @property
+    def fold(self) -> Fold:
+        folds: tuple[Fold, ...] = ("train", "dev", "test")
+        return next(fold for fold in folds if self.number in TYPES[self.type].variations(fold))
+
+
+class Gold(NamedTuple):
+    description: str
+    actions: list[str]
+
+
+def make_record(variation: Variation, options: Options, gold: Gold | None = None) -> TaskRecord:
+    """
+    Args:
+        gold: None where only the variation is to be listed: the goal is then the type's name, there are no
+            reference actions, and the type's usual numbers stand for those of the path.
+    """
+    kind = TYPES[variation.type]
+    length = len(gold.actions) if gold else kind.gold_length
+    split: Split = "train" if variation.fold == "train" else "held-out"
+    task_id = f"{NAME}/{variation.type}/{variation.number:04}"
+    definition = {
+        "task_id": task_id,
+        "split": split,
+        "type": variation.type,
+        "variation": variation.number,
+        "simplifications": options.simplifications,
+        "step_limit": options.steps(variation.type, length),
+        "manual": options.manual,
+    }
+    features = {
+        "pattern": variation.type,
+        "group": kind.topic,
+        "difficulty": difficulty_of(length),
+        "fold": variation.fold,
+        "gold_length": length,
+    }
+    goal = gold.description if gold else f"{variation.type}, variation {variation.number}"
+    return TaskRecord(
+        task_id, split, goal, definition, features, variation.key, list(gold.actions) if gold else []
+    )
+
+
+def difficulty_of(gold_length: int) -> int:
+    """1 (short) to 5."""
+    return 1 + sum(gold_length > longest for longest in _DIFFICULTY)
+
+
+def variation_of(definition: Json) -> Variation:
+    """
+    Raises:
+        BadRequest: it names no variation of the package.
+    """
+    kind = TYPES.get(definition.get("type", ""))
+    number = definition.get("variation")
+    if kind is None:
+        raise BadRequest(f"the task definition needs `type`, one of {', '.join(TYPES)}")
+    count = kind.train + kind.dev + kind.test
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < count:
+        raise BadRequest(f"{kind.name} has the variations 0..{count - 1}, got {number!r}")
+    return Variation(kind.name, number)
+
+
+def checked(definition: Json) -> Json:
+    """The definition of an episode, with what it may leave out.
+
+    Raises:
+        BadRequest: it cannot be played.
+    """
+    variation_of(definition)
+    for name in ("task_id", "split"):
+        if not isinstance(definition.get(name), str):
+            raise BadRequest(f"the task definition needs `{name}`, a string")
+    limit = definition.get("step_limit", TYPES[definition["type"]].steps)
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_STEPS:
+        raise BadRequest(f"`step_limit` must be an integer in 1..{MAX_STEPS}, got {limit!r}")
+    simplifications = read_simplifications(definition.get("simplifications", "easy"))
+    manual = definition.get("manual", True) is True
+    return {**definition, "step_limit": limit, "simplifications": simplifications, "manual": manual}
