@@ -113,7 +113,7 @@ class Leases:
 
     def close_holder(self, holder: str) -> int:
         """Ends every session of that holder; returns how many there were."""
-        held = [lease for lease in self._open.values() if lease.holder == holder]
+        held = [lease for lease in self._open.values() if lease.holder == holder and lease.ended is None]
         for lease in held:
             lease.end("holder")
         return len(held)

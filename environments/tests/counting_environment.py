@@ -1,0 +1,99 @@
+"""An operator's plug-in for the tests: episodes that count, in child processes or in threads of the server."""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coevolve_environments.hosting.children import Child, ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.protocol import (
+    Answer,
+    Capabilities,
+    Environment,
+    Episode,
+    Json,
+    Split,
+    TaskRecord,
+)
+from coevolve_environments.settings import Settings
+
+STEPS = 5
+
+
+def create(settings: Settings) -> Environment:
+    if settings.text("where") == "thread":
+        return Counting(settings.name, None)
+    bounds = ChildBounds(settings.integer("pool", 4), episodes=settings.integer("recycle_after", 50))
+    environ = {"PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parent.parent / 'src'}"}
+    program = ChildProgram("child_programs", "Counter", {}, Path(sys.executable), environ)
+    return Counting(settings.name, ChildPool(settings.name, program, bounds))
+
+
+class Counting(Environment):
+    """Actions are `<method> <number>` of child_programs.Counter; five of them are an episode."""
+
+    description = "counts"
+    capabilities = Capabilities(
+        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=STEPS
+    )
+
+    def __init__(self, name: str, pool: ChildPool | None) -> None:
+        self.name = name
+        self._pool = pool
+        self.sessions = pool.bounds.size if pool else None
+
+    def published(self, split: Split) -> Sequence[TaskRecord]:
+        return []
+
+    def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
+        return []
+
+    def start(self, definition: Json, seed: int) -> Episode:
+        return InChild(self._pool.take()) if self._pool else InThread()
+
+    def close(self) -> None:
+        if self._pool:
+            self._pool.close()
+
+
+class InThread:
+    task_id = "counting/1"
+    split = "train"
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def open(self) -> Answer:
+        return Answer([{"role": "user", "content": "count"}], 0)
+
+    def act(self, content: str) -> Answer:
+        told = self.do(*content.split())
+        self.turn += 1
+        done = self.turn == STEPS
+        return Answer([{"role": "user", "content": told}], self.turn, done=done, reward=float(done))
+
+    def do(self, method: str, number: str) -> str:
+        assert method == "sleep"
+        time.sleep(float(number))
+        return "slept"
+
+    def close(self) -> None:
+        pass
+
+
+class InChild(InThread):
+    def __init__(self, child: Child) -> None:
+        super().__init__()
+        self._child = child
+
+    def do(self, method: str, number: str) -> str:
+        names = {"add": "number", "sleep": "seconds"}
+        arguments = {names[method]: float(number)} if method in names else {}
+        return str(self._child.call(method, **arguments))
+
+    def close(self) -> None:
+        if self.turn == STEPS:
+            self._child.give_back()
+        else:
+            self._child.end()
