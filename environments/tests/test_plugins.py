@@ -1,0 +1,128 @@
+"""An operator's own environments: one Python file each, and what is said when a file is not one."""
+
+from pathlib import Path
+
+import pytest
+
+from coevolve_environments.protocol import Unavailable
+from coevolve_environments.registry import Built, build_environments
+from coevolve_environments.settings import read_settings
+
+GOOD = """
+from coevolve_environments.protocol import Answer, Capabilities, Environment
+
+class Own(Environment):
+    description = "of the operator"
+    capabilities = Capabilities(
+        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=1
+    )
+
+    def __init__(self, name, lines):
+        self.name, self.lines = name, lines
+
+    def published(self, split):
+        return []
+
+    def tasks(self, split, count, seed, options):
+        return []
+
+    def start(self, definition, seed):
+        raise NotImplementedError
+
+def create(settings):
+    return Own(settings.name, settings.integer("lines", 3))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "own.py").write_text(GOOD)
+    return tmp_path
+
+
+def built(folder: Path, settings: str, *names: str) -> Built:
+    file = folder / "environments.yaml"
+    file.write_text(settings)
+    return build_environments(names or ["own"], read_settings(file, folder / "state"))
+
+
+def test_a_file_beside_the_settings_is_an_environment_with_settings_of_its_own(folder: Path) -> None:
+    made = built(folder, "hosted: {own: {plugin: own.py, lines: 7}}").environments["own"]
+    assert (made.name, made.description) == ("own", "of the operator")
+    assert vars(made)["lines"] == 7
+
+
+def test_one_file_may_serve_two_names(folder: Path) -> None:
+    settings = "hosted: {own: {plugin: own.py}, other: {plugin: ./own.py, lines: 1}}"
+    made = built(folder, settings, "own", "other").environments
+    assert [vars(environment)["lines"] for environment in made.values()] == [3, 1]
+
+
+def test_a_built_in_environment_is_mounted_once_more_under_another_name(folder: Path) -> None:
+    settings = "hosted: {big-shop: {plugin: webshop, url: 'http://shop.example:1', goals: 12087}}"
+    made = built(folder, settings, "big-shop").environments["big-shop"]
+    assert made.name == "big-shop"
+    assert made.published("train")[0].task_id == "big-shop/1500"
+
+
+def test_all_that_can_be_hosted_includes_the_operators_own(folder: Path) -> None:
+    file = folder / "environments.yaml"
+    file.write_text("hosted: {own: {plugin: own.py}}")
+    assert "own" in build_environments(None, read_settings(file, folder)).environments
+
+
+def test_what_a_file_lacks_is_told_as_what_is_unavailable(folder: Path) -> None:
+    needy = (
+        "from coevolve_environments.protocol import Unavailable\nraise Unavailable('pip install needed')\n"
+    )
+    (folder / "needy.py").write_text(needy)
+    with pytest.raises(Unavailable, match="needy: pip install needed"):
+        built(folder, "hosted: {needy: {plugin: needy.py}}", "needy")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("x = 1\n", r"own\.py has no function `create\(settings\)`"),
+        ("x = 1\ny = x / 0\n", r"hosted\.own\.plugin: .*own\.py:2: ZeroDivisionError: division by zero"),
+        ("import no_such_thing\n", r"own\.py:1: ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("x = 1\ndef create(settings:\n", r"own\.py:2: SyntaxError"),
+        ("def create(settings):\n    return settings.nothing\n", r"own\.py:2: AttributeError"),
+        ("def create(settings):\n    return int('many')\n", r"own\.py:2: ValueError: invalid literal"),
+        ("def create(settings):\n    return None\n", r"own\.py gives a NoneType, not an Environment"),
+        (GOOD.replace("settings.name", "'mine'"), r"an environment named 'mine', not 'own'"),
+        (GOOD.replace("def start", "def begin"), r"own\.py:\d+: TypeError: Can't instantiate .*start"),
+    ],
+)
+def test_a_file_that_is_no_environment_is_told_with_its_line(folder: Path, content: str, told: str) -> None:
+    (folder / "own.py").write_text(content)
+    with pytest.raises(ValueError, match=told):
+        built(folder, "hosted: {own: {plugin: own.py}}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("hosted: {own: {plugin: elsewhere.py}}", r"no file .*elsewhere\.py, and no built-in environment"),
+        (
+            "hosted: {own: {plugin: own.py, lins: 7}}",
+            r"hosted\.own\.lins: no such setting; known: .*lines, plugin",
+        ),
+        ("hosted: {own: {plugin: own.py, lines: many}}", r"hosted\.own\.lines: expected an integer from 1"),
+        ("hosted: {own: {plugin: 7}}", r"hosted\.own\.plugin: expected a text, found 7"),
+        ("hosted: {own: {lines: 7}}", r"unknown environment 'own'"),
+        (
+            "hosted: {own: {plugin: own.py}, bfcl: {plugin: own.py}}",
+            r"hosted\.bfcl\.plugin: the name belongs to",
+        ),
+    ],
+)
+def test_a_section_that_is_wrong_is_named(folder: Path, settings: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        built(folder, settings)
+
+
+def test_a_file_that_is_no_python_is_refused(folder: Path) -> None:
+    (folder / "own.txt").write_text(GOOD)
+    with pytest.raises(ValueError, match=r"own\.txt does not end in \.py"):
+        built(folder, "hosted: {own: {plugin: own.txt}}")
