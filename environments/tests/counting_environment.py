@@ -1,4 +1,4 @@
-"""An operator's plug-in for the tests: episodes that count, in child processes or in threads of the server."""
+"""An operator's plug-in for the tests: episodes that count, in children or in threads of the server."""
 
 import sys
 import time

@@ -2,8 +2,9 @@ import type { CampaignStatus } from '../store/campaigns';
 import type { Services } from './services';
 
 export const closeCampaign =
-  ({ store, writeReport }: Services) =>
+  ({ store, closeLeases, writeReport }: Services) =>
   async ({ campaignId, status }: { campaignId: number; status: CampaignStatus }): Promise<void> => {
     await store.campaigns.setStatus(campaignId, status);
+    await closeLeases(`campaign/${campaignId}`); // of attempts whose worker was cut off
     await writeReport(campaignId); // once more, so that it says that the campaign has ended
   };

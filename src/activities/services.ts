@@ -15,6 +15,8 @@ export type Services = {
   artifacts: ArtifactStore;
   environmentData: EnvironmentData;
   openEnvironment: OpenEnvironment;
+  /** Ends the sessions that a holder still has; never fails. */
+  closeLeases(holder: string): Promise<unknown>;
   policies: PolicyService;
   models: ModelService;
   training: Training;

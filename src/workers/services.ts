@@ -2,6 +2,7 @@ import type { Services } from '../activities/services';
 import { trainingOfRun, type TrainingBackends } from '../activities/training-of-run';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
+import { closeLeases } from '../envs/close-leases';
 import { environmentData } from '../envs/environment-data';
 import { openEnvClient } from '../envs/openenv-client';
 import { createModelService } from '../llm/model-service';
@@ -41,6 +42,7 @@ export function createServices(config: Config): WorkerServices {
     providers,
     environmentData: environmentData(environment),
     openEnvironment: openEnvClient(environment),
+    closeLeases: (holder) => closeLeases(environment, holder),
     policies: policyRouter({ server: policyClient(policy), providers, pace: store.providers, artifacts }),
     models: createModelService({ store, providers }),
     training: trainingOfRun(backends(config, artifacts, providers), store.trainingRuns),
