@@ -3,6 +3,7 @@ import { trajectoryId, type AttemptKey } from '../domain/ids';
 import type { Purpose } from '../domain/trajectory';
 import type { IterationKey } from '../store/iterations';
 import type { TaskRow } from '../store/tasks';
+import { openJournals } from './attempt-journal';
 import { failureOf } from './boundary-failure';
 import { playAttempt, type PlannedAttempt } from './play-attempt';
 import { getCampaign, type Services } from './services';
@@ -26,7 +27,8 @@ export const attemptsAtOnce = 32;
  * Plays all attempts of a stretch of the plan side by side and stores each as it finishes.
  *
  * Idempotent: an attempt's id is a function of the input, so a retry finds the finished ones instead of paying for
- * others. Losing the game is a result; losing a server is an error, and retried once the other attempts have ended.
+ * others; an open one plays on after the turns that its journal holds. Losing the game is a result; losing a server is
+ * an error, and retried once the other attempts have ended.
  */
 export const collectRollouts =
   (services: Services) =>
@@ -46,13 +48,25 @@ export const collectRollouts =
     let steps = 0;
     const onStep = (): void => heartbeat({ steps: ++steps });
     const onWait = (): void => heartbeat({ steps });
-    const playAll = (signal: AbortSignal): Promise<void> =>
-      settleWithin(attemptsAtOnce, open, (attempt) => playAttempt(services, spec, attempt, { signal, onStep, onWait }));
+    const playAll = async (signal: AbortSignal): Promise<void> => {
+      const atOnce = await sessionsOf(services, spec.environment.name);
+      const journals = await openJournals(services, input, open, spec.environment.maxSteps);
+      await settleWithin(atOnce, open, (attempt) => {
+        const journal = journals.get(trajectoryId(attempt.attempt)) ?? null;
+        return playAttempt(services, spec, { ...attempt, journal }, { signal, onStep, onWait });
+      });
+    };
     await whileBeating(playAll, () => ({ steps })).catch(failureOf); // a provider may take minutes for one action
     return { attempts: planned.length, found: finished.size };
   };
 
-function toAttempt(input: RolloutInput, task: TaskRow, attempt: number): PlannedAttempt {
+/** No more attempts than the environment serves at once: more would only wait, and hold up what others play. */
+async function sessionsOf({ environmentData }: Services, environment: string): Promise<number> {
+  const capacity = await environmentData.capacity(environment).catch(() => null); // opening a session tells what is wrong
+  return Math.max(1, Math.min(attemptsAtOnce, capacity ?? attemptsAtOnce));
+}
+
+function toAttempt(input: RolloutInput, task: TaskRow, attempt: number): Omit<PlannedAttempt, 'journal'> {
   const { campaignId, epoch, iteration, purpose, policyId } = input;
   const key: AttemptKey = { iteration, purpose, policyId, taskId: task.id, attempt };
   return { campaignId, epoch, task, attempt: key };

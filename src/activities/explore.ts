@@ -1,9 +1,10 @@
 import { DomainError } from '../domain/errors';
 import { explorationCallId, type ExplorationOutcome } from '../domain/exploration';
-import { explorationRunId } from '../domain/ids';
+import { explorationRunId, sessionHolder } from '../domain/ids';
 import { deriveSeed, seedLimit } from '../domain/seed-tree';
 import type { Observation } from '../envs/environment';
 import { EnvironmentError } from '../envs/environment-error';
+import { whenFree } from '../envs/when-free';
 import { explorePrompts } from '../llm/prompts';
 import { promptId } from '../llm/prompts/prompt';
 import type { CampaignSpec } from '../spec/campaign-spec';
@@ -69,11 +70,17 @@ type Played = Omit<NewRun, 'contextId' | 'round' | 'seed'>;
 /** What has been seen of a session, kept when it breaks. */
 type Seen = { opening: ChatMessage[]; steps: ExplorationStep[] };
 
+const nothingSeen = (): Seen => ({ opening: [], steps: [] });
+
 async function playRun(services: Services, run: Run): Promise<Played> {
   for (let tries = 1; ; tries++) {
-    const record: Seen = { opening: [], steps: [] };
+    const record = nothingSeen();
     try {
-      return { ...(await playOnce(services, run, record)), ...record };
+      const played = await whenFree(run.signal, () => {
+        Object.assign(record, nothingSeen());
+        return playOnce(services, run, record);
+      });
+      return { ...played, ...record };
     } catch (error) {
       if (run.signal.aborted || !(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
       if (tries === triesPerRun) return { outcome: 'environment-fault', fault: error.message, reward: null, ...record };
@@ -86,10 +93,15 @@ async function playOnce(
   run: Run,
   record: Seen,
 ): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
-  const { task, runId, seed, signal, spec } = run;
+  const { key, task, runId, seed, signal, spec } = run;
   const session = await services.openEnvironment(task.environment, { signal });
   try {
-    let seen = await session.reset({ task: task.definition, seed, episodeId: runId });
+    let seen = await session.reset({
+      task: task.definition,
+      seed,
+      episodeId: runId,
+      holder: sessionHolder(key.campaignId),
+    });
     record.opening = shown(seen);
     while (!seen.done && record.steps.length < spec.synthesis.exploration.maxSteps) {
       const callId = explorationCallId(runId, record.steps.length);

@@ -1,17 +1,27 @@
-import { trajectoryId, type AttemptKey } from '../domain/ids';
+import { sessionHolder, trajectoryId, type AttemptKey } from '../domain/ids';
 import { deriveSeed, seedLimit } from '../domain/seed-tree';
 import type { Outcome } from '../domain/trajectory';
 import { EnvironmentError } from '../envs/environment-error';
-import { playEpisode, type Episode, type Player } from '../envs/play-episode';
+import { playJournaledEpisode, type Episode, type Player } from '../envs/play-episode';
+import { ReplayMismatch } from '../envs/replay-turns';
+import { whenFree } from '../envs/when-free';
 import { ModelError } from '../llm/model-error';
 import type { SampledAction } from '../llm/policy-client';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { TaskRow } from '../store/tasks';
 import type { ChatMessage, NewTrajectory } from '../store/trajectories';
+import type { AttemptJournal } from './attempt-journal';
 import { gradeAttempt, isForTheJudge } from './grade-attempt';
 import type { Services } from './services';
 
-export type PlannedAttempt = { campaignId: number; epoch: number; task: TaskRow; attempt: AttemptKey };
+export type PlannedAttempt = {
+  campaignId: number;
+  epoch: number;
+  task: TaskRow;
+  attempt: AttemptKey;
+  /** Of the turns that were played before; null where they could not be replayed. */
+  journal: AttemptJournal | null;
+};
 
 export type Watch = {
   signal: AbortSignal;
@@ -20,7 +30,10 @@ export type Watch = {
   onWait(): void;
 };
 
-/** A session may break for reasons that are not the policy's; the attempt is then played again with its own seed. */
+/**
+ * A session may break for reasons that are not the policy's; the attempt then plays on in another one after its recorded
+ * turns, or begins again with its own seed.
+ */
 const triesPerAttempt = 3;
 const attemptLimitMs = 15 * 60_000;
 
@@ -55,7 +68,10 @@ export type Grade = { outcome: Outcome; fault: string | null; reward: number | n
 
 type Played = Grade & { episode: Episode | null };
 
-/** Plays until an episode ends, or until it is given up. */
+/**
+ * Plays until an episode ends, or until it is given up. Turns that cannot be replayed are no fault of a session, and a
+ * try less: without them the next try cannot fail so again.
+ */
 async function playUntilEnd(
   services: Services,
   spec: CampaignSpec,
@@ -63,17 +79,23 @@ async function playUntilEnd(
   watch: Watch & { seed: number },
 ): Promise<Played> {
   const givenUp = (outcome: Outcome, fault: string): Played => ({ outcome, fault, reward: null, episode: null });
-  for (let tries = 1; ; tries++) {
-    const deadline = AbortSignal.timeout(attemptLimitMs);
+  for (let tries = 1; ;) {
+    let deadline: AbortSignal | undefined;
     try {
-      const signal = AbortSignal.any([watch.signal, deadline]);
-      const episode = await playOnce(services, spec, planned, { ...watch, signal });
+      const episode = await whenFree(watch.signal, () => {
+        deadline = AbortSignal.timeout(attemptLimitMs); // waiting for a session is not playing
+        return playOnce(services, spec, planned, { ...watch, signal: AbortSignal.any([watch.signal, deadline]) });
+      });
       return { outcome: 'scored', fault: null, reward: episode.reward, episode };
     } catch (error) {
       if (watch.signal.aborted) throw error;
-      if (deadline.aborted) return givenUp('time-limit', `no end within ${attemptLimitMs / 60_000} min`);
+      if (deadline?.aborted) return givenUp('time-limit', `no end within ${attemptLimitMs / 60_000} min`);
+      if (error instanceof ReplayMismatch) {
+        await planned.journal?.restart(error);
+        continue;
+      }
       if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-      if (tries === triesPerAttempt) return givenUp('environment-fault', error.message);
+      if (tries++ === triesPerAttempt) return givenUp('environment-fault', error.message);
       const id = trajectoryId(planned.attempt);
       await services.store.trajectories.recordFault(planned.campaignId, id, 'environment-fault', error.message);
     }
@@ -90,7 +112,7 @@ function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }
 async function playOnce(
   services: Services,
   spec: CampaignSpec,
-  { task, attempt }: PlannedAttempt,
+  { campaignId, task, attempt, journal }: PlannedAttempt,
   { signal, onStep, onWait, seed }: Watch & { seed: number },
 ): Promise<Episode> {
   const session = await services.openEnvironment(task.environment, { signal });
@@ -101,11 +123,13 @@ async function playOnce(
         ? Promise.resolve(task.referenceActions[step] ?? null)
         : samplePolicy(services, spec, attempt, { conversation, seed: (seed + step) % seedLimit, signal, onWait });
     };
-    const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt) };
+    const holder = sessionHolder(campaignId);
+    const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt), holder };
     const maxSteps = Math.max(spec.environment.maxSteps, attempt.policyId === null ? task.referenceActions.length : 0);
-    return await playEpisode(session, reset, play, maxSteps);
+    return await playJournaledEpisode(session, reset, play, { maxSteps, journal });
   } finally {
     session.close();
+    await journal?.settled(); // a write that came after the trajectory's would stay
   }
 }
 

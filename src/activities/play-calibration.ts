@@ -1,7 +1,9 @@
-import { cancellationSignal, heartbeat } from '@temporalio/activity';
+import { heartbeat } from '@temporalio/activity';
+import { sessionHolder } from '../domain/ids';
 import { deriveSeed } from '../domain/seed-tree';
 import { isSuccess } from '../domain/trajectory';
-import { playEpisode } from '../envs/play-episode';
+import { playEpisode, type Episode, type Player } from '../envs/play-episode';
+import { whenFree } from '../envs/when-free';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { IterationKey } from '../store/iterations';
 import type { CalibrationItem, PlayedItem } from '../store/judge-calibrations';
@@ -10,6 +12,7 @@ import { failureOf } from './boundary-failure';
 import { breakagesOf } from './plan-calibration';
 import { getCampaign, type Services } from './services';
 import { settleWithin } from './settle-within';
+import { whileBeating } from './while-beating';
 
 const playedAtOnce = 16;
 
@@ -30,20 +33,25 @@ export const playCalibration =
     let steps = 0;
     const onStep = (): void => heartbeat({ steps: ++steps });
 
-    await settleWithin(playedAtOnce, open, async (item) => {
-      const task = await tasks.get(key.campaignId, item.taskId);
-      const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
-      const versions = item.breakage === null ? [] : breakagesOf(spec, { taskId: item.taskId, actions }, gold);
-      await judgeCalibrations.recordPlay(key, await playVersions(services, spec, { item, task, versions, onStep }));
-    }).catch(failureOf);
+    const playAll = (signal: AbortSignal): Promise<void> =>
+      settleWithin(playedAtOnce, open, async (item) => {
+        const task = await tasks.get(key.campaignId, item.taskId);
+        const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
+        const versions = item.breakage === null ? [] : breakagesOf(spec, { taskId: item.taskId, actions }, gold);
+        const play = { ...{ campaignId: key.campaignId, item, task, versions }, ...{ signal, onStep } };
+        await judgeCalibrations.recordPlay(key, await playVersions(services, spec, play));
+      });
+    await whileBeating(playAll, () => ({ steps })).catch(failureOf); // a full environment is waited for
     return { played: open.length };
   };
 
 type Play = {
+  campaignId: number;
   item: CalibrationItem;
   task: TaskRow;
   /** Broken versions in the order in which they are tried; none of a gold item. */
   versions: ReturnType<typeof breakagesOf>;
+  signal: AbortSignal;
   onStep: () => void;
 };
 
@@ -61,25 +69,28 @@ async function playVersions(services: Services, spec: CampaignSpec, play: Play):
 async function playActions(
   services: Services,
   spec: CampaignSpec,
-  { item, task, onStep }: Play,
+  { campaignId, item, task, signal, onStep }: Play,
   { kind, actions }: { kind: PlayedItem['breakage']; actions: string[] },
 ): Promise<PlayedItem> {
-  const session = await services.openEnvironment(task.environment, { signal: cancellationSignal() });
-  try {
-    const reset = {
-      task: task.definition,
-      seed: deriveSeed(spec.seed, 'calibration', item.ordinal),
-      episodeId: `calibration/${item.ordinal}`,
-    };
-    const player = (_: unknown, step: number): Promise<string | null> => {
-      onStep();
-      return Promise.resolve(actions[step] ?? null);
-    };
-    const episode = await playEpisode(session, reset, player, actions.length + 1);
-    const steps = episode.steps.map(({ action, observation }) => ({ action, observation }));
-    const transcript = { opening: episode.opening, steps, stopReason: episode.stopReason };
-    return { ordinal: item.ordinal, breakage: kind, actions, transcript, reward: episode.reward };
-  } finally {
-    session.close();
-  }
+  const reset = {
+    task: task.definition,
+    seed: deriveSeed(spec.seed, 'calibration', item.ordinal),
+    ...{ episodeId: `calibration/${item.ordinal}`, holder: sessionHolder(campaignId) },
+  };
+  const player: Player = (_, step) => {
+    onStep();
+    return Promise.resolve(actions[step] ?? null);
+  };
+  const playOnce = async (): Promise<Episode> => {
+    const session = await services.openEnvironment(task.environment, { signal });
+    try {
+      return await playEpisode(session, reset, player, actions.length + 1);
+    } finally {
+      session.close();
+    }
+  };
+  const episode = await whenFree(signal, playOnce);
+  const steps = episode.steps.map(({ action, observation }) => ({ action, observation }));
+  const transcript = { opening: episode.opening, steps, stopReason: episode.stopReason };
+  return { ordinal: item.ordinal, breakage: kind, actions, transcript, reward: episode.reward };
 }

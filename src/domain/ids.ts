@@ -4,6 +4,9 @@ import type { Purpose } from './trajectory';
 /** Workflow id of a campaign; its iterations, roll-outs and training jobs are named below it. */
 export const campaignWorkflowId = (name: string): string => `campaign/${name}`;
 
+/** Holder of a campaign's sessions on our environment server, which ends all of them when it is told to. */
+export const sessionHolder = (campaignId: number): string => `campaign/${campaignId}`;
+
 export const iterationWorkflowId = (name: string, iteration: number): string =>
   `${campaignWorkflowId(name)}/iteration/${iteration}`;
 

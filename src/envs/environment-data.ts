@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { TaskSplit } from '../store/tasks';
-import { EnvironmentError } from './environment-error';
-import { parseJson } from './parse-json';
-import type { EnvironmentEndpoint } from './openenv-client';
+import { callServer } from './call-server';
+import type { EnvironmentEndpoint } from './environment-endpoint';
+import { serverHealth, type ServerHealth } from './server-health';
 
 const taskRecord = z.object({
   task_id: z.string(),
@@ -55,64 +55,34 @@ export type ComposeRequest = {
 };
 
 /** The token-protected data routes of our environment server: tasks with their gold, variants of tasks, and new ones. */
-export const environmentData = (endpoint: EnvironmentEndpoint) => ({
+export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHealth = serverHealth(endpoint)) => ({
   async names(): Promise<string[]> {
-    const health = z.object({ environments: z.record(z.string(), z.unknown()) });
-    return Object.keys((await call(endpoint, '/health', health)).environments);
+    return Object.keys((await health.read()).environments);
+  },
+
+  /** Sessions that an environment serves at once; null where nobody knows. Remembered for some seconds. */
+  async capacity(environment: string): Promise<number | null> {
+    return (await health.find(environment))?.capacity ?? null;
   },
 
   async capabilities(environment: string): Promise<Capabilities> {
-    return call(endpoint, `/envs/${environment}/data/capabilities`, capabilities);
+    return callServer(endpoint, `/envs/${environment}/data/capabilities`, capabilities);
   },
 
   async tasks(environment: string, request: TaskRequest): Promise<TaskRecord[]> {
-    return (await call(endpoint, `/envs/${environment}/data/tasks`, taskList, request)).tasks;
+    return (await callServer(endpoint, `/envs/${environment}/data/tasks`, taskList, request)).tasks;
   },
 
   async variants(environment: string, request: VariantRequest): Promise<TaskRecord[]> {
-    return (await call(endpoint, `/envs/${environment}/data/variants`, taskList, request)).tasks;
+    return (await callServer(endpoint, `/envs/${environment}/data/variants`, taskList, request)).tasks;
   },
 
   /** The actions are executed in a fresh instance of the parent's environment, and the task is played once. */
   async compose(environment: string, request: ComposeRequest): Promise<Composition> {
-    return call(endpoint, `/envs/${environment}/data/compose`, composition, request);
+    return callServer(endpoint, `/envs/${environment}/data/compose`, composition, request);
   },
 });
 
 export type EnvironmentData = ReturnType<typeof environmentData>;
 
 const taskList = z.object({ tasks: z.array(taskRecord) });
-
-const callTimeoutMs = 120_000;
-
-/** @throws EnvironmentError */
-async function call<Answer>(
-  endpoint: EnvironmentEndpoint,
-  path: string,
-  shape: z.ZodType<Answer>,
-  body?: object,
-): Promise<Answer> {
-  const { status, text } = await exchange(endpoint, path, body).catch((cause: unknown) => {
-    const message = `no environment server answers at ${endpoint.url}; start one with \`coevolve up\``;
-    throw new EnvironmentError('unreachable', message, { cause });
-  });
-  if (status >= 500) throw new EnvironmentError('fault', `${path} answered ${status}: ${text.slice(0, 500)}`);
-  if (status >= 400) throw new EnvironmentError('refused', `${path} answered ${status}: ${text.slice(0, 500)}`);
-  const parsed = shape.safeParse(parseJson(text));
-  if (parsed.success) return parsed.data;
-  const fields = parsed.error.issues.slice(0, 5).map((issue) => issue.path.join('.') || 'the body');
-  throw new EnvironmentError('refused', `${path}: missing or wrong in its answer: ${fields.join(', ')}`);
-}
-
-async function exchange({ url, token }: EnvironmentEndpoint, path: string, body?: object) {
-  const response = await fetch(`${url}${path}`, {
-    method: body ? 'POST' : 'GET',
-    headers: {
-      ...(token ? { authorization: `Bearer ${token}` } : {}),
-      ...(body ? { 'content-type': 'application/json' } : {}),
-    },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-    signal: AbortSignal.timeout(callTimeoutMs),
-  });
-  return { status: response.status, text: await response.text() };
-}

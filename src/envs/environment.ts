@@ -21,6 +21,12 @@ export type EnvironmentSession = {
   close(): void;
 };
 
-export type ResetRequest = { task: Record<string, unknown>; seed: number; episodeId: string };
+export type ResetRequest = {
+  task: Record<string, unknown>;
+  seed: number;
+  episodeId: string;
+  /** Whose the session is: our server ends all sessions of a holder at once (`sessionHolder`). */
+  holder?: string;
+};
 
 export type OpenEnvironment = (name: string, options: { signal: AbortSignal }) => Promise<EnvironmentSession>;
