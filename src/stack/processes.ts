@@ -9,8 +9,11 @@ export type Launch = {
   file: string;
   args: string[];
   env: Record<string, string>;
-  /** Whether the caller's environment lies beneath `env`, passed on unread: proxies, locale, library settings. */
-  inheritsEnvironment: boolean;
+  /**
+   * Whether the caller's environment lies beneath `env`, passed on unread: proxies, locale, library settings. A list
+   * names the only variables that do; `LC_*` stands for all that begin so.
+   */
+  inheritsEnvironment: boolean | readonly string[];
   cwd: string;
   /** Folder of its code when that is ours: changed code is a changed service. */
   sources?: string;
@@ -41,7 +44,7 @@ export async function startDetached(home: string, name: string, fingerprint: str
   try {
     const child = spawn('/bin/sh', ['-c', launcher, fingerprint, launch.file, ...launch.args], {
       cwd: launch.cwd,
-      env: launch.inheritsEnvironment ? { ...process.env, ...launch.env } : launch.env,
+      env: { ...inheritedBy(launch), ...launch.env },
       detached: true,
       stdio: ['ignore', log, log, pid],
       ...(launch.uid === undefined ? {} : { uid: launch.uid }),
@@ -54,6 +57,13 @@ export async function startDetached(home: string, name: string, fingerprint: str
     closeSync(log);
     closeSync(pid);
   }
+}
+
+function inheritedBy({ inheritsEnvironment: which }: Launch): NodeJS.ProcessEnv {
+  if (typeof which === 'boolean') return which ? process.env : {};
+  const named = (name: string): boolean =>
+    which.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => named(name)));
 }
 
 /** The process of that name when it lives; a stopped one, or a stranger with its pid, is none. */

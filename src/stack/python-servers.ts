@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Config, Endpoint } from '../config';
 import { codeOf, StackError } from './errors';
 import { ensureSecret, secretFile, type SecretName } from './home';
+import type { Launch } from './processes';
 import { portOf, type Service } from './service';
 
 /** Hosts the environments' sessions. */
@@ -12,10 +13,13 @@ export const environmentServer = pythonServer({
   moduleOf: () => 'coevolve_environments',
   secret: 'environment-token',
   endpointOf: (config) => config.environment,
+  // It plays what a language model writes: none of our credentials, nor a proxy that holds one, may be in its reach.
+  inheritsEnvironment: ['PATH', 'HOME', 'LANG', 'LC_*', 'TZ', 'TMPDIR', 'JAVA_HOME'],
   argumentsOf: ({ environmentsFile: file, home }) => [
     ...['--state', path.join(home, 'environments')],
     ...(file ? ['--settings', file] : []),
   ],
+  settingsOf: ({ environmentsFile: file }) => (file ? [file] : []),
 });
 
 const policyModules = { small: 'coevolve_policy_server', vllm: 'coevolve_vllm' } as const;
@@ -27,6 +31,7 @@ export const policyServer = pythonServer({
   moduleOf: ({ policyServer: { kind } }) => policyModules[kind],
   secret: 'policy-token',
   endpointOf: (config) => config.policy,
+  inheritsEnvironment: true,
   argumentsOf: ({ policyServer: { kind, contextTokens, threads, vllmPython, vllmArguments } }) => [
     ...(contextTokens ? ['--max-context', String(contextTokens)] : []),
     ...(threads ? ['--threads', String(threads)] : []),
@@ -46,8 +51,11 @@ type PythonServer = {
   moduleOf: (config: Config) => string;
   secret: SecretName;
   endpointOf: (config: Config) => Endpoint;
+  inheritsEnvironment: Launch['inheritsEnvironment'];
   /** Beside address and token. */
   argumentsOf: (config: Config) => string[];
+  /** Files that it reads when it starts. */
+  settingsOf?: (config: Config) => string[];
   /** What must be there beside the interpreter. */
   prepare?: (config: Config) => void;
 };
@@ -77,9 +85,10 @@ function pythonServer({ name, project, moduleOf, secret, endpointOf, ...server }
         file: config.python,
         args,
         env,
-        inheritsEnvironment: true,
+        inheritsEnvironment: server.inheritsEnvironment,
         cwd: config.projectRoot,
         sources: path.join(config.projectRoot, project, 'src'),
+        settings: server.settingsOf?.(config) ?? [],
       };
     },
 

@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 
 OTHER_USER = "nobody"
 _PACKAGE = Path(__file__).parent.parent
-_KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
+_KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "JAVA_HOME", "COEVOLVE_STACK")
+"""COEVOLVE_STACK names the installation, by which `coevolve down` finds what a killed server left."""
 _PROBE_SECONDS = 60
 _MEGABYTE = 2**20
 LIMITS = {"CORE": 0, "NOFILE": 4096, "FSIZE": 1024 * _MEGABYTE}

@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { WebSocket } from 'ws';
+import { stackStatus, stackUp } from '../../src/stack';
+import { readStackConfig } from '../../src/stack/state';
+import { findMarked } from '../../src/stack/marked-processes';
+import { startTimeOf } from '../../src/stack/processes';
+import { removeHome, temporaryHome } from './temporary-home';
+
+const canary = 'a-secret-of-whoever-called-up';
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-settings-'));
+const settings = path.join(folder, 'environments.yaml');
+const plugin = path.resolve(__dirname, '../../environments/tests/counting_environment.py');
+writeFileSync(settings, `hosted: { counting: { plugin: ${plugin} } }\n`);
+const config = temporaryHome({ COEVOLVE_ENVIRONMENTS_FILE: settings });
+
+afterAll(async () => {
+  await removeHome(config);
+  rmSync(folder, { recursive: true });
+});
+
+const environOf = (pid: number): string[] => readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
+
+const namesOf = (pid: number): string[] => environOf(pid).map((variable) => variable.split('=')[0] ?? '');
+
+/** Opens an episode, which starts a child; the socket. */
+async function play(url: string, token: string): Promise<WebSocket> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/envs/counting/ws`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'reset', data: { task: {} } }));
+  const [answer] = (await once(socket, 'message')) as [Buffer];
+  expect(JSON.parse(answer.toString())).toMatchObject({ type: 'observation' });
+  return socket;
+}
+
+(existsSync('/proc/self/environ') ? test : test.skip)(
+  'neither the environment server nor its children see a secret of ours',
+  async () => {
+    const secrets = ['OPENAI_API_KEY', 'DATABASE_URL', 'HTTPS_PROXY', 'COEVOLVE_LLM_PROVIDERS'];
+    const before = { ...process.env };
+    for (const name of secrets) process.env[name] = canary;
+    try {
+      await stackUp(config, { services: ['environment-server'] });
+    } finally {
+      for (const name of secrets) {
+        if (before[name] === undefined) delete process.env[name];
+        else process.env[name] = before[name];
+      }
+    }
+    const server = stackStatus(config).find(({ name }) => name === 'environment-server')?.pid ?? 0;
+    const { environment } = readStackConfig(config);
+    const socket = await play(environment.url ?? '', environment.token ?? '');
+
+    const marked = findMarked(config.home).map(({ pid }) => pid);
+    expect(marked).toContain(server);
+    const children = marked.filter((pid) => pid !== server);
+    expect(children.length).toBeGreaterThan(0);
+    for (const pid of marked) {
+      expect(environOf(pid).join('\n')).not.toContain(canary);
+      expect(environOf(pid).join('\n')).not.toContain(environment.token);
+      expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(environment.token);
+      expect(secrets.filter((name) => namesOf(pid).includes(name))).toEqual([]);
+    }
+    expect(namesOf(server)).toEqual(expect.arrayContaining(['PATH', 'COEVOLVE_STACK']));
+    socket.terminate();
+  },
+);
+
+test('a changed settings file restarts the server, and its children end with it', async () => {
+  await stackUp(config, { services: ['environment-server'] });
+  const { environment } = readStackConfig(config);
+  const socket = await play(environment.url ?? '', environment.token ?? '');
+  const before = findMarked(config.home);
+  expect(before.length).toBeGreaterThan(1);
+  writeFileSync(settings, `hosted: { counting: { plugin: ${plugin}, pool: 2 } }\n`);
+  await stackUp(config, { services: ['environment-server'] });
+  expect(before.filter(({ pid, startTime }) => startTimeOf(pid) === startTime)).toEqual([]);
+  socket.terminate();
+});
