@@ -41,19 +41,28 @@ class Engine:
         return ChildProgram(module, factory, arguments, reads=[self.java, self.jar])
 
 
-def find_engine(settings: Settings, package: str, jar: str, *, heap_mb: int, call_seconds: float) -> Engine:
+def find_engine(
+    settings: Settings,
+    package: str,
+    jar: str,
+    *,
+    heap_mb: int,
+    pool: int = 2,
+    recycle_after: int = 50,
+    call_seconds: float = 60.0,
+) -> Engine:
     """Reads the settings that every such environment has: java, pool, recycle_after, heap_mb, memory_mb.
 
     Args:
         package: name of the distribution; its module is called the same with underscores.
         jar: file in the package's folder.
-        heap_mb: how large the heap may grow where the settings do not say.
+        heap_mb, pool, recycle_after: what holds where the settings do not say.
 
     Raises:
         Unavailable: the package or Java is missing.
     """
-    size = settings.integer("pool", 2)
-    episodes = settings.integer("recycle_after", 50)
+    size = settings.integer("pool", pool)
+    episodes = settings.integer("recycle_after", recycle_after)
     heap_mb = settings.integer("heap_mb", heap_mb, least=32)
     memory_mb = settings.integer("memory_mb", heap_mb + _OUTSIDE_HEAP_MB, least=heap_mb)
     named = settings.path("java")

@@ -3,20 +3,18 @@
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
 from coevolve_environments.plugins.scienceworld.options import Options
 from coevolve_environments.plugins.scienceworld.tasks import Variation, difficulty_of
 from coevolve_environments.plugins.scienceworld.types import TYPES, Fold
+from coevolve_environments.plugins.turn_taking import in_turns, once
 from coevolve_environments.protocol import Relation, Split
-
-Item = TypeVar("Item")
 
 
 def draw(split: Split, seed: int, options: Options) -> Iterator[Variation]:
     """All variations of a split, shuffled within each type. The types take turns, for 692 variations of one
     would bury the 4 of another."""
-    return _in_turns(
+    return in_turns(
         [_shuffled(name, options.folds(split), f"{seed}/{split}", options) for name in options.types]
     )
 
@@ -31,17 +29,16 @@ def relatives(
     rarer           the third of the types that fewest parents have
     random          any type, for no parent
     """
-    taken = set(parents)
     if relation == "random":
         offers = ((variation, None) for variation in draw("train", seed, options))
-        return _once(offers, taken)
+        return once(offers, parents)
     salt = f"{seed}/{relation}"
     streams = []
     for index, parent in enumerate(parents):
         names = _types(parent, parents, relation, options)
-        one = _in_turns([_shuffled(name, ("train",), f"{salt}/{index}", options) for name in names])
+        one = in_turns([_shuffled(name, ("train",), f"{salt}/{index}", options) for name in names])
         streams.append([(variation, index) for variation in one])
-    return _once(_in_turns(streams), taken)
+    return once(in_turns(streams), parents)
 
 
 def _types(
@@ -65,17 +62,3 @@ def _shuffled(type: str, folds: Iterable[Fold], salt: str, options: Options) -> 
     numbers = [number for fold in folds for number in TYPES[type].variations(fold)[: options.first]]
     random.Random(f"{salt}/{type}").shuffle(numbers)
     return [Variation(type, number) for number in numbers]
-
-
-def _in_turns(streams: Sequence[Sequence[Item]]) -> Iterator[Item]:
-    for place in range(max(map(len, streams), default=0)):
-        yield from (stream[place] for stream in streams if place < len(stream))
-
-
-def _once(
-    offers: Iterable[tuple[Variation, int | None]], taken: set[Variation]
-) -> Iterator[tuple[Variation, int | None]]:
-    for variation, parent in offers:
-        if variation not in taken:
-            taken.add(variation)
-            yield variation, parent

@@ -30,7 +30,7 @@ _GOLD_IDLE_SECONDS = 30.0
 
 
 def create(settings: Settings) -> Environment:
-    engine = find_engine(settings, NAME, "scienceworld.jar", heap_mb=400, call_seconds=60)
+    engine = find_engine(settings, NAME, "scienceworld.jar", heap_mb=400)
     if engine.version != VERSION:
         raise Unavailable(f"{NAME} {engine.version} is installed; its tasks are known for {VERSION} only")
     return ScienceWorld(engine, settings)

@@ -1,0 +1,50 @@
+"""The child's side: the simulator in one JVM, one game at a time."""
+
+import json
+from typing import Any
+
+from coevolve_environments.plugins.java import start_jvm
+from coevolve_environments.protocol import BadRequest, Json
+
+
+class World:
+    """The jar is spoken to directly: the package's class keeps counts and histories that nobody reads."""
+
+    def __init__(self, java: str, jar: str, heap_mb: int) -> None:
+        gateway = start_jvm(java, jar, heap_mb)
+        self._server: Any = gateway.jvm.textworldexpress.runtime.PythonInterface()
+
+    def open(self, game: str, parameters: str, seed: int, fold: str) -> Json:
+        state = self._generate(game, parameters, seed, fold, gold=False)
+        return {"description": self._server.getTaskDescription(), **state}
+
+    def step(self, action: str) -> Json:
+        """`score` is in [-1, 1]; `valid` the actions that do something now, sorted."""
+        return _state(self._server.stepJSON(action))
+
+    def solve(self, game: str, parameters: str, seed: int, fold: str) -> Json:
+        """The package's gold path up to the action that ends the game, and the score of playing it."""
+        self._generate(game, parameters, seed, fold, gold=True)
+        path = [str(action) for action in self._server.getGoldActionSequence()]
+        state = self.open(game, parameters, seed, fold)
+        description, actions = state["description"], list[str]()
+        while not state["done"] and len(actions) < len(path):
+            actions.append(path[len(actions)])
+            state = self.step(actions[-1])
+        return {"description": description, "actions": actions, "score": state["score"]}
+
+    def _generate(self, game: str, parameters: str, seed: int, fold: str, *, gold: bool) -> Json:
+        if said := self._server.load(game, parameters):
+            raise BadRequest(f"{game} with {parameters}: {said.strip()}")
+        return _state(self._server.generateNewGameJSON(seed, fold, gold))
+
+
+def _state(text: str) -> Json:
+    state = json.loads(text)
+    score = float(state["score"])
+    return {
+        "observation": state["observation"],
+        "valid": sorted(state["validActions"]),
+        "score": score,
+        "done": score >= 1.0 or state["tasksuccess"] or state["taskfailure"],
+    }
