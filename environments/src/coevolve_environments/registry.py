@@ -19,6 +19,7 @@ MODULES: Mapping[str, str] = {
     "intercode-sql": "coevolve_environments.plugins.intercode_sql.environment",
     "scienceworld": "coevolve_environments.plugins.scienceworld.environment",
     "env-service": "coevolve_environments.plugins.env_service.environment",
+    "textworld-express": "coevolve_environments.plugins.textworld_express.environment",
     "webshop": "coevolve_environments.plugins.webshop.environment",
 }
 """Modules with `create(settings)`, imported when their environment is asked for. A section under another name
