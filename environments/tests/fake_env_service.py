@@ -1,11 +1,14 @@
 """A FAKE env-service, for the contract of the adapter only: AgentEvolver's routes over a made-up sum.
 
-It is none of AgentEvolver's environments, and no figure may come from it. python fake_env_service.py PORT
+It is none of AgentEvolver's environments, and no figure may come from it.
+
+python fake_env_service.py PORT [SECRET]
 The texts `crash` and `refuse` end the process and are answered by status 500; `leave` terminates unsolved.
 """
 
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import uvicorn
@@ -13,6 +16,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 SIGN = "FAKE env-service, no benchmark"
 SPLITS = {"train": ["1", "2", "3", "shared"], "dev": ["shared", "4"]}
@@ -87,6 +92,17 @@ async def release(request: Request) -> Response:
     return JSONResponse({"success": found is not None, "data": None})
 
 
+def guarded(handler: Handler) -> Handler:
+    """With a secret, every request has to bring it along."""
+
+    async def guard(request: Request) -> Response:
+        if sys.argv[2:] not in ([], [request.headers.get("x-secret")]):
+            return JSONResponse({"detail": "no secret"}, 401)
+        return await handler(request)
+
+    return guard
+
+
 def main() -> None:
     handlers = {
         "/get_env_profile": profile,
@@ -95,7 +111,7 @@ def main() -> None:
         "/evaluate": evaluate,
         "/release": release,
     }
-    posts = [Route(path, handler, methods=["POST"]) for path, handler in handlers.items()]
+    posts = [Route(path, guarded(handler), methods=["POST"]) for path, handler in handlers.items()]
     routes = [Route("/", root), Route("/healthz", healthz), *posts]
     uvicorn.run(Starlette(routes=routes), port=int(sys.argv[1]), log_config=None)
 

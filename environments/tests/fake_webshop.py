@@ -1,7 +1,8 @@
 """A FAKE WebShop, for the contract of the adapter only: three made-up products behind AgentGym's HTTP routes.
 
 It is not the benchmark, and no figure may come from it. python fake_webshop.py PORT [--without-close]
-The searches `crash`, `stall` and `odd` end the process, answer after 30 s, and answer an impossible reward.
+The searches `crash`, `stall`, `odd` and `forget` end the process, answer after 30 s, answer an impossible
+reward, and lose all sessions as a restart does.
 """
 
 import itertools
@@ -108,6 +109,8 @@ async def create(_: Request) -> Response:
 
 async def reset(request: Request) -> Response:
     body = await request.json()
+    if body["env_idx"] not in sessions:
+        return JSONResponse({"detail": f"KeyError: {body['env_idx']}"}, 500)
     sessions[body["env_idx"]] = session = Session(GOALS[body["session_id"]])
     return JSONResponse([session.page(), None])
 
@@ -120,6 +123,8 @@ def step(body: dict[str, object]) -> Response:
         time.sleep(30)
     session = sessions[int(str(body["env_idx"]))]
     reward, done = session.act(name, value.lower())
+    if value == "forget":
+        sessions.clear()
     if value == "odd":
         reward, done = 7.0, True
     return JSONResponse({"state": session.page(), "reward": reward, "done": done, "info": None})

@@ -117,6 +117,15 @@ def test_a_client_that_goes_away_leaves_no_instance(
     eventually(lambda: instances(service) == 0, "the service still holds the instance")
 
 
+def test_the_headers_of_a_file_go_along_with_every_request(serve: Serve, tmp_path: Path) -> None:
+    with fake_server("fake_env_service.py", "hush") as guarded:
+        (tmp_path / "headers.yaml").write_text("x-secret: hush\n")
+        client = served(serve, tmp_path, guarded.url, headers_file="headers.yaml")
+        with client.session(NAME) as session:
+            assert session.play(definition(client, "4"), ["1"])["reward"] == 1.0
+        eventually(lambda: instances(guarded) == 0, "the service still holds the instance")
+
+
 def build(name: str, **section: Any) -> Any:
     return build_environments([name], SettingsFile(Path(), Path(), {name: section})).environments[name]
 

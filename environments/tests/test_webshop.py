@@ -132,6 +132,19 @@ def test_a_server_without_a_close_route_gets_its_sessions_played_again(serve: Se
         assert remote_sessions(shop) <= 2  # the first is tried to be closed while the second may begin
 
 
+def test_sessions_that_are_played_again_survive_a_restart_of_the_server(serve: Serve, tmp_path: Path) -> None:
+    with fake_server("fake_webshop.py") as shop:
+        settings = settings_file(tmp_path, shop.url, recycle_after=50, sessions=1)
+        client = serve("--environments", "webshop", "--settings", str(settings))
+        with client.session("webshop") as session:
+            for _ in range(3):
+                assert session.play(task_of(client), GOLD)["reward"] == 1.0
+            assert remote_sessions(shop) == 1
+            session.play(task_of(client, max_steps=1), ["search[forget]"])
+            assert remote_sessions(shop) == 0
+            assert session.play(task_of(client), GOLD)["reward"] == 1.0
+
+
 def test_a_client_that_goes_away_in_mid_episode_leaves_nothing_over_there(
     client: Client, shop: FakeServer
 ) -> None:
