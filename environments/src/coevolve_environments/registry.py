@@ -17,6 +17,7 @@ from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 MODULES: Mapping[str, str] = {
     "bfcl": "coevolve_environments.plugins.bfcl.environment",
     "intercode-sql": "coevolve_environments.plugins.intercode_sql.environment",
+    "intercode-mariadb": "coevolve_environments.plugins.intercode_mariadb.environment",
     "scienceworld": "coevolve_environments.plugins.scienceworld.environment",
     "env-service": "coevolve_environments.plugins.env_service.environment",
     "textworld-express": "coevolve_environments.plugins.textworld_express.environment",

@@ -1,0 +1,55 @@
+"""intercode-mariadb: the tasks of intercode-sql on MariaDB, a near relative of the published MySQL.
+
+Generated questions are written of the sqlite copies of the databases and taken when MariaDB answers them;
+published ones whose gold fails or answers nothing there are left out. A task's side follows from its content
+key alone, which names no engine: one question is on the same side on both.
+"""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from coevolve_environments.plugins.intercode_sql.databases import DUMP, Databases, wheel_file
+from coevolve_environments.plugins.intercode_sql.environment import InterCodeSql
+from coevolve_environments.plugins.intercode_sql.question_source import license_of, question_source
+from coevolve_environments.protocol import Environment, Unavailable
+from coevolve_environments.settings import Settings
+
+NAME = "intercode-mariadb"
+_PROGRAMS = ("mariadbd", "mariadb-install-db")
+_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")  # not on every user's PATH
+
+
+class InterCodeMariadb(InterCodeSql):
+    name = NAME
+    what = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, MariaDB)."
+    call_seconds = 120.0  # the first call makes the data folder, starts mariadbd and loads the dump
+
+
+def create(settings: Settings) -> Environment:
+    """With the settings of intercode-sql.
+
+    Raises:
+        Unavailable: mariadbd or PyMySQL is missing.
+    """
+    server, install = (_program(name) for name in _PROGRAMS)
+    if find_spec("pymysql") is None:
+        raise Unavailable("PyMySQL is missing: `pip install --no-deps PyMySQL==1.2.4`")
+    from coevolve_environments.plugins.intercode_mariadb.engine import MariadbEngine
+    from coevolve_environments.plugins.intercode_mariadb.server import MariadbServer
+
+    dump = wheel_file(DUMP).read_text(encoding="utf8")
+    databases = Databases(dump)
+    engine = MariadbEngine(databases, MariadbServer(server, install, settings.state, dump, databases.names))
+    return InterCodeMariadb(databases, engine, question_source(settings), license_of(settings))
+
+
+def _program(name: str) -> Path:
+    found = shutil.which(name) or next(
+        (path for folder in _FOLDERS if (path := shutil.which(name, path=folder))), None
+    )
+    if found is None:
+        raise Unavailable(
+            f"{name} is missing: `apt-get install mariadb-server-core mariadb-client-core` (Debian, Ubuntu)"
+        )
+    return Path(found)

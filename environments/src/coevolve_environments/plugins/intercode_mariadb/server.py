@@ -1,0 +1,236 @@
+"""A mariadbd of our own: a child of the environment server, with a data folder and a unix socket only."""
+
+import hashlib
+import logging
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import pymysql
+
+from coevolve_environments.hosting.guardian import GUARDIAN
+from coevolve_environments.plugins.intercode_mariadb.connection import Link
+from coevolve_environments.plugins.intercode_mariadb.dump import script
+from coevolve_environments.plugins.intercode_mariadb.slot import Slot, take_slot
+from coevolve_environments.protocol import Unavailable
+
+log = logging.getLogger(__name__)
+
+OTHER_USER = "nobody"
+START_SECONDS = 60.0
+_STOP_SECONDS = 2.0
+_LOADED = "loaded"  # file of a data folder: what was loaded into it
+_OPTIONS = (
+    "--skip-networking",
+    "--lower-case-table-names=1",
+    "--character-set-server=utf8mb4",
+    "--collation-server=utf8mb4_general_ci",
+    "--sysdate-is-now",
+    "--local-infile=0",
+    "--performance-schema=OFF",
+    "--skip-log-bin",
+    "--skip-name-resolve",
+    "--max-connections=600",
+    "--wait-timeout=31536000",
+    "--max-recursive-iterations=10000",
+    "--max-allowed-packet=16M",
+    "--innodb-buffer-pool-size=32M",
+    "--innodb-log-file-size=8M",
+    "--innodb-flush-log-at-trx-commit=2",  # a killed server loses nothing that was loaded
+    "--innodb-stats-auto-recalc=OFF",
+    "--aria-pagecache-buffer-size=8M",
+    "--key-buffer-size=1M",
+    "--tmp-memory-table-size=0",  # rows of one in memory tie by their addresses: no two runs alike
+    "--tmp-disk-table-size=64M",
+)
+
+
+class MariadbServer:
+    """Started by whoever first asks for its socket, and again when it died. It ends with its parent: `close`
+    ends it, and after a kill -9 of the parent the guardian does.
+    """
+
+    def __init__(
+        self, program: Path, install: Path, state: Path, dump: str, databases: Sequence[str]
+    ) -> None:
+        """
+        Args:
+            program, install: mariadbd and mariadb-install-db.
+            state: folder for the data; several servers may share it.
+            dump: InterCode's.
+            databases: their names, in the dump's spelling.
+        """
+        self._program = program
+        self._install = install
+        self._state = state
+        self._script = script(dump, databases)
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._slot: Slot | None = None
+        self._folder: Path | None = None
+        self._closed = False
+
+    def socket(self) -> Path:
+        """
+        Raises:
+            Unavailable: the server does not start; its last words are in the message.
+        """
+        with self._lock:
+            if self._closed:
+                raise Unavailable("mariadbd was ended: the environment is closed")
+            if self._process is None or self._process.poll() is not None:
+                self._stop()
+                try:
+                    self._start()
+                except BaseException:
+                    self._stop()
+                    raise
+            assert self._folder is not None
+            return self._folder / "socket"
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._stop()
+
+    def _start(self) -> None:
+        began = time.monotonic()
+        user = OTHER_USER if os.geteuid() == 0 and _exists(OTHER_USER) else None
+        self._folder = Path(
+            tempfile.mkdtemp(prefix="coevolve-mariadb-")
+        )  # short: a socket's path has 107 bytes
+        _own(self._folder, user)
+        self._slot = take_slot(self._state, user, self._folder)
+        data, fingerprint = self._slot.folder, self._fingerprint()
+        fresh = not (data / _LOADED).is_file() or (data / _LOADED).read_text() != fingerprint
+        if fresh:
+            self._make(data, user)
+        self._launch(data, user)
+        admin = self._await()
+        if fresh:
+            self._load(admin.connection)
+            (data / _LOADED).write_text(fingerprint)
+        admin.drop()
+        seconds = time.monotonic() - began
+        log.info("mariadbd runs as %s, data in %s (%.1f s)", user or "the server's user", data, seconds)
+
+    def _fingerprint(self) -> str:
+        version = subprocess.run([self._program, "--version"], capture_output=True, text=True, check=True)
+        return hashlib.sha256(f"{version.stdout}\n{self._script}".encode()).hexdigest()
+
+    def _make(self, data: Path, user: str | None) -> None:
+        shutil.rmtree(data, ignore_errors=True)
+        data.mkdir(mode=0o700)
+        _own(data, user)
+        options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--lower-case-table-names=1"]
+        command = [str(self._install), "--no-defaults", f"--datadir={data}", *options]
+        done = subprocess.run(command, capture_output=True, timeout=START_SECONDS, **self._how(user))
+        if done.returncode != 0:
+            words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+            raise Unavailable(f"mariadb-install-db failed: {' | '.join(words[-3:])}")
+
+    def _launch(self, data: Path, user: str | None) -> None:
+        assert self._folder is not None
+        assert self._slot is not None
+        places = [f"--datadir={data}", f"--socket={self._folder / 'socket'}", f"--tmpdir={self._folder}"]
+        places += [f"--pid-file={self._folder / 'pid'}", f"--secure-file-priv={self._folder}"]
+        as_root = ["--user=root"] if os.geteuid() == 0 and user is None else []
+        command = [str(self._program), "--no-defaults", *places, *_OPTIONS, *as_root]
+        with self._log_file("wb") as out:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                pass_fds=[self._slot.lock.fileno()],  # the slot stays taken for as long as mariadbd lives
+                **self._how(user),
+            )
+        GUARDIAN.guard(self._process.pid)
+
+    def _how(self, user: str | None) -> dict[str, Any]:
+        """None of the server's variables, and another user where there is one."""
+        options: dict[str, Any] = {
+            "cwd": self._folder,
+            "env": {"PATH": os.defpath + ":/usr/sbin", "LANG": "C.UTF-8"},
+        }
+        if user is not None:
+            options |= {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+        return options
+
+    def _await(self) -> Link:
+        """A connection as root, once the server answers."""
+        assert self._folder is not None
+        assert self._process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise Unavailable(f"mariadbd does not start: {self._last_words()}")
+            try:
+                flags = pymysql.constants.CLIENT.MULTI_STATEMENTS
+                options = {"user": "root", "client_flag": flags, "silence_seconds": START_SECONDS}
+                return Link(self._folder / "socket", **options)
+            except (OSError, pymysql.err.OperationalError):
+                time.sleep(0.05)
+
+    def _load(self, admin: Any) -> None:
+        cursor = admin.cursor()
+        cursor.execute(self._script)
+        while cursor.nextset():
+            pass
+        cursor.execute(
+            "SELECT GROUP_CONCAT(CONCAT('`', table_schema, '`.`', table_name, '`'))"
+            " FROM information_schema.tables WHERE engine = 'InnoDB' AND table_schema NOT IN ('mysql', 'sys')"
+        )
+        cursor.execute(f"ANALYZE TABLE {cursor.fetchone()[0]}")
+        cursor.close()
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                log.info("mariadbd takes more than %g s to end: killed", _STOP_SECONDS)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            GUARDIAN.forget(process.pid)
+        if self._slot is not None:
+            self._slot.lock.close()
+            self._slot = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _log_file(self, mode: str) -> IO[bytes]:
+        assert self._folder is not None
+        return (self._folder / "log").open(mode)
+
+    def _last_words(self) -> str:
+        with self._log_file("rb") as file:
+            lines = file.read().decode(errors="replace").strip().splitlines()
+        return " | ".join([line for line in lines if "ERROR" in line][-3:] or lines[-3:]) or "it says nothing"
+
+
+def _exists(user: str) -> bool:
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        return False
+    return True
+
+
+def _own(folder: Path, user: str | None) -> None:
+    if user is not None:
+        shutil.chown(folder, user, pwd.getpwnam(user).pw_gid)

@@ -1,0 +1,46 @@
+"""Data folders of a state folder: one server holds one, and finds what an earlier one loaded into it."""
+
+import fcntl
+import logging
+import pwd
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+log = logging.getLogger(__name__)
+
+_MOST = 64  # servers over one state folder
+
+
+@dataclass(frozen=True)
+class Slot:
+    folder: Path
+    lock: IO[bytes]
+    """Open while the slot is taken; whoever inherits it keeps the slot."""
+
+
+def take_slot(state: Path, user: str | None, temporary: Path) -> Slot:
+    """The first data folder that nobody holds; inside `temporary` where `user` cannot enter the state folder.
+
+    Raises:
+        OSError: all are taken, or the folder cannot be written.
+    """
+    if user is not None and not _can_enter(state, user):
+        log.warning("the user %s cannot enter %s: the databases are loaded anew at every start", user, state)
+        return Slot(temporary / "data", (temporary / "lock").open("wb"))
+    for number in range(_MOST):
+        lock = (state / f"data-{number}.lock").open("ab")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        return Slot(state / f"data-{number}", lock)
+    raise OSError(f"{_MOST} servers hold the data folders of {state}")
+
+
+def _can_enter(folder: Path, user: str) -> bool:
+    group = pwd.getpwnam(user).pw_gid
+    command = ["test", "-x", str(folder.resolve())]
+    return subprocess.run(command, user=user, group=group, extra_groups=[], check=False).returncode == 0
