@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from conftest import Client, Serve
+from conftest import Client, Serve, start_server
 
 PLUGIN = Path(__file__).parent / "counting_environment.py"
 
@@ -16,10 +16,19 @@ def serve_counting(serve: Serve, folder: Path, *arguments: str, **section: objec
     Args:
         section: of the settings file, beside `plugin`.
     """
+    return serve(*_options(folder, "counting,bfcl", section), *arguments)
+
+
+def start_counting(folder: Path, **section: object) -> Client:
+    """The same beside the two built-in environments, for whoever stops it himself."""
+    return start_server(folder, *_options(folder, "counting,bfcl,intercode-sql", section))
+
+
+def _options(folder: Path, environments: str, section: dict[str, object]) -> list[str]:
     file = folder / "settings.yaml"
     file.write_text(yaml.safe_dump({"hosted": {"counting": {"plugin": str(PLUGIN), **section}}}))
     state = str(folder / "state")
-    return serve("--environments", "counting,bfcl", "--settings", str(file), "--state", state, *arguments)
+    return ["--environments", environments, "--settings", str(file), "--state", state]
 
 
 def sessions_of(client: Client) -> int:
