@@ -75,7 +75,7 @@ async def step(request: Request) -> Response:
         return JSONResponse({"detail": "Traceback\n  File somewhere\nKeyError: 'made up'"}, 500)
     if content == "leave":
         return answer(instance.state("assistant", "you left", terminated=True))
-    instance.said = int(content)
+    instance.said = int(content) if content.isdigit() else -1
     right = instance.said == instance.wanted
     return answer(instance.state("assistant", "right" if right else "wrong", terminated=right))
 
