@@ -34,6 +34,39 @@ create table attempt_faults (
   recorded_at timestamp with time zone not null default now(),
   constraint attempt_faults_pkey PRIMARY KEY (id)
 );
+create table attempt_resumes (
+  id bigint not null generated always as identity,
+  campaign_id integer not null,
+  trajectory_id text not null,
+  iteration smallint not null,
+  outcome text not null,
+  turns smallint not null,
+  detail text,
+  recorded_at timestamp with time zone not null default now(),
+  constraint attempt_resumes_pkey PRIMARY KEY (id),
+  constraint attempt_resumes_check CHECK ((outcome = 'mismatch'::text) = (detail IS NOT NULL)),
+  constraint attempt_resumes_outcome_check CHECK (outcome = ANY (ARRAY['resumed'::text, 'mismatch'::text])),
+  constraint attempt_resumes_turns_check CHECK (turns > 0)
+);
+create table attempt_turns (
+  campaign_id integer not null,
+  trajectory_id text not null,
+  ordinal smallint not null,
+  iteration smallint not null,
+  epoch integer not null,
+  action json not null,
+  shown json,
+  score double precision,
+  before_sha256 text not null,
+  after_sha256 text not null,
+  prompt_token_ids integer[],
+  token_ids integer[],
+  logprobs real[],
+  prompt_tokens integer not null,
+  completion_tokens integer not null,
+  constraint attempt_turns_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal),
+  constraint attempt_turns_ordinal_check CHECK (ordinal > 0)
+) partition by LIST (campaign_id);
 create table budgets (
   campaign_id integer not null,
   llm_tokens_limit double precision,
@@ -532,6 +565,7 @@ create table trajectory_steps (
   constraint trajectory_steps_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal)
 ) partition by LIST (campaign_id);
 
+CREATE INDEX attempt_resumes_by_trajectory ON attempt_resumes USING btree (campaign_id, trajectory_id);
 CREATE INDEX events_by_campaign ON events USING btree (campaign_id, id);
 CREATE INDEX feedback_signals_by_trajectory ON feedback_signals USING btree (campaign_id, trajectory_id);
 CREATE INDEX model_calls_by_iteration ON model_calls USING btree (campaign_id, iteration, purpose);
@@ -551,6 +585,8 @@ alter table abstractions add constraint abstractions_campaign_id_fkey FOREIGN KE
 alter table admission_verdicts add constraint admission_verdicts_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table admission_verdicts add constraint admission_verdicts_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table attempt_faults add constraint attempt_faults_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table attempt_resumes add constraint attempt_resumes_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table attempt_turns add constraint attempt_turns_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table budgets add constraint budgets_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table calibration_items add constraint calibration_items_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table calibration_items add constraint calibration_items_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);

@@ -33,6 +33,7 @@ const partitionedTables = [
   'planned_tasks',
   'trajectories',
   'trajectory_steps',
+  'attempt_turns',
   'feedback_signals',
   'preference_pairs',
   'training_examples',
@@ -86,9 +87,12 @@ export const campaignStore = (pool: Pool) => ({
     return rows;
   },
 
+  /** Of a campaign that has ended, nobody plays an open attempt on. */
   async setStatus(id: number, status: CampaignStatus): Promise<void> {
     await pool.query(
-      `update campaigns
+      `with ended as (
+         delete from attempt_turns where campaign_id = $1::integer and $2 in ('finished', 'stopped', 'aborted'))
+       update campaigns
        set status = $2, finished_at = case when $2 in ('finished', 'stopped', 'aborted') then now() end
        where id = $1::integer`,
       [id, status],

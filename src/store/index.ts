@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { admissionStore } from './admission';
+import { attemptTurnStore } from './attempt-turns';
 import { budgetStore } from './budgets';
 import { campaignStore } from './campaigns';
 import { evaluationStore } from './evaluations';
@@ -27,6 +28,7 @@ export const createStore = (pool: Pool) => ({
   tasks: taskStore(pool),
   admission: admissionStore(pool),
   trajectories: trajectoryStore(pool),
+  attemptTurns: attemptTurnStore(pool),
   rollouts: rolloutStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
   exploration: explorationStore(pool),

@@ -19,10 +19,18 @@ export const iterationStore = (pool: Pool) => ({
     return rows[0]!.epoch;
   },
 
-  /** @throws DomainError `StaleEpoch` */
+  /**
+   * Ends an iteration; what a player who came late has left in the journal goes with it.
+   *
+   * @throws DomainError `StaleEpoch`
+   */
   async close(key: IterationKey): Promise<void> {
     const { rowCount } = await pool.query(
-      `update iterations set finished_at = coalesce(finished_at, now())
+      `with leftover as (
+         delete from attempt_turns t using iterations i
+         where t.campaign_id = $1::integer and t.iteration = $2::smallint
+           and i.campaign_id = t.campaign_id and i.number = t.iteration and i.epoch = $3::integer)
+       update iterations set finished_at = coalesce(finished_at, now())
        where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer`,
       [key.campaignId, key.iteration, key.epoch],
     );

@@ -45,7 +45,8 @@ export type TrajectoryRow = TrajectorySummary &
 
 export const trajectoryStore = (pool: Pool) => ({
   /**
-   * Stores a finished attempt with its steps. The first writer wins; every writer gets the stored row back.
+   * Stores a finished attempt with its steps, and removes its turns from the journal. The first writer wins; every
+   * writer gets the stored row back.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -171,6 +172,9 @@ const insertTrajectory = `
     from stored, jsonb_array_elements($20::jsonb) with ordinality as step (value, ordinal),
       jsonb_to_record(step.value) as body (action text, observation jsonb, "promptTokenIds" integer[],
         "tokenIds" integer[], logprobs real[])
+  ), journal as (
+    delete from attempt_turns t using stored
+    where t.campaign_id = $1::integer and t.trajectory_id = stored.id
   )
   select id, outcome, reward, step_count as "stepCount" from stored`;
 

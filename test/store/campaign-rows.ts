@@ -1,5 +1,15 @@
 import type { IterationKey } from '../../src/store/epoch';
-import { addPolicy, admitted, attempt, candidate, hash, newCampaign, task, type NewCampaign } from './new-campaign';
+import {
+  addPolicy,
+  admitted,
+  attempt,
+  candidate,
+  hash,
+  newCampaign,
+  task,
+  turn,
+  type NewCampaign,
+} from './new-campaign';
 import type { Pool } from 'pg';
 import { addModelRows } from './model-rows';
 
@@ -34,6 +44,9 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   const played = { purpose: 'train', policyId: ids.start } as const;
   await store.trajectories.save(attempt(key, { ...played, taskId: 'seed', reward: 0 }));
   await store.trajectories.recordFault(campaignId, ids.failed, 'environment-fault', 'it broke once');
+  const open = { ...key, trajectoryId: `${ids.failed.slice(0, -1)}1` };
+  await store.attemptTurns.record(open, turn(1));
+  await store.attemptTurns.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });
   await store.feedbackSignals.save(key, [
     { kind: 'forgetting', taskId: 'seed', trajectoryId: ids.failed, detail: { before: 1 } },
   ]);

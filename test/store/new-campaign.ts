@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Decision } from '../../src/domain/admission/admit';
 import { createStore, type Store } from '../../src/store';
+import type { RecordedTurn } from '../../src/store/attempt-turns';
 import type { IterationKey } from '../../src/store/epoch';
 import type { PolicyRole } from '../../src/store/policies';
 import type { NewTask } from '../../src/store/tasks';
@@ -89,6 +90,22 @@ export const step = (action: string) => ({
   promptTokenIds: [1, 2, 3],
   tokenIds: [4, 5],
   logprobs: [-0.5, -0.25],
+});
+
+/** A recorded turn that follows the one before it. */
+export const turn = (ordinal: number, changes: Partial<RecordedTurn> = {}): RecordedTurn => ({
+  ordinal,
+  action: `select ${ordinal}`,
+  promptTokenIds: [1, 2, 3],
+  tokenIds: [4, 5],
+  logprobs: [-0.5, -0.25],
+  promptTokens: 3,
+  completionTokens: 2,
+  shown: null,
+  score: null,
+  beforeSha256: hash(String(ordinal - 1)),
+  afterSha256: hash(String(ordinal)),
+  ...changes,
 });
 
 export const hash = (digit: string): string => digit.repeat(64);
