@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coevolve_environments.protocol import Composed, Environment, Json, Refusal, TaskRecord
+from coevolve_environments.protocol import Composed, Environment, Json, Refusal
+from coevolve_environments.wire.gold import GoldPlay
 
 MAX_ACTIONS = 64
 MAX_CHARACTERS = 20_000
@@ -19,7 +20,7 @@ def compose_task(
     made = environment.compose(parent, query.strip(), actions, options)
     if isinstance(made, Refusal) or made.grader == "judge":
         return made
-    reward = _replay(environment, made.record)
+    reward = GoldPlay(environment, made.record).run()["reward"]
     if reward < 1:
         return Refusal("not-executable", f"played again, the actions score {reward:g}")
     return made
@@ -44,14 +45,3 @@ def _is_storable(text: str) -> bool:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:
         return False
-
-
-def _replay(environment: Environment, record: TaskRecord) -> float:
-    episode = environment.start(record.definition, 0)
-    try:
-        answer = episode.open()
-        for action in record.reference_actions:
-            answer = episode.act(action)
-        return answer.reward if answer.done else 0.0
-    finally:
-        episode.close()

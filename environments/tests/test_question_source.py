@@ -1,0 +1,97 @@
+"""The full question file by URL: fetched once from a server on the loopback, with its terms shown."""
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coevolve_environments.plugins.intercode_sql.question_source import KNOWN_LICENSE, fetched
+from coevolve_environments.protocol import BadRequest
+from conftest import Client, Serve
+
+SQL = "/envs/intercode-sql"
+QUESTIONS = [
+    {"db": "concert_singer", "query": "How many singers?", "gold": "SELECT count(*) FROM singer"},
+    {"db": "world_1", "query": "Which cities?", "gold": "SELECT name FROM city LIMIT 3"},
+]
+
+
+class Shelf(http.server.BaseHTTPRequestHandler):
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        content = json.dumps(QUESTIONS).encode()
+        self.send_response(200 if self.path == "/questions.json" else 404)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def shelf() -> Iterator[tuple[str, list[str]]]:
+    asked: list[str] = []
+    handler = type("AskedShelf", (Shelf,), {"asked": asked})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    server.server_close()
+
+
+def draw(client: Client) -> list[dict[str, Any]]:
+    sides = [{"split": split, "count": 9, "seed": 1} for split in ("train", "held-out")]
+    answers = [client.post(f"{SQL}/data/tasks", **side, options={"source": "file"}) for side in sides]
+    return [task for answer in answers for task in answer["tasks"]]
+
+
+def test_questions_of_a_url_are_fetched_once_and_kept(
+    serve: Serve, tmp_path: Path, shelf: tuple[str, list[str]]
+) -> None:
+    url, asked = shelf
+    settings = tmp_path / "environments.yaml"
+    settings.write_text(f"hosted: {{intercode-sql: {{questions: '{url}/questions.json'}}}}")
+    arguments = ("--environments", "intercode-sql", "--settings", str(settings), "--state", str(tmp_path))
+    for _ in range(2):  # the second server finds what the first one fetched
+        client = serve(*arguments)
+        assert {task["goal"] for task in draw(client)} == {"How many singers?", "Which cities?"}
+        assert KNOWN_LICENSE in client.http.get(f"{SQL}/metadata").json()["description"]
+        assert client.http.get(f"{SQL}/data/capabilities").json()["license"] == KNOWN_LICENSE
+    assert asked == ["/questions.json"]
+
+
+def test_the_operators_words_of_a_licence_are_shown(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
+    settings = tmp_path / "environments.yaml"
+    settings.write_text(
+        "hosted: {intercode-sql: {questions: questions.json, questions_license: house rules}}"
+    )
+    client = serve("--environments", "intercode-sql", "--settings", str(settings))
+    assert client.http.get(f"{SQL}/data/capabilities").json()["license"] == "house rules"
+
+
+@pytest.mark.parametrize(
+    ("path", "most", "named"), [("/absent.json", 1000, "404"), ("/questions.json", 50, "larger than 50")]
+)
+def test_a_file_that_cannot_be_had_is_refused_and_not_kept(
+    tmp_path: Path, shelf: tuple[str, list[str]], path: str, most: int, named: str
+) -> None:
+    with pytest.raises(BadRequest, match=named):
+        fetched(shelf[0] + path, tmp_path, most=most)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_silent_is_not_waited_for(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(BadRequest, match="cannot be had"):
+            fetched(f"http://127.0.0.1:{silent.getsockname()[1]}/q.json", tmp_path, seconds=0.2)
