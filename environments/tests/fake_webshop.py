@@ -1,6 +1,8 @@
 """A FAKE WebShop, for the contract of the adapter only: three made-up products behind AgentGym's HTTP routes.
 
-It is not the benchmark, and no figure may come from it. python fake_webshop.py PORT [--without-close]
+It is not the benchmark, and no figure may come from it.
+
+python fake_webshop.py PORT [--without-close] [--one-number]
 The searches `crash`, `stall`, `odd` and `forget` end the process, answer after 30 s, answer an impossible
 reward, and lose all sessions as a restart does.
 """
@@ -102,8 +104,8 @@ async def list_envs(_: Request) -> Response:
 
 
 async def create(_: Request) -> Response:
-    number = next(numbers)
-    sessions[number] = Session()
+    number = 101 if "--one-number" in sys.argv else next(numbers)
+    sessions.setdefault(number, Session())
     return JSONResponse(number)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coevolve_environments.plugins.remote.client import Remote, read_address
+from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, Remote, read_address
 from coevolve_environments.plugins.remote.episode import Releaser
 from coevolve_environments.plugins.webshop.episode import WebShopEpisode
 from coevolve_environments.plugins.webshop.goals import goals_in, read_goals
@@ -29,7 +29,7 @@ from coevolve_environments.settings import Settings
 
 ETO_STEPS = 10
 _OPTIONS = {"goals", "max_steps"}
-_CALLS_OF_OPENING = 3  # a reset that fails, a creation, a reset
+_CALLS_OF_OPENING = 3  # a reset that fails, a creation, a reset; and a closing after each reset that fails
 
 
 def create(settings: Settings) -> Environment:
@@ -46,7 +46,7 @@ class WebShop(Environment):
         self.name = settings.name
         address = read_address(settings, "http://127.0.0.1:36006, AgentGym's agentenv-webshop")
         self.sessions = settings.integer("sessions", 8)
-        self.call_seconds = _CALLS_OF_OPENING * address.timeout_seconds + 5.0
+        self.call_seconds = _CALLS_OF_OPENING * address.timeout_seconds + 2 * RELEASE_SECONDS
         self.capabilities = Capabilities(
             variants=False,
             compose=False,

@@ -7,12 +7,14 @@ for ever (AgentGym issue 62: the shop's Java ran out of memory): there, sessions
 
 import math
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 
 from coevolve_environments.plugins.remote.client import (
     RELEASE_SECONDS,
     BadRemoteAnswer,
     Remote,
+    RemoteFault,
     RemoteRefused,
 )
 from coevolve_environments.plugins.remote.episode import Releaser
@@ -61,13 +63,15 @@ class Shop:
         if used is not None:
             try:
                 return used, self._reset(used, goal)
-            except RemoteRefused:  # it forgot the session, as after its restart
-                self.leave(used, sound=False)
+            except RemoteFault as fault:
+                self._abandon(used)
+                if not isinstance(fault, RemoteRefused):  # refused: it forgot the session, as after a restart
+                    raise
         session = self._create()
         try:
             return session, self._reset(session, goal)
         except BaseException:
-            self.leave(session, sound=False)
+            self._abandon(session)
             raise
 
     def step(self, session: ShopSession, action: str) -> Page:
@@ -94,8 +98,6 @@ class Shop:
             return
 
         def close() -> None:
-            with self._lock:
-                self._live.discard(session.number)
             if not self._close(session) and sound:
                 self._keep(session)
 
@@ -131,8 +133,15 @@ class Shop:
             self._live.add(session.number)
             self._idle.append(session)
 
+    def _abandon(self, session: ShopSession) -> None:
+        """Closes it before another is made, which may get its number from a server that began anew."""
+        with suppress(RemoteFault):  # the caller has a fault to tell already, or goes on with a new session
+            self._close(session)
+
     def _close(self, session: ShopSession) -> bool:
         """Whether the server has closed it; False where it offers no closing."""
+        with self._lock:
+            self._live.discard(session.number)
         if not self._closes:
             return False
         try:

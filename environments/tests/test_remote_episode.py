@@ -1,0 +1,86 @@
+"""What is on another server is let go of exactly once, whichever thread is the last."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coevolve_environments.plugins.remote.client import Address, BadRemoteAnswer, Remote, RemoteFault
+from coevolve_environments.plugins.remote.episode import Releaser, RemoteEpisode
+from coevolve_environments.plugins.webshop.shop import Shop
+from coevolve_environments.protocol import Answer
+from fake_server import FakeServer, fake_server
+
+
+class Slow(RemoteEpisode):
+    """Answers when it is let; fails where the text says so."""
+
+    task_id = "slow/1"
+    split = "train"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.may_answer = threading.Event(), threading.Event()
+        self.released: list[bool] = []
+
+    def _begin(self) -> Answer:
+        return Answer([], 0)
+
+    def _continue(self, content: str) -> Answer:
+        if content == "fail":
+            raise RemoteFault("made up")
+        if content == "wait":
+            self.entered.set()
+            assert self.may_answer.wait(10)
+        return Answer([], 1)
+
+    def _release(self) -> None:
+        self.released.append(self._sound)
+
+
+def test_a_close_while_a_call_runs_waits_for_the_call() -> None:
+    episode = Slow()
+    episode.open()
+    call = threading.Thread(target=episode.act, args=("wait",))
+    call.start()
+    assert episode.entered.wait(10)
+    episode.close()
+    assert episode.released == []
+    episode.may_answer.set()
+    call.join(10)
+    assert episode.released == [True]
+    with pytest.raises(RemoteFault, match="closed"):
+        episode.act("go on")
+
+
+@given(st.lists(st.sampled_from(["open", "go", "fail", "close"]), max_size=12))
+def test_whatever_is_called_it_is_released_once_after_the_first_close(calls: list[str]) -> None:
+    episode, failed, closed = Slow(), False, False
+    for name in calls:
+        if name == "close":
+            episode.close()
+            closed = True
+            continue
+        try:
+            episode.open() if name == "open" else episode.act(name)
+        except RemoteFault:
+            failed = failed or not closed
+    assert episode.released == ([not failed] if closed else [])
+
+
+@pytest.fixture
+def careless() -> Iterator[FakeServer]:
+    with fake_server("fake_webshop.py", "--one-number") as server:
+        yield server
+
+
+def test_a_session_that_another_episode_plays_is_not_shared(careless: FakeServer) -> None:
+    shop = Shop(Remote(Address(careless.url, 5)), Releaser("shop"), recycle_after=1)
+    session, _ = shop.enter(0)
+    with pytest.raises(BadRemoteAnswer, match="session 101, which another episode plays"):
+        shop.enter(1)
+    assert "grey" in shop.step(session, "search[scarf]").text  # the first goes on as it was
+    shop.leave(session, sound=True)
+    shop.close()
