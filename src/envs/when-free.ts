@@ -30,7 +30,8 @@ export async function whenFree<T>(
     try {
       return await play();
     } catch (error) {
-      if (signal.aborted || !isNoSession(error)) throw error;
+      if (!isNoSession(error)) throw error;
+      signal.throwIfAborted();
       if (performance.now() - began > playedMs) waiting = {};
       const since = (waiting[error.kind] ??= performance.now());
       const limitMs = error.kind === 'capacity' ? patience.fullMs : patience.awayMs;

@@ -3,8 +3,7 @@ import { trainingOfRun, type TrainingBackends } from '../activities/training-of-
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
 import { closeLeases } from '../envs/close-leases';
-import { environmentData } from '../envs/environment-data';
-import { openEnvClient } from '../envs/openenv-client';
+import { createEnvironments } from '../envs/environments';
 import { createModelService } from '../llm/model-service';
 import { policyClient } from '../llm/policy-client';
 import { policyRouter } from '../llm/policy-router';
@@ -29,6 +28,7 @@ export function createServices(config: Config): WorkerServices {
     url: required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'),
     token: config.environment.token,
   };
+  const environments = createEnvironments(config);
   const policy = {
     url: required(config.policy.url, 'policy server', 'COEVOLVE_POLICY_URL'),
     token: config.policy.token,
@@ -40,8 +40,8 @@ export function createServices(config: Config): WorkerServices {
     store,
     artifacts,
     providers,
-    environmentData: environmentData(environment),
-    openEnvironment: openEnvClient(environment),
+    environmentData: environments.data,
+    openEnvironment: environments.open,
     closeLeases: (holder) => closeLeases(environment, holder),
     policies: policyRouter({ server: policyClient(policy), providers, pace: store.providers, artifacts }),
     models: createModelService({ store, providers }),

@@ -13,7 +13,7 @@ export type EnvironmentServer = { url: string; token: string; kill(): Promise<vo
 /** A real environment server with the SQL environment, on a port that was free. */
 export async function startEnvironmentServer(...options: string[]): Promise<EnvironmentServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-environments-'));
-  const token = 'the token of this test';
+  const token = 'the-token-of-this-test';
   writeFileSync(path.join(folder, 'token'), token);
   const port = await freePort();
   const address = ['--port', String(port), '--token-file', path.join(folder, 'token')];

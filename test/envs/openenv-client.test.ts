@@ -104,6 +104,16 @@ test('an aborted attempt closes its session on the server and throws the reason'
   await everySessionHasEnded(server);
 });
 
+test('a session outlives the thinking of a slow player, for it asks for its state meanwhile', async () => {
+  const impatient = await startEnvironmentServer('--idle-timeout-s', '0.4');
+  const session = await openEnvClient(impatient, { beatMs: 100 })(name, { signal });
+  await session.reset(resetOf(tasks[0]!));
+  await sleep(1_000);
+  await expect(session.step('SELECT 1')).resolves.toMatchObject({ done: false });
+  session.close();
+  await impatient.kill();
+});
+
 test('an attempt that was aborted before it began opens no session', async () => {
   const aborted = AbortSignal.abort(new Error('too late'));
   await expect(openEnvClient(server)(name, { signal: aborted })).rejects.toThrow('too late');

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createEnvironments, type Environments } from '../../src/envs/environments';
+import type { TaskRecord, VariantRequest } from '../../src/envs/environment-data';
+import { playEpisode, type Player } from '../../src/envs/play-episode';
+import { whenFree } from '../../src/envs/when-free';
+import { startEnvironmentServer, type EnvironmentServer } from './environment-server';
+import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from './third-party-server';
+
+const { signal } = new AbortController();
+const real = hasOpenEnv ? describe : describe.skip;
+if (!hasOpenEnv) process.stderr.write(`${whyNot}\n`);
+
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-servers-'));
+let ours: EnvironmentServer;
+let listing: ThirdPartyServer;
+let plain: ThirdPartyServer;
+let environments: Environments;
+
+beforeAll(async () => {
+  if (!hasOpenEnv) return;
+  [ours, listing, plain] = await Promise.all([
+    startEnvironmentServer(),
+    startThirdPartyServer(),
+    startThirdPartyServer('--without-tasks', '--sessions', '1'),
+  ]);
+  const file = path.join(folder, 'environments.yaml');
+  const servers = {
+    guess: { url: `${listing.url}/`, instruction: 'Find the number.', maxSteps: 8 },
+    seeds: { url: plain.url, tasks: 50, heldOutTasks: 20, reward: { min: -1, max: 1, of: 'sum' } },
+    json: { url: listing.url, action: 'json' },
+    wrong: { url: listing.url, action: 'message' },
+    relay: { url: `${ours.url}/envs/intercode-sql`, tokenFile: './token' },
+  };
+  writeFileSync(path.join(folder, 'token'), ours.token);
+  writeFileSync(file, JSON.stringify({ servers })); // JSON is YAML
+  environments = createEnvironments({ environment: ours, environmentsFile: file });
+});
+afterAll(async () => {
+  await Promise.all([ours?.kill(), listing?.kill(), plain?.kill()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const draw = (name: string, split: 'train' | 'held-out', count: number): Promise<TaskRecord[]> =>
+  environments.data.tasks(name, { split, count, seed: 7, options: {} });
+
+async function play(name: string, task: TaskRecord, player: Player, maxSteps = 10) {
+  return whenFree(signal, async () => {
+    const session = await environments.open(name, { signal });
+    try {
+      return await playEpisode(session, { task: task.definition, seed: 3, episodeId: 'test' }, player, maxSteps);
+    } finally {
+      session.close();
+    }
+  });
+}
+
+/** Halves the range that the hints leave, as a policy would that has learned the game. */
+const searcher =
+  (write: (guess: number) => string = String): Player =>
+  (conversation) => {
+    let [low, high] = [1, 100];
+    let guess = 50;
+    for (const { role, content } of conversation) {
+      if (role === 'assistant') guess = Number(/\d+/.exec(content)![0]);
+      if (content.includes('larger')) low = guess + 1;
+      if (content.includes('smaller')) high = guess - 1;
+    }
+    return Promise.resolve(write(Math.floor((low + high) / 2)));
+  };
+
+real('a server made with the official package', () => {
+  test('lists tasks of its own splits, which play to their end as they are listed', async () => {
+    const tasks = await draw('guess', 'train', 20);
+    expect(tasks.map(({ task_id: id }) => id)).toEqual(Array.from({ length: 20 }, (_, n) => `train/train-${n}`));
+    const first = await play('guess', tasks[3]!, (_, step) => Promise.resolve(step === 0 ? '100' : '17')); // secret_of
+    expect(first).toMatchObject({ reward: 1, rawScore: 1, stopReason: 'completed' });
+    expect(first.opening).toEqual([
+      { role: 'system', content: 'Find the number.' },
+      { role: 'user', content: 'hint: I think of a number from 1 to 100. Which is it?\nguesses_left: 8' },
+    ]);
+    expect(first.steps[0]!.observation).toEqual([
+      { role: 'user', content: 'hint: The number is smaller.\nguesses_left: 7' },
+    ]);
+  });
+
+  test('has held-out tasks from its test split, none of them a train task', async () => {
+    const heldOut = await draw('guess', 'held-out', 20);
+    const train = new Set((await draw('guess', 'train', 20)).map(({ content_key: key }) => key));
+    expect(heldOut.map(({ definition }) => definition)).toContainEqual({
+      reset: { split: 'test', index: 4, task_id: 'test-4' },
+    });
+    expect(heldOut.filter(({ content_key: key }) => train.has(key))).toEqual([]);
+  });
+
+  test('makes tasks of seeds where it lists none, and the same seed is the same task', async () => {
+    const [train, again, heldOut] = await Promise.all([
+      draw('seeds', 'train', 30),
+      draw('seeds', 'train', 30),
+      draw('seeds', 'held-out', 99),
+    ]);
+    expect(again).toEqual(train);
+    expect([train.length, heldOut.length]).toEqual([30, 20]);
+    expect(new Set([...train, ...heldOut].map(({ task_id: id }) => id)).size).toBe(50);
+    const plays = [await play('seeds', train[0]!, searcher()), await play('seeds', train[0]!, searcher())];
+    expect(plays[1]!.steps).toEqual(plays[0]!.steps);
+    expect(plays[0]).toMatchObject({ reward: 1, rawScore: 1 });
+  });
+
+  test('scales a reward that is summed over the episode', async () => {
+    const [task] = await draw('seeds', 'train', 1);
+    const lost = await play('seeds', task!, () => Promise.resolve('101'));
+    expect(lost).toMatchObject({ reward: 0.5, rawScore: 0 }); // 0 of -1 to 1
+    expect(lost.steps).toHaveLength(8);
+  });
+
+  test('with one session plays one attempt after the other', async () => {
+    const [task] = await draw('seeds', 'train', 1);
+    const all = await Promise.all(Array.from({ length: 4 }, () => play('seeds', task!, searcher())));
+    expect(all.map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
+  });
+
+  test('tells the player what is no action, and goes on', async () => {
+    const [task] = await draw('guess', 'train', 1);
+    const says = ['the number of the beast', '2'];
+    const episode = await play('guess', task!, (_, step) => Promise.resolve(says[step]!));
+    expect(episode.steps[0]!.observation[0]!.content).toMatch(/^That is no action: VALIDATION_ERROR.*guess/);
+    expect(episode.steps).toHaveLength(2);
+  });
+
+  test('takes whole actions as JSON', async () => {
+    const [task] = await draw('json', 'train', 1);
+    const write = (n: number): string => JSON.stringify({ guess: n });
+    await expect(play('json', task!, searcher(write))).resolves.toMatchObject({ reward: 1 });
+    const talker = await play('json', task!, () => Promise.resolve('hello'), 2);
+    expect(talker.steps[1]!.observation).toEqual([
+      { role: 'user', content: 'That is no action: expected one JSON object' },
+    ]);
+  });
+
+  test('whose actions have no such field is refused before anything is played', async () => {
+    await expect(environments.open('wrong', { signal })).rejects.toMatchObject({
+      ...{ name: 'DomainError', code: 'UnclearAction' },
+      message:
+        'servers.wrong.action: found "message", expected one of guess (integer), the fields of the server\'s actions; or json',
+    });
+  });
+
+  test('has neither gold nor variants, and says what to choose instead', async () => {
+    await expect(environments.data.capabilities('guess')).resolves.toMatchObject({
+      ...{ variants: false, compose: false, gold: false, replay: 'none', max_steps: 8 },
+    });
+    const request: VariantRequest = { parents: [], relation: 'random', count: 1, seed: 1, options: {} };
+    await expect(environments.data.variants('guess', request)).rejects.toThrow(/guess.*no generator.*grpo/);
+  });
+
+  test('stands beside our own environments, which are played as before', async () => {
+    await expect(environments.data.names()).resolves.toEqual([
+      ...['intercode-sql', 'guess', 'seeds', 'json', 'wrong', 'relay'],
+    ]);
+    const [task] = await draw('intercode-sql', 'train', 1);
+    const gold: Player = (_, step) => Promise.resolve(task!.reference_actions[step] ?? null);
+    await expect(play('intercode-sql', task!, gold)).resolves.toMatchObject({ reward: 1 });
+    await expect(environments.data.capacity('seeds')).resolves.toBe(8);
+  });
+
+  test('may be ours as well: any client of the wire plays it', async () => {
+    const [task] = await draw('relay', 'train', 1);
+    const episode = await play('relay', task!, () => Promise.resolve('submit'));
+    expect(episode).toMatchObject({ reward: 0, stopReason: 'completed' });
+    expect(episode.opening.length).toBeGreaterThan(0);
+  });
+});
