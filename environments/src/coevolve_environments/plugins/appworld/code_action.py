@@ -1,0 +1,22 @@
+"""The code of an action: Python in a fence, or after `Action:`."""
+
+import re
+
+from coevolve_environments.plugins.react import action_of
+
+_FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.IGNORECASE)
+_MARK = re.compile(r"^[ \t]*action[ \t]*:", re.IGNORECASE | re.MULTILINE)
+
+
+def code_of(content: str) -> str | None:
+    """The first fenced block, for what follows it was imagined before anything was seen; else the text after
+    the last `Action:`; None when the text has neither.
+    """
+    if fenced := _FENCE.search(content):
+        return fenced.group(1)
+    return action_of(content) if _MARK.search(content) else None
+
+
+def code_action(code: str) -> str:
+    """The assistant text whose code is `code`."""
+    return f"```python\n{code.strip()}\n```"

@@ -1,0 +1,99 @@
+"""The folder of a world as `appworld download data` lays it out: sets of tasks, their words, their gold."""
+
+import json
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from coevolve_environments.plugins.appworld.code_action import code_action
+from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
+
+TRAIN = "train"
+HELD_OUT = ("dev", "test_normal", "test_challenge")
+GOLD_FILES = ("metadata.json", "public_data.json", "private_data.json", "answer.json", "evaluation.py")
+_TEST_DATA = "test_data.json"
+SOLUTION = "solution.json"
+"""List of code blocks. The published data has one program instead, for train and dev."""
+_CALLED = "solution(apis, requester)"  # as the package's own `appworld verify tasks` calls it
+_CANARY = "# Canary String"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """
+    data: folder with `datasets`, `tasks`, `api_docs` and `base_dbs`.
+    gold: folder with the gold of each task, where that is not below `data`.
+    """
+
+    name: str
+    data: Path
+    gold: Path | None = None
+    _sets: dict[str, list[str]] = field(default_factory=dict)
+
+    def tasks(self, subset: str) -> list[str]:
+        """Ids of a set in its own order; none for a set that is not there.
+
+        Raises:
+            BadRequest: unknown name of a set.
+        """
+        if subset not in (TRAIN, *HELD_OUT):
+            raise BadRequest(f"a set of tasks is one of {', '.join((TRAIN, *HELD_OUT))}, got {subset!r}")
+        if subset not in self._sets:
+            file = self.data / "datasets" / f"{subset}.txt"
+            lines = file.read_text(encoding="utf8").splitlines() if file.exists() else []
+            # A line may carry a tag after a colon.
+            self._sets[subset] = [line.split(":")[0].strip() for line in lines if line.strip()]
+        return self._sets[subset]
+
+    def record(self, task: str, subset: str, definition: Json) -> TaskRecord:
+        """
+        Args:
+            definition: what the options add to it.
+        """
+        specs = self._specs(task)
+        task_id = f"{self.name}/{task}"
+        split: Split = "train" if subset == TRAIN else "held-out"
+        scenario = task.rsplit("_", 1)[0]
+        metadata = json.loads(self._gold_text(task, "metadata.json") or "{}")
+        features = {
+            "pattern": scenario,
+            "scenario": scenario,
+            "group": subset,
+            "difficulty": int(metadata.get("difficulty", 1)),
+        }
+        own = {"task_id": task_id, "task": task, "subset": subset, "split": split}
+        key = sha256(f"{self.name}/{task}".encode()).hexdigest()
+        solution = [code_action(code) for code in self._solution(task)]
+        return TaskRecord(
+            task_id, split, specs["instruction"], {**own, **definition}, features, key, solution
+        )
+
+    def evaluation(self, task: str) -> dict[str, str]:
+        """The gold files that the evaluator reads, by name."""
+        texts = {name: self._gold_text(task, name) for name in (*GOLD_FILES, _TEST_DATA)}
+        if missing := [name for name in GOLD_FILES if texts[name] is None]:
+            raise FileNotFoundError(
+                f"{task} cannot be evaluated: {self._gold_folder(task) / missing[0]} is missing"
+            )
+        return {name: text for name, text in texts.items() if text is not None}
+
+    def _specs(self, task: str) -> Json:
+        return dict(json.loads((self.data / "tasks" / task / "specs.json").read_text(encoding="utf8")))
+
+    def _solution(self, task: str) -> list[str]:
+        if (blocks := self._gold_text(task, SOLUTION)) is not None:
+            return list(json.loads(blocks))
+        program = self._gold_text(task, "compiled_solution.py")
+        if program is None:
+            return []
+        kept = [line for line in program.splitlines() if _CANARY not in line]
+        return ["\n".join([*kept, "", _CALLED])]
+
+    def _gold_text(self, task: str, name: str) -> str | None:
+        file = self._gold_folder(task) / name
+        return file.read_text(encoding="utf8") if file.exists() else None
+
+    def _gold_folder(self, task: str) -> Path:
+        if self.gold is not None:
+            return self.gold / task
+        return self.data / "tasks" / task / "ground_truth"

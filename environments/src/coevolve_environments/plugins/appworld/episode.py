@@ -1,0 +1,106 @@
+"""One attempt at one task: code blocks until the task is marked complete or the steps are spent."""
+
+from dataclasses import dataclass
+
+from coevolve_environments.hosting.children import ChildPool
+from coevolve_environments.plugins.appworld.code_action import code_of
+from coevolve_environments.plugins.appworld.dataset import TRAIN, Dataset
+from coevolve_environments.plugins.appworld.options import DEFAULT_STEPS, step_limit
+from coevolve_environments.plugins.java import Seat
+from coevolve_environments.protocol import Answer, BadRequest, Json
+
+OBSERVATION_CHARACTERS = 6_000
+_NO_CODE = "No code was found: put Python in a block that begins with ```python and ends with ```."
+_FAILED = "Execution failed."
+_INSTRUCTION = """You do a task for your supervisor by Python code: one block per turn, from ```python to ```.
+The block runs at once, in one interpreter that keeps its variables, and you see what it prints.
+The apps are called through `apis`: `apis.<app>.<api>(...)`. To learn what there is:
+print(apis.api_docs.show_app_descriptions())
+print(apis.api_docs.show_api_descriptions(app_name="..."))
+print(apis.api_docs.show_api_doc(app_name="...", api_name="..."))
+The supervisor's accounts, passwords, addresses and cards are in the app `supervisor`. Lists come in pages.
+When the task is done, call apis.supervisor.complete_task(), with `answer=` if the task asks for one."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    code_seconds: int
+    """A block that runs longer is stopped and told so: that is the policy's fault, not the environment's."""
+
+
+class AppWorldEpisode:
+    """Task goal completion (Trivedi et al. 2024, arXiv:2407.18901): 1 when all tests of the task pass."""
+
+    def __init__(self, pool: ChildPool, dataset: Dataset, definition: Json, bounds: Bounds) -> None:
+        self._task, self._subset = _checked(definition, dataset)
+        self.task_id: str = definition["task_id"]
+        self.split = "train" if self._subset == TRAIN else "held-out"
+        self._dense = definition.get("dense") is True and self._subset == TRAIN
+        self._limit = step_limit(definition.get("max_steps", DEFAULT_STEPS))
+        self._seat = Seat(pool)
+        self._dataset = dataset
+        self._bounds = bounds
+        self._turn = 0
+        self._error: str | None = None
+
+    def open(self) -> Answer:
+        world = self._seat.call("open", task=self._task, code_seconds=self._bounds.code_seconds)
+        person = world["supervisor"]
+        lines = [
+            f"Supervisor: {person['first_name']} {person['last_name']}, {person['email']}, "
+            f"{person['phone_number']}",
+            f"Date: {world['datetime']}",
+            f"Task: {world['instruction']}",
+        ]
+        messages = [
+            {"role": "system", "content": f"{_INSTRUCTION}\nYou have {self._limit} turns."},
+            {"role": "user", "content": "\n".join(lines)},
+        ]
+        return Answer(messages, turn=0)
+
+    def act(self, content: str) -> Answer:
+        self._turn += 1
+        code = code_of(content)
+        if code is None:
+            self._error = "no-code"
+            return self._answer(_NO_CODE, completed=False)
+        done = self._seat.call("execute", code=code)
+        self._error = "execution-failed" if done["output"].startswith(_FAILED) else None
+        return self._answer(_cut(done["output"]), completed=done["completed"])
+
+    def close(self) -> None:
+        self._seat.close()
+
+    def _answer(self, observation: str, *, completed: bool) -> Answer:
+        messages = [{"role": "user", "content": observation}]
+        if not completed and self._turn < self._limit:
+            return Answer(messages, self._turn)
+        tests = self._seat.call("evaluate", gold=self._dataset.evaluation(self._task))
+        raw = tests["passed"] / tests["total"]
+        metadata = {
+            "raw_score": raw,
+            "success": tests["success"],
+            "tests_passed": tests["passed"],
+            "tests_total": tests["total"],
+            "stop_reason": "completed" if completed else "step-limit",
+            "error_type": self._error,
+        }
+        reward = raw if self._dense else float(tests["success"])
+        return Answer(messages, self._turn, done=True, reward=reward, metadata=metadata)
+
+
+def _checked(definition: Json, dataset: Dataset) -> tuple[str, str]:
+    for name in ("task_id", "task", "subset"):
+        if not isinstance(definition.get(name), str):
+            raise BadRequest(f"the task definition needs `{name}`, a string")
+    task, subset = definition["task"], definition["subset"]
+    if task not in dataset.tasks(subset):
+        raise BadRequest(f"{dataset.name} has no task {task!r} in its set {subset!r}")
+    return task, subset
+
+
+def _cut(output: str) -> str:
+    text = output.rstrip()
+    if len(text) <= OBSERVATION_CHARACTERS:
+        return text
+    return f"{text[:OBSERVATION_CHARACTERS]}\n... {len(text) - OBSERVATION_CHARACTERS} more characters"

@@ -1,0 +1,41 @@
+"""Options of the data routes, checked once: an unknown key or value is refused by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coevolve_environments.plugins.appworld.dataset import HELD_OUT
+from coevolve_environments.protocol import BadRequest
+
+MAX_STEPS = 50
+DEFAULT_STEPS = 30
+"""CoEvolve (arXiv:2604.15840) gives AppWorld 30 interactions."""
+
+
+@dataclass(frozen=True)
+class Options:
+    held_out: str = "dev"
+    """Which published set is `held-out`: dev, test_normal or test_challenge."""
+    max_steps: int = DEFAULT_STEPS
+    """1 to 50."""
+    dense: bool = False
+    """Whether train tasks are rewarded by passed tests / tests."""
+
+
+def read_options(options: Mapping[str, Any]) -> Options:
+    if unknown := sorted(set(options) - set(Options.__dataclass_fields__)):
+        known = ", ".join(sorted(Options.__dataclass_fields__))
+        raise BadRequest(f"unknown option {unknown[0]!r}; known: {known}")
+    chosen = Options(**options)
+    if chosen.held_out not in HELD_OUT:
+        raise BadRequest(f"`options.held_out` must be one of {', '.join(HELD_OUT)}, got {chosen.held_out!r}")
+    if not isinstance(chosen.dense, bool):
+        raise BadRequest(f"`options.dense` must be true or false, got {chosen.dense!r}")
+    step_limit(chosen.max_steps)
+    return chosen
+
+
+def step_limit(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_STEPS:
+        raise BadRequest(f"`max_steps` must be an integer in 1..{MAX_STEPS}, got {value!r}")
+    return value
