@@ -50,7 +50,8 @@ class Counting(Environment):
         return []
 
     def start(self, definition: Json, seed: int) -> Episode:
-        return InChild(self._pool.take()) if self._pool else InThread()
+        says = str(definition.get("says", "count"))
+        return InChild(self._pool.take(), says) if self._pool else InThread(says)
 
     def close(self) -> None:
         if self._pool:
@@ -61,11 +62,12 @@ class InThread:
     task_id = "counting/1"
     split = "train"
 
-    def __init__(self) -> None:
+    def __init__(self, says: str) -> None:
+        self._says = says
         self.turn = 0
 
     def open(self) -> Answer:
-        return Answer([{"role": "user", "content": "count"}], 0)
+        return Answer([{"role": "user", "content": self._says}], 0)
 
     def act(self, content: str) -> Answer:
         told = self.do(*content.split())
@@ -83,8 +85,8 @@ class InThread:
 
 
 class InChild(InThread):
-    def __init__(self, child: Child) -> None:
-        super().__init__()
+    def __init__(self, child: Child, says: str) -> None:
+        super().__init__(says)
         self._child = child
 
     def do(self, method: str, number: str) -> str:

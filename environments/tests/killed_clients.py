@@ -1,7 +1,7 @@
 """Plays episodes whose clients are killed: python tests/killed_clients.py --episodes 1000
 
 Clients are processes with ten sockets each. Every socket gets to a step drawn from the seed, half of them
-with an action on the way whose answer nobody will read; then the process sends itself SIGKILL. Prints what the
+with an action on the way whose answer nobody reads; then the process sends itself SIGKILL. Prints what the
 server is left with: sessions, children, sockets, and its memory before and after.
 """
 

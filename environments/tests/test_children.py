@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from coevolve_environments.hosting.children import ChildBounds, ChildFault, ChildPool, ChildProgram
+from coevolve_environments.hosting.guardian import GUARDIAN
 from coevolve_environments.hosting.host import CapacityReached
 from coevolve_environments.protocol import BadRequest, Unavailable
 
@@ -158,7 +159,7 @@ HOLDER = """
 import sys, time
 from test_children import ChildBounds, ChildPool, program
 child = ChildPool("held", program(), ChildBounds(size=1)).take()
-print(child.pid, child.call("spawn"), flush=True)
+print(child.call("see")["cwd"], child.pid, child.call("spawn"), flush=True)
 child.call("sleep", seconds=600)
 """
 
@@ -170,9 +171,62 @@ def test_a_killed_server_leaves_neither_child_nor_grandchild() -> None:
         command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert server.stdout is not None
-    pids = [int(pid) for pid in server.stdout.readline().split()]
+    home, *pids = server.stdout.readline().decode().split()
     server.send_signal(signal.SIGKILL)
     server.wait()
     server.stdout.close()
     for pid in pids:
-        wait_until_gone(pid)
+        wait_until_gone(int(pid))
+    deadline = time.monotonic() + 10
+    while Path(home).exists():
+        assert time.monotonic() < deadline, "the child's home outlived the server"
+        time.sleep(0.02)
+
+
+def test_a_guardian_that_was_killed_is_replaced_and_knows_what_it_guarded(make: Make) -> None:
+    pool = make()
+    first = pool.take()
+    guardian = GUARDIAN._process
+    assert guardian is not None
+    guardian.kill()
+    guardian.wait()
+    second = pool.take()
+    assert GUARDIAN._process is not None
+    assert GUARDIAN._process.pid != guardian.pid
+    assert {first.pid, second.pid} <= set(GUARDIAN._guarded)
+
+
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+
+
+def system_python_is_new() -> bool:
+    if os.geteuid() != 0 or not SYSTEM_PYTHON.exists():
+        return False
+    asked = subprocess.run(
+        [SYSTEM_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False
+    )
+    return asked.returncode == 0
+
+
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that everybody may run")
+def test_where_the_server_is_root_a_child_is_nobody_with_limits() -> None:
+    free = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON)
+    pool = ChildPool("free", free, ChildBounds(size=1))
+    child = pool.take()
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    assert "Uid:\t65534\t65534\t65534\t65534" in status
+    assert "Groups:\t \n" in status or "Groups:\t\n" in status
+    limits = Path(f"/proc/{child.pid}/limits").read_text()
+    for line in ("Max core file size 0 0", "Max open files 4096 4096", "Max processes 4096 4096"):
+        assert line in " ".join(limits.split())
+    pool.close()
+
+
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that everybody may run")
+def test_what_nobody_cannot_read_keeps_the_servers_user(tmp_path: Path) -> None:
+    secret = tmp_path / "data"
+    secret.touch(0o600)
+    program = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON, reads=[secret])
+    pool = ChildPool("closed", program, ChildBounds(size=1))
+    assert "Uid:\t0\t" in Path(f"/proc/{pool.take().pid}/status").read_text()
+    pool.close()

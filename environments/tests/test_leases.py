@@ -1,10 +1,11 @@
 """Sessions end with their socket, their time and their holder, and what they held is free again."""
 
 import socket
-import subprocess
+import struct
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 import uvicorn
 from websockets.exceptions import ConnectionClosed
 
+from coevolve_environments.hosting import drain
+from coevolve_environments.hosting.drain import DrainingServer
 from coevolve_environments.registry import Built
 from coevolve_environments.wire.app import create_app
 from conftest import Client, Serve
@@ -145,34 +148,54 @@ def test_a_killed_server_leaves_no_child(serve: Serve, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
-    """A server that pings its clients every 0.2 s instead of every 20."""
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[DrainingServer]:
+    """A server that pings its clients every 0.2 s instead of every 20, and sweeps as often."""
+    monkeypatch.setattr(drain, "_SWEEP_TICKS", 2)
     built = Built({"counting": Counting("counting", None)}, {})
     app = create_app(built, capacity=4, idle_seconds=60, token=None)
     config = uvicorn.Config(
         app, port=0, log_config=None, ws="websockets-sansio", ws_ping_interval=0.2, ws_ping_timeout=0.2
     )
-    server = uvicorn.Server(config)
+    server = DrainingServer(config, app.state.leases, 0)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
+    yield server
     server.should_exit = True
     thread.join()
 
 
-def test_a_peer_that_vanished_without_a_word_answers_no_ping(port: int) -> None:
-    client = Client(f"http://127.0.0.1:{port}", None, subprocess.Popen(["true"]))
-    with socket.create_connection(("127.0.0.1", port)) as silent:
-        silent.sendall(
-            b"GET /envs/counting/ws HTTP/1.1\r\nHost: localhost\r\n"
-            b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Key: " + b"A" * 22 + b"==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-        )
-        wait_until(lambda: sessions_of(client) == 1, "no session")
-        wait_until_free(client)
-    client.process.wait()
+def connect_mutely(server: DrainingServer) -> socket.socket:
+    """A session whose client reads nothing and answers no ping."""
+    mute = socket.socket()
+    mute.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    mute.connect(server.servers[0].sockets[0].getsockname())
+    mute.sendall(
+        b"GET /envs/counting/ws HTTP/1.1\r\nHost: localhost\r\n"
+        b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: " + b"A" * 22 + b"==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    wait_until(lambda: bool(server.leases.describe()), "no session")
+    return mute
+
+
+def test_a_peer_that_vanished_without_a_word_answers_no_ping(hasty: DrainingServer) -> None:
+    with connect_mutely(hasty):
+        wait_until(lambda: not hasty.leases.describe(), "the session outlived its peer")
+        wait_until(lambda: not hasty.server_state.connections, "the socket is still there")
+
+
+def test_a_peer_that_does_not_read_keeps_neither_session_nor_socket(hasty: DrainingServer) -> None:
+    with connect_mutely(hasty) as mute:
+        message = b'{"type": "reset", "data": {"task": {"says": "%s"}}}' % (b"x" * 60_000)
+        frame = b"\x81\xfe" + struct.pack(">H", len(message)) + b"\0\0\0\0" + message
+        mute.settimeout(5)
+        with suppress(OSError):
+            for _ in range(200):  # 12 MB of answers, more than any socket buffers
+                mute.sendall(frame)
+        wait_until(lambda: not hasty.leases.describe(), "the session outlived its peer")
+        wait_until(lambda: not hasty.server_state.connections, "the socket is still there")
 
 
 @pytest.mark.parametrize("key", ["idle_seconds", "episode_seconds", "step_seconds"])

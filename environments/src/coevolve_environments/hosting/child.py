@@ -80,7 +80,7 @@ class Child:
         self._calling = threading.RLock()
         self._resident = Resident(self.pid)
         self._said: deque[str] = deque(maxlen=3)
-        GUARDIAN.guard(self.pid)
+        GUARDIAN.guard(self.pid, self._home)
         self._pipe = LinePipe(self._process, lambda: self._ended)
         self._logger = threading.Thread(target=self._log_stderr, name=self._name, daemon=True)
         self._logger.start()

@@ -1,16 +1,18 @@
-"""Kills the process groups of children whose server is gone, however it went.
+"""Kills the process groups of children whose server is gone, however it went, and removes their homes.
 
 A killed server cannot clean up, and a child that is busy in native code does not see its input end. So one
-process of the standard library alone watches a pipe that only the server holds open: `+<group>` lines are
-groups to guard, `-<group>` lines groups that have ended, and the end of input means that the server died.
+process of the standard library alone watches a pipe that only the server holds open: `+<group> <home>` lines
+are groups to guard, `-<group>` lines groups that have ended, and the end of input is the end of the server.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 
 class Guardian:
@@ -18,41 +20,49 @@ class Guardian:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._guarded: dict[int, Path] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def guard(self, group: int) -> None:
-        self._tell(f"+{group}\n")
+    def guard(self, group: int, home: Path) -> None:
+        with self._lock:
+            self._guarded[group] = home
+            self._tell(f"+{group} {home}\n")
 
     def forget(self, group: int) -> None:
-        self._tell(f"-{group}\n")
+        with self._lock:
+            self._guarded.pop(group, None)
+            self._tell(f"-{group}\n")
 
     def _tell(self, line: str) -> None:
-        with self._lock:
-            if self._process is None or self._process.poll() is not None:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", __file__],
-                    stdin=subprocess.PIPE,
-                    env={},
-                    start_new_session=True,  # a Ctrl-C in the server's terminal is not for it
-                )
-            assert self._process.stdin is not None
-            self._process.stdin.write(line.encode())
-            self._process.stdin.flush()
+        """Starts it at the first line, and anew, with all that it must know, when somebody killed it."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__],
+                stdin=subprocess.PIPE,
+                env={},
+                start_new_session=True,  # a Ctrl-C in the server's terminal is not for it
+            )
+            line = "".join(f"+{group} {home}\n" for group, home in self._guarded.items())
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # killed just now: the next line starts another
+            os.write(self._process.stdin.fileno(), line.encode())
 
 
 GUARDIAN = Guardian()
 
 
 def main() -> None:
-    groups: set[int] = set()
+    guarded: dict[int, str] = {}
     for line in sys.stdin:
+        group, _, home = line[1:].rstrip("\n").partition(" ")
         if line.startswith("+"):
-            groups.add(int(line[1:]))
+            guarded[int(group)] = home
         else:
-            groups.discard(int(line[1:]))
-    for group in groups:
+            guarded.pop(int(group), None)
+    for group, home in guarded.items():
         with suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)
+        shutil.rmtree(home, ignore_errors=True)
 
 
 if __name__ == "__main__":

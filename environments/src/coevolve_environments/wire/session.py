@@ -67,10 +67,11 @@ async def _converse(socket: WebSocket, inbox: Inbox, session: "_Session", lease:
                 return
             answering = session.answer(message)
             answer = await answering if inline else await inbox.unless_gone(answering)
+            lease.working(False)  # before it is sent: a client that does not read is silent too
             await socket.send_text(json.dumps(answer))
         except _Refused as refused:
+            lease.working(False)
             await _send_error(socket, refused.code, str(refused))
-        lease.working(False)
 
 
 async def _tell_end(socket: WebSocket, lease: Lease) -> None:
@@ -162,6 +163,9 @@ class _Session:
         except BadRequest:
             self._lease.end_episode()
             raise
+        except CapacityReached as reached:
+            self._lease.end_episode()
+            raise _Refused("CAPACITY_REACHED", str(reached)) from reached
         except Exception as error:
             self._lease.end_episode()
             log.error("%s: no episode could be made: %s", environment.name, _one_line(error))
