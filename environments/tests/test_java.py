@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Serve
 from coevolve_environments.plugins import java
 from coevolve_environments.protocol import Unavailable
+from conftest import Serve
 
 NEEDED = "apt-get install openjdk-17-jre-headless"
 
@@ -38,7 +38,7 @@ def test_the_setting_comes_first_then_java_home_then_the_path_then_the_wheel(
 
 
 def test_a_setting_that_names_no_program_is_not_passed_over(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="the setting `java` names .*nowhere, which is no program"):
+    with pytest.raises(Unavailable, match=r"the setting `java` names .*nowhere, which is no program"):
         java.find_java(tmp_path / "nowhere")
 
 
