@@ -24,6 +24,7 @@ MODULES: Mapping[str, str] = {
     "webshop": "coevolve_environments.plugins.webshop.environment",
     "appworld": "coevolve_environments.plugins.appworld.environment",
     "appworld-mini": "coevolve_environments.plugins.appworld.mini",
+    "alfworld": "coevolve_environments.plugins.alfworld.environment",
 }
 """Modules with `create(settings)`, imported when their environment is asked for. A section under another name
 mounts one of them once more by `plugin: <name>`, as for two servers that one adapter speaks to."""

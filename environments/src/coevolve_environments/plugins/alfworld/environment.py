@@ -1,0 +1,120 @@
+"""alfworld: ALFWorld's text games of household tasks, from the data that the operator has."""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from coevolve_environments.hosting.children import ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.plugins.alfworld.episode import (
+    DEFAULT_STEPS,
+    MAX_STEPS,
+    AlfworldEpisode,
+    step_limit,
+    without_banner,
+)
+from coevolve_environments.plugins.alfworld.games import GAMES, TYPES, Game, Games
+from coevolve_environments.plugins.alfworld.gold import Gold
+from coevolve_environments.plugins.engine_venv import engine_python
+from coevolve_environments.protocol import (
+    BadRequest,
+    Capabilities,
+    Environment,
+    Episode,
+    Json,
+    Split,
+    TaskRecord,
+    Unavailable,
+)
+from coevolve_environments.settings import Settings
+
+NAME = "alfworld"
+_HELD_OUT = ("seen", "unseen")
+_OPTIONS = ("held_out", "types", "max_steps")
+_GOAL = re.compile(r"Your task is to:\s*(.+?)\s*$", re.DOTALL)
+
+
+def create(settings: Settings) -> Environment:
+    """Of `data`, the folder that ALFWorld calls $ALFWORLD_DATA, and of pool, recycle_after, memory_mb."""
+    python = engine_python(settings, NAME, "alfworld/agents")
+    data = settings.path("data")
+    if data is None or not (data / GAMES).is_dir():
+        where = f"no {GAMES} in {data}" if data else "hosted.alfworld.data names no folder"
+        raise Unavailable(f"ALFWorld's games are missing ({where}): `alfworld-download` fetches them")
+    return Alfworld(settings, python, data)
+
+
+class Alfworld(Environment):
+    name = NAME
+    description = "Carry out a household task in a text game (ALFWorld)."
+    capabilities = Capabilities(
+        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=MAX_STEPS
+    )
+    call_seconds = 60.0  # the first reset of a child waits for its imports, 2 s on a free core
+    episode_seconds = 900.0
+
+    def __init__(self, settings: Settings, python: Path, data: Path) -> None:
+        self.name = settings.name
+        self.sessions = settings.integer("pool", 4)
+        bounds = ChildBounds(
+            self.sessions,
+            episodes=settings.integer("recycle_after", 50),
+            memory_mb=settings.integer("memory_mb", 512, least=128),
+            call_seconds=60,
+        )
+        program = ChildProgram(
+            "coevolve_environments.plugins.alfworld.engine",
+            "Games",
+            {"data": str(data / GAMES)},
+            python,
+            reads=[data / GAMES],
+        )
+        self._games = Games(data)
+        self._pool = ChildPool(self.name, program, bounds)
+        self._gold = Gold(self._pool, settings.state / "gold")
+
+    def published(self, split: Split) -> Sequence[TaskRecord]:
+        """Every game, listed without its plan: to solve all takes an hour."""
+        subsets = ("train",) if split == "train" else _HELD_OUT
+        return [self._record(game, DEFAULT_STEPS) for subset in subsets for game in self._games.of(subset)]
+
+    def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
+        subset, types, limit = _read_options(options)
+        games = self._games.of("train" if split == "train" else subset)
+        fit = [game for game in games if not types or game.type in types]
+        drawn = random.Random(f"{seed}/{split}").sample(fit, min(count, len(fit)))
+        solved = self._gold.solve(drawn)
+        return [self._record(game, limit, found) for game, found in zip(drawn, solved, strict=True)]
+
+    def start(self, definition: Json, seed: int) -> Episode:
+        """The seed is not used: nothing in a game is random."""
+        return AlfworldEpisode(self._pool, self._games, definition)
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _record(self, game: Game, limit: int, solved: Json | None = None) -> TaskRecord:
+        task_id = f"{NAME}/{game.path}"
+        goal, actions = game.type, []
+        if solved is not None:
+            actions = solved["actions"]
+            found = _GOAL.search(without_banner(solved["observation"]))
+            goal = found.group(1) if found else goal
+        definition = {"task_id": task_id, "game": game.path, "split": game.split, "max_steps": limit}
+        key = sha256(task_id.encode()).hexdigest()
+        return TaskRecord(task_id, game.split, goal, definition, game.features, key, actions)
+
+
+def _read_options(options: Mapping[str, Any]) -> tuple[str, Sequence[str], int]:
+    """What is held out, the types asked for (all when empty), and the step limit."""
+    if unknown := sorted(set(options) - set(_OPTIONS)):
+        raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(_OPTIONS)}")
+    held_out = options.get("held_out", "seen")
+    if held_out not in _HELD_OUT:
+        raise BadRequest(f"`options.held_out` must be one of {', '.join(_HELD_OUT)}, got {held_out!r}")
+    types = options.get("types") or ()
+    if not isinstance(types, list | tuple) or any(name not in TYPES for name in types):
+        raise BadRequest(f"`options.types` must be a list of {', '.join(TYPES)}, got {types!r}")
+    return held_out, types, step_limit(options.get("max_steps", DEFAULT_STEPS))

@@ -1,0 +1,81 @@
+"""One attempt at one game: commands until it is won or the steps are spent."""
+
+import re
+
+from coevolve_environments.hosting.children import ChildPool
+from coevolve_environments.plugins.alfworld.games import Game, Games
+from coevolve_environments.plugins.java import Seat
+from coevolve_environments.plugins.react import action_of
+from coevolve_environments.protocol import Answer, BadRequest, Json
+
+MAX_STEPS = 100
+DEFAULT_STEPS = 40
+"""ETO (Song et al. 2024, arXiv:2403.02502) gives ALFWorld 40."""
+NOTHING = "Nothing happens."
+_LONGEST_ACTION = 200  # characters; no command is longer
+_BANNER = re.compile(r"^-= .*? =-\s*")
+_INSTRUCTION = """You are in a room of a house and carry out one task by short text commands, one per turn:
+look, inventory, go to PLACE, open PLACE, close PLACE, take THING from PLACE, move THING to PLACE,
+examine THING, use THING, heat THING with PLACE, cool THING with PLACE, clean THING with PLACE,
+slice THING with THING. Things and places go by the names and numbers that you are shown.
+A command that cannot be carried out answers "Nothing happens."
+"""
+
+
+class AlfworldEpisode:
+    """Reward 1 when the game is won, 0 otherwise (Shridhar et al. 2021, arXiv:2010.03768)."""
+
+    def __init__(self, pool: ChildPool, games: Games, definition: Json) -> None:
+        self._game = _checked(definition, games)
+        self.task_id: str = definition["task_id"]
+        self.split: str = self._game.split
+        self._limit = step_limit(definition.get("max_steps", DEFAULT_STEPS))
+        self._seat = Seat(pool)
+        self._turn = 0
+
+    def open(self) -> Answer:
+        room = self._seat.call("open", game=self._game.path)["observation"]
+        messages = [
+            {"role": "system", "content": f"{_INSTRUCTION}You have {self._limit} turns."},
+            {"role": "user", "content": without_banner(room)},
+        ]
+        return Answer(messages, turn=0)
+
+    def act(self, content: str) -> Answer:
+        self._turn += 1
+        action = " ".join(action_of(content).split())[:_LONGEST_ACTION]
+        seen = self._seat.call("step", action=action)
+        messages = [{"role": "user", "content": seen["observation"]}]
+        won = seen["won"]
+        if not won and self._turn < self._limit:
+            return Answer(messages, self._turn)
+        metadata = {
+            "raw_score": float(won),
+            "success": won,
+            "stop_reason": "completed" if won else "step-limit",
+            "error_type": "no-such-action" if seen["observation"] == NOTHING else None,
+        }
+        return Answer(messages, self._turn, done=True, reward=float(won), metadata=metadata)
+
+    def close(self) -> None:
+        self._seat.close()
+
+
+def step_limit(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_STEPS:
+        raise BadRequest(f"`max_steps` must be an integer in 1..{MAX_STEPS}, got {value!r}")
+    return value
+
+
+def without_banner(room: str) -> str:
+    """The room and the task, without the engine's greeting."""
+    return _BANNER.sub("", room).strip()
+
+
+def _checked(definition: Json, games: Games) -> Game:
+    if not isinstance(definition.get("task_id"), str):
+        raise BadRequest("the task definition needs `task_id`, a string")
+    game = games.find(definition.get("game"))
+    if game is None:
+        raise BadRequest(f"there is no game {definition.get('game')!r} in {games.data}")
+    return game
