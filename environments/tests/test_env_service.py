@@ -7,12 +7,16 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from hypothesis import given
 
+from coevolve_environments.plugins.env_service.service import read_state
+from coevolve_environments.plugins.remote.client import BadRemoteAnswer
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import SettingsFile
 from conftest import Client, Serve
 from fake_server import FakeServer, eventually, fake_server
+from json_answers import json_values
 
 NAME = "sums-remote"
 
@@ -124,6 +128,16 @@ def test_the_headers_of_a_file_go_along_with_every_request(serve: Serve, tmp_pat
         with client.session(NAME) as session:
             assert session.play(definition(client, "4"), ["1"])["reward"] == 1.0
         eventually(lambda: instances(guarded) == 0, "the service still holds the instance")
+
+
+@given(json_values)
+def test_whatever_the_service_answers_is_a_state_or_a_fault(answer: object) -> None:
+    try:
+        state = read_state("/step", answer)
+    except BadRemoteAnswer:
+        return
+    assert all(message["role"] in ("system", "user", "tool") for message in state.messages)
+    assert all(isinstance(message["content"], str) for message in state.messages)
 
 
 def build(name: str, **section: Any) -> Any:

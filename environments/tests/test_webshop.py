@@ -11,13 +11,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coevolve_environments.plugins.remote.client import BadRemoteAnswer
 from coevolve_environments.plugins.webshop.actions import shop_action
 from coevolve_environments.plugins.webshop.goals import goals_in
+from coevolve_environments.plugins.webshop.shop import read_page
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import SettingsFile
 from conftest import Client, Serve
 from fake_server import FakeServer, eventually, fake_server
+from json_answers import json_values
 
 GOLD = ["search[wool scarf]", "click[fake0001]", "click[grey]", "click[Buy Now]"]
 
@@ -225,6 +228,15 @@ def test_any_text_is_an_action_of_the_shop_or_none(content: str) -> None:
     assert found is None or (
         found.startswith(("search[", "click[")) and found.endswith("]") and "\n" not in found
     )
+
+
+@given(json_values)
+def test_whatever_the_server_answers_is_a_page_with_a_reward_or_a_fault(answer: object) -> None:
+    try:
+        page = read_page(answer)
+    except BadRemoteAnswer:
+        return
+    assert 0 <= page.reward <= 1
 
 
 @given(st.sets(st.integers(0, 9_999), min_size=1, max_size=40))

@@ -4,13 +4,13 @@ Source: github.com/modelscope/AgentEvolver, env_service (arXiv:2511.10395). An i
 task; the service reaps those that are idle for an hour, so one that cannot be released is not lost for ever.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, BadRemoteAnswer, Remote
 from coevolve_environments.protocol import Json
 
+_HIGHEST = 1e6  # beyond it is no score, nor is what is no number at all
 _ROLES = ("system", "user", "tool")
 
 
@@ -37,11 +37,11 @@ class EnvService:
         return list(dict.fromkeys(str(task) for task in ids))
 
     def create(self, task_id: str, instance_id: str) -> State:
-        return _state("/create", self._ask("/create", task_id=task_id, instance_id=instance_id))
+        return read_state("/create", self._ask("/create", task_id=task_id, instance_id=instance_id))
 
     def step(self, instance_id: str, content: str) -> State:
         said = {"role": "assistant", "content": content}
-        return _state("/step", self._ask("/step", instance_id=instance_id, messages=said))
+        return read_state("/step", self._ask("/step", instance_id=instance_id, messages=said))
 
     def evaluate(self, instance_id: str, *, sparse: bool) -> float:
         """The service's own score of what the instance has come to.
@@ -51,7 +51,8 @@ class EnvService:
                 tests that pass, BFCL an object, which is no score.
         """
         score = self._ask("/evaluate", instance_id=instance_id, params={"sparse": sparse})
-        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        number = isinstance(score, int | float) and not isinstance(score, bool)
+        if not number or not -_HIGHEST <= score <= _HIGHEST:
             hint = "" if sparse else "; `sparse: true` asks for success alone"
             raise BadRemoteAnswer(f"/evaluate answers {score!r:.200}, not a score{hint}")
         return float(score)
@@ -68,7 +69,11 @@ class EnvService:
         return answer["data"]
 
 
-def _state(path: str, data: Any) -> State:
+def read_state(path: str, data: Any) -> State:
+    """
+    Raises:
+        BadRemoteAnswer: it is none.
+    """
     terminated = data.get("is_terminated", False) if isinstance(data, dict) else None
     messages = data.get("state") if isinstance(data, dict) else None
     if not isinstance(terminated, bool) or not isinstance(messages, list):
@@ -90,5 +95,6 @@ def _message(path: str, message: Any) -> dict[str, str]:
 def _results(message: Json) -> str:
     """Of a tool's message, whose content may be empty and its results beside it."""
     calls = message.get("tool_calls") if message.get("role") == "tool" else None
-    found = [call.get("result") for call in calls or [] if isinstance(call, dict)]
+    listed = calls if isinstance(calls, list) else []
+    found = [call.get("result") for call in listed if isinstance(call, dict)]
     return "\n".join(str(result) for result in found if result is not None)

@@ -5,10 +5,10 @@ POST /create -> number; /reset {env_idx, session_id: goal} -> [page, null]; /ste
 for ever (AgentGym issue 62: the shop's Java ran out of memory): there, sessions are played again and again.
 """
 
-import math
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from coevolve_environments.plugins.remote.client import (
     RELEASE_SECONDS,
@@ -75,16 +75,7 @@ class Shop:
             raise
 
     def step(self, session: ShopSession, action: str) -> Page:
-        path = "/step"
-        answer = self._remote.post(path, {"env_idx": session.number, "action": action})
-        if not isinstance(answer, dict) or not isinstance(answer.get("state"), str):
-            raise BadRemoteAnswer(f"{path} answers {answer!r:.200}, not a page")
-        reward, done = answer.get("reward"), answer.get("done")
-        if not isinstance(done, bool) or isinstance(reward, bool) or not isinstance(reward, int | float):
-            raise BadRemoteAnswer(f"{path} answers reward {reward!r} and done {done!r}")
-        if not math.isfinite(reward) or not 0 <= reward <= 1:
-            raise BadRemoteAnswer(f"{path} answers reward {reward!r}; WebShop's are in 0..1")
-        return Page(answer["state"], float(reward), done)
+        return read_page(self._remote.post("/step", {"env_idx": session.number, "action": action}))
 
     def leave(self, session: ShopSession, *, sound: bool) -> None:
         """Ends an episode's use of a session; does not wait for the server.
@@ -151,3 +142,18 @@ class Shop:
                 raise
             self._closes = False
         return self._closes
+
+
+def read_page(answer: Any) -> Page:
+    """
+    Raises:
+        BadRemoteAnswer: it is none, or has a reward outside 0..1.
+    """
+    if not isinstance(answer, dict) or not isinstance(answer.get("state"), str):
+        raise BadRemoteAnswer(f"/step answers {answer!r:.200}, not a page")
+    reward, done = answer.get("reward"), answer.get("done")
+    if not isinstance(done, bool) or isinstance(reward, bool) or not isinstance(reward, int | float):
+        raise BadRemoteAnswer(f"/step answers reward {reward!r:.80} and done {done!r:.80}")
+    if not 0 <= reward <= 1:
+        raise BadRemoteAnswer(f"/step answers reward {reward!r:.80}; WebShop's are in 0..1")
+    return Page(answer["state"], float(reward), done)
