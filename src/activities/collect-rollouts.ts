@@ -34,7 +34,9 @@ export const collectRollouts =
   (services: Services) =>
   async (input: RolloutInput): Promise<{ attempts: number; found: number }> => {
     const { spec } = await getCampaign(services, input.campaignId);
-    const tasks = await services.store.tasks.planned(input, input.purpose, input.from, input.to);
+    const tasks = (await services.store.tasks.planned(input, input.purpose, input.from, input.to)).filter(
+      ({ referenceActions }) => input.policyId !== null || referenceActions.length > 0, // no gold, nothing to rehearse
+    );
     const attempts = input.purpose === 'train' ? spec.rollouts.attempts : 1;
     const first = Math.max(0, input.step - 1) * attempts; // a task may be drawn again in a later step
     const planned = tasks.flatMap((task) =>

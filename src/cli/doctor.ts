@@ -18,5 +18,5 @@ export function addDoctor(program: Command): void {
 
 function lineOf({ name, ok, detail, next }: Check): string {
   const mark = ok ? pc.green('ok  ') : pc.red('FAIL');
-  return `${mark}  ${name.padEnd(20)} ${detail}\n${next ? `      ${pc.dim(`next: ${next}`)}\n` : ''}`;
+  return `${mark}  ${name.padEnd(30)} ${detail}\n${next ? `      ${pc.dim(`next: ${next}`)}\n` : ''}`;
 }

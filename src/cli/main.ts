@@ -6,6 +6,8 @@ import { addCompare } from './compare';
 import { addControl } from './control';
 import { addDoctor } from './doctor';
 import { addDown } from './down';
+import { addEnv } from './env';
+import { addExperts } from './experts';
 import { addExport } from './export';
 import { addLineage } from './lineage';
 import { addList } from './list';
@@ -37,10 +39,12 @@ for (const add of [
   addCompare,
   addReport,
   addExport,
+  addExperts,
   addBudget,
   addApprove,
   addPrompts,
   addModel,
+  addEnv,
   addWorker,
   addMigrate,
 ])

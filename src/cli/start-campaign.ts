@@ -1,12 +1,11 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { getModel } from '../artifacts/imported-models';
-import { required } from '../config';
 import { DomainError } from '../domain/errors';
 import type { CampaignState } from '../domain/campaign-progress';
 import { campaignWorkflowId } from '../domain/ids';
 import { recipes } from '../domain/recipe';
 import { taskQueues } from '../domain/task-queues';
-import { environmentData } from '../envs/environment-data';
+import { createEnvironments } from '../envs/environments';
 import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
@@ -62,24 +61,34 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
 
 /** The environment must exist and be able to do what the recipe asks of it. */
 async function checkEnvironment({ config }: Session, spec: CampaignSpec): Promise<void> {
-  const { environment, recipe, llm } = spec;
-  const { url, token } = config.environment;
-  const data = environmentData({ url: required(url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'), token });
+  const { name } = spec.environment;
+  const { data, health } = createEnvironments(config);
   const names = await data.names();
-  if (!names.includes(environment.name))
+  if (!names.includes(name))
+    throw new DomainError('InvalidSpec', noSuch(name, names, (await health.read()).unavailable));
+  const { variants, compose, gold } = await data.capabilities(name);
+  if (!gold) requireStartWithoutGold(spec);
+  if (!synthesizes(spec) || (spec.llm ? compose : variants)) return;
+  const lacks = spec.llm ? 'cannot make a task of what a model writes' : 'has no generator of variants';
+  const next =
+    spec.llm || !compose ? 'choose a recipe without synthesis, such as co-evolving-agents' : 'add an llm section';
+  throw new DomainError('InvalidSpec', `recipe: "${spec.recipe}" synthesizes tasks, and ${name} ${lacks}; ${next}`);
+}
+
+function noSuch(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): string {
+  const lacks = unavailable[name];
+  if (lacks === undefined) return `environment.name: found "${name}", expected one of ${names.join(', ')}`;
+  return `environment.name: "${name}" cannot be had on this machine: ${lacks}; then \`coevolve up\` again`;
+}
+
+/** Without gold nobody shows how a task is solved: agents begin as a policy that exists, and learn from their own attempts. */
+function requireStartWithoutGold({ environment: { name }, start }: CampaignSpec): void {
+  const without = `${name} has no expert actions`;
+  if (start === 'sft')
     throw new DomainError(
       'InvalidSpec',
-      `environment.name: found "${environment.name}", expected one of ${names.join(', ')}`,
+      `start: found sft, and ${without}; write \`start: base\` with a policy that exists, such as policy: { source: imported, model: ... }`,
     );
-  if (!synthesizes(spec)) return;
-  const { variants, compose } = await data.capabilities(environment.name);
-  if (llm ? compose : variants) return;
-  const lacks = llm ? 'cannot make a task of what a model writes' : 'has no generator of variants';
-  const next = llm || !compose ? 'choose a recipe without synthesis, such as co-evolving-agents' : 'add an llm section';
-  throw new DomainError(
-    'InvalidSpec',
-    `recipe: "${recipe}" synthesizes tasks, and ${environment.name} ${lacks}; ${next}`,
-  );
 }
 
 const synthesizes = (spec: CampaignSpec): boolean =>

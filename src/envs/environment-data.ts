@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { TaskSplit } from '../store/tasks';
+import type { ActionForm } from './experts/react';
 import { callServer } from './call-server';
 import type { EnvironmentEndpoint } from './environment-endpoint';
 import { serverHealth, type ServerHealth } from './server-health';
@@ -21,6 +22,7 @@ const capabilities = z.object({
   dense_reward: z.boolean(),
   max_steps: z.number(),
   gold: z.boolean(),
+  splits: z.array(z.string()).default(['train', 'held-out']),
 });
 
 const composition = z.union([
@@ -37,13 +39,21 @@ export type Capabilities = z.infer<typeof capabilities>;
 export type Composition = z.infer<typeof composition>;
 export type VariantRelation = 'neighbour' | 'rarer' | 'easier' | 'harder' | 'random';
 
-export type TaskRequest = { split: TaskSplit; count: number; seed: number; options: Record<string, unknown> };
+export type TaskRequest = {
+  split: TaskSplit;
+  count: number;
+  seed: number;
+  options: Record<string, unknown>;
+  /** Of the reference actions; plain when left out. */
+  form?: ActionForm;
+};
 export type VariantRequest = {
   parents: Record<string, unknown>[];
   relation: VariantRelation;
   count: number;
   seed: number;
   options: Record<string, unknown>;
+  form?: ActionForm;
 };
 
 export type ComposeRequest = {
@@ -52,6 +62,7 @@ export type ComposeRequest = {
   query: string;
   actions: string[];
   options: Record<string, unknown>;
+  form?: ActionForm;
 };
 
 /** The token-protected data routes of our environment server: tasks with their gold, variants of tasks, and new ones. */

@@ -16,7 +16,7 @@ export const foreignData = (server: ForeignServer): EnvironmentData => ({
   capabilities: () =>
     Promise.resolve({
       ...{ variants: false, compose: false, gold: false, dense_reward: true },
-      ...{ replay: server.replay, max_steps: server.maxSteps },
+      ...{ replay: server.replay, max_steps: server.maxSteps, splits: ['train', 'held-out'] },
     }),
 
   async tasks(_name, request) {
