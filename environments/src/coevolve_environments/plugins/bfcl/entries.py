@@ -25,7 +25,7 @@ CLASS_FILES = {
 _JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "any": "string"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     id: str
     category: str

@@ -2,6 +2,7 @@
 
 from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
 from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
+from coevolve_environments.plugins.bfcl.gold import GoldTurn, gold_of
 from coevolve_environments.plugins.bfcl.world import World
 from coevolve_environments.protocol import Answer, Json
 
@@ -30,7 +31,6 @@ class BfclEpisode:
         self._limit = max_steps_per_turn
         self._dense = dense
         self._world = World(entry)
-        self._gold = World(entry)
         self._responses: list[str] = []
         self._turn = 0
         self._steps = 0
@@ -78,14 +78,14 @@ class BfclEpisode:
         return list(self._entry.turns[self._turn])
 
     def _check_turn(self) -> str | None:
-        """Plays the turn's gold calls; returns the package's name of the failure, or None."""
-        calls = self._entry.answers[self._turn]
-        expected = [self._gold.call(call) for text in calls for call in parse_calls(text)]
-        if not calls:
+        """The package's name of the turn's failure, or None."""
+        if not self._entry.answers[self._turn]:
             return "irrelevance_error" if self._steps else None
         if not self._steps:
             return "empty_turn_model_response"
-        return _first_mismatch(self._world, self._gold, self._responses, expected, self._turn)
+        return _first_mismatch(
+            self._world, gold_of(self._entry).after(self._turn), self._responses, self._turn
+        )
 
     def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
         turns = len(self._entry.turns)
@@ -103,18 +103,16 @@ class BfclEpisode:
         return Answer(messages, self._turn, done=True, reward=reward, metadata=metadata)
 
 
-def _first_mismatch(
-    world: World, gold: World, responses: list[str], expected: list[str], turn: int
-) -> str | None:
+def _first_mismatch(world: World, gold: GoldTurn, responses: list[str], turn: int) -> str | None:
     from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import response_checker
 
     if differ(world, gold):
         return "instance_state_mismatch"
-    verdict = response_checker(responses, expected, turn)
+    verdict = response_checker(responses, gold.responses, turn)
     return None if verdict["valid"] else str(verdict["error_type"]).removeprefix("multi_turn:")
 
 
-def differ(world: World, other: World) -> bool:
+def differ(world: World, other: World | GoldTurn) -> bool:
     """Whether the package's checker tells the states of two worlds of one entry apart."""
     from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_checker
 

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from coevolve_environments.plugins.bfcl.calls import Call
@@ -25,27 +26,26 @@ class World:
 
     def __init__(self, entry: Entry) -> None:
         self.instances = {name: _load(entry, name) for name in entry.classes}
-        self._functions: dict[str, Callable[..., Any]] = {
-            name: method
-            for instance in self.instances.values()
-            for name, method in inspect.getmembers(instance, inspect.ismethod)
-            if not name.startswith("_")
-        }
+        self._owners = _owners(tuple(entry.classes))
 
     def call(self, call: Call) -> str:
         """The result as the package's executor writes it; a failure of the call is a result too."""
         try:
-            function = self._functions.get(call.name)
-            if function is None:
+            if call.name not in self._owners:
                 raise NameError(f"name '{call.name}' is not defined")
             _check_cost(call)
-            return _written(function(*call.positional, **call.keyword))[:_LONGEST_RESULT]
+            result = self._function(call.name)(*call.positional, **call.keyword)
+            return _written(result)[:_LONGEST_RESULT]
         except Exception as error:  # whatever the package raises is what the policy gets to read
             return f"{_EXCEPTION} {error}"
 
     def parameters(self, name: str) -> list[str]:
         """Names of a function's parameters in their order; raises KeyError for a function it has not."""
-        return list(inspect.signature(self._functions[name]).parameters)
+        return list(inspect.signature(self._function(name)).parameters)
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(self.instances[self._owners[name]], name)
+        return function
 
 
 def failed(result: str) -> bool:
@@ -60,11 +60,27 @@ def failed(result: str) -> bool:
 
 
 def _load(entry: Entry, name: str) -> Any:
-    instance = getattr(importlib.import_module(f"{_PACKAGE}.{CLASS_FILES[name]}"), name)()
+    instance = _class(name)()
     if name not in _STATELESS:
         config = copy.deepcopy(entry.config.get(name, {}))
         instance._load_scenario(config, long_context=entry.category == "long_context")
     return instance
+
+
+@cache
+def _owners(classes: tuple[str, ...]) -> dict[str, str]:
+    """Function and the class that it belongs to; where two have it, the later one's is called."""
+    return {
+        function: name
+        for name in classes
+        for function, _ in inspect.getmembers(_class(name), inspect.isfunction)
+        if not function.startswith("_")
+    }
+
+
+@cache
+def _class(name: str) -> Any:
+    return getattr(importlib.import_module(f"{_PACKAGE}.{CLASS_FILES[name]}"), name)
 
 
 def _check_cost(call: Call) -> None:

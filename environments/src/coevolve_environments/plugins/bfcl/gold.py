@@ -1,0 +1,65 @@
+"""What an entry's gold calls come to, turn by turn: played once, and read by every episode of the entry."""
+
+import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from coevolve_environments.plugins.bfcl.calls import parse_calls
+from coevolve_environments.plugins.bfcl.entries import Entry
+from coevolve_environments.plugins.bfcl.world import World
+
+_KEPT = 256
+"""Entries whose gold is kept, some KB each: a campaign plays the attempts at a task close together."""
+
+
+@dataclass(frozen=True)
+class GoldTurn:
+    """The world after the turn's gold calls. Only read: all episodes of the entry compare with it."""
+
+    instances: dict[str, Any]
+    responses: list[str]
+
+
+@lru_cache(_KEPT)
+def gold_of(entry: Entry) -> "Gold":
+    return Gold(entry)
+
+
+class Gold:
+    """Turns are played when an episode first ends them, so that an entry never played costs nothing."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._turns: list[GoldTurn] = []
+        self._world: World | None = None
+        self._lock = Lock()
+
+    def after(self, turn: int) -> GoldTurn:
+        with self._lock:
+            while len(self._turns) <= turn:
+                self._turns.append(self._play(len(self._turns)))
+        return self._turns[turn]
+
+    def _play(self, turn: int) -> GoldTurn:
+        if self._world is None:
+            self._world = World(self._entry)
+        calls = [call for text in self._entry.answers[turn] for call in parse_calls(text)]
+        responses = [self._world.call(call) for call in calls]
+        if not responses and self._turns:
+            return GoldTurn(self._turns[-1].instances, responses)
+        shown = _compared(self._world.instances)
+        if turn + 1 == len(self._entry.answers):  # nothing comes that could change these objects
+            self._world = None
+            return GoldTurn(shown, responses)
+        return GoldTurn(copy.deepcopy(shown), responses)
+
+
+def _compared(instances: dict[str, Any]) -> dict[str, Any]:
+    """What the checker compares: all but private attributes; a random generator takes long to copy."""
+    shells = {}
+    for name, instance in instances.items():
+        shells[name] = shell = object.__new__(type(instance))
+        vars(shell).update({key: value for key, value in vars(instance).items() if not key.startswith("_")})
+    return shells
