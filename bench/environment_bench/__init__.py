@@ -1,0 +1,1 @@
+"""Measures the environment server, and the official OpenEnv server beside it."""

@@ -1,0 +1,118 @@
+"""Our BFCL behind the official OpenEnv server: its base class, its `create_app`. Run by the Python of .venv-openenv.
+
+    PYTHONPATH=environments/src:bench .venv-openenv/bin/python -m environment_bench.official_server --port 8801
+
+`--way` says where an episode's calls run. `threads`: `reset` and `step`, which the official server runs in a thread per
+session, as it does for most environments. `loop`: `reset_async` and `step_async`, which it awaits on its event loop;
+BFCL answers in well under a millisecond, so the hop to a thread and back costs more than the call.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from coevolve_environments.plugins.bfcl.environment import create
+from coevolve_environments.protocol import Answer, Episode
+from coevolve_environments.settings import SettingsFile
+from openenv.core.env_server import create_app
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import Action, Observation, State
+
+BFCL = create(SettingsFile(Path()).of("bfcl"))
+
+
+class Says(Action):
+    content: str
+
+
+class Sees(Observation):
+    messages: list[dict[str, str]]
+    info: dict[str, Any]
+    tools: list[dict[str, Any]] | None = None
+
+
+class Threaded(Environment[Says, Sees, State]):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._episode: Episode | None = None
+        self._state = State()
+
+    def reset(
+        self,
+        seed: int | None = None,
+        episode_id: str | None = None,
+        task: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> Sees:
+        self._episode = BFCL.start(task or {}, seed or 0)
+        self._state = State(episode_id=episode_id)
+        return self._seen(self._episode.open())
+
+    def step(self, action: Says, timeout_s: float | None = None, **_: Any) -> Sees:
+        assert self._episode is not None
+        self._state.step_count += 1
+        return self._seen(self._episode.act(action.content))
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    def _seen(self, answer: Answer) -> Sees:
+        assert self._episode is not None
+        info = {
+            "task_id": self._episode.task_id,
+            "env": BFCL.name,
+            "split": self._episode.split,
+            "turn": answer.turn,
+        }
+        return Sees(
+            messages=answer.messages,
+            info=info,
+            tools=answer.tools,
+            done=answer.done,
+            reward=answer.reward,
+            metadata=answer.metadata,
+        )
+
+
+class OnLoop(Threaded):
+    async def reset_async(
+        self,
+        seed: int | None = None,
+        episode_id: str | None = None,
+        task: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> Sees:
+        return self.reset(seed, episode_id, task)
+
+    async def step_async(self, action: Says, timeout_s: float | None = None, **_: Any) -> Sees:
+        return self.step(action)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--way", choices=("threads", "loop"), required=True)
+    parser.add_argument("--sessions", type=int, default=128)
+    arguments = parser.parse_args()
+    environment = Threaded if arguments.way == "threads" else OnLoop
+    app = create_app(environment, Says, Sees, env_name="bfcl", max_concurrent_envs=arguments.sessions)
+    # The WebSocket settings of our own server, which are faster than the defaults.
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=arguments.port,
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        log_level="warning",
+        access_log=False,
+    )
+
+
+if __name__ == "__main__":
+    main()

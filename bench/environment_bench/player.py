@@ -1,0 +1,163 @@
+"""One client of an environment server: plays episodes over a bare WebSocket, as cheaply as Python can.
+
+The same bytes go to either server. A client that costs as much as the server would hide what the server does, so
+frames are made once per episode and masked with zeros, which RFC 6455 (section 5.3) leaves to the client, and only
+an episode's last observation is read as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
+_CLOSING = struct.pack("!H", 1000)
+
+
+@dataclass(frozen=True)
+class Played:
+    """One episode as frames: the reset, and a step per action."""
+
+    frames: tuple[bytes, ...]
+
+
+@dataclass
+class Tally:
+    """What all clients of one run saw."""
+
+    episodes: int = 0
+    rewards: list[float] = field(default_factory=list)
+    reset_ms: list[float] = field(default_factory=list)
+    step_ms: list[float] = field(default_factory=list)
+    wrong: str | None = None
+    """The first answer that was no observation."""
+
+
+class Player(asyncio.Protocol):
+    """Plays what `episodes` gives, each on a socket of its own, as a worker does: one connection, one episode."""
+
+    def __init__(
+        self, host: str, token: str | None, episodes: Iterator[Played], tally: Tally, over: asyncio.Future[None]
+    ) -> None:
+        self._request = _handshake(host, token)
+        self._episodes = episodes
+        self._tally = tally
+        self._over = over
+        self._received = bytearray()
+        self._open = False
+        self._episode: Played | None = None
+        self._position = 0
+        self._sent_at = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if not self._open:
+            head, mark, rest = self._received.partition(b"\r\n\r\n")
+            if not mark:
+                return
+            if not head.startswith(b"HTTP/1.1 101"):
+                self._fail(head.decode(errors="replace"))
+                return
+            self._open, self._received = True, rest
+            self._begin()
+        while frame := _take_frame(self._received):
+            self._answer(*frame)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+
+    def _begin(self) -> None:
+        self._episode = next(self._episodes, None)
+        self._position = 0
+        if self._episode is None:
+            self._transport.write(frame_of(_CLOSE, _CLOSING))
+        else:
+            self._send(self._episode.frames[0])
+
+    def _send(self, frame: bytes) -> None:
+        self._sent_at = time.perf_counter()
+        self._transport.write(frame)
+
+    def _answer(self, kind: int, content: bytes) -> None:
+        if kind == _PING:
+            self._transport.write(frame_of(_PONG, content))
+        elif kind == _CLOSE:
+            self._transport.close()
+        elif kind == _TEXT and self._episode is not None:
+            self._observe(content, self._episode)
+
+    def _observe(self, content: bytes, episode: Played) -> None:
+        taken = (time.perf_counter() - self._sent_at) * 1e3
+        (self._tally.step_ms if self._position else self._tally.reset_ms).append(taken)
+        if not content.startswith((b'{"type":"observation"', b'{"type": "observation"')):
+            self._fail(content.decode())
+            return
+        self._position += 1
+        if self._position < len(episode.frames):
+            self._send(episode.frames[self._position])
+            return
+        data = json.loads(content)["data"]
+        self._tally.episodes += 1
+        self._tally.rewards.append(data["reward"] if data["done"] else 0.0)
+        self._episode = None
+        self._transport.write(frame_of(_CLOSE, _CLOSING))
+
+    def _fail(self, what: str) -> None:
+        self._tally.wrong = self._tally.wrong or what[:500]
+        self._transport.abort()
+
+
+def frame_of(kind: int, content: bytes) -> bytes:
+    """A whole masked frame, its mask being zero."""
+    size = len(content)
+    if size < 126:
+        head = struct.pack("!BB", 0x80 | kind, 0x80 | size)
+    elif size < 65_536:
+        head = struct.pack("!BBH", 0x80 | kind, 0x80 | 126, size)
+    else:
+        head = struct.pack("!BBQ", 0x80 | kind, 0x80 | 127, size)
+    return head + b"\0\0\0\0" + content
+
+
+def text_frame(message: Any) -> bytes:
+    return frame_of(_TEXT, json.dumps(message).encode())
+
+
+def _handshake(host: str, token: str | None) -> bytes:
+    address, path = host.removeprefix("ws://").split("/", 1)
+    key = base64.b64encode(os.urandom(16)).decode()
+    lines = [f"GET /{path} HTTP/1.1", f"Host: {address}", "Upgrade: websocket", "Connection: Upgrade"]
+    lines += [f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13"]
+    lines += [f"Authorization: Bearer {token}"] if token else []
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def _take_frame(received: bytearray) -> tuple[int, bytes] | None:
+    """Removes and returns the first whole frame; servers send theirs unmasked and, here, unfragmented."""
+    if len(received) < 2:
+        return None
+    size, start = received[1] & 0x7F, 2
+    if size == 126:
+        start = 4
+        size = int.from_bytes(received[2:4], "big")
+    elif size == 127:
+        start = 10
+        size = int.from_bytes(received[2:10], "big")
+    if len(received) < max(start, start + size):
+        return None
+    kind, content = received[0] & 0x0F, bytes(received[start : start + size])
+    del received[: start + size]
+    return kind, content
