@@ -7,31 +7,39 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 
 from coevolve_environments.plugins.env_service.service import read_state
 from coevolve_environments.plugins.remote.client import BadRemoteAnswer
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import SettingsFile
-from conftest import Client, Serve
+from conftest import Client, Serve, start_server, stop_server
 from fake_server import FakeServer, eventually, fake_server
 from json_answers import json_values
 
 NAME = "sums-remote"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def service() -> Iterator[FakeServer]:
     with fake_server("fake_env_service.py") as server:
         yield server
 
 
-def served(serve: Serve, folder: Path, url: str, **more: Any) -> Client:
+@pytest.fixture(scope="module")
+def client(service: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    folder = tmp_path_factory.mktemp("service")
+    served = start_server(folder, *arguments(folder, service.url))
+    yield served
+    stop_server(served)
+
+
+def arguments(folder: Path, url: str, **more: Any) -> list[str]:
     section = {"plugin": "env-service", "url": url, "env_type": "sums", **more}
     file = folder / "environments.yaml"
     file.write_text(yaml.safe_dump({"hosted": {NAME: section}}))
-    return serve("--environments", NAME, "--settings", str(file))
+    return ["--environments", NAME, "--settings", str(file)]
 
 
 def tasks(client: Client, split: str, **options: Any) -> list[dict[str, Any]]:
@@ -49,9 +57,8 @@ def instances(service: FakeServer) -> int:
 
 
 def test_the_service_scores_what_it_says_is_over_and_its_instance_is_released(
-    serve: Serve, tmp_path: Path, service: FakeServer
+    client: Client, service: FakeServer
 ) -> None:
-    client = served(serve, tmp_path, service.url)
     with client.session(NAME) as session:
         first = session.reset(task=definition(client, "shared"))["data"]["observation"]["messages"]
         assert [message["role"] for message in first] == ["user"]
@@ -60,16 +67,13 @@ def test_the_service_scores_what_it_says_is_over_and_its_instance_is_released(
         assert (wrong["done"], wrong["reward"]) == (False, 0.0)
         assert wrong["observation"]["messages"] == [{"role": "user", "content": "wrong"}]
         data = session.step("6")["data"]
-        assert instances(service) == 1
+        eventually(lambda: instances(service) == 1, "the service holds another instance")
     assert (data["done"], data["reward"]) == (True, 1.0)
     assert data["metadata"]["stop_reason"] == "completed"
     eventually(lambda: instances(service) == 0, "the service still holds the instance")
 
 
-def test_steps_that_are_used_up_are_scored_as_they_stand(
-    serve: Serve, tmp_path: Path, service: FakeServer
-) -> None:
-    client = served(serve, tmp_path, service.url)
+def test_steps_that_are_used_up_are_scored_as_they_stand(client: Client) -> None:
     with client.session(NAME) as session:
         data = session.play(definition(client, "4", max_steps=2), ["7", "8"])
         assert (data["reward"], data["metadata"]["stop_reason"]) == (0.0, "step-limit")
@@ -77,44 +81,44 @@ def test_steps_that_are_used_up_are_scored_as_they_stand(
         assert (left["reward"], left["metadata"]["stop_reason"]) == (0.0, "completed")
 
 
-def test_a_task_on_both_of_its_sides_is_held_out(serve: Serve, tmp_path: Path, service: FakeServer) -> None:
-    client = served(serve, tmp_path, service.url)
+def test_a_task_on_both_of_its_sides_is_held_out(client: Client) -> None:
     train, held_out = tasks(client, "train"), tasks(client, "held-out")
     assert {task["task_id"] for task in train} == {f"{NAME}/1", f"{NAME}/2", f"{NAME}/3"}
     assert {task["task_id"] for task in held_out} == {f"{NAME}/4", f"{NAME}/shared"}
     assert not {task["content_key"] for task in train} & {task["content_key"] for task in held_out}
 
 
-@pytest.mark.parametrize(
-    ("said", "named"), [("refuse", "answers 500: KeyError: 'made up'"), ("crash", "RemoteUnreachable")]
-)
-def test_what_the_service_does_wrong_is_a_fault_and_no_reward(
-    serve: Serve, tmp_path: Path, service: FakeServer, said: str, named: str
-) -> None:
-    client = served(serve, tmp_path, service.url)
+def test_what_the_service_refuses_is_a_fault_and_no_reward(client: Client, service: FakeServer) -> None:
     with client.session(NAME) as session:
         session.reset(task=definition(client, "4"))
-        failed = session.step(said)
+        failed = session.step("refuse")
     assert failed["data"]["code"] == "EXECUTION_ERROR"
-    assert named in failed["data"]["message"]
-    if said == "refuse":
-        eventually(lambda: instances(service) == 0, "the service still holds the instance")
+    assert "answers 500: KeyError: 'made up'" in failed["data"]["message"]
+    assert "reward" not in failed["data"]
+    eventually(lambda: instances(service) == 0, "the service still holds the instance")
+
+
+def test_a_service_that_dies_is_a_fault_and_no_reward(serve: Serve, tmp_path: Path) -> None:
+    with fake_server("fake_env_service.py") as mortal:
+        client = serve(*arguments(tmp_path, mortal.url))
+        with client.session(NAME) as session:
+            session.reset(task=definition(client, "4"))
+            failed = session.step("crash")
+    assert failed["data"]["code"] == "EXECUTION_ERROR"
+    assert "RemoteUnreachable" in failed["data"]["message"]
 
 
 def test_an_evaluation_that_is_no_number_says_what_to_ask_for(
     serve: Serve, tmp_path: Path, service: FakeServer
 ) -> None:
-    client = served(serve, tmp_path, service.url, sparse=False)
+    client = serve(*arguments(tmp_path, service.url, sparse=False))
     with client.session(NAME) as session:
         session.reset(task=definition(client, "4"))
         failed = session.step("1")
     assert "`sparse: true`" in failed["data"]["message"]
 
 
-def test_a_client_that_goes_away_leaves_no_instance(
-    serve: Serve, tmp_path: Path, service: FakeServer
-) -> None:
-    client = served(serve, tmp_path, service.url)
+def test_a_client_that_goes_away_leaves_no_instance(client: Client, service: FakeServer) -> None:
     session = client.session(NAME)
     session.reset(task=definition(client, "4"))
     session.connection.socket.close()
@@ -124,12 +128,13 @@ def test_a_client_that_goes_away_leaves_no_instance(
 def test_the_headers_of_a_file_go_along_with_every_request(serve: Serve, tmp_path: Path) -> None:
     with fake_server("fake_env_service.py", "hush") as guarded:
         (tmp_path / "headers.yaml").write_text("x-secret: hush\n")
-        client = served(serve, tmp_path, guarded.url, headers_file="headers.yaml")
+        client = serve(*arguments(tmp_path, guarded.url, headers_file="headers.yaml"))
         with client.session(NAME) as session:
             assert session.play(definition(client, "4"), ["1"])["reward"] == 1.0
         eventually(lambda: instances(guarded) == 0, "the service still holds the instance")
 
 
+@settings(derandomize=True)
 @given(json_values)
 def test_whatever_the_service_answers_is_a_state_or_a_fault(answer: object) -> None:
     try:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coevolve_environments.plugins.remote.client import Address, BadRemoteAnswer, Remote, RemoteFault
@@ -55,6 +55,7 @@ def test_a_close_while_a_call_runs_waits_for_the_call() -> None:
         episode.act("go on")
 
 
+@settings(derandomize=True)
 @given(st.lists(st.sampled_from(["open", "go", "fail", "close"]), max_size=12))
 def test_whatever_is_called_it_is_released_once_after_the_first_close(calls: list[str]) -> None:
     episode, failed, closed = Slow(), False, False
