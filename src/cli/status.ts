@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { campaignWorkflowId } from '../domain/ids';
 import { statusQuery } from '../workflows/messages';
 import { followCampaign } from './follow-campaign';
-import { printResult, rounded, table } from './output';
+import { printResult, rounded, shortHash, table } from './output';
+import type { ScenarioCompletion } from '../store/report/scenarios';
 import { jobText, trainingText } from './training-text';
 import { withSession, type Session } from './session';
 
@@ -33,10 +34,11 @@ async function readStatus({ store, temporal }: Session, name: string) {
     phases: await store.iterations.phasesOf(id),
     jobs: await store.trainingProgress.running(id),
     training: await store.ledger.training(id),
+    scenarios: await store.evaluations.scenarios(id),
   };
 }
 
-function statusText({ name, status, progress, iterations, phases, jobs, training }: Status): string {
+function statusText({ name, status, progress, iterations, phases, jobs, training, scenarios }: Status): string {
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
     iteration,
     phase,
@@ -52,6 +54,10 @@ function statusText({ name, status, progress, iterations, phases, jobs, training
     ...(progress.parked ? [`needs attention: ${progress.parked}`, `try again with \`coevolve resume ${name}\``] : []),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
     ...jobs.map(jobText),
+    ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
   ].join('\n');
 }
+
+const scenarioText = ({ policyId, completed, scenarios }: ScenarioCompletion): string =>
+  `held-out scenarios completed by ${shortHash(policyId)}: ${completed} of ${scenarios} (${rounded(completed / scenarios)})`;

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { listScenarioCompletion, type ScenarioCompletion } from './report/scenarios';
 
 export type EvaluationRow = {
   iteration: number;
@@ -47,6 +48,9 @@ export const evaluationStore = (pool: Pool) => ({
     );
     return rows;
   },
+
+  /** Scenarios that each evaluated policy completed; empty where held-out tasks belong to none. */
+  scenarios: (campaignId: number): Promise<ScenarioCompletion[]> => listScenarioCompletion(pool, campaignId),
 
   /** Reward of a policy on each held-out task, by task id. Only scored attempts count. */
   async heldOutRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {

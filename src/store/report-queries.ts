@@ -21,6 +21,7 @@ import { findOutcome, type Outcome } from './report/outcome';
 import { type CampaignEvent, listEvents, listPhases, type Phase } from './report/phases';
 import { type DroppedGroup, listDroppedGroups, listPairGroups, type PairGroup } from './report/preference-pairs';
 import { countRows } from './report/row-counts';
+import { listScenarioCompletion, type ScenarioCompletion } from './report/scenarios';
 import { listSteps, type ReportStep } from './report/steps';
 import {
   type ContextGroup,
@@ -39,6 +40,7 @@ export type CampaignReport = {
   campaign: CampaignHeader;
   outcome: Outcome;
   evaluations: Evaluation[];
+  scenarios: ScenarioCompletion[];
   roleAttempts: RoleAttempts[];
   signals: SignalGroup[];
   taskGroups: TaskGroup[];
@@ -92,6 +94,7 @@ async function readReport(client: pg.ClientBase, campaignId: number): Promise<Ca
     campaign,
     outcome,
     evaluations,
+    scenarios: await listScenarioCompletion(client, campaignId),
     roleAttempts: await listRoleAttempts(client, campaignId, campaign.hardNegativeReward),
     signals: await listSignalGroups(client, campaignId),
     taskGroups: await listTaskGroups(client, campaignId),

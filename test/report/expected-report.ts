@@ -47,7 +47,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
     })),
     taskGroups: expectedTaskGroups(rows),
     ...{ stages: [], diversity: [], steps: [], contexts: [], explorationRuns: [], modelSpending: [], budget: null },
-    ...{ calibrations: [], agreements: [] },
+    ...{ calibrations: [], agreements: [], scenarios: [] },
     waste: { confirmed: { calls: 0, tokens: 0, usd: 0 }, unconfirmed: { calls: 0, tokens: 0, usd: 0 } },
     pairs: grouped(rowsOf(rows, 'preference_pairs'), ['iteration', 'for_role', 'kind']).map((group) => ({
       iteration: num(group[0]!['iteration']),

@@ -283,3 +283,12 @@ function withDates(infected: CampaignReport): CampaignReport {
     events: infected.events.map((event, i) => ({ ...event, recordedAt: report.events[i]!.recordedAt })),
   };
 }
+
+test('scenario goal completion stands beside success where held-out tasks belong to scenarios', () => {
+  expect(page).not.toContain('Scenario goal completion');
+  const { policyId, iteration } = report.evaluations[0]!;
+  const shown = renderReport({ ...report, scenarios: [{ policyId, scenarios: 8, completed: 3 }] });
+  expect(tableOf(shown, 'Scenario goal completion: scenarios all of whose held-out tasks were solved')).toEqual([
+    [String(iteration), hash(policyId), '3', '8', '0.375'],
+  ]);
+});

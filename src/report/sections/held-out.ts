@@ -38,6 +38,7 @@ export function heldOutSection(report: CampaignReport): Section {
       ]),
       note(`Vertical lines are ${level} intervals. A filled point was promoted, a hollow one was kept out.`),
       scoreTable(evaluations, level),
+      ...(report.scenarios.length > 0 ? [scenarioTable(report)] : []),
       ...(evaluations.some(({ paired }) => paired) ? [pairedTable(evaluations, level)] : []),
     ],
   };
@@ -147,6 +148,21 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
       share(e.successes, e.tasks),
       interval(e.successLow, e.successHigh),
       rate(e.meanReward),
+    ]),
+  });
+
+/** AppWorld's stricter figure beside the success rate, which is its task goal completion. */
+const scenarioTable = ({ scenarios, evaluations }: CampaignReport): Html =>
+  table({
+    caption: 'Scenario goal completion: scenarios all of whose held-out tasks were solved',
+    head: ['iteration', 'policy', 'completed', 'scenarios (n)', 'completion'],
+    textColumns: 2,
+    rows: scenarios.map(({ policyId, completed, scenarios: n }) => [
+      String(evaluations.find((e) => e.policyId === policyId)?.iteration ?? '–'),
+      html`<code>${shortHash(policyId)}</code>`,
+      count(completed),
+      count(n),
+      share(completed, n),
     ]),
   });
 

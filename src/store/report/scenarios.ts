@@ -1,0 +1,36 @@
+import type pg from 'pg';
+
+/** Scenario goal completion of a policy (AppWorld, arXiv:2407.18901): scenarios all of whose tasks it solved. */
+export type ScenarioCompletion = { policyId: string; scenarios: number; completed: number };
+
+/**
+ * Of every policy that was evaluated, where held-out tasks say in their features which `scenario` they belong to; empty
+ * where none does. A task without a scored attempt is not solved.
+ */
+export async function listScenarioCompletion(
+  client: pg.ClientBase | pg.Pool,
+  campaignId: number,
+): Promise<ScenarioCompletion[]> {
+  const { rows } = await client.query<ScenarioCompletion>(
+    `with evaluated as (
+       select policy_id, min(iteration) as iteration from evaluations where campaign_id = $1::int group by policy_id),
+     rewards as (
+       select policy_id, task_id, avg(reward) as reward
+         from trajectories
+        where campaign_id = $1::int and purpose = 'evaluation' and outcome = 'scored'
+        group by policy_id, task_id),
+     scenarios as (
+       select e.policy_id, e.iteration, k.features ->> 'scenario' as scenario,
+              bool_and(coalesce(r.reward, 0) >= 1) as completed
+         from evaluated e
+         join tasks k on k.campaign_id = $1::int and k.split = 'held-out' and k.features ? 'scenario'
+         left join rewards r on r.policy_id = e.policy_id and r.task_id = k.id
+        group by e.policy_id, e.iteration, scenario)
+     select policy_id as "policyId", count(*)::int as scenarios, count(*) filter (where completed)::int as completed
+       from scenarios
+      group by policy_id, iteration
+      order by iteration, policy_id collate "C"`,
+    [campaignId],
+  );
+  return rows;
+}
