@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coevolve_environments.protocol import Unavailable
+from coevolve_environments.protocol import SPLITS, Unavailable
 from coevolve_environments.registry import Built, build_environments
 from coevolve_environments.settings import read_settings
 
@@ -65,6 +65,13 @@ def test_a_built_in_environment_is_mounted_once_more_under_another_name(folder: 
     assert made.published("train")[0].task_id == "big-shop/1500"
 
 
+def test_the_example_of_remote_environments_can_be_mounted(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples/environments/remote.yaml"
+    made = build_environments(["webshop", "appworld-remote"], read_settings(example, tmp_path)).environments
+    assert [len(made["webshop"].published(split)) for split in SPLITS] == [5_410, 500]
+    assert made["appworld-remote"].description.startswith("appworld, behind an env-service")
+
+
 def test_all_that_can_be_hosted_includes_the_operators_own(folder: Path) -> None:
     file = folder / "environments.yaml"
     file.write_text("hosted: {own: {plugin: own.py}}")
@@ -72,9 +79,7 @@ def test_all_that_can_be_hosted_includes_the_operators_own(folder: Path) -> None
 
 
 def test_what_a_file_lacks_is_told_as_what_is_unavailable(folder: Path) -> None:
-    needy = (
-        "from coevolve_environments.protocol import Unavailable\nraise Unavailable('pip install needed')\n"
-    )
+    needy = "from coevolve_environments.protocol import SPLITS, Unavailable\nraise Unavailable('pip install needed')\n"
     (folder / "needy.py").write_text(needy)
     with pytest.raises(Unavailable, match="needy: pip install needed"):
         built(folder, "hosted: {needy: {plugin: needy.py}}", "needy")
