@@ -79,7 +79,9 @@ def test_all_that_can_be_hosted_includes_the_operators_own(folder: Path) -> None
 
 
 def test_what_a_file_lacks_is_told_as_what_is_unavailable(folder: Path) -> None:
-    needy = "from coevolve_environments.protocol import SPLITS, Unavailable\nraise Unavailable('pip install needed')\n"
+    needy = (
+        "from coevolve_environments.protocol import Unavailable\nraise Unavailable('pip install needed')\n"
+    )
     (folder / "needy.py").write_text(needy)
     with pytest.raises(Unavailable, match="needy: pip install needed"):
         built(folder, "hosted: {needy: {plugin: needy.py}}", "needy")
