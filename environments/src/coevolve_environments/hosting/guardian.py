@@ -20,13 +20,18 @@ class Guardian:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._guarded: dict[int, Path] = {}
+        self._guarded: dict[int, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def guard(self, group: int, home: Path) -> None:
+    def guard(self, group: int, home: Path | None = None) -> None:
+        """
+        Args:
+            group: of a session leader that the server started.
+            home: a folder to remove with it.
+        """
         with self._lock:
-            self._guarded[group] = home
-            self._tell(f"+{group} {home}\n")
+            self._guarded[group] = str(home or "")
+            self._tell(f"+{group} {self._guarded[group]}\n")
 
     def forget(self, group: int) -> None:
         with self._lock:
@@ -62,7 +67,8 @@ def main() -> None:
     for group, home in guarded.items():
         with suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)
-        shutil.rmtree(home, ignore_errors=True)
+        if home:
+            shutil.rmtree(home, ignore_errors=True)
 
 
 if __name__ == "__main__":
