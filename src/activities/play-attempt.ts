@@ -125,7 +125,8 @@ async function playOnce(
     };
     const holder = sessionHolder(campaignId);
     const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt), holder };
-    const maxSteps = Math.max(spec.environment.maxSteps, attempt.policyId === null ? task.referenceActions.length : 0);
+    const limit = spec.environment.maxSteps ?? Number.POSITIVE_INFINITY; // the environment's own
+    const maxSteps = Math.max(limit, attempt.policyId === null ? task.referenceActions.length : 0);
     return await playJournaledEpisode(session, reset, play, { maxSteps, journal });
   } finally {
     session.close();

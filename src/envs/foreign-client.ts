@@ -23,6 +23,7 @@ export function foreignClient(server: ForeignServer): OpenEnvironment {
     const { endpoint, answerSeconds, instruction } = server;
     const session = await openSocket(endpoint, { signal, answerTimeoutMs: answerSeconds * 1000 });
     const score = scoring(server.reward);
+    const limited = stepLimit(server.maxSteps);
     return {
       async reset(request) {
         const seen = score(await session.ask({ type: 'reset', data: resetData(request) }));
@@ -31,11 +32,11 @@ export function foreignClient(server: ForeignServer): OpenEnvironment {
       },
       async step(text) {
         const made = toAction(text);
-        if ('problem' in made) return notAnAction(made.problem);
+        if ('problem' in made) return limited(notAnAction(made.problem));
         try {
-          return score(await session.ask({ type: 'step', data: made.action }));
+          return limited(score(await session.ask({ type: 'step', data: made.action })));
         } catch (error) {
-          if (error instanceof EnvironmentError && error.kind === 'refused') return notAnAction(error.message);
+          if (error instanceof EnvironmentError && error.kind === 'refused') return limited(notAnAction(error.message));
           throw error;
         }
       },
@@ -58,6 +59,13 @@ const notAnAction = (why: string): Observation => ({
   messages: [{ role: 'user', content: `That is no action: ${why}` }],
   ...{ done: false, reward: 0, score: null, rawScore: null, stopReason: null },
 });
+
+/** The server's settings say when an episode is over; what its environment has not called done by then is lost. */
+function stepLimit(maxSteps: number): (seen: Observation) => Observation {
+  let steps = 0;
+  return (seen) =>
+    ++steps < maxSteps || seen.done ? seen : { ...seen, done: true, reward: 0, stopReason: 'step-limit' };
+}
 
 /**
  * The reward of one episode from what its observations say, scaled to [0, 1].

@@ -30,6 +30,7 @@ beforeAll(async () => {
     guess: { url: `${listing.url}/`, instruction: 'Find the number.', maxSteps: 8 },
     seeds: { url: plain.url, tasks: 50, heldOutTasks: 20, reward: { min: -1, max: 1, of: 'sum' } },
     json: { url: listing.url, action: 'json' },
+    short: { url: listing.url, maxSteps: 3 },
     wrong: { url: listing.url, action: 'message' },
     relay: { url: `${ours.url}/envs/intercode-sql`, tokenFile: './token' },
   };
@@ -129,6 +130,13 @@ real('a server made with the official package', () => {
     expect(episode.steps).toHaveLength(2);
   });
 
+  test('is played no further than its settings allow', async () => {
+    const [task] = await draw('short', 'train', 1);
+    const episode = await play('short', task!, () => Promise.resolve('100'));
+    expect(episode).toMatchObject({ reward: 0, stopReason: 'step-limit' });
+    expect(episode.steps).toHaveLength(3);
+  });
+
   test('takes whole actions as JSON', async () => {
     const [task] = await draw('json', 'train', 1);
     const write = (n: number): string => JSON.stringify({ guess: n });
@@ -157,7 +165,7 @@ real('a server made with the official package', () => {
 
   test('stands beside our own environments, which are played as before', async () => {
     await expect(environments.data.names()).resolves.toEqual([
-      ...['intercode-sql', 'guess', 'seeds', 'json', 'wrong', 'relay'],
+      ...['intercode-sql', 'guess', 'seeds', 'json', 'short', 'wrong', 'relay'],
     ]);
     const [task] = await draw('intercode-sql', 'train', 1);
     const gold: Player = (_, step) => Promise.resolve(task!.reference_actions[step] ?? null);
