@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from coevolve_environments.hosting.host import CapacityReached, Host
 from coevolve_environments.hosting.leases import Lease
 from coevolve_environments.protocol import SPLITS, Answer, BadRequest, Episode, Json
+from coevolve_environments.wire.encoding import encode
 from coevolve_environments.wire.inbox import Inbox
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ async def _converse(socket: WebSocket, inbox: Inbox, session: "_Session", lease:
             answering = session.answer(message)
             answer = await answering if inline else await inbox.unless_gone(answering)
             lease.working(False)  # before it is sent: a client that does not read is silent too
-            await socket.send_text(json.dumps(answer))
+            await socket.send_text(encode(answer))
         except _Refused as refused:
             lease.working(False)
             await _send_error(socket, refused.code, str(refused))
@@ -250,5 +251,5 @@ async def _send_error(
     socket: WebSocket, code: str, message: str, extra: dict[str, Any] | None = None
 ) -> None:
     await socket.send_text(
-        json.dumps({"type": "error", "data": {"message": message, "code": code, **(extra or {})}})
+        encode({"type": "error", "data": {"message": message, "code": code, **(extra or {})}})
     )
