@@ -28,7 +28,7 @@ from coevolve_environments.settings import Settings
 
 INSTALL = "`coevolve env install appworld`"
 _START_SECONDS = 90.0  # the first child imports 457 APIs: 5 s on a free core
-_BEYOND_CODE_SECONDS = 20.0  # what the engine needs beside the block: its state on disk, the tests
+_BEYOND_CODE_SECONDS = 10.0  # what the engine needs beside the block: its state on disk, the tests
 _OUTSIDE_DATA_MB = 128  # code and files mapped by a child
 
 
