@@ -100,7 +100,7 @@ async function toCandidate(
   candidate: AbstractedTask,
   number: number,
 ): Promise<NewTask> {
-  const { name, options } = spec.environment;
+  const { name, options, form } = spec.environment;
   const named = {
     id: candidateTaskId(context.iteration, context.aim, `${context.ordinal}.${number}`),
     split: 'train',
@@ -117,7 +117,7 @@ async function toCandidate(
   const seen = executedActions(candidate.actions, executed);
   if ('unseen' in seen)
     return { ...refusedTask(candidate, name, 'actions-not-seen', `in no run: ${seen.unseen}`), ...named };
-  const request = { parent: task.definition, query: candidate.query, actions: seen.actions, options };
+  const request = { parent: task.definition, query: candidate.query, actions: seen.actions, options, form };
   const composed = await environmentData.compose(name, request);
   if ('refused' in composed) {
     const { reason, detail } = composed.refused;

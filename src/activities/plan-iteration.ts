@@ -23,7 +23,7 @@ export const planIteration =
 
     if (key.iteration === 0) {
       const seeds = pool.filter(({ split, origin }) => split === 'train' && origin === 'seed');
-      await tasks.plan(key, 'expert', idsOf(seeds));
+      await tasks.plan(key, 'expert', idsOf(seeds.filter(({ referenceActions }) => referenceActions.length > 0)));
     } else {
       const standings = await standingsOf(services, key, spec, drawable(spec, pool));
       if (standings.length === 0) throw emptyPool(name, drawable(spec, pool).length);

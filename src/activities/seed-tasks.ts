@@ -4,6 +4,7 @@ import type { TaskRecord } from '../envs/environment-data';
 import type { IterationKey } from '../store/iterations';
 import type { NewTask, TaskSplit } from '../store/tasks';
 import { failureOf } from './boundary-failure';
+import { withExperts } from './seed-experts';
 import { getCampaign, type Services } from './services';
 
 /** Asks the environment for the campaign's train and held-out tasks and puts them into the pool. */
@@ -11,21 +12,22 @@ export const seedTasks =
   (services: Services) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(services, key.campaignId);
-    const { name, options, trainTasks, heldOutTasks } = spec.environment;
+    const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
     for (const [split, count] of [
       ['train', trainTasks],
       ['held-out', heldOutTasks],
     ] as const) {
-      const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options };
+      const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
       const records = await services.environmentData.tasks(name, request).catch(failureOf);
       if (records.length < count)
         throw new DomainError(
           'TooFewTasks',
           `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec asks for ${count}`,
         );
+      const given = split === 'train' ? await withExperts(services, spec, records) : records;
       await services.store.tasks.seed(
         key,
-        records.map((record) => seedTask(record, name, split)),
+        given.map((record) => seedTask(record, name, split)),
       );
       const stored = await services.store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
       if (stored.length < count)

@@ -34,7 +34,7 @@ export const synthesizeTasks =
   (services: Services) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
     const { spec } = await getCampaign(services, key.campaignId);
-    const { name, options } = spec.environment;
+    const { name, options, form } = spec.environment;
     const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
     const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
     const { candidates: wanted } = explorationSize(size, spec.synthesis);
@@ -48,7 +48,7 @@ export const synthesizeTasks =
       const count = shareOf(wanted, relations.length, index);
       if (count === 0) continue;
       const definitions = parents.map(({ task }) => task.definition);
-      const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options };
+      const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
       const records = await services.environmentData.variants(name, request).catch(failureOf);
       for (const record of records) {
         const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);

@@ -3,6 +3,7 @@ import { defaultFeedbackSettings } from '../domain/detect-signals';
 import { defaultPromotionSettings } from '../domain/promotion';
 import { recipeNames, recipes } from '../domain/recipe';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
+import { actionForms } from '../envs/experts/react';
 import { modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
 import {
@@ -69,6 +70,14 @@ export const campaignSpecSchema = z
       heldOutTasks: count.max(5_000).default(200),
       /** Actions per attempt; reaching it without the environment calling the episode done is a failure. */
       maxSteps: count.max(200).default(6),
+      /** How experts write their actions: bare, or in the ReAct form of ETO's conversations. */
+      form: z.enum(actionForms).default('plain'),
+      /** Hash of experts that `coevolve experts import` stored: at their tasks they stand for the environment's own. */
+      experts: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/, 'the hash that `coevolve experts import` prints')
+        .nullable()
+        .default(null),
     }),
     recipe: z.enum(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]),
     /** After the supervised start; the recipe has a default. */

@@ -7,6 +7,7 @@ import { computeSettingsSchema, policySettingsSchema } from './compute-settings'
  */
 export const withSectionsOfLater = (stored: CampaignSpec): CampaignSpec => ({
   ...stored,
+  environment: { ...{ form: 'plain', experts: null }, ...stored.environment },
   start: stored.start ?? 'sft',
   policy: policySettingsSchema.parse(stored.policy),
   compute: computeSettingsSchema.parse(stored.compute ?? {}),

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { TaskSplit } from '../../store/tasks';
+import { callServer } from '../call-server';
+import type { EnvironmentEndpoint } from '../environment-endpoint';
+import type { ActionForm } from './react';
+
+export type GoldRequest = {
+  split: TaskSplit;
+  /** Tasks that are drawn and played. */
+  count: number;
+  seed: number;
+  options: Record<string, unknown>;
+  form: ActionForm;
+};
+
+const trajectory = z.object({
+  task_id: z.string(),
+  pattern: z.string(),
+  conversation: z.array(z.object({ role: z.string(), content: z.string() })),
+  reward: z.number(),
+  steps: z.number(),
+  characters: z.number(),
+});
+
+/** An expert's episode as it really went: `reward` is in [0, 1], `characters` are those of all messages. */
+export type GoldTrajectory = z.infer<typeof trajectory>;
+
+const answer = z.object({ trajectories: z.array(trajectory) });
+
+const atOnce = 10; // a slow engine plays that many within the deadline of one request
+
+/**
+ * The reference actions of drawn tasks, played by our environment server in the environment itself.
+ *
+ * @throws EnvironmentError `refused` when the environment has no gold, or the server no token
+ */
+export async function goldTrajectories(
+  endpoint: EnvironmentEndpoint,
+  environment: string,
+  request: GoldRequest,
+  onPlayed: (done: number) => void = () => undefined,
+): Promise<GoldTrajectory[]> {
+  const played: GoldTrajectory[] = [];
+  for (let start = 0; start < request.count; start += atOnce) {
+    const stop = Math.min(start + atOnce, request.count);
+    const { trajectories } = await callServer(endpoint, `/envs/${environment}/data/gold`, answer, {
+      ...{ ...request, start, stop },
+    });
+    played.push(...trajectories);
+    onPlayed(played.length);
+    if (trajectories.length < stop - start) break; // the environment has no more tasks
+  }
+  return played;
+}

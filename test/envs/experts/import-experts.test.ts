@@ -1,0 +1,93 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
+import { environmentData } from '../../../src/envs/environment-data';
+import { loadExperts, saveExperts } from '../../../src/envs/experts/expert-file';
+import { expertRow } from '../../../src/envs/experts/expert-rows';
+import { goldTrajectories, type GoldRequest } from '../../../src/envs/experts/gold-trajectories';
+import { importExperts } from '../../../src/envs/experts/import-experts';
+import { readConversations } from '../../../src/envs/experts/read-conversations';
+import { openEnvClient } from '../../../src/envs/openenv-client';
+import { startEnvironmentServer, type EnvironmentServer } from '../environment-server';
+
+let server: EnvironmentServer;
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'coevolve-experts-'));
+  server = await startEnvironmentServer('--environments', 'intercode-sql,bfcl', '--state', folder);
+});
+afterAll(async () => {
+  await server.kill();
+  rmSync(folder, { recursive: true });
+});
+
+const request: GoldRequest = { split: 'train', count: 24, seed: 5, options: {}, form: 'react' };
+const sql = 'intercode-sql';
+
+async function importRows(rows: readonly string[], { replay = true, taskOf = new Map<string, string>() } = {}) {
+  const tasks = await environmentData(server).tasks(sql, request);
+  const { conversations } = readConversations(rows.join('\n'), 'eto');
+  const settings = { environment: sql, taskOf, above: 0.7, sessions: 4 };
+  return importExperts(replay ? openEnvClient(server) : null, tasks, conversations, settings);
+}
+
+test.each([sql, 'bfcl'])('the gold of %s is played in parts, each task once, with reward 1', async (environment) => {
+  const told: number[] = [];
+  const played = await goldTrajectories(server, environment, request, (done) => told.push(done));
+  expect(told).toEqual([10, 20, 24]);
+  expect(new Set(played.map(({ task_id: id }) => id)).size).toBe(24);
+  expect(played.every(({ reward }) => reward === 1)).toBe(true);
+  expect(played.every(({ conversation }) => conversation.some(({ content }) => content.startsWith('Action: ')))).toBe(
+    true,
+  );
+});
+
+test('conversations are replayed, and what they earn there counts, not what they claim', async () => {
+  const played = await goldTrajectories(server, sql, request);
+  const honest = played.slice(0, 10).map((one) => expertRow({ ...one, reward: 0.9 }, 'eto'));
+  const [liar, again, stranger] = [played[10]!, played[0]!, played[11]!];
+  const wrong = liar.conversation.map((message) =>
+    message.role === 'assistant' && message.content !== 'Action: submit'
+      ? { ...message, content: "Action: SELECT 'nothing'" }
+      : message,
+  );
+  const others = [{ ...liar, conversation: wrong }, again, { ...stranger, task_id: 'of-nowhere' }];
+  const { experts, refused } = await importRows([...honest, ...others.map((one) => expertRow(one, 'eto'))]);
+  expect(experts).toHaveLength(10);
+  expect(experts.every((one) => one.reward === 1 && one.claimed_reward === 0.9 && one.replayed)).toBe(true);
+  expect(refused.map(({ reason }) => reason)).toEqual([
+    'replayed reward 0 is not above 0.7',
+    'another conversation of its task is kept',
+    'no train task of-nowhere among the 24 that these options give',
+  ]);
+});
+
+test('an episode that its actions leave open is refused', async () => {
+  const [one] = await goldTrajectories(server, sql, { ...request, count: 1 });
+  const open = { ...one!, conversation: one!.conversation.filter(({ content }) => content !== 'Action: submit') };
+  const { refused } = await importRows([expertRow(open, 'eto')]);
+  expect(refused[0]!.reason).toMatch(/not over after its 1 actions/);
+});
+
+test('ids of others are mapped, and without a replay the claim is all there is', async () => {
+  const [one] = await goldTrajectories(server, sql, { ...request, count: 1 });
+  const row = expertRow({ ...one!, task_id: 'webshop_0', reward: 0.75 }, 'eto');
+  const { experts } = await importRows([row], { replay: false, taskOf: new Map([['webshop_0', one!.task_id]]) });
+  expect(experts).toMatchObject([{ task_id: one!.task_id, reward: 0.75, claimed_reward: 0.75, replayed: false }]);
+});
+
+test('stored experts are named by their content, whatever their order, and loaded whole or not at all', async () => {
+  const played = await goldTrajectories(server, sql, { ...request, count: 3 });
+  const { experts } = await importRows(played.map((one) => expertRow(one, 'eto')));
+  const artifacts = artifactStore(path.join(folder, 'artifacts'));
+  const { sha256, path: file } = await saveExperts(artifacts, experts);
+  expect((await saveExperts(artifacts, experts.toReversed())).sha256).toBe(sha256);
+  expect([...(await loadExperts(artifacts, sha256, sql)).keys()].sort()).toEqual(
+    played.map(({ task_id: id }) => id).sort(),
+  );
+  await expect(loadExperts(artifacts, sha256, 'bfcl')).rejects.toMatchObject({ code: 'ForeignExperts' });
+  writeFileSync(file, readFileSync(file, 'utf8').replace('Action', 'action'));
+  await expect(loadExperts(artifacts, sha256, sql)).rejects.toMatchObject({ code: 'UnknownExperts' });
+  await expect(loadExperts(artifacts, 'f'.repeat(64), sql)).rejects.toMatchObject({ code: 'UnknownExperts' });
+});
