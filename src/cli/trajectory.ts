@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Resume } from '../store/attempt-turns';
 import type { TrajectoryRow } from '../store/trajectories';
 import { printResult } from './output';
 import { withSession } from './session';
@@ -16,15 +17,23 @@ export function addTrajectory(program: Command): void {
           throw new Error(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
         const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
         const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));
-        printResult(json, trajectory, () => transcript(trajectory));
+        const resumes = await store.attemptTurns.resumesOf(id, trajectory.id);
+        printResult(json, { ...trajectory, resumes }, () => transcript(trajectory, resumes));
       }),
     );
 }
 
-function transcript({ id, outcome, reward, stopReason, seed, opening, steps }: TrajectoryRow): string {
+/** Its turns one below the other, and above them what became of its interruptions. */
+export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]): string {
+  const { id, outcome, reward, stopReason, seed, opening, steps } = trajectory;
   const turns = steps.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
   return [
-    `${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`,
+    [`${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`, ...resumes.map(toLine)].join('\n'),
     ...[...opening, ...turns].map(({ role, content }) => `${role}:\n${content.replace(/^/gm, '  ')}`),
   ].join('\n\n');
 }
+
+const toLine = ({ outcome, turns, detail }: Resume): string =>
+  outcome === 'resumed'
+    ? `interrupted, and played on after ${turns} replayed turn${turns === 1 ? '' : 's'}`
+    : `interrupted, and begun again: ${detail}`;

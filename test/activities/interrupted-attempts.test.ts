@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   journaledTurns,
   openRollout,
@@ -8,6 +9,7 @@ import {
   type OpenRollout,
   type Rollouts,
 } from './interrupted-rollouts';
+import { rolloutInChild } from './rollout-in-child';
 import type { BeforeAnswer } from './scripted-policy';
 
 let rollouts: Rollouts;
@@ -19,8 +21,8 @@ afterAll(() => rollouts.stop());
 const bfcl = { name: 'bfcl' };
 
 /** The same roll-out, whose policy was asked without anything going wrong. */
-async function undisturbed(environment: { name: string }): Promise<string[]> {
-  const rollout = await openRollout(rollouts, environment);
+async function undisturbed(environment: { name: string }, attempts = 1): Promise<string[]> {
+  const rollout = await openRollout(rollouts, environment, attempts);
   rollouts.policy.act(rollout.actions);
   await playRollout(rollouts, rollout);
   return storedOf(rollouts, rollout);
@@ -68,6 +70,29 @@ test('attempts that lose their policy server fail, and a later try of the activi
   await playRollout(rollouts, rollout);
   expect(stepsAsked()).toEqual(upTo(rollout, 3));
   await expect(storedOf(rollouts, rollout)).resolves.toEqual(await undisturbed(bfcl));
+});
+
+test('a worker that is killed in the middle of its attempts has lost no turn that was durable', async () => {
+  const attempts = 4;
+  const rollout = await openRollout(rollouts, bfcl, attempts);
+  rollouts.policy.act(rollout.actions, ({ step }) => {
+    if (step < 3) return Promise.resolve();
+    worker.kill('SIGKILL'); // whoever comes first; the others are somewhere before it
+    return Promise.resolve('hang-up');
+  });
+  const worker = rolloutInChild(rollouts, rollout);
+  await expect(once(worker, 'exit')).resolves.toEqual([null, 'SIGKILL']);
+
+  const kept = await journaledTurns(rollouts, rollout);
+  expect(kept).toBeGreaterThanOrEqual(2); // turn 2 was durable before turn 4 was asked for
+  rollouts.policy.act(rollout.actions);
+  await playRollout(rollouts, rollout);
+  const resumes = await resumesOf(rollouts, rollout);
+  const replayed = resumes.reduce((sum, { turns }) => sum + turns, 0);
+  expect(replayed).toBeGreaterThanOrEqual(kept);
+  expect(rollouts.policy.asked).toHaveLength(attempts * rollout.actions.length - replayed);
+  await expect(journaledTurns(rollouts, rollout)).resolves.toBe(0);
+  await expect(storedOf(rollouts, rollout)).resolves.toEqual(await undisturbed(bfcl, attempts));
 });
 
 test('turns that go otherwise when they are replayed are forgotten: the attempt begins again, and this is counted', async () => {
