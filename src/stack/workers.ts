@@ -39,7 +39,7 @@ function worker(role: WorkerRole): Service {
         inheritsEnvironment: true,
         cwd: config.projectRoot,
         sources: path.join(config.projectRoot, 'dist'),
-        settings: [...providerFiles(config), ...kubernetesFiles(config)],
+        settings: [...providerFiles(config), ...existing(config.kubernetesFile), ...existing(config.environmentsFile)],
       };
     },
 
@@ -49,7 +49,7 @@ function worker(role: WorkerRole): Service {
   };
 }
 
-const kubernetesFiles = ({ kubernetesFile: file }: Config): string[] => (file && existsSync(file) ? [file] : []);
+const existing = (file: string | undefined): string[] => (file && existsSync(file) ? [file] : []);
 
 const programOf = ({ projectRoot }: Config): string => path.join(projectRoot, 'dist', 'cli', 'main.js');
 

@@ -69,6 +69,7 @@ async function optionsOf(
         taskQueue: taskQueues.rollOut(name),
         activities: activities.rollout,
         maxConcurrentActivityTaskExecutions: 4,
+        maxConcurrentActivityTaskPolls: 2, // instead of 10: a process polls for a dozen environments, most of them idle
       }));
     case 'llm':
       return [{ name: offlineProvider, concurrency: 4 }, ...services.providers.values()].map(
