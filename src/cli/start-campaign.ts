@@ -81,14 +81,14 @@ function noSuch(name: string, names: readonly string[], unavailable: Readonly<Re
   return `environment.name: "${name}" cannot be had on this machine: ${lacks}; then \`coevolve up\` again`;
 }
 
-/** Without gold nobody shows how a task is solved: agents begin as a policy that exists, and learn from their own attempts. */
-function requireStartWithoutGold({ environment: { name }, start }: CampaignSpec): void {
-  const without = `${name} has no expert actions`;
-  if (start === 'sft')
-    throw new DomainError(
-      'InvalidSpec',
-      `start: found sft, and ${without}; write \`start: base\` with a policy that exists, such as policy: { source: imported, model: ... }`,
-    );
+/** Without gold nobody shows how a task is solved, but experts that were imported. */
+function requireStartWithoutGold({ environment: { name, experts }, start }: CampaignSpec): void {
+  if (start === 'base' || experts !== null) return;
+  throw new DomainError(
+    'InvalidSpec',
+    `start: found sft, and ${name} has no expert actions to begin with; write \`start: base\` with a policy that exists ` +
+      `(policy: { source: imported, model: ... }), or bring experts: \`coevolve experts import <file> --environment ${name}\``,
+  );
 }
 
 const synthesizes = (spec: CampaignSpec): boolean =>

@@ -68,8 +68,11 @@ export const campaignSpecSchema = z
       options: z.record(z.string(), z.unknown()).default({}),
       trainTasks: count.max(20_000).default(600),
       heldOutTasks: count.max(5_000).default(200),
-      /** Actions per attempt; reaching it without the environment calling the episode done is a failure. */
-      maxSteps: count.max(200).default(6),
+      /**
+       * Actions per attempt; reaching it without the environment calling the episode done is a failure. null: the
+       * environment's own limit, which may differ from task to task, and which it scores as its authors do.
+       */
+      maxSteps: count.max(1_000).nullable().default(null),
       /** How experts write their actions: bare, or in the ReAct form of ETO's conversations. */
       form: z.enum(actionForms).default('plain'),
       /** Hash of experts that `coevolve experts import` stored: at their tasks they stand for the environment's own. */
