@@ -14,8 +14,10 @@ import psutil
 import pytest
 
 from coevolve_environments.hosting.children import ChildBounds, ChildFault, ChildPool, ChildProgram
+from coevolve_environments.hosting.credentials import hide_from_children
 from coevolve_environments.hosting.guardian import GUARDIAN
 from coevolve_environments.hosting.host import CapacityReached
+from coevolve_environments.hosting.landlock import landlock_version
 from coevolve_environments.protocol import BadRequest, Unavailable
 
 TESTS = Path(__file__).parent
@@ -153,6 +155,31 @@ def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pyt
     assert home.is_dir()
     child.end()
     assert not home.exists()
+
+
+@pytest.mark.skipif(landlock_version() < 6, reason="needs a kernel with Landlock 6")
+def test_a_child_reads_no_credentials_and_reaches_no_other_process(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = tmp_path / "stack"
+    for name in ("secrets", "environments"):
+        (stack / name).mkdir(parents=True)
+        (stack / name / "file").write_text(name)
+    (tmp_path / "token").write_text("canary")
+    (tmp_path / "link").symlink_to(tmp_path / "token")
+    (tmp_path / "data").write_text("data")
+    monkeypatch.setenv("COEVOLVE_STACK", str(stack))
+    hide_from_children(tmp_path / "token")
+    child = make().take()
+    assert child.call("read", path=str(tmp_path / "data")) == "data"
+    assert child.call("read", path=str(stack / "environments" / "file")) == "environments"
+    refused = [tmp_path / "token", tmp_path / "link", stack / "secrets" / "file"]
+    for path in [*map(str, refused), f"/proc/{os.getpid()}/environ"]:
+        with pytest.raises(ChildFault, match="PermissionError"):
+            child.call("read", path=path)
+    with pytest.raises(ChildFault, match="PermissionError"):
+        child.call("signal", pid=os.getpid())
+    child.call("signal", pid=child.call("spawn"))
 
 
 HOLDER = """

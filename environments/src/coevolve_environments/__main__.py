@@ -8,6 +8,7 @@ from pathlib import Path
 
 import uvicorn
 
+from coevolve_environments.hosting.credentials import hide_from_children
 from coevolve_environments.hosting.drain import DrainingServer
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
@@ -85,6 +86,7 @@ def _positive(text: str) -> int:
 def _read_token(path: Path | None) -> str | None:
     if path is None:
         return None
+    hide_from_children(path)
     token = path.read_text(encoding="utf8").strip()
     if not token:
         raise ValueError(f"{path} holds no token")

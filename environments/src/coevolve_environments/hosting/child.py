@@ -89,13 +89,16 @@ class Child:
     def ended(self) -> bool:
         return self._ended
 
-    def start(self, arguments: Json, limits: dict[str, int]) -> None:
+    def start(self, welcome: Json) -> None:
         """
+        Args:
+            welcome: the launcher's.
+
         Raises:
             ChildFault, BadRequest, Unavailable: the object could not be made; the child is ended.
         """
         try:
-            self._exchange({"arguments": arguments, "limits": limits}, self._bounds.start_seconds, "start")
+            self._exchange(welcome, self._bounds.start_seconds, "start")
         except Exception:
             self.end()
             raise

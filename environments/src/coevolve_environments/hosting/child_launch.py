@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from coevolve_environments.hosting.credentials import hidden_files
+from coevolve_environments.hosting.landlock import landlock_version
 from coevolve_environments.protocol import Json
 
 log = logging.getLogger(__name__)
@@ -59,10 +61,14 @@ class Launcher:
         self._user: str | None = None
         self._probed = False
 
-    @property
-    def limits(self) -> dict[str, int]:
-        """Resource limits that the child sets itself before it loads the environment."""
-        return {**LIMITS, "NPROC": _MOST_PROCESSES} if self._user else LIMITS
+    def welcome(self) -> Json:
+        """What the child does to itself before it loads the environment: resource limits, files out of sight.
+
+        Another user's reach ends at the files' own permissions, and it could not list what to leave in sight.
+        """
+        limits = {**LIMITS, "NPROC": _MOST_PROCESSES} if self._user else LIMITS
+        hidden = [] if self._user else hidden_files()
+        return {"arguments": self._program.arguments, "limits": limits, "hidden": hidden}
 
     def launch(self) -> Launched:
         """A process with the two pipes of its messages and stderr. Its home outlives it: `remove_home`."""
@@ -82,14 +88,15 @@ class Launcher:
         return Launched(process, home)
 
     def _find_user(self) -> str | None:
+        bound = "bound by Landlock" if landlock_version() else "without Landlock, which this kernel lacks"
         if os.geteuid() != 0:
-            log.info("%s: children run as the server's own user", self._name)
+            log.info("%s: children run as the server's own user, %s", self._name, bound)
             return None
         lack = self._lack_of(OTHER_USER)
         if lack is None:
-            log.info("%s: children run as the user %s", self._name, OTHER_USER)
+            log.info("%s: children run as the user %s, %s", self._name, OTHER_USER, bound)
             return OTHER_USER
-        log.warning("%s: children run as root, for %s cannot: %s", self._name, OTHER_USER, lack)
+        log.warning("%s: children run as root, %s, for %s cannot: %s", self._name, bound, OTHER_USER, lack)
         return None
 
     def _lack_of(self, user: str) -> str | None:
@@ -103,7 +110,7 @@ class Launcher:
             "import importlib.util, os, sys, coevolve_environments.protocol;"
             "found = importlib.util.find_spec(sys.argv[1]);"
             "open(found.origin).close();"
-            "lost = [p for p in sys.argv[2:] if not os.access(p, os.R_OK)];"
+            "lost = [p for p in sys.argv[2:] if not os.access(p, os.R_OK | os.X_OK * os.path.isdir(p))];"
             "sys.exit(f'{lost[0]} cannot be read' if lost else 0)"
         )
         command = [str(self._program.python), "-c", probe, self._program.module]

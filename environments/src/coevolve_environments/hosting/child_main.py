@@ -11,12 +11,15 @@ import json
 import os
 import resource
 import signal
+import struct
 import sys
 import traceback
 from typing import IO, Any
 
+from coevolve_environments.hosting.landlock import hide_from_self
 from coevolve_environments.protocol import BadRequest, NotOffered, Unavailable
 
+_CAPABILITIES_VERSION_3 = 0x20080522
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PASSED_ON = (BadRequest, NotOffered, Unavailable)
@@ -27,6 +30,8 @@ def main() -> None:
     requests, replies = _take_pipes()
     first = json.loads(requests.readline() or "{}")
     _set_limits(first.get("limits", {}))
+    _drop_capabilities()
+    hide_from_self(first.get("hidden", []))
     made = _answer(lambda: _make(sys.argv[1], sys.argv[2], first["arguments"]))
     _write(replies, {key: value for key, value in made.items() if key != "result"})
     if "error" not in made:
@@ -63,6 +68,13 @@ def _set_limits(limits: dict[str, int]) -> None:
         hard = resource.getrlimit(limit)[1]
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (bound, bound))
+
+
+def _drop_capabilities() -> None:
+    """Root without them reads what is root's, and neither other users' files nor other processes."""
+    if sys.platform == "linux":
+        none = struct.pack("6I", *[0] * 6)
+        ctypes.CDLL(None, use_errno=True).capset(struct.pack("Ii", _CAPABILITIES_VERSION_3, 0), none)
 
 
 def _make(module: str, factory: str, arguments: dict[str, Any]) -> Any:

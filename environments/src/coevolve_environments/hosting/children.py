@@ -48,7 +48,6 @@ class ChildPool:
     def __init__(self, name: str, program: ChildProgram, bounds: ChildBounds) -> None:
         self.name = name
         self.bounds = bounds
-        self._program = program
         self._launcher = Launcher(name, program)
         self._lock = threading.Lock()
         self._alive: set[Child] = set()
@@ -110,10 +109,10 @@ class ChildPool:
         """Ends all children; a pool that was closed gives none out again."""
         with self._lock:
             self._closed = True
+            self._wanted.put(None)
             alive = list(self._alive)
         for child in alive:
             child.end()
-        self._wanted.put(None)
 
     def _refuse_past_size(self) -> None:
         if self._closed:
@@ -135,10 +134,12 @@ class ChildPool:
     def _start(self) -> Child:
         launched: Future[Launched] = Future()
         with self._lock:
+            if self._closed:  # its keeper launches no more
+                raise CapacityReached(f"{self.name}: its children have been ended")
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep, name=f"{self.name}-keeper", daemon=True)
                 self._keeper.start()
-        self._wanted.put(launched)
+            self._wanted.put(launched)
         bounds = CallBounds(self.bounds.memory_mb, self.bounds.start_seconds, self.bounds.call_seconds)
         child = Child(self.name, launched.result(), bounds, self._left)
         with self._lock:
@@ -146,7 +147,7 @@ class ChildPool:
             closed = self._closed
         if closed:
             child.end()
-        child.start(self._program.arguments, self._launcher.limits)
+        child.start(self._launcher.welcome())
         return child
 
     def _left(self, child: Child, well: bool) -> None:
