@@ -40,7 +40,7 @@ class ScienceWorld(Environment):
     name = NAME
     description = "Carry out a school-science experiment in a text world (ScienceWorld)."
     capabilities = Capabilities(
-        variants=True, compose=False, replay="score", dense_reward=True, max_steps=MAX_STEPS
+        variants=True, compose=False, replay="observations", dense_reward=True, max_steps=MAX_STEPS
     )
     call_seconds = 60.0  # the first reset of a child waits for its JVM
     episode_seconds = 1800.0
@@ -52,8 +52,8 @@ class ScienceWorld(Environment):
         self._pool = ChildPool(self.name, program, engine.bounds)
         # Paths are generated beside the episodes, not in their places; the JVMs go soon after a draw.
         bounds = replace(engine.bounds, call_seconds=_GOLD_SECONDS, idle_seconds=_GOLD_IDLE_SECONDS)
-        self._gold_pool = ChildPool(f"{self.name}-gold", program, bounds)
-        self._gold = GoldPaths(self._gold_pool, settings.state / "gold" / engine.version)
+        gold_pool = ChildPool(f"{self.name}-gold", program, bounds)
+        self._gold = GoldPaths(gold_pool, settings.state / "gold" / engine.version)
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         """Every variation of the default types, listed without its gold path: to find all takes hours."""
@@ -86,4 +86,4 @@ class ScienceWorld(Environment):
 
     def close(self) -> None:
         self._pool.close()
-        self._gold_pool.close()
+        self._gold.close()

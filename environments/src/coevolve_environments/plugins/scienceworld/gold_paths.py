@@ -5,27 +5,26 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
 from pathlib import Path
 
 from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.plugins.scienceworld.tasks import Gold, Variation
-from coevolve_environments.plugins.scienceworld.types import MAX_STEPS
 from coevolve_environments.protocol import Json
 
 log = logging.getLogger(__name__)
 
-_PATIENCE_SECONDS = 90.0  # a data route answers within 100
+_PATIENCE_SECONDS = 80.0  # a data route answers within 100
 
 
-class NotYet(Exception):
-    """The paths asked for take longer than one request may: those that are ready are kept."""
+class NotYet(TimeoutError):
+    """The paths asked for take longer than one request may. What is ready is kept: ask again for the rest."""
 
 
 class GoldPaths:
-    """A path depends on what its JVM played before, so the one that was played to a score of 1 is kept."""
+    """Each takes 0.3 s to a minute, so it is generated once for all servers that share the folder."""
 
     def __init__(self, pool: ChildPool, folder: Path) -> None:
         """
@@ -34,7 +33,9 @@ class GoldPaths:
         """
         self._pool = pool
         self._folder = folder
-        self._drawing = threading.Lock()
+        self._threads = ThreadPoolExecutor(pool.bounds.size, thread_name_prefix=pool.name)
+        self._lock = threading.Lock()
+        self._running: dict[Path, Future[Json]] = {}
 
     def solved(
         self, variations: Iterator[Variation], count: int, simplifications: str
@@ -42,61 +43,65 @@ class GoldPaths:
         """The first `count` that have a path to a score of 1, in their order. The others are left out.
 
         Raises:
-            NotYet: they would take more than 90 s; the same request goes on where this one stopped.
+            NotYet: they would take more than 80 s; the same request goes on where this one stopped.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         found: list[tuple[Variation, Gold]] = []
-        with self._drawing:
-            while len(found) < count and (batch := list(islice(variations, count - len(found)))):
-                solutions = self._solve(batch, simplifications, deadline)
-                ready = sum(solution is not None for solution in solutions)
-                if ready < len(batch):
-                    raise NotYet(
-                        f"{len(found) + ready} of {count} gold paths are ready; ask again for the rest"
-                    )
-                found += [
-                    (variation, Gold(solution["description"], solution["actions"]))
-                    for variation, solution in zip(batch, solutions, strict=True)
-                    if solution is not None and solution["score"] == 1.0
-                ]
+        while len(found) < count and (batch := list(islice(variations, count - len(found)))):
+            solutions = [self._solution(variation, simplifications) for variation in batch]
+            wait(solutions, timeout=deadline - time.monotonic())
+            late = [each for each in solutions if each.cancel() or not each.done()]
+            if late:
+                ready = len(found) + len(batch) - len(late)
+                raise NotYet(f"{ready} of {count} gold paths are ready and kept; ask again for the rest")
+            found += [
+                (variation, Gold(solution["description"], solution["actions"]))
+                for variation, solution in zip(batch, (each.result() for each in solutions), strict=True)
+                if solution["score"] == 1.0
+            ]
         return found
 
-    def _solve(self, batch: Sequence[Variation], simplifications: str, deadline: float) -> list[Json | None]:
-        def solve(variation: Variation) -> Json | None:
-            file = self._file(variation, simplifications)
-            try:
-                return dict(json.loads(file.read_text(encoding="utf8")))
-            except FileNotFoundError:
-                pass
-            if time.monotonic() > deadline:
-                return None
-            solution = self._generate(variation, simplifications)
-            _save(file, solution)
-            return solution
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._pool.close()
 
-        with ThreadPoolExecutor(self._pool.bounds.size, thread_name_prefix="gold-paths") as threads:
-            return list(threads.map(solve, batch))
+    def _solution(self, variation: Variation, simplifications: str) -> Future[Json]:
+        """Kept, under way for another request, or begun now."""
+        world = simplifications or "as-it-is"
+        file = self._folder / world / variation.type / f"{variation.number:04}.json"
+        with self._lock:
+            if (running := self._running.get(file)) and not running.cancelled():
+                return running
+            if (kept := _read(file)) is not None:
+                return kept
+            begun = self._threads.submit(self._generate, variation, simplifications, file)
+            self._running[file] = begun
+        begun.add_done_callback(lambda _: self._running.pop(file, None))
+        return begun
 
-    def _generate(self, variation: Variation, simplifications: str) -> Json:
+    def _generate(self, variation: Variation, simplifications: str, file: Path) -> Json:
         child = self._pool.take()
         try:
-            solution: Json = child.call(
-                "solve", type=variation.type, variation=variation.number, simplifications=simplifications
-            )
+            task = {"type": variation.type, "variation": variation.number, "simplifications": simplifications}
+            solution: Json = child.call("solve", **task)
         except BaseException:
             child.end()
             raise
         child.give_back()
         if solution["score"] != 1.0:
-            log.warning(
-                "%s %d: its gold path scores %g in %d actions (at most %d): left out",
-                *(variation.type, variation.number, solution["score"], len(solution["actions"]), MAX_STEPS),
-            )
+            log.warning("%s: its gold path scores %g: left out", variation, solution["score"])
+        _save(file, solution)
         return solution
 
-    def _file(self, variation: Variation, simplifications: str) -> Path:
-        world = simplifications or "as-it-is"
-        return self._folder / world / variation.type / f"{variation.number:04}.json"
+
+def _read(file: Path) -> Future[Json] | None:
+    try:
+        text = file.read_text(encoding="utf8")
+    except FileNotFoundError:
+        return None
+    kept: Future[Json] = Future()
+    kept.set_result(json.loads(text))
+    return kept
 
 
 def _save(file: Path, solution: Json) -> None:
