@@ -19,15 +19,16 @@ export type AttemptJournal = EpisodeJournal & {
  * The journals of open attempts, by trajectory id; an attempt without one is played from its start. None is kept where a
  * replay promises nothing, of reference actions, which cost nothing to play again, and of attempts of a single action.
  *
+ * @param maxSteps actions of an attempt; null where the environment has a limit of its own
  * @throws EnvironmentError when the environment server is away
  */
 export async function openJournals(
   { store, environmentData }: Services,
   key: IterationKey,
   attempts: readonly { task: { environment: string }; attempt: AttemptKey }[],
-  maxSteps: number,
+  maxSteps: number | null,
 ): Promise<Map<string, AttemptJournal>> {
-  const sampled = maxSteps > 1 ? attempts.filter(({ attempt }) => attempt.policyId !== null) : [];
+  const sampled = maxSteps === 1 ? [] : attempts.filter(({ attempt }) => attempt.policyId !== null);
   const environments = [...new Set(sampled.map(({ task }) => task.environment))];
   const checks = new Map<string, ReplayChecks | 'none'>();
   for (const environment of environments) checks.set(environment, await checksOf(environmentData, environment));

@@ -8,6 +8,8 @@ import {
   listAttemptCosts,
   listFaultGroups,
   listLedgerGroups,
+  listResumeGroups,
+  type ResumeGroup,
 } from './report/cost';
 import { type Evaluation, listEvaluations } from './report/evaluations';
 import { findPairExample, listTaskExamples, type PairExample, type TaskExample } from './report/example-attempts';
@@ -61,6 +63,7 @@ export type CampaignReport = {
   attemptCosts: AttemptCost[];
   ledger: LedgerGroup[];
   faults: FaultGroup[];
+  resumes: ResumeGroup[];
   trainingRuns: TrainingRun[];
   trainingCurves: TrainingCurve[];
   taskExamples: TaskExample[];
@@ -115,6 +118,7 @@ async function readReport(client: pg.ClientBase, campaignId: number): Promise<Ca
     attemptCosts: await listAttemptCosts(client, campaignId),
     ledger: await listLedgerGroups(client, campaignId),
     faults: await listFaultGroups(client, campaignId),
+    resumes: await listResumeGroups(client, campaignId),
     trainingRuns: await listTrainingRuns(client, campaignId),
     trainingCurves: await listTrainingCurves(client, campaignId),
     taskExamples: start && final ? await listTaskExamples(client, campaignId, start.policyId, final.policyId) : [],

@@ -211,7 +211,7 @@ function expectedTaskGroups(rows: CampaignRows): TaskGroup[] {
   }));
 }
 
-type Costs = Pick<CampaignReport, 'phases' | 'events' | 'attemptCosts' | 'ledger' | 'faults'>;
+type Costs = Pick<CampaignReport, 'phases' | 'events' | 'attemptCosts' | 'ledger' | 'faults' | 'resumes'>;
 
 function expectedCosts(rows: CampaignRows): Costs {
   const purposes = ['expert', 'train', 'validation', 'evaluation'];
@@ -246,8 +246,20 @@ function expectedCosts(rows: CampaignRows): Costs {
       amount: sum(group, 'amount'),
     })),
     faults: expectedFaults(rows),
+    resumes: expectedResumes(rows),
   };
 }
+
+const expectedResumes = (rows: CampaignRows): CampaignReport['resumes'] =>
+  grouped(rowsOf(rows, 'attempt_resumes'), ['iteration']).map((group) => {
+    const resumed = group.filter((row) => row['outcome'] === 'resumed');
+    return {
+      iteration: num(group[0]!['iteration']),
+      attempts: new Set(resumed.map((row) => row['trajectory_id'])).size,
+      turns: sum(resumed, 'turns'),
+      mismatches: group.length - resumed.length,
+    };
+  });
 
 function expectedFaults(rows: CampaignRows): CampaignReport['faults'] {
   const iterations = new Map(trajectoriesOf(rows).map((t) => [t['id'], t['iteration']]));

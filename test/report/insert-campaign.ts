@@ -21,6 +21,7 @@ const order: [source: string, table: string][] = [
   ['dropped_pairs', 'dropped_pairs'],
   ['training_examples', 'training_examples'],
   ['attempt_faults', 'attempt_faults'],
+  ['attempt_resumes', 'attempt_resumes'],
   ['evaluations', 'evaluations'],
   ['promotions', 'promotions'],
   ['ledger', 'ledger'],

@@ -75,6 +75,12 @@ function rollOut(world: World, iteration: number, tables: Record<string, Row[]>)
       recorded_at: at(iteration, 30),
     }),
   );
+  played.slice(0, 2 * iteration).forEach((row, i) =>
+    tables['attempt_resumes']!.push({
+      ...{ trajectory_id: row['id'], iteration, outcome: i % 3 ? 'resumed' : 'mismatch', turns: 1 + i },
+      ...{ detail: i % 3 ? null : `turn ${1 + i} shows other words`, recorded_at: at(iteration, 31) },
+    }),
+  );
   addSignals(world, iteration, tables, played);
   addCandidates(world, iteration, tables);
   addPairs(iteration, tables, played);

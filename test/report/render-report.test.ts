@@ -164,6 +164,8 @@ test('attempts, faults, training runs and rows are counted', () => {
   expect(faults.reduce((sum, row) => sum + Number(row.at(-1)), 0)).toBe(
     standing + rowsOf(rows, 'attempt_faults').length,
   );
+  const resumes = tableOf(page, 'Interrupted attempts; a replay that went otherwise began its attempt again');
+  expect(resumes).toEqual(report.resumes.map((group) => Object.values(group).map(int)));
   expect(tableOf(page, 'Jobs in the order in which they were submitted').map((row) => row.slice(-5))).toEqual(
     report.trainingRuns.map((run) => [
       ...[int(run.datasetRows), int(run.tokens!), `${run.seconds!.toFixed(1)} s`],

@@ -21,6 +21,7 @@ export function timeAndCostSection(report: CampaignReport): Section {
       ...(attemptCosts.length + report.trainingRuns.length > 0 ? spending(report) : []),
       ledger.length > 0 ? ledgerTable(report) : note('The ledger has no entry yet.'),
       faults.length > 0 ? faultTable(report) : note('No attempt ended in a fault.'),
+      ...(report.resumes.length > 0 ? [resumeTable(report)] : []),
       ...(events.length > 0 ? [eventTable(report)] : []),
     ],
   };
@@ -141,6 +142,17 @@ const faultTable = ({ faults }: CampaignReport): Html =>
       replaced ? 'a later try took its place' : 'left out of signals, pairs and evaluation',
       example ?? nothing,
       count(tries),
+    ]),
+  });
+
+const resumeTable = ({ resumes }: CampaignReport): Html =>
+  table({
+    caption: 'Interrupted attempts; a replay that went otherwise began its attempt again',
+    head: ['iteration', 'played on', 'turns replayed', 'begun again'],
+    textColumns: 1,
+    rows: resumes.map(({ iteration, attempts, turns, mismatches }) => [
+      String(iteration),
+      ...[attempts, turns, mismatches].map(count),
     ]),
   });
 

@@ -66,3 +66,25 @@ export async function listFaultGroups(client: pg.ClientBase, campaignId: number)
   );
   return rows;
 }
+
+export type ResumeGroup = {
+  iteration: number;
+  attempts: number; // played on at least once
+  turns: number; // replayed instead of asked for again
+  mismatches: number; // replays that went otherwise, so that the attempt began again
+};
+
+/** Attempts that a crash interrupted and that were played on, by iteration. */
+export async function listResumeGroups(client: pg.ClientBase, campaignId: number): Promise<ResumeGroup[]> {
+  const { rows } = await client.query<ResumeGroup>(
+    `select iteration, (count(distinct trajectory_id) filter (where outcome = 'resumed'))::int as attempts,
+            coalesce(sum(turns) filter (where outcome = 'resumed'), 0)::int as turns,
+            (count(*) filter (where outcome = 'mismatch'))::int as mismatches
+       from attempt_resumes
+      where campaign_id = $1::int
+      group by iteration
+      order by iteration`,
+    [campaignId],
+  );
+  return rows;
+}
