@@ -1,7 +1,7 @@
-"""The client process: `python -m environment_bench.load`, a job on standard input, what came of it on standard output.
+"""The client process: `python -m environment_bench.load`, a job on standard input, its result on standard output.
 
-Job: {"url": "ws://...", "token", "sessions", "episodes": [{"reset": {...}, "actions": [...]}], "count", "seconds"}: the
-episodes over and over until `count` were begun or `seconds` passed. Result: see `measure`.
+Job: {"url": "ws://...", "token", "sessions", "episodes": [{"reset": {...}, "actions": [...]}], "count",
+"seconds"}: the episodes over and over until `count` were begun or `seconds` passed. Result: see `measure`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from urllib.parse import urlsplit
 from .player import Played, Player, Tally, text_frame
 
 Json = dict[str, Any]
+_RETRY_SECONDS = 0.02
 
 
 async def measure(job: Json) -> Json:
     """
     Returns:
-        `episodes` played, their `rewards`, `reset_ms` and `step_ms` (a number per message), and `seconds` and this
-        process's `cpu_seconds` from the first connection to the last episode's end.
+        `episodes` played, their `rewards`, `reset_ms` and `step_ms` (a number per message), how often a socket
+        was `refused`, and `seconds` and this process's `cpu_seconds` from the first connection to the last end.
     """
     episodes = [_frames(episode) for episode in job["episodes"]]
     tally = Tally()
@@ -36,6 +37,7 @@ async def measure(job: Json) -> Json:
         raise RuntimeError(f"the server answered: {tally.wrong}")
     return {
         "episodes": tally.episodes,
+        "refused": tally.refused,
         "rewards": tally.rewards,
         "reset_ms": tally.reset_ms,
         "step_ms": tally.step_ms,
@@ -45,20 +47,17 @@ async def measure(job: Json) -> Json:
 
 
 async def _client(job: Json, left: Iterator[Played], tally: Tally) -> None:
-    """A socket per episode, one after the other."""
-    loop = asyncio.get_running_loop()
+    """One episode after the other, each on a socket of its own."""
     address = urlsplit(job["url"])
     for episode in left:
-        if tally.wrong is not None:
-            return
-        over: asyncio.Future[None] = loop.create_future()
-        only = iter([episode])
-        await loop.create_connection(
-            lambda only=only, over=over: Player(job["url"], job["token"], only, tally, over),  # type: ignore[misc]
-            address.hostname,
-            address.port,
-        )
-        await over
+        while tally.wrong is None and not await _play(job, address.hostname, address.port, episode, tally):
+            await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _play(job: Json, host: str | None, port: int | None, episode: Played, tally: Tally) -> bool:
+    player = Player(job["url"], job["token"], episode, tally)
+    await asyncio.get_running_loop().create_connection(lambda: player, host, port)
+    return await player.over
 
 
 def _until(deadline: float, episodes: Iterator[Played]) -> Iterator[Played]:

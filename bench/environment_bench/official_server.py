@@ -1,10 +1,11 @@
-"""Our BFCL behind the official OpenEnv server: its base class, its `create_app`. Run by the Python of .venv-openenv.
+"""Our BFCL behind the official OpenEnv server: its base class, its `create_app`.
 
-    PYTHONPATH=environments/src:bench .venv-openenv/bin/python -m environment_bench.official_server --port 8801
+    PYTHONPATH=environments/src:bench .venv-openenv/bin/python -m environment_bench.official_server \\
+        --port 8801 --way threads
 
-`--way` says where an episode's calls run. `threads`: `reset` and `step`, which the official server runs in a thread per
-session, as it does for most environments. `loop`: `reset_async` and `step_async`, which it awaits on its event loop;
-BFCL answers in well under a millisecond, so the hop to a thread and back costs more than the call.
+`--way` says where an episode's calls run. `threads`: `reset` and `step`, each in its session's thread, as the
+official server runs most environments. `loop`: `reset_async` and `step_async`, which it awaits on its event
+loop; BFCL answers in well under a millisecond, so that a hop to a thread and back may cost more than the call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One client of an environment server: plays episodes over a bare WebSocket, as cheaply as Python can.
 
-The same bytes go to either server. A client that costs as much as the server would hide what the server does, so
-frames are made once per episode and masked with zeros, which RFC 6455 (section 5.3) leaves to the client, and only
-an episode's last observation is read as JSON.
+The same bytes go to either server. A client that costs as much as the server would hide what the server does,
+so frames are made once per episode and masked with zeros, which RFC 6455 (section 5.3) leaves to the client,
+and only an episode's last observation is read as JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import os
 import struct
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,23 +35,23 @@ class Tally:
     rewards: list[float] = field(default_factory=list)
     reset_ms: list[float] = field(default_factory=list)
     step_ms: list[float] = field(default_factory=list)
+    refused: int = 0
+    """Sockets that found no session free, and were tried again."""
     wrong: str | None = None
-    """The first answer that was no observation."""
+    """The first other answer that was no observation."""
 
 
 class Player(asyncio.Protocol):
-    """Plays what `episodes` gives, each on a socket of its own, as a worker does: one connection, one episode."""
+    """Plays one episode on a socket of its own, as a worker does."""
 
-    def __init__(
-        self, host: str, token: str | None, episodes: Iterator[Played], tally: Tally, over: asyncio.Future[None]
-    ) -> None:
-        self._request = _handshake(host, token)
-        self._episodes = episodes
+    def __init__(self, url: str, token: str | None, episode: Played, tally: Tally) -> None:
+        self.over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        """Whether the episode was played; set once the socket is closed."""
+        self._request = _handshake(url, token)
+        self._episode = episode
         self._tally = tally
-        self._over = over
         self._received = bytearray()
         self._open = False
-        self._episode: Played | None = None
         self._position = 0
         self._sent_at = 0.0
 
@@ -71,21 +70,12 @@ class Player(asyncio.Protocol):
                 self._fail(head.decode(errors="replace"))
                 return
             self._open, self._received = True, rest
-            self._begin()
+            self._send(self._episode.frames[0])
         while frame := _take_frame(self._received):
             self._answer(*frame)
 
     def connection_lost(self, error: Exception | None) -> None:
-        if not self._over.done():
-            self._over.set_result(None)
-
-    def _begin(self) -> None:
-        self._episode = next(self._episodes, None)
-        self._position = 0
-        if self._episode is None:
-            self._transport.write(frame_of(_CLOSE, _CLOSING))
-        else:
-            self._send(self._episode.frames[0])
+        self.over.set_result(self._position == len(self._episode.frames))
 
     def _send(self, frame: bytes) -> None:
         self._sent_at = time.perf_counter()
@@ -96,23 +86,26 @@ class Player(asyncio.Protocol):
             self._transport.write(frame_of(_PONG, content))
         elif kind == _CLOSE:
             self._transport.close()
-        elif kind == _TEXT and self._episode is not None:
-            self._observe(content, self._episode)
+        elif kind == _TEXT:
+            self._observe(content)
 
-    def _observe(self, content: bytes, episode: Played) -> None:
+    def _observe(self, content: bytes) -> None:
         taken = (time.perf_counter() - self._sent_at) * 1e3
+        if b"CAPACITY_REACHED" in content[:500]:
+            self._tally.refused += 1
+            self._transport.abort()
+            return
         (self._tally.step_ms if self._position else self._tally.reset_ms).append(taken)
         if not content.startswith((b'{"type":"observation"', b'{"type": "observation"')):
             self._fail(content.decode())
             return
         self._position += 1
-        if self._position < len(episode.frames):
-            self._send(episode.frames[self._position])
+        if self._position < len(self._episode.frames):
+            self._send(self._episode.frames[self._position])
             return
         data = json.loads(content)["data"]
         self._tally.episodes += 1
         self._tally.rewards.append(data["reward"] if data["done"] else 0.0)
-        self._episode = None
         self._transport.write(frame_of(_CLOSE, _CLOSING))
 
     def _fail(self, what: str) -> None:
@@ -136,8 +129,8 @@ def text_frame(message: Any) -> bytes:
     return frame_of(_TEXT, json.dumps(message).encode())
 
 
-def _handshake(host: str, token: str | None) -> bytes:
-    address, path = host.removeprefix("ws://").split("/", 1)
+def _handshake(url: str, token: str | None) -> bytes:
+    address, path = url.removeprefix("ws://").split("/", 1)
     key = base64.b64encode(os.urandom(16)).decode()
     lines = [f"GET /{path} HTTP/1.1", f"Host: {address}", "Upgrade: websocket", "Connection: Upgrade"]
     lines += [f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13"]

@@ -1,0 +1,116 @@
+"""One environment on our server: latencies, episodes per second, memory of a session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from statistics import quantiles
+from typing import Any
+
+from websockets.sync.client import connect
+
+from .servers import ROOT, Server, our_server
+
+Json = dict[str, Any]
+
+MOST_SESSIONS = 64
+_TASKS = 64
+_TASKS_OF_A_POOL = 8
+_MOST_MESSAGE_BYTES = 2**24
+
+
+def measure(name: str, options: Sequence[str], seconds: float) -> Json:
+    """
+    Args:
+        seconds: how long each of the two loads lasts at most, beside the episodes that it has begun.
+    """
+    with our_server([name], options, MOST_SESSIONS) as server:
+        sessions = int(server.get("/health")["environments"][name]["capacity"])
+        episodes = gold_episodes(server, name, _TASKS if sessions == MOST_SESSIONS else _TASKS_OF_A_POOL)
+        memory = _memory_of_a_session(server, name, episodes, sessions)
+        mount = f"/envs/{name}"
+        alone = run_load(server, mount, episodes, sessions=1, count=len(episodes), seconds=seconds)
+        together = run_load(server, mount, episodes, sessions=sessions, count=10**6, seconds=seconds)
+    rewards = [*alone["rewards"], *together["rewards"]]
+    return {
+        "environment": name,
+        "reset_ms_p50": _quantile(alone["reset_ms"], 50),
+        "reset_ms_p95": _quantile(alone["reset_ms"], 95),
+        "step_ms_p50": _quantile(alone["step_ms"], 50),
+        "step_ms_p95": _quantile(alone["step_ms"], 95),
+        "episodes_s_1": round(alone["episodes"] / alone["seconds"], 2),
+        "sessions": sessions,
+        "episodes_s": round(together["episodes"] / together["seconds"], 2),
+        "memory_mb_per_session": round(memory, 2),
+        "gold": round(sum(reward >= 1 for reward in rewards) / len(rewards), 4),
+        "episodes": len(rewards),
+    }
+
+
+def gold_episodes(server: Server, name: str, count: int, attempts: int = 1) -> list[Json]:
+    """Train tasks with the actions that solve them, the attempts at a task one after the other.
+
+    Raises:
+        LookupError: the environment has no such tasks.
+    """
+    tasks = server.post(f"/envs/{name}/data/tasks", split="train", count=count, seed=1)["tasks"]
+    played = [
+        {"reset": {"task": task["definition"], "seed": 0}, "actions": task["reference_actions"]}
+        for task in tasks
+        if task["reference_actions"]
+        for _ in range(attempts)
+    ]
+    if not played:
+        raise LookupError(f"{name} gives no tasks with reference actions")
+    return played
+
+
+def run_load(
+    server: Server, mount: str, episodes: list[Json], *, sessions: int, count: int, seconds: float
+) -> Json:
+    """What `load.measure` returns, from a client process of its own."""
+    job = {
+        "url": server.socket_url(mount),
+        "token": server.token,
+        "sessions": sessions,
+        "episodes": episodes,
+        "count": count,
+        "seconds": seconds,
+    }
+    command = [sys.executable, "-m", "environment_bench.load"]
+    done = subprocess.run(
+        command, input=json.dumps(job), capture_output=True, text=True, cwd=ROOT / "bench", check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"the client failed: {done.stderr[-2000:]}")
+    return dict(json.loads(done.stdout))
+
+
+def _memory_of_a_session(server: Server, name: str, episodes: list[Json], sessions: int) -> float:
+    """In 10^6 bytes, per session: what the server and its children hold with all sessions in an episode, less
+    what the server alone held after its first episode.
+    """
+    run_load(server, f"/envs/{name}", episodes[:1], sessions=1, count=1, seconds=60)
+    before = server.resident_mb(children=False)
+    headers = {"authorization": f"Bearer {server.token}"}
+    with ExitStack() as open_sockets:
+        for i in range(sessions):
+            socket = open_sockets.enter_context(
+                connect(
+                    server.socket_url(f"/envs/{name}"),
+                    additional_headers=headers,
+                    max_size=_MOST_MESSAGE_BYTES,
+                )
+            )
+            socket.send(json.dumps({"type": "reset", "data": episodes[i % len(episodes)]["reset"]}))
+            if json.loads(answer := socket.recv())["type"] != "observation":
+                raise RuntimeError(f"no session: {answer!r}")
+        return (server.resident_mb(children=True) - before) / sessions
+
+
+def _quantile(values: list[float], percent: int) -> float:
+    cut = quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else values[0]
+    return round(cut, 3)
