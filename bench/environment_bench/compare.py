@@ -57,7 +57,7 @@ def _turn(server: Server, mount: str, episodes: list[Json]) -> Json:
 
 def _report(turns: list[dict[str, Json]], episodes: int) -> Json:
     def middle(side: str, key: str) -> float:
-        return median(turn[side][key] for turn in turns)
+        return float(median(turn[side][key] for turn in turns))
 
     sides = ("ours", *WAYS)
     rates = {side: middle(side, "episodes_s") for side in sides}

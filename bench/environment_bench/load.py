@@ -1,4 +1,4 @@
-"""The client process: `python -m environment_bench.load`, a job on standard input, its result on standard output.
+"""The client process, `python -m environment_bench.load`: a job on stdin, its result on stdout.
 
 Job: {"url": "ws://...", "token", "sessions", "episodes": [{"reset": {...}, "actions": [...]}], "count",
 "seconds"}: the episodes over and over until `count` were begun or `seconds` passed. Result: see `measure`.
@@ -24,8 +24,8 @@ _RETRY_SECONDS = 0.02
 async def measure(job: Json) -> Json:
     """
     Returns:
-        `episodes` played, their `rewards`, `reset_ms` and `step_ms` (a number per message), how often a socket
-        was `refused`, and `seconds` and this process's `cpu_seconds` from the first connection to the last end.
+        `episodes` played, their `rewards`, `reset_ms` and `step_ms` (a number per message), how often a
+        socket was `refused`, and the `seconds` and this process's `cpu_seconds` that all of it took.
     """
     episodes = [_frames(episode) for episode in job["episodes"]]
     tally = Tally()
@@ -49,12 +49,13 @@ async def measure(job: Json) -> Json:
 async def _client(job: Json, left: Iterator[Played], tally: Tally) -> None:
     """One episode after the other, each on a socket of its own."""
     address = urlsplit(job["url"])
+    host, port = address.hostname or "", address.port or 0
     for episode in left:
-        while tally.wrong is None and not await _play(job, address.hostname, address.port, episode, tally):
+        while tally.wrong is None and not await _play(job, host, port, episode, tally):
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _play(job: Json, host: str | None, port: int | None, episode: Played, tally: Tally) -> bool:
+async def _play(job: Json, host: str, port: int, episode: Played, tally: Tally) -> bool:
     player = Player(job["url"], job["token"], episode, tally)
     await asyncio.get_running_loop().create_connection(lambda: player, host, port)
     return await player.over

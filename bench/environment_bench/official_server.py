@@ -5,7 +5,7 @@
 
 `--way` says where an episode's calls run. `threads`: `reset` and `step`, each in its session's thread, as the
 official server runs most environments. `loop`: `reset_async` and `step_async`, which it awaits on its event
-loop; BFCL answers in well under a millisecond, so that a hop to a thread and back may cost more than the call.
+loop; BFCL answers in well under a millisecond, so a hop to a thread and back may cost more than the call.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from openenv.core.env_server.types import Action, Observation, State
 BFCL = create(SettingsFile(Path()).of("bfcl"))
 
 
-class Says(Action):
+class Says(Action):  # type: ignore[misc]
     content: str
 
 
-class Sees(Observation):
+class Sees(Observation):  # type: ignore[misc]
     messages: list[dict[str, str]]
     info: dict[str, Any]
     tools: list[dict[str, Any]] | None = None
 
 
-class Threaded(Environment[Says, Sees, State]):
+class Threaded(Environment[Says, Sees, State]):  # type: ignore[misc]
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def __init__(self) -> None:
