@@ -189,3 +189,24 @@ def test_a_machine_without_mariadbd_is_told_what_to_install(
     monkeypatch.setattr(environment, "_FOLDERS", ())
     with pytest.raises(Unavailable, match="apt-get install mariadb-server-core mariadb-client-core"):
         environment.create(Settings(NAME, {}, tmp_path, tmp_path))
+
+
+@needs_mariadb
+def test_a_server_that_starts_mariadbd_answers_others_meanwhile(tmp_path: Path) -> None:
+    """As root the folder is not the other user's to enter, so this also plays from a temporary one."""
+    client = start(tmp_path, tmp_path / "state")
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            listing = pool.submit(client.post, f"{SQL}/{NAME}/tasks", split="train")
+            answered = 0
+            while not listing.done():
+                client.http.get("/health").raise_for_status()
+                answered += 1
+                time.sleep(0.05)
+        assert len(listing.result()["tasks"]) == 16
+        assert answered > 1
+        task_id = listing.result()["tasks"][0]["task_id"]
+        with client.session(NAME) as session:
+            assert session.reset(task_id=task_id)["data"]["observation"]["info"]["task_id"] == task_id
+    finally:
+        stop_server(client)

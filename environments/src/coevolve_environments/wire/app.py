@@ -82,7 +82,7 @@ def _routes(host: Host, token: str | None) -> list[BaseRoute]:
         WebSocketRoute("/ws", session),
         Route("/health", health),
         *data_routes(host, open_to_callers=token is not None),
-        *task_routes(host.environment),
+        *task_routes(host),
     ]
 
 

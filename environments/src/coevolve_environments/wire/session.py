@@ -15,6 +15,7 @@ from coevolve_environments.hosting.leases import Lease
 from coevolve_environments.protocol import SPLITS, Answer, BadRequest, Episode, Json
 from coevolve_environments.wire.encoding import encode
 from coevolve_environments.wire.inbox import Inbox
+from coevolve_environments.wire.task_routes import LISTING_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ class _Session:
             seed = 0
         if not isinstance(seed, int) or isinstance(seed, bool):
             raise BadRequest("`seed` must be an integer")
-        definition = self._definition(data)
+        definition = await self._definition(data)
         self._hold(data.get("lease", {}))
         await self.end()
         began = time.perf_counter()
@@ -199,12 +200,15 @@ class _Session:
             raise BadRequest(f'`lease` is {{"holder": "<at most {_HOLDER_CHARACTERS} characters>"}}')
         self._lease.holder = holder
 
-    def _definition(self, data: Json) -> Json:
+    async def _definition(self, data: Json) -> Json:
         if "task" in data:
             if not isinstance(data["task"], dict):
                 raise BadRequest("`task` must be a task definition")
             return data["task"]
         task_id = data.get("task_id")
+        return await self._host.call(lambda: self._published(task_id), LISTING_SECONDS)
+
+    def _published(self, task_id: Any) -> Json:
         for split in SPLITS:
             for record in self._host.environment.published(split):
                 if record.task_id == task_id:

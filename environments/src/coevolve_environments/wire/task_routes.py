@@ -7,27 +7,42 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from coevolve_environments.hosting.host import Host
 from coevolve_environments.protocol import SPLITS, BadRequest, Environment, Json, Split, TaskRecord
 from coevolve_environments.wire.openapi import describe, refuse_call
 from coevolve_environments.wire.request_body import integer_field, read_body, split_field
 from coevolve_environments.wire.wire_schema import WIRE_SCHEMA
 
+LISTING_SECONDS = 120.0
+"""Of the first listing of an environment, which may have to start what it needs for it."""
 
-def task_routes(environment: Environment) -> list[BaseRoute]:
+
+def task_routes(host: Host) -> list[BaseRoute]:
+    environment = host.environment
+
+    async def public(split: Split) -> list[Json]:
+        return await host.call_in_thread(lambda: _public(environment, split), LISTING_SECONDS)
+
     def static(body: Any) -> Callable[[Request], Response]:
         return lambda _: JSONResponse(body)
 
     async def num_tasks(request: Request) -> Response:
         split = split_field(await read_body(request, {"split"}))
-        return JSONResponse({"num_tasks": len(environment.published(split))})
+        return JSONResponse(
+            {
+                "num_tasks": await host.call_in_thread(
+                    lambda: len(environment.published(split)), LISTING_SECONDS
+                )
+            }
+        )
 
     async def tasks(request: Request) -> Response:
         split = split_field(await read_body(request, {"split"}))
-        return JSONResponse({"tasks": _public(environment, split), "env_name": environment.name})
+        return JSONResponse({"tasks": await public(split), "env_name": environment.name})
 
     async def task(request: Request) -> Response:
         body = await read_body(request, {"split", "index"})
-        listed = _public(environment, split_field(body))
+        listed = await public(split_field(body))
         index = integer_field(body, "index")
         if not 0 <= index < len(listed):
             raise BadRequest(f"`index` must be in 0..{len(listed) - 1}, got {index}")
@@ -35,7 +50,7 @@ def task_routes(environment: Environment) -> list[BaseRoute]:
 
     async def task_range(request: Request) -> Response:
         body = await read_body(request, {"split", "start", "stop"})
-        listed = _public(environment, split_field(body))
+        listed = await public(split_field(body))
         start, stop = integer_field(body, "start", 0), integer_field(body, "stop", len(listed))
         return JSONResponse({"tasks": listed[max(start, 0) : max(stop, 0)]})
 
