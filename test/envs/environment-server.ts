@@ -8,7 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const projectRoot = path.resolve(__dirname, '../..');
 
-export type EnvironmentServer = { url: string; token: string; kill(): Promise<void>; sessions(): Promise<number> };
+export type EnvironmentServer = {
+  url: string;
+  token: string;
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+  sessions(): Promise<number>;
+};
 
 /** A real environment server with the SQL environment, on a port that was free. */
 export async function startEnvironmentServer(...options: string[]): Promise<EnvironmentServer> {
@@ -26,14 +32,16 @@ export async function startEnvironmentServer(...options: string[]): Promise<Envi
   server.stderr.on('data', (data: Buffer) => talk.push(data.toString()));
   const url = `http://127.0.0.1:${port}`;
   await answers(url, server, talk);
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    server.kill(signal);
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
+    rmSync(folder, { recursive: true, force: true });
+  };
   return {
     url,
     token,
-    async kill() {
-      server.kill('SIGKILL');
-      if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
-      rmSync(folder, { recursive: true, force: true });
-    },
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
     async sessions() {
       const health = (await (await fetch(`${url}/health`)).json()) as Health;
       return health.environments['intercode-sql']!.sessions;

@@ -104,6 +104,15 @@ test('an aborted attempt closes its session on the server and throws the reason'
   await everySessionHasEnded(server);
 });
 
+test('a server that is told to stop is away, not at fault: who waits for it plays on when it is back', async () => {
+  const stopping = await startEnvironmentServer('--drain-s', '0.1');
+  const session = await openEnvClient(stopping)(name, { signal });
+  await session.reset(resetOf(tasks[0]!));
+  await stopping.stop();
+  await expect(session.step('SELECT 1')).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'unreachable' });
+  session.close();
+});
+
 test('a session outlives the thinking of a slow player, for it asks for its state meanwhile', async () => {
   const impatient = await startEnvironmentServer('--idle-timeout-s', '0.4');
   const session = await openEnvClient(impatient, { beatMs: 100 })(name, { signal });
