@@ -18,6 +18,8 @@ export type AttemptJournal = EpisodeJournal & {
 /**
  * The journals of open attempts, by trajectory id; an attempt without one is played from its start. None is kept where a
  * replay promises nothing, of reference actions, which cost nothing to play again, and of attempts of a single action.
+ * Explorations and calibrations need none either: the answers of an explorer are stored call by call, under keys that a
+ * second try finds, and a calibration plays actions that are known.
  *
  * @param maxSteps actions of an attempt; null where the environment has a limit of its own
  * @throws EnvironmentError when the environment server is away

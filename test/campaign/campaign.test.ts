@@ -94,6 +94,7 @@ describe('a campaign whose rollout worker was killed in mid-iteration', () => {
     }
     expect(played.filter(({ purpose }) => purpose === 'train')).toHaveLength(4); // two agents, two iterations
     expect(storedAtKill).toBeLessThan(spec.environment.trainTasks * attempts * 2);
+    await expectNone(`select from attempt_turns`); // of an attempt that is stored, nobody plays a turn again
   });
 
   test('plays both agents on the pool as it was, admitted tasks from the next iteration on', async () => {
