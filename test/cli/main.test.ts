@@ -14,7 +14,7 @@ test('a person without a command is shown all of them', async () => {
   const { stdout } = await cli('--help');
   const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
   const looking = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'export', 'prompts'];
-  for (const verb of [...verbs, ...looking, 'approve', 'budget', 'model', 'worker', 'migrate'])
+  for (const verb of [...verbs, ...looking, 'approve', 'budget', 'model', 'env', 'worker', 'migrate'])
     expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
 
@@ -29,6 +29,7 @@ test.each([
   ['migrate'],
   ['budget', 'x'],
   ['approve', 'x'],
+  ['env', 'list'],
 ])('without a stack, %s %s says in one line how to start one', async (...args) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
   expect({ code, stdout, stderr }).toEqual({
