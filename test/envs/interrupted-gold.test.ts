@@ -67,3 +67,19 @@ test.each(hosted)('gold of $name that is interrupted in the middle is replayed, 
     if (checks === 'observations') expect(resumed).toEqual(whole); // in words too
   }
 });
+
+test('where an environment gives scores, they alone can be what a replay is checked by', async () => {
+  const name = 'textworld-express';
+  const [task] = await environmentData(server).tasks(name, { split: 'train', count: 1, seed: 3, options: {} });
+  const turns = await halfPlayed(name, task!, 'score');
+  expect(turns.every(({ score, shown }) => score !== null && shown !== null)).toBe(true);
+  const resume = (recorded: RecordedTurn[]) =>
+    inSession(name, (session) =>
+      playJournaledEpisode(session, resetOf(task!), gold(task!), {
+        ...{ maxSteps: task!.reference_actions.length + 1, journal: memoryJournal('score', recorded) },
+      }),
+    );
+  await expect(resume(turns)).resolves.toMatchObject({ reward: 1 });
+  const other = turns.map((turn, place) => (place === 1 ? { ...turn, score: 0.123 } : turn));
+  await expect(resume(other)).rejects.toMatchObject({ name: 'ReplayMismatch', turn: 2 });
+});
