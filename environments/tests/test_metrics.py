@@ -19,8 +19,8 @@ def test_what_was_played_is_counted(serve: Serve, tmp_path: Path) -> None:
         session.step("add 1")
         assert metric(client, "sessions", environment="counting") == 1
         assert metric(client, "capacity", environment="counting") == 2
-        assert metric(client, "children", environment="counting") == len(children_of(client)) == 1
-        assert metric(client, "children_resident_bytes", environment="counting") > 2**20
+        assert metric(client, "children", pool="counting") == len(children_of(client)) == 1
+        assert metric(client, "children_resident_bytes", pool="counting") > 2**20
         assert code(session.step("fail 0")) == "EXECUTION_ERROR"
         session.reset(**TASK)
         assert code(session.step("die 0")) == "EXECUTION_ERROR"
@@ -50,6 +50,6 @@ def test_a_stranger_may_read_it_and_learns_of_no_task_and_no_holder(serve: Serve
         for sample in family.samples
         for label in sample.labels
     }
-    assert labels <= {"environment", "kind", "reason", "le"}
+    assert labels <= {"environment", "pool", "kind", "reason", "le"}
     assert "canary" not in told.text
     assert "counting/1" not in told.text

@@ -17,12 +17,12 @@ def server_gauges(hosts: Mapping[str, Host]) -> Iterable[Gauge]:
         "stuck_calls", "Calls past their deadline", {name: host.stuck for name, host in hosts.items()}
     )
     usage = usage_by_pool()
-    yield Gauge("children", "Child processes", {name: len(children) for name, children in usage.items()})
-    yield Gauge(
-        "children_resident_bytes",
-        "Memory of the children and their descendants",
-        {name: sum(child.resident for child in children) for name, children in usage.items()},
-    )
+    counts: dict[str, float] = {pool: len(children) for pool, children in usage.items()}
+    resident: dict[str, float] = {
+        pool: sum(child.resident for child in children) for pool, children in usage.items()
+    }
+    yield Gauge("children", "Child processes", counts, label="pool")
+    yield Gauge("children_resident_bytes", "Memory of children and their descendants", resident, label="pool")
     server = psutil.Process()
     yield Gauge("server_resident_bytes", "Memory of the server itself", server.memory_info().rss)
     yield Gauge("server_threads", "Threads of the server", server.num_threads())

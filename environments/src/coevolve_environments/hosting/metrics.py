@@ -82,13 +82,15 @@ class HostMetrics:
 
 
 class Gauge(GaugeMetricFamily):
-    """A gauge with one value per environment; the server's own has no label."""
+    """A gauge with one value per environment, or pool of children; the server's own has no label."""
 
-    def __init__(self, name: str, text: str, values: dict[str, float] | float) -> None:
+    def __init__(
+        self, name: str, text: str, values: dict[str, float] | float, label: str = "environment"
+    ) -> None:
         if isinstance(values, dict):
-            super().__init__(_PREFIX + name, text, labels=["environment"])
-            for environment, value in values.items():
-                self.add_metric([environment], value)
+            super().__init__(_PREFIX + name, text, labels=[label])
+            for labelled, value in values.items():
+                self.add_metric([labelled], value)
         else:
             super().__init__(_PREFIX + name, text, value=values)
 
