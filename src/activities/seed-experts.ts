@@ -25,7 +25,7 @@ export async function withExperts(
   if (experts && !records.some(({ task_id: id }) => experts.has(id)))
     throw new DomainError(
       'NoExperts',
-      `environment.experts: none of its ${experts.size} tasks is among the ${records.length} train tasks; import with the options that the spec has, or raise environment.trainTasks`,
+      `environment.experts: none of its ${experts.size} tasks is among the ${records.length} train tasks; import them for this spec: \`coevolve experts import <file> --spec <spec>\``,
     );
   const learnt = start === 'sft' || policy.source === 'scratch';
   if (learnt && !given.some(({ reference_actions: actions }) => actions.length > 0))

@@ -3,18 +3,21 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { z } from 'zod';
 import { artifactStore } from '../artifacts/artifact-store';
 import { createEnvironments } from '../envs/environments';
-import type { TaskRecord } from '../envs/environment-data';
+import type { TaskRecord, TaskRequest } from '../envs/environment-data';
 import { saveExperts } from '../envs/experts/expert-file';
 import { importExperts, type ImportReport } from '../envs/experts/import-experts';
 import { measureExperts, type Measures } from '../envs/experts/measure-experts';
 import { conversationFormats, readConversations, type ConversationFormat } from '../envs/experts/read-conversations';
 import { parseJson } from '../envs/parse-json';
+import { deriveSeed } from '../domain/seed-tree';
+import { readSpec } from '../spec/read-spec';
 import { expertsTable, optionsOf, wholeFrom } from './experts-text';
 import { printResult, rounded, say, table } from './output';
 import { currentConfig } from './session';
 
 type Flags = {
-  environment: string;
+  environment?: string;
+  spec?: string;
   format: ConversationFormat;
   idField: string;
   map?: string;
@@ -33,7 +36,8 @@ export function addExpertsImport(experts: Command): void {
   experts
     .command('import <file>')
     .description("replay conversations of others in an environment, and store those that earn a reward as its experts'")
-    .requiredOption('--environment <name>', 'whose tasks they are about')
+    .option('--environment <name>', 'whose tasks they are about')
+    .option('--spec <file>', "a campaign's: its environment, and no tasks but those it will train on")
     .addOption(new Option('--format <format>', 'of the file').choices(conversationFormats).default('eto'))
     .option('--id-field <field>', "a conversation's field that holds the task's id", 'id')
     .option('--map <file>', 'a JSON object of conversation ids and task ids, where they differ')
@@ -65,11 +69,11 @@ type Imported = {
 };
 
 async function run(file: string, flags: Omit<Flags, 'json'>): Promise<Imported> {
-  const { environment, format, idField, above, replay } = flags;
+  const { format, idField, above, replay } = flags;
+  const { environment, ...request } = await drawOf(flags);
   const config = currentConfig();
   const read = readConversations(await readFile(file, 'utf8'), format, idField);
   const environments = replay ? createEnvironments(config) : null;
-  const request = { split: 'train', count: flags.count, seed: flags.seed, options: optionsOf(flags.options) } as const;
   const taskOf = await mapping(flags.map);
   const tasks = environments
     ? await environments.data.tasks(environment, request)
@@ -88,6 +92,22 @@ async function run(file: string, flags: Omit<Flags, 'json'>): Promise<Imported> 
     replayedMean: replay ? mean(experts.map(({ reward }) => reward)) : null,
     table: measureExperts(experts),
   };
+}
+
+type Draw = TaskRequest & { environment: string };
+
+/** Which tasks are looked through: those that a spec's campaign will draw, or what the flags say. */
+async function drawOf({ environment, spec: file, ...flags }: Omit<Flags, 'json'>): Promise<Draw> {
+  if (file !== undefined) {
+    const { seed, environment: of } = readSpec(await readFile(file, 'utf8'), file);
+    if (environment !== undefined && environment !== of.name)
+      throw new Error(`--environment: found ${environment}, ${file} is about ${of.name}; leave it out`);
+    const drawn = { count: of.trainTasks, seed: deriveSeed(seed, 'tasks'), options: of.options };
+    return { environment: of.name, split: 'train', ...drawn };
+  }
+  if (environment === undefined)
+    throw new Error('whose experts? Name a spec (--spec) or an environment (--environment)');
+  return { environment, split: 'train', count: flags.count, seed: flags.seed, options: optionsOf(flags.options) };
 }
 
 /** What is known of a task whose environment cannot be asked. */

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig, type Config } from '../../src/config';
+import { deriveSeed } from '../../src/domain/seed-tree';
 import { startEnvironmentServer, type EnvironmentServer } from '../envs/environment-server';
 import { runCli } from '../support/stack';
 
@@ -52,6 +53,16 @@ test('what is exported as ETO’s conversations is imported again, replayed, wit
   expect(read).toMatchObject({ imported: 15, refused: [{ reason: expect.stringContaining('no train task') }] });
   expect(imported.stderr).toContain(read.sha256);
   expect(readFileSync(read.path, 'utf8').trimEnd().split('\n')).toHaveLength(15);
+});
+
+test('for a spec, the tasks are those that its campaign will train on', async () => {
+  const spec = path.join(home, 'spec.yaml');
+  writeFileSync(spec, 'name: x\nseed: 7\nrecipe: sft\nenvironment: { name: intercode-sql, trainTasks: 12 }\n');
+  const seed = String(deriveSeed(7, 'tasks'));
+  const file = path.join(home, 'of-spec.jsonl');
+  await cli('export', 'intercode-sql', file, '--format', 'sharegpt', '--count', '14', '--seed', seed);
+  const { stdout } = await cli('import', file, '--spec', spec, '--format', 'sharegpt', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ environment: 'intercode-sql', imported: 12, refused: [{}, {}] });
 });
 
 test('without a replay the table says that the rewards are claims', async () => {
