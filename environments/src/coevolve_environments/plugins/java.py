@@ -1,11 +1,10 @@
 """Java for the environments whose engines are jars: which one, how much of it, and one JVM per episode.
 
-Nothing here starts a JVM in the server: a child of a pool starts its own, and it dies with the child.
+No JVM belongs to the server: a child of a pool starts its own (jvm.py), and it dies with the child.
 """
 
 import os
 import shutil
-import sys
 import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -95,39 +94,6 @@ def find_java(named: Path | None) -> Path:
         if place is not None and (found := shutil.which(place)):
             return Path(found)
     raise Unavailable(f"Java is missing: {INSTALL}")
-
-
-def start_jvm(java: str, jar: str, heap_mb: int) -> Any:
-    """For a child: a JVM of its own with the jar loaded, as a py4j gateway. It ends with the calling process.
-
-    Unbounded, ScienceWorld's grew to 4.4 GB. One compiler tier and the serial collector keep it to one core.
-
-    Raises:
-        RuntimeError: Java did not start; it says why on stderr.
-    """
-    from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-
-    bounds = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    ends = ["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]  # a fault, not a limp; no files in /tmp
-    # One identity hash for all objects: hashed sets then keep the order of insertion, whatever the JVM played
-    # before. With the usual hash ScienceWorld said the same twice in 22 of 30 types and lit a lamp now and
-    # then one action later; with this one in 30 of 30, as fast.
-    order = ["-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=2"]
-    try:
-        port, secret, process = launch_gateway(
-            java_path=java,
-            classpath=jar,
-            cwd=str(Path(jar).parent),  # where an engine looks for its data
-            javaopts=bounds + ends + order,
-            die_on_exit=True,
-            enable_auth=True,  # or any process of this machine could run Java code through the port
-            return_proc=True,
-            redirect_stderr=sys.stderr,
-        )
-    except ValueError as error:  # it wrote no port
-        raise RuntimeError(f"{java} did not start") from error
-    parameters = GatewayParameters(port=port, auth_token=secret, auto_field=True)
-    return JavaGateway(gateway_parameters=parameters, java_process=process)
 
 
 class Seat:

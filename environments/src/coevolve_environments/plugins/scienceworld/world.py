@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from coevolve_environments.plugins.java import start_jvm
+from coevolve_environments.plugins.jvm import start_jvm
 from coevolve_environments.plugins.scienceworld.types import MAX_STEPS
 from coevolve_environments.protocol import BadRequest, Json
 

@@ -57,7 +57,7 @@ GAMES = {
         Game(
             "coin",
             f"{_ROOMS}, take coin, open PLACE, close PLACE",
-            {"numLocations": 6, "numDistractorItems": 0, "includeDoors": 0},
+            {"numLocations": 7, "numDistractorItems": 0, "includeDoors": 0},
             ("limitInventorySize",),
             "numLocations",
             11,

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from coevolve_environments.plugins.java import start_jvm
+from coevolve_environments.plugins.jvm import start_jvm
 from coevolve_environments.protocol import BadRequest, Json
 
 
