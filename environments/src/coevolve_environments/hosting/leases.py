@@ -43,6 +43,8 @@ class Lease:
         """A message came in (True) or was answered (False)."""
         self._busy = busy
         self._heard = self._loop.time()
+        if self.ended is not None:  # its cancelling was lost on a call that returned in the same instant
+            self._cancel()
 
     def begin_episode(self) -> None:
         self._episode_until = self._loop.time() + self._bounds.episode
@@ -59,8 +61,7 @@ class Lease:
         """Ends the session from outside; harmless once it has ended."""
         if self.ended is None:
             self.ended = reason
-            assert self._task is not None
-            self._task.cancel()
+            self._cancel()
 
     def release(self) -> None:
         """The session is over, by itself or because the lease ended it."""
@@ -78,6 +79,10 @@ class Lease:
                 return f"{self.holder} has closed its sessions"
             case _:
                 return "the session has ended"
+
+    def _cancel(self) -> None:
+        assert self._task is not None
+        self._task.cancel()
 
     def _due(self) -> float:
         """While a call runs its own deadline bounds it; silence is looked for again afterwards."""

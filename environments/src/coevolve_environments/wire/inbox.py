@@ -48,8 +48,17 @@ class Inbox:
                 raise WebSocketDisconnect(self._coming.result().get("code", 1006))
             return await work
         finally:
-            work.cancel()
+            await _end(work)
 
     def close(self) -> None:
         if self._coming is not None:
             self._coming.cancel()
+
+
+async def _end(work: asyncio.Future[Any]) -> None:
+    """Cancels and waits: a call that returned in the same instant goes on, and may have opened an episode."""
+    if not work.done():
+        work.cancel()
+        await asyncio.wait({work})
+    if not work.cancelled():
+        work.exception()  # nobody else asks for it

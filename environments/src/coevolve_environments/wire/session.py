@@ -1,7 +1,6 @@
 """The WebSocket of one episode: OpenEnv 0.10's messages in, observations and typed errors out."""
 
 import asyncio
-import json
 import logging
 import time
 import traceback
@@ -15,20 +14,13 @@ from coevolve_environments.hosting.leases import Lease
 from coevolve_environments.protocol import SPLITS, Answer, BadRequest, Episode, Json
 from coevolve_environments.wire.encoding import encode
 from coevolve_environments.wire.inbox import Inbox
+from coevolve_environments.wire.messages import Refused, parse_message, send_error
 from coevolve_environments.wire.task_routes import LISTING_SECONDS
 
 log = logging.getLogger(__name__)
 
 _FAREWELL_SECONDS = 1.0
 _HOLDER_CHARACTERS = 200
-
-
-class _Refused(Exception):
-    """A message that gets a typed error and leaves the session as it was."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 async def serve_session(socket: WebSocket, host: Host) -> None:
@@ -38,7 +30,7 @@ async def serve_session(socket: WebSocket, host: Host) -> None:
         lease = host.take()
     except CapacityReached as reached:
         counts = {"active_sessions": host.sessions, "max_sessions": host.capacity}
-        await _send_error(socket, "CAPACITY_REACHED", str(reached), counts)
+        await send_error(socket, "CAPACITY_REACHED", str(reached), counts)
         await socket.close(1013)
         return
     inbox, session = Inbox(socket), _Session(host, lease)
@@ -63,7 +55,7 @@ async def _converse(socket: WebSocket, inbox: Inbox, session: "_Session", lease:
         text = await inbox.next()
         lease.working(True)
         try:
-            message = _parse(text)
+            message = parse_message(text)
             if message["type"] == "close":
                 await socket.close(1000)
                 return
@@ -71,16 +63,16 @@ async def _converse(socket: WebSocket, inbox: Inbox, session: "_Session", lease:
             answer = await answering if inline else await inbox.unless_gone(answering)
             lease.working(False)  # before it is sent: a client that does not read is silent too
             await socket.send_text(encode(answer))
-        except _Refused as refused:
+        except Refused as refused:
             lease.working(False)
-            await _send_error(socket, refused.code, str(refused))
+            await send_error(socket, refused.code, str(refused))
 
 
 async def _tell_end(socket: WebSocket, lease: Lease) -> None:
     """Tells a client that may be gone or not reading, and does not wait for it."""
     with suppress(TimeoutError, WebSocketDisconnect):
         async with asyncio.timeout(_FAREWELL_SECONDS):
-            await _send_error(socket, "SESSION_ERROR", lease.explain(), {"reason": lease.ended})
+            await send_error(socket, "SESSION_ERROR", lease.explain(), {"reason": lease.ended})
             await socket.close(1001)
 
 
@@ -88,18 +80,6 @@ def _current_task() -> asyncio.Task[Any]:
     task = asyncio.current_task()
     assert task is not None
     return task
-
-
-def _parse(text: str) -> Json:
-    try:
-        message = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise _Refused("INVALID_JSON", f"not JSON: {error}") from None
-    if not isinstance(message, dict) or not isinstance(message.get("data", {}), dict):
-        raise _Refused("VALIDATION_ERROR", "a message is an object with `type` and an object `data`")
-    if message.get("type") not in ("reset", "step", "state", "close"):
-        raise _Refused("UNKNOWN_TYPE", f"unknown message type: {message.get('type')!r}")
-    return message
 
 
 class _Session:
@@ -121,14 +101,14 @@ class _Session:
                 return {"type": "state", "data": self._state()}
             answer = await (self._reset(data) if message["type"] == "reset" else self._step(data))
         except BadRequest as error:
-            raise _Refused("VALIDATION_ERROR", str(error)) from error
-        except _Refused:
+            raise Refused("VALIDATION_ERROR", str(error)) from error
+        except Refused:
             raise
         except Exception as error:  # a fault of the environment: reported as one, never scored
             log.error("%s: %s failed: %s", self._host.environment.name, message["type"], _one_line(error))
             self._host.metrics.fault(error)
             await self.end()
-            raise _Refused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
+            raise Refused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
         return {"type": "observation", "data": self._observation(answer)}
 
     async def end(self) -> None:
@@ -167,12 +147,12 @@ class _Session:
             raise
         except CapacityReached as reached:
             self._lease.end_episode()
-            raise _Refused("CAPACITY_REACHED", str(reached)) from reached
+            raise Refused("CAPACITY_REACHED", str(reached)) from reached
         except Exception as error:
             self._lease.end_episode()
             log.error("%s: no episode could be made: %s", environment.name, _one_line(error))
             self._host.metrics.fault(error)
-            raise _Refused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
+            raise Refused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
 
     async def _step(self, data: Json) -> Answer:
         content = data.get("content")
@@ -180,9 +160,9 @@ class _Session:
             raise BadRequest('an action is {"content": "<text>"}')
         episode = self._episode
         if episode is None:
-            raise _Refused("SESSION_ERROR", "reset first: no episode is open")
+            raise Refused("SESSION_ERROR", "reset first: no episode is open")
         if self._done:
-            raise _Refused("SESSION_ERROR", "the episode is done: reset to play again")
+            raise Refused("SESSION_ERROR", "the episode is done: reset to play again")
         began = time.perf_counter()
         answer = await self._host.call(lambda: episode.act(content))
         self._host.metrics.step(time.perf_counter() - began)
@@ -249,11 +229,3 @@ def _one_line(error: Exception) -> str:
     """The error and the line that raised it, for a log of one line per event."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__}: {error} ({frames[-1].filename}:{frames[-1].lineno})"
-
-
-async def _send_error(
-    socket: WebSocket, code: str, message: str, extra: dict[str, Any] | None = None
-) -> None:
-    await socket.send_text(
-        encode({"type": "error", "data": {"message": message, "code": code, **(extra or {})}})
-    )
