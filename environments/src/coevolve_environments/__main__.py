@@ -14,6 +14,7 @@ from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import read_settings
 from coevolve_environments.wire.app import create_app
+from coevolve_environments.wire.whole_frames import WholeFrames
 
 GRACE_SECONDS = 2  # for sockets to close and sessions to end their episodes, after the drain
 
@@ -40,7 +41,7 @@ def main() -> None:
         app,
         host=arguments.host,
         port=arguments.port,
-        ws="websockets-sansio",
+        ws=WholeFrames,
         ws_max_size=2**20,
         ws_per_message_deflate=False,  # costs more than the loopback saves
         log_config=None,
