@@ -20,7 +20,7 @@ INSTALL = (
     "install one with `apt-get install openjdk-17-jre-headless`, or in this project alone with "
     "`npm run setup -- --with java`"
 )
-_OUTSIDE_HEAP_MB = 500  # class data, code, stacks and the Python of the child; 170 measured at most
+_OUTSIDE_HEAP_MB = 500  # class data, code, stacks and the Python of the child
 
 
 @dataclass(frozen=True)
