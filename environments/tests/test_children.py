@@ -145,6 +145,32 @@ def test_an_ended_child_takes_its_own_children_along(make: Make, own_session: bo
     wait_until_gone(grandchild)
 
 
+REAPER = """
+import ctypes, psutil
+from test_children import ChildBounds, ChildPool, program
+ctypes.CDLL(None).prctl(36, 1)  # adopts orphans, as the first process of a container does
+pool = ChildPool("reaped", program(), ChildBounds(size=1))
+child = pool.take()
+child.call("spawn"), child.call("spawn", own_session=True)
+child.end()
+left = [p for p in psutil.Process().children(recursive=True) if "guardian" not in str(p.cmdline())]
+print(left)
+"""
+
+
+def test_a_server_that_is_a_containers_first_process_keeps_no_zombies() -> None:
+    path = f"{TESTS}:{TESTS.parent / 'src'}"
+    told = subprocess.run(
+        [sys.executable, "-c", REAPER],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert told.stdout.strip() == "[]"
+
+
 def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "canary")
     child = make().take()

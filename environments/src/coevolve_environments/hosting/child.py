@@ -27,6 +27,7 @@ _PASSED_ON: dict[str, type[Exception]] = {
     error.__name__: error for error in (BadRequest, NotOffered, Unavailable)
 }
 _KILL_SECONDS = 5.0
+_REAP_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 0.5
 _LOGGED_LINES = 200  # of a child's stderr; the rest is read and dropped
 _LOGGED_CHARACTERS = 500
@@ -184,6 +185,8 @@ class Child:
             self._process.wait(_KILL_SECONDS)
         except subprocess.TimeoutExpired:
             log.error("%s: still there %g s after SIGKILL", self._name, _KILL_SECONDS)
+        # They are ours to reap where the server is a container's first process.
+        psutil.wait_procs(strays, _REAP_SECONDS)
 
     def _last_words(self) -> str:
         with suppress(subprocess.TimeoutExpired):
