@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from coevolve_environments.plugins.react import action_of
@@ -11,6 +12,9 @@ MAX_CALLS = 64
 MAX_CHARACTERS = 20_000
 _LARGEST_NUMBER = 10**18
 _LONGEST_ITEMS = 1_000
+# Attempts at a task repeat each other's actions. Only nodes are kept: every call has literals of its own.
+_KEPT = 512
+_SHORT = 500
 
 
 class NotCalls(ValueError):
@@ -59,18 +63,25 @@ def named_arguments(text: str, parameters: Sequence[str]) -> str:
     return f"{ast.unparse(node.func)}({', '.join(written)})"
 
 
-def _elements(text: str) -> list[ast.expr]:
+def _elements(text: str) -> tuple[ast.expr, ...]:
     stripped = action_of(text).strip("`").strip()
     if len(stripped) > MAX_CHARACTERS:
         raise NotCalls("too long")
-    bracketed = stripped if stripped.startswith("[") else f"[{stripped}]"
+    return (_parsed_again if len(stripped) <= _SHORT else _parsed)(stripped)
+
+
+def _parsed(text: str) -> tuple[ast.expr, ...]:
+    bracketed = text if text.startswith("[") else f"[{text}]"
     try:
         body = ast.parse(bracketed, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotCalls(str(error)) from None
     if not isinstance(body, ast.List) or len(body.elts) > MAX_CALLS:
         raise NotCalls("not a list of calls")
-    return body.elts
+    return tuple(body.elts)
+
+
+_parsed_again = lru_cache(_KEPT)(_parsed)
 
 
 def _call(node: ast.expr) -> Call:
