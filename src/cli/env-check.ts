@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, type Command } from 'commander';
 import pc from 'picocolors';
 import { z } from 'zod';
-import { required } from '../config';
-import { checkEnvironment, type CheckReport, type Count, type Environments } from '../envs/check/check-environment';
-import { environmentData } from '../envs/environment-data';
-import { openEnvClient, type EnvironmentEndpoint } from '../envs/openenv-client';
+import type { Config } from '../config';
+import { checkEnvironment, type CheckReport, type Count } from '../envs/check/check-environment';
+import { createEnvironments } from '../envs/environments';
 import { printResult, say, table } from './output';
 import { currentConfig } from './session';
 
@@ -36,31 +35,15 @@ export function addEnvCheck(env: Command): void {
     .option('--token-file <file>', "with --url: the file of the server's token")
     .option('--json', 'print the report as JSON')
     .action(async (name: string, flags: Flags) => {
-      const report = await checkEnvironment(environmentsAt(endpointOf(flags)), settingsOf(name, flags), progress());
+      const report = await checkEnvironment(createEnvironments(configOf(flags)), settingsOf(name, flags), progress());
       printResult(flags.json, report, () => textOf(report));
       if (!report.passed) process.exitCode = 1;
     });
 }
 
-function endpointOf({ url, tokenFile }: Flags): EnvironmentEndpoint {
-  if (url) return { url, ...(tokenFile ? { token: readFileSync(tokenFile, 'utf8').trim() } : {}) };
-  const { environment } = currentConfig();
-  return { url: required(environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'), token: environment.token };
-}
-
-const health = z.object({
-  environments: z.record(z.string(), z.object({ sessions: z.number(), capacity: z.number() })),
-});
-
-function environmentsAt(endpoint: EnvironmentEndpoint): Environments {
-  return {
-    open: openEnvClient(endpoint),
-    data: environmentData(endpoint),
-    async load(environment) {
-      const response = await fetch(`${endpoint.url}/health`);
-      return health.parse(await response.json()).environments[environment] ?? null;
-    },
-  };
+function configOf({ url, tokenFile }: Flags): Pick<Config, 'environment' | 'environmentsFile'> {
+  if (!url) return currentConfig();
+  return { environment: { url, ...(tokenFile ? { token: readFileSync(tokenFile, 'utf8').trim() } : {}) } };
 }
 
 function settingsOf(environment: string, { tasks, split, concurrency, kills, seed, options }: Flags) {

@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { checkEnvironment, type CheckSettings, type Environments } from '../../src/envs/check/check-environment';
-import { environmentData } from '../../src/envs/environment-data';
-import { openEnvClient } from '../../src/envs/openenv-client';
+import { checkEnvironment, type CheckSettings } from '../../src/envs/check/check-environment';
+import { createEnvironments, type Environments } from '../../src/envs/environments';
 import { startEnvironmentServer, type EnvironmentServer } from './environment-server';
 
 let folder: string;
@@ -15,16 +14,7 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, 'environments.yaml'), `hosted: { flawed: { plugin: ${plugin} } }`);
   const settings = ['--settings', path.join(folder, 'environments.yaml'), '--state', path.join(folder, 'state')];
   server = await startEnvironmentServer('--environments', 'bfcl,intercode-sql,flawed', ...settings);
-  environments = {
-    open: openEnvClient(server),
-    data: environmentData(server),
-    async load(environment) {
-      const health = (await (await fetch(`${server.url}/health`)).json()) as {
-        environments: Record<string, { sessions: number; capacity: number }>;
-      };
-      return health.environments[environment]!;
-    },
-  };
+  environments = createEnvironments({ environment: server });
 });
 afterAll(async () => {
   await server.kill();

@@ -1,6 +1,6 @@
 import { isSuccess } from '../../domain/trajectory';
-import type { OpenEnvironment } from '../environment';
-import type { Capabilities, EnvironmentData, TaskRecord } from '../environment-data';
+import type { Capabilities, TaskRecord } from '../environment-data';
+import type { Environments } from '../environments';
 import { cutOff, type Leak } from './cut-off';
 import { playPass, type Pass, type Play, type Played } from './play-pass';
 import { brokenPlays, nonsensePlays } from './wrong-plays';
@@ -16,13 +16,6 @@ export type CheckSettings = {
   kills: number;
   seed: number;
   options: Record<string, unknown>;
-};
-
-export type Environments = {
-  open: OpenEnvironment;
-  data: Pick<EnvironmentData, 'capabilities' | 'tasks'>;
-  /** Sessions that the server holds and can hold at once; null where it does not tell. */
-  load(environment: string): Promise<{ sessions: number; capacity: number } | null>;
 };
 
 export type Count = { tried: number; good: number; examples: string[] };
@@ -51,14 +44,14 @@ const playedTwice = 100; // tasks: what is not repeatable shows early
  * @throws EnvironmentError when the server is away or refuses what is asked; Error when there are no tasks
  */
 export async function checkEnvironment(
-  { open, data, load }: Environments,
+  { open, data, health }: Pick<Environments, 'open' | 'data' | 'health'>,
   settings: CheckSettings,
   onProgress: (what: string, done: number, all: number) => void,
 ): Promise<CheckReport> {
   const { environment, seed } = settings;
   const { gold: hasGold, replay } = await data.capabilities(environment);
   const tasks = await drawTasks(data, settings);
-  const sessions = Math.min(settings.sessions, (await load(environment))?.capacity ?? settings.sessions);
+  const sessions = Math.min(settings.sessions, (await data.capacity(environment)) ?? settings.sessions);
   const play = (what: string, plays: readonly Play[], at: number): Promise<Played[]> =>
     playPass(open, plays, passOf(what, plays.length, { environment, seed, sessions: at }, onProgress));
 
@@ -69,7 +62,8 @@ export async function checkEnvironment(
   const nonsense = await play('nonsense', nonsensePlays(tasks), sessions);
   const broken = await play('mistakes', hasGold ? brokenPlays(tasks, seed) : [], sessions);
   const victims = Array.from({ length: settings.kills }, (_, n) => golden[n % golden.length]!);
-  const sessionsOf = async (): Promise<number | null> => (await load(environment))?.sessions ?? null;
+  const sessionsOf = async (): Promise<number | null> =>
+    (await health.read()).environments[environment]?.sessions ?? null;
 
   return judged({
     environment,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../domain/seeded-random';
 import type { OpenEnvironment } from '../environment';
+import { whenFree } from '../when-free';
 import type { Play } from './play-pass';
 
 export type Leak = {
@@ -50,23 +51,29 @@ async function leftOver(before: number | null, sessionsOf: () => Promise<number 
   return before === null || now === null ? null : Math.max(0, now - before);
 }
 
+type Place = { environment: string; seed: number };
+
 /** Acts `steps` times and asks for one answer more, which nobody is there to read. */
 async function tearDown(
   open: OpenEnvironment,
   { task, actions }: Play,
   steps: number,
-  { environment, seed }: { environment: string; seed: number },
+  { environment, seed }: Place,
 ): Promise<void> {
-  const client = new AbortController();
-  const session = await open(environment, { signal: client.signal });
+  const begin = async () => {
+    const client = new AbortController();
+    const session = await open(environment, { signal: client.signal });
+    const reset = { task: task.definition, seed, episodeId: `cut-off/${task.task_id}` };
+    return { client, session, opening: await session.reset(reset) };
+  };
+  const victim = await whenFree(new AbortController().signal, begin);
+  const die = (): void => victim.client.abort(new Error('cut off'));
   const act = async (): Promise<void> => {
-    let seen = await session.reset({ task: task.definition, seed, episodeId: `cut-off/${task.task_id}` });
-    for (const action of actions.slice(0, steps)) if (!seen.done) seen = await session.step(action);
-    if (seen.done) return;
-    const unread = session.step(actions[steps] ?? '');
-    client.abort(new Error('cut off'));
+    let seen = victim.opening;
+    for (const action of actions.slice(0, steps)) if (!seen.done) seen = await victim.session.step(action);
+    const unread = seen.done ? undefined : victim.session.step(actions[steps] ?? '');
+    die();
     await unread;
   };
-  await act().catch(() => undefined); // a fault of the environment is another check's
-  client.abort(new Error('cut off'));
+  await act().catch(die); // a fault of the environment is another check's
 }

@@ -3,6 +3,7 @@ import type { TaskRecord } from '../environment-data';
 import type { OpenEnvironment } from '../environment';
 import { EnvironmentError } from '../environment-error';
 import { playEpisode, type Episode } from '../play-episode';
+import { whenFree } from '../when-free';
 
 export type Play = { task: TaskRecord; actions: readonly string[] };
 
@@ -13,9 +14,9 @@ export type Pass = { environment: string; seed: number; sessions: number; onPlay
 
 /**
  * Plays every task's actions in a session of its own, `sessions` at once, and keeps the order. A fault is a result here:
- * finding them is what a check is for.
+ * finding them is what a check is for. A full server is waited for, as roll-out workers do.
  *
- * @throws EnvironmentError when the server is away, full or refuses what is asked
+ * @throws EnvironmentError when the server stays away or full, or refuses what is asked
  */
 export async function playPass(open: OpenEnvironment, plays: readonly Play[], pass: Pass): Promise<Played[]> {
   const played: Played[] = [];
@@ -30,7 +31,11 @@ export async function playPass(open: OpenEnvironment, plays: readonly Play[], pa
   return played;
 }
 
-async function playOne(open: OpenEnvironment, { task, actions }: Play, { environment, seed }: Pass): Promise<Played> {
+function playOne(open: OpenEnvironment, play: Play, pass: Pass): Promise<Played> {
+  return whenFree(new AbortController().signal, () => playNow(open, play, pass));
+}
+
+async function playNow(open: OpenEnvironment, { task, actions }: Play, { environment, seed }: Pass): Promise<Played> {
   const session = await open(environment, { signal: new AbortController().signal });
   try {
     const request = { task: task.definition, seed, episodeId: `check/${task.task_id}` };
