@@ -171,7 +171,7 @@ def test_a_killed_server_leaves_no_mariadbd_and_the_next_answers_alike(
             assert time.monotonic() < deadline, "mariadbd outlived its server"
             time.sleep(0.05)
     assert len(prints) == 1
-    assert len(list(state.glob("*/data-*/loaded"))) == 2
+    assert len(list(state.glob("*/data-*.loaded"))) == 2
 
 
 def transcript(client: Client, tasks: list[dict[str, Any]]) -> str:

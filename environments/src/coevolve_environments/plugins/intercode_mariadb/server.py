@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -20,15 +19,17 @@ import pymysql
 from coevolve_environments.hosting.guardian import GUARDIAN
 from coevolve_environments.plugins.intercode_mariadb.connection import Link
 from coevolve_environments.plugins.intercode_mariadb.dump import script
-from coevolve_environments.plugins.intercode_mariadb.slot import Slot, take_slot
+from coevolve_environments.plugins.intercode_mariadb.slot import Slot, as_user, take_slot
 from coevolve_environments.protocol import Unavailable
 
 log = logging.getLogger(__name__)
 
-OTHER_USER = "nobody"
+OTHER_USERS = (64_987, 65_534)
+"""Where we are root, mariadbd runs as the first of these that can be had: a number of its own, so that no
+child of another environment, which runs as nobody, can touch data or socket; else nobody itself.
+"""
 START_SECONDS = 60.0
 _STOP_SECONDS = 2.0
-_LOADED = "loaded"  # file of a data folder: what was loaded into it
 _OPTIONS = (
     "--skip-networking",
     "--lower-case-table-names=1",
@@ -77,6 +78,7 @@ class MariadbServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._slot: Slot | None = None
         self._folder: Path | None = None
+        self._said: IO[bytes] | None = None
         self._closed = False
 
     def socket(self) -> Path:
@@ -104,30 +106,30 @@ class MariadbServer:
 
     def _start(self) -> None:
         began = time.monotonic()
-        user = OTHER_USER if os.geteuid() == 0 and _exists(OTHER_USER) else None
-        self._folder = Path(
-            tempfile.mkdtemp(prefix="coevolve-mariadb-")
-        )  # short: a socket's path has 107 bytes
+        user = _other_user() if os.geteuid() == 0 else None
+        # A short path, for a socket's has 107 bytes at most.
+        self._folder = Path(tempfile.mkdtemp(prefix="coevolve-mariadb-"))
         _own(self._folder, user)
         self._slot = take_slot(self._state, user, self._folder)
-        data, fingerprint = self._slot.folder, self._fingerprint()
-        fresh = not (data / _LOADED).is_file() or (data / _LOADED).read_text() != fingerprint
+        data, marker, fingerprint = self._slot.folder, self._slot.marker, self._fingerprint(user)
+        fresh = not marker.is_file() or marker.read_text() != fingerprint
         if fresh:
+            marker.unlink(missing_ok=True)
             self._make(data, user)
         self._launch(data, user)
         admin = self._await()
         if fresh:
             self._load(admin.connection)
-            (data / _LOADED).write_text(fingerprint)
+            marker.write_text(fingerprint)
         admin.drop()
         seconds = time.monotonic() - began
-        log.info("mariadbd runs as %s, data in %s (%.1f s)", user or "the server's user", data, seconds)
+        log.info("mariadbd runs as user %s, data in %s (%.1f s)", user or os.geteuid(), data, seconds)
 
-    def _fingerprint(self) -> str:
+    def _fingerprint(self, user: int | None) -> str:
         version = subprocess.run([self._program, "--version"], capture_output=True, text=True, check=True)
-        return hashlib.sha256(f"{version.stdout}\n{self._script}".encode()).hexdigest()
+        return hashlib.sha256(f"{version.stdout}\n{user}\n{self._script}".encode()).hexdigest()
 
-    def _make(self, data: Path, user: str | None) -> None:
+    def _make(self, data: Path, user: int | None) -> None:
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir(mode=0o700)
         _own(data, user)
@@ -138,33 +140,33 @@ class MariadbServer:
             words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
             raise Unavailable(f"mariadb-install-db failed: {' | '.join(words[-3:])}")
 
-    def _launch(self, data: Path, user: str | None) -> None:
+    def _launch(self, data: Path, user: int | None) -> None:
         assert self._folder is not None
         assert self._slot is not None
         places = [f"--datadir={data}", f"--socket={self._folder / 'socket'}", f"--tmpdir={self._folder}"]
         places += [f"--pid-file={self._folder / 'pid'}", f"--secure-file-priv={self._folder}"]
         as_root = ["--user=root"] if os.geteuid() == 0 and user is None else []
         command = [str(self._program), "--no-defaults", *places, *_OPTIONS, *as_root]
-        with self._log_file("wb") as out:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-                pass_fds=[self._slot.lock.fileno()],  # the slot stays taken for as long as mariadbd lives
-                **self._how(user),
-            )
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (`_stop` closes it)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=self._said,
+            start_new_session=True,
+            pass_fds=[self._slot.lock.fileno()],  # the slot stays taken for as long as mariadbd lives
+            **self._how(user),
+        )
         GUARDIAN.guard(self._process.pid)
 
-    def _how(self, user: str | None) -> dict[str, Any]:
+    def _how(self, user: int | None) -> dict[str, Any]:
         """None of the server's variables, and another user where there is one."""
         options: dict[str, Any] = {
             "cwd": self._folder,
             "env": {"PATH": os.defpath + ":/usr/sbin", "LANG": "C.UTF-8"},
         }
         if user is not None:
-            options |= {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+            options |= as_user(user)
         return options
 
     def _await(self) -> Link:
@@ -206,6 +208,9 @@ class MariadbServer:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             GUARDIAN.forget(process.pid)
+        if self._said is not None:
+            self._said.close()
+            self._said = None
         if self._slot is not None:
             self._slot.lock.close()
             self._slot = None
@@ -213,24 +218,21 @@ class MariadbServer:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _log_file(self, mode: str) -> IO[bytes]:
-        assert self._folder is not None
-        return (self._folder / "log").open(mode)
-
     def _last_words(self) -> str:
-        with self._log_file("rb") as file:
-            lines = file.read().decode(errors="replace").strip().splitlines()
+        assert self._said is not None
+        text = os.pread(self._said.fileno(), 2**20, 0)
+        lines = text.decode(errors="replace").strip().splitlines()
         return " | ".join([line for line in lines if "ERROR" in line][-3:] or lines[-3:]) or "it says nothing"
 
 
-def _exists(user: str) -> bool:
-    try:
-        pwd.getpwnam(user)
-    except KeyError:
-        return False
-    return True
+def _other_user() -> int | None:
+    for user in OTHER_USERS:
+        with suppress(OSError):  # a container may know fewer users
+            subprocess.run(["true"], check=True, **as_user(user))
+            return user
+    return None
 
 
-def _own(folder: Path, user: str | None) -> None:
+def _own(folder: Path, user: int | None) -> None:
     if user is not None:
-        shutil.chown(folder, user, pwd.getpwnam(user).pw_gid)
+        os.chown(folder, user, user)

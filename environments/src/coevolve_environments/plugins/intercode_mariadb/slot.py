@@ -2,11 +2,10 @@
 
 import fcntl
 import logging
-import pwd
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 log = logging.getLogger(__name__)
 
@@ -16,19 +15,22 @@ _MOST = 64  # servers over one state folder
 @dataclass(frozen=True)
 class Slot:
     folder: Path
+    """Of mariadbd's user."""
+    marker: Path
+    """Says what was loaded into the folder, once it was."""
     lock: IO[bytes]
     """Open while the slot is taken; whoever inherits it keeps the slot."""
 
 
-def take_slot(state: Path, user: str | None, temporary: Path) -> Slot:
+def take_slot(state: Path, user: int | None, temporary: Path) -> Slot:
     """The first data folder that nobody holds; inside `temporary` where `user` cannot enter the state folder.
 
     Raises:
         OSError: all are taken, or the folder cannot be written.
     """
     if user is not None and not _can_enter(state, user):
-        log.warning("the user %s cannot enter %s: the databases are loaded anew at every start", user, state)
-        return Slot(temporary / "data", (temporary / "lock").open("wb"))
+        log.warning("user %s cannot enter %s: the databases are loaded anew at every start", user, state)
+        return Slot(temporary / "data", temporary / "loaded", (temporary / "lock").open("wb"))
     for number in range(_MOST):
         lock = (state / f"data-{number}.lock").open("ab")
         try:
@@ -36,11 +38,15 @@ def take_slot(state: Path, user: str | None, temporary: Path) -> Slot:
         except BlockingIOError:
             lock.close()
             continue
-        return Slot(state / f"data-{number}", lock)
+        return Slot(state / f"data-{number}", state / f"data-{number}.loaded", lock)
     raise OSError(f"{_MOST} servers hold the data folders of {state}")
 
 
-def _can_enter(folder: Path, user: str) -> bool:
-    group = pwd.getpwnam(user).pw_gid
+def as_user(user: int) -> dict[str, Any]:
+    """How `subprocess` starts a process as that user, in a group of the same number and in no other."""
+    return {"user": user, "group": user, "extra_groups": []}
+
+
+def _can_enter(folder: Path, user: int) -> bool:
     command = ["test", "-x", str(folder.resolve())]
-    return subprocess.run(command, user=user, group=group, extra_groups=[], check=False).returncode == 0
+    return subprocess.run(command, check=False, **as_user(user)).returncode == 0
