@@ -128,9 +128,11 @@ async function playOnce(
     const limit = spec.environment.maxSteps ?? Number.POSITIVE_INFINITY; // the environment's own
     const maxSteps = Math.max(limit, attempt.policyId === null ? task.referenceActions.length : 0);
     return await playJournaledEpisode(session, reset, play, { maxSteps, journal });
+  } catch (error) {
+    await journal?.keep();
+    throw error;
   } finally {
     session.close();
-    await journal?.settled(); // a write that came after the trajectory's would stay
   }
 }
 

@@ -31,44 +31,37 @@ const recorded = async ({ trajectoryId, ...key }: Open) =>
   (await campaign.store.attemptTurns.list(key, [trajectoryId])).get(trajectoryId) ?? [];
 
 /** How one player of an attempt ends: after so many requests to the policy or actions in the environment. */
-type Crash = { of: 'policy' | 'environment'; after: number; losesNewestWrite: boolean };
+type Crash = { of: 'policy' | 'environment'; after: number; killed: boolean };
 
-/** The process dies: what it does then comes to no end. */
-const dead = <T>(): Promise<T> => new Promise<T>(() => undefined);
-
-/** One player's work at the attempt, up to its crash. */
-async function playUntil(crash: Crash, attempt: Open, length: number): Promise<{ step: number }> {
+/** One player's work at the attempt, up to its crash; who is killed keeps nothing that was not written. */
+async function playUntil(crash: Crash, attempt: Open, length: number): Promise<void> {
   const known = await recorded(attempt);
-  return new Promise((crashed, broke) => {
-    let [asked, taken] = [0, 0];
-    const die = <T>(): Promise<T> => {
-      crashed({ step: known.length + asked });
-      return dead<T>();
-    };
-    const policy = attentivePolicy();
-    const play: Player = (conversation, step) =>
-      crash.of === 'policy' && asked === crash.after ? die() : (asked++, policy(conversation, step));
-    const session = worldSession({ length });
-    const mortal: EnvironmentSession = {
-      ...session,
-      step: (action) => (crash.of === 'environment' && taken++ === crash.after ? die() : session.step(action)),
-    };
-    const lost = known.length + crash.after; // of which the write was on its way
-    const store: AttemptTurnStore = {
-      ...campaign.store.attemptTurns,
-      record: (of, each) =>
-        crash.losesNewestWrite && each.ordinal === lost ? dead() : campaign.store.attemptTurns.record(of, each),
-    };
-    const journal = attemptJournal(store, attempt, 'observations', known);
-    playJournaledEpisode(mortal, request, play, { maxSteps, journal }).then(() => crashed({ step: length }), broke);
-  });
+  const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', known);
+  let [asked, taken] = [0, 0];
+  const policy = attentivePolicy();
+  const play: Player = (conversation, step) =>
+    crash.of === 'policy' && asked++ === crash.after ? Promise.reject(gone) : policy(conversation, step);
+  const session = worldSession({ length });
+  const mortal: EnvironmentSession = {
+    ...session,
+    step: (action) =>
+      crash.of === 'environment' && taken++ === crash.after ? Promise.reject(gone) : session.step(action),
+  };
+  const error: unknown = await playJournaledEpisode(mortal, request, play, { maxSteps, journal }).then(
+    () => gone, // it ended before it could crash, and was lost before it was stored
+    (broke: unknown) => broke,
+  );
+  expect(error).toBe(gone);
+  if (!crash.killed) await journal.keep();
 }
+
+const gone = new Error('gone');
 
 const crashes = fc.array(
   fc.record({
     of: fc.constantFrom('policy' as const, 'environment' as const),
     after: fc.nat(4),
-    losesNewestWrite: fc.boolean(),
+    killed: fc.boolean(),
   }),
   { maxLength: 4 },
 );
@@ -106,9 +99,21 @@ test('when the policy is asked for turn n + 2, turn n is durable, even where eve
     return policy(conversation, step);
   };
   await playJournaledEpisode(worldSession({ length: 6 }), request, watching, { maxSteps, journal });
-  for (const [step, turns] of durable.entries()) expect(turns).toBeGreaterThanOrEqual(step - 1);
-  await journal.settled();
-  await expect(recorded(attempt)).resolves.toHaveLength(5);
+  expect(durable).toEqual([0, 0, 1, 2, 3, 4]);
+  await journal.keep();
+  await expect(recorded(attempt)).resolves.toEqual(journal.turns);
+});
+
+test('an episode of two turns writes none, whichever way it ends', async () => {
+  const attempt = newAttempt();
+  for (const [length, limit] of [
+    [2, maxSteps],
+    [5, 2],
+  ] as const) {
+    const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', []);
+    await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxSteps: limit, journal });
+    await expect(recorded(attempt)).resolves.toEqual([]);
+  }
 });
 
 test('who finds the turn of another player in his place writes no more, and both histories stay apart', async () => {
@@ -122,7 +127,6 @@ test('who finds the turn of another player in his place writes no more, and both
     return policy(conversation, step);
   };
   await playJournaledEpisode(worldSession({ length: 6 }), request, interfering, { maxSteps, journal });
-  await journal.settled();
   await expect(recorded(attempt)).resolves.toMatchObject([{ ordinal: 1 }]); // turn 2 follows another turn 1
 });
 
@@ -143,7 +147,7 @@ test('an environment that says other things than it promised is played from the 
       step === 3 ? Promise.reject(new Error('gone')) : policy(conversation, step);
     const first = await journalOf();
     await expect(playIn(first, leaving)).rejects.toThrow('gone');
-    await first.settled();
+    await first.keep();
 
     environment.say('second');
     const next = await journalOf();
@@ -157,8 +161,7 @@ test('an environment that says other things than it promised is played from the 
     expect(episode.steps.map(({ observation }) => observation[0]!.content)).toEqual(
       [1, 2, 3, 4].map((step) => `${step} second`),
     );
-    await next.settled();
-    await expect(recorded(attempt)).resolves.toEqual(next.turns);
+    await expect(recorded(attempt)).resolves.toEqual(next.turns.slice(0, 2)); // one is held back
     await expect(
       campaign.store.attemptTurns.resumesOf(campaign.campaignId, attempt.trajectoryId),
     ).resolves.toMatchObject([{ outcome: 'mismatch', turns: 1 }]);
@@ -173,7 +176,7 @@ test('a player of a stale epoch writes no turn and counts no resume', async () =
   const key = await raiseEpoch(database.pool, own.key);
   const journal = attemptJournal(own.store.attemptTurns, attempt, 'observations', []);
   await playJournaledEpisode(worldSession({ length: 4 }), request, attentivePolicy(), { maxSteps, journal });
-  await journal.settled();
+  await journal.keep();
   await journal.replayed(2);
   await expect(own.store.attemptTurns.list(key, [attempt.trajectoryId])).resolves.toEqual(new Map());
   await expect(own.store.attemptTurns.resumesOf(own.campaignId, attempt.trajectoryId)).resolves.toEqual([]);
