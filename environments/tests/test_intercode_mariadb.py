@@ -171,6 +171,10 @@ def test_a_killed_server_leaves_no_mariadbd_and_the_next_answers_alike(
             assert time.monotonic() < deadline, "mariadbd outlived its server"
             time.sleep(0.05)
     assert len(prints) == 1
+    left = [Path(file.read_text()) for file in state.glob("*/data-*.run")]
+    assert (
+        sum(folder.exists() for folder in left) == 2
+    )  # the first server's, and the last one's: swept next time
     assert len(list(state.glob("*/data-*.loaded"))) == 2
 
 

@@ -9,7 +9,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from coevolve_environments.plugins.intercode_sql.databases import DUMP, Databases, wheel_file
+from coevolve_environments.plugins.intercode_sql.databases import DUMP, wheel_databases, wheel_file
 from coevolve_environments.plugins.intercode_sql.environment import InterCodeSql
 from coevolve_environments.plugins.intercode_sql.question_source import license_of, question_source
 from coevolve_environments.protocol import Environment, Unavailable
@@ -39,7 +39,7 @@ def create(settings: Settings) -> Environment:
     from coevolve_environments.plugins.intercode_mariadb.server import MariadbServer
 
     dump = wheel_file(DUMP).read_text(encoding="utf8")
-    databases = Databases(dump)
+    databases = wheel_databases()
     engine = MariadbEngine(databases, MariadbServer(server, install, settings.state, dump, databases.names))
     return InterCodeMariadb(databases, engine, question_source(settings), license_of(settings))
 

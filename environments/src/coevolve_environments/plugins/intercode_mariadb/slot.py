@@ -2,6 +2,7 @@
 
 import fcntl
 import logging
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +24,20 @@ class Slot:
 
 
 def take_slot(state: Path, user: int | None, temporary: Path) -> Slot:
-    """The first data folder that nobody holds; inside `temporary` where `user` cannot enter the state folder.
+    """The first slot that nobody holds; its data is in `temporary` where `user` cannot enter `state`.
 
     Raises:
         OSError: all are taken, or the folder cannot be written.
     """
+    number, lock = _lock(state)
+    _sweep(state / f"data-{number}.run", temporary)
     if user is not None and not _can_enter(state, user):
         log.warning("user %s cannot enter %s: the databases are loaded anew at every start", user, state)
-        return Slot(temporary / "data", temporary / "loaded", (temporary / "lock").open("wb"))
+        return Slot(temporary / "data", temporary / "loaded", lock)
+    return Slot(state / f"data-{number}", state / f"data-{number}.loaded", lock)
+
+
+def _lock(state: Path) -> tuple[int, IO[bytes]]:
     for number in range(_MOST):
         lock = (state / f"data-{number}.lock").open("ab")
         try:
@@ -38,8 +45,15 @@ def take_slot(state: Path, user: int | None, temporary: Path) -> Slot:
         except BlockingIOError:
             lock.close()
             continue
-        return Slot(state / f"data-{number}", state / f"data-{number}.loaded", lock)
+        return number, lock
     raise OSError(f"{_MOST} servers hold the data folders of {state}")
+
+
+def _sweep(run: Path, temporary: Path) -> None:
+    """Removes what the slot's last holder left behind if it was killed, and notes whose turn it is."""
+    if run.is_file() and (left := Path(run.read_text())).parent == temporary.parent:
+        shutil.rmtree(left, ignore_errors=True)
+    run.write_text(str(temporary))
 
 
 def as_user(user: int) -> dict[str, Any]:

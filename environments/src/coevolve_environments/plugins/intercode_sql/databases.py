@@ -3,7 +3,7 @@
 import importlib.metadata
 import sqlite3
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from coevolve_environments.plugins.intercode_sql.dump import read_dump
@@ -62,6 +62,12 @@ class Databases:
             self._tables[name] = tuple(_read_table(connection, table) for table in _table_names(connection))
             connection.close()
         return self._tables[name]
+
+
+@cache
+def wheel_databases() -> Databases:
+    """Those of the wheel's dump, converted once however many environments play on them."""
+    return Databases(wheel_file(DUMP).read_text(encoding="utf8"))
 
 
 def wheel_file(name: str) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 from coevolve_environments.plugins.intercode_sql.compose import compose
 from coevolve_environments.plugins.intercode_sql.content import content_key
-from coevolve_environments.plugins.intercode_sql.databases import DUMP, Databases, wheel_file
+from coevolve_environments.plugins.intercode_sql.databases import Databases, wheel_databases
 from coevolve_environments.plugins.intercode_sql.draw import draw_tasks
 from coevolve_environments.plugins.intercode_sql.engine import Engine
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, SqlEpisode
@@ -52,7 +52,7 @@ def create(settings: Settings) -> Environment:
     """Of `questions`, path or URL of a file in the form of InterCode's ic_spider_dev.json (without it the
     wheel's 23), and `questions_license`, the terms of that file.
     """
-    databases = Databases(wheel_file(DUMP).read_text(encoding="utf8"))
+    databases = wheel_databases()
     return InterCodeSql(databases, SqliteEngine(databases), question_source(settings), license_of(settings))
 
 
