@@ -25,7 +25,7 @@ class Client:
         self.url = url
         self.process = process
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        self.http = httpx.Client(base_url=url, headers=headers, timeout=60)
+        self.http = httpx.Client(base_url=url, headers=headers, timeout=120)
         self._headers = headers
 
     def post(self, path: str, **body: Any) -> Any:
@@ -52,7 +52,7 @@ class Session:
         self._opening.__exit__(None, None, None)
 
     def receive(self) -> dict[str, Any]:
-        return dict(json.loads(self.connection.recv(timeout=30)))
+        return dict(json.loads(self.connection.recv(timeout=120)))
 
     def send(self, message: object) -> dict[str, Any]:
         self.connection.send(message if isinstance(message, str) else json.dumps(message))

@@ -136,6 +136,20 @@ def test_the_same_actions_show_the_same_in_a_used_process_and_in_another(
         assert observations(one) == observations(one) == observations(other)
 
 
+def test_what_an_attempt_changes_in_the_engine_does_not_reach_the_next(
+    session: Session, tasks: list[Task]
+) -> None:
+    session.reset(task=tasks[0]["definition"], seed=0)
+    session.step(
+        python("import json", "import appworld.evaluator", "json.dumps = None", "json.mark = 'left'")
+    )
+    session.step(python("appworld.evaluator.TestTracker.success = True"))
+    ended = session.play(
+        tasks[0]["definition"], [python("import json", "print(hasattr(json, 'mark'))"), GIVE_UP]
+    )
+    assert (ended["reward"], ended["metadata"]["success"]) == (0.0, False)
+
+
 def test_a_policys_code_finds_no_credentials(
     client: Client, folder: Path, session: Session, tasks: list[Task]
 ) -> None:

@@ -27,9 +27,9 @@ from coevolve_environments.protocol import (
 from coevolve_environments.settings import Settings
 
 INSTALL = "`coevolve env install appworld`"
-_START_SECONDS = 90.0  # the first child imports 457 APIs: 5 s on a free core
+_START_SECONDS = 120.0  # a child imports 457 APIs: 7 s on a free core
 _BEYOND_CODE_SECONDS = 10.0  # what the engine needs beside the block: its state on disk, the tests
-_OUTSIDE_DATA_MB = 128  # code and files mapped by a child
+_OUTSIDE_DATA_MB = 384  # the engine's process that a world is forked from, and what a world maps
 
 
 def create(settings: Settings) -> Environment:
@@ -71,11 +71,11 @@ class AppWorld(Environment):
         """
         self.name = settings.name
         self.sessions = settings.integer("pool", 2)
-        memory_mb = settings.integer("memory_mb", 1024, least=512)
+        memory_mb = settings.integer("memory_mb", 1024, least=768)
         self._bounds = Bounds(settings.integer("code_seconds", 30))
         bounds = ChildBounds(
             self.sessions,
-            episodes=settings.integer("recycle_after", 20),
+            episodes=settings.integer("recycle_after", 50),
             memory_mb=memory_mb,
             start_seconds=_START_SECONDS,
             call_seconds=self._bounds.code_seconds + _BEYOND_CODE_SECONDS,

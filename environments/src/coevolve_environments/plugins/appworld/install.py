@@ -7,6 +7,7 @@ AppWorld's data into that folder's `data`, by the package's own commands.
 import argparse
 import compileall
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -42,10 +43,12 @@ def download(root: Path) -> None:
         print(f"AppWorld's data is in {root / 'data'} already")
         return
     root.mkdir(parents=True, exist_ok=True)
-    _appworld(root, "download", "data")
+    said = _appworld(root, "download", "data")
+    shutil.rmtree(root / ".tmp", ignore_errors=True)
     if not (root / "data" / "datasets").is_dir():
         raise SystemExit(
-            f"AppWorld's data did not arrive in {root}: is its server within reach of this network?"
+            f"AppWorld's data could not be downloaded into {root}: its server is out of reach from here, or "
+            f"has moved. Where it can be reached, `appworld download data` makes the folder to copy: {said}"
         )
     hide_gold(root / "data")
     print(f"AppWorld's data is in {root / 'data'}: set hosted.appworld.root to {root}")
@@ -57,7 +60,8 @@ def hide_gold(data: Path) -> None:
         gold.chmod(0o700)
 
 
-def _appworld(folder: Path, *command: str) -> None:
+def _appworld(folder: Path, *command: str) -> str:
+    """Runs a command of the package; gives its last words."""
     environ = {**os.environ, "APPWORLD_ROOT": str(folder), "PYTHON_DOTENV_DISABLED": "1"}
     if command[0] == "install":  # its second bundle, the package's tests, goes there; nobody needs it
         environ["APPWORLD_CACHE"] = str(Path(sys.prefix) / "appworld-cache")
@@ -65,11 +69,11 @@ def _appworld(folder: Path, *command: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", program, *command], env=environ, cwd=folder, capture_output=True, text=True
     )
-    if ended.returncode:
-        words = (ended.stderr or ended.stdout).strip().splitlines()
-        raise SystemExit(
-            f"`appworld {' '.join(command)}` failed: {words[-1] if words else 'it said nothing'}"
-        )
+    words = f"{ended.stdout}\n{ended.stderr}".split()
+    said = " ".join(words[-12:]) or "it said nothing"
+    if ended.returncode and command[0] == "install":
+        raise SystemExit(f"`appworld install` failed: {said}")
+    return said
 
 
 if __name__ == "__main__":

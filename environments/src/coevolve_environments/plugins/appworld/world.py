@@ -1,0 +1,98 @@
+"""One world of one attempt: AppWorld's own environment server, called in its process through ASGI.
+
+No port is opened, so nobody but the parent can reach the world. The calls run in the main thread on a loop
+of their own: the engine bounds the time of a code block by a signal, which Python delivers to the main thread
+only, and starlette's TestClient would run the application in another.
+"""
+
+import asyncio
+import resource
+import shutil
+from pathlib import Path
+from typing import Any
+
+from coevolve_environments.protocol import Json
+
+_EXPERIMENT = "coevolve"
+_MEGABYTE = 2**20
+_CAPTURED = 200_000  # characters of output that go to the parent at most; it shows far fewer
+
+
+def load() -> None:
+    """Imports the engine with its 457 APIs: seconds, and no thread is started by it."""
+    from appworld.apps import get_all_apps
+    from appworld.collections.api_docs import ApiDocCollection
+    from appworld.common.utils import import_apis_module, import_models_module
+    from appworld.serve import environment  # noqa: F401
+
+    for app in get_all_apps():
+        import_models_module(app)
+        import_apis_module(app)
+    ApiDocCollection.load(load_apps=tuple(get_all_apps(skip_admin=True)), include_response_schemas=True)
+
+
+class World:
+    """The gold is not there before the evaluation, after which the process should end."""
+
+    def __init__(self, data: Path, tasks: Path, memory_mb: int) -> None:
+        """
+        Args:
+            data: folder of all tasks, with their gold perhaps.
+            tasks: folder that the engine looks in; gets links to what a policy may see of its task.
+        """
+        import httpx
+        from appworld.serve import environment
+
+        self._data, self._tasks = data, tasks
+        self._serve = environment
+        transport = httpx.ASGITransport(app=environment.app)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://world", timeout=None)
+        self._loop = asyncio.new_event_loop()
+        self._task = ""
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_mb * _MEGABYTE, memory_mb * _MEGABYTE))
+
+    def open(self, task: str, code_seconds: int) -> Json:
+        folder = self._tasks / task
+        folder.mkdir(exist_ok=True)
+        for name in ("specs.json", "dbs"):
+            if not (folder / name).is_symlink():
+                (folder / name).symlink_to(self._data / task / name)
+        opened: Json = self._post(
+            "initialize",
+            task_id=task,
+            experiment_name=_EXPERIMENT,
+            load_ground_truth=False,
+            timeout_seconds=code_seconds,
+        )
+        self._task = task
+        return opened
+
+    def execute(self, code: str) -> Json:
+        output = self._post("execute", task_id=self._task, code=code)
+        completed = self._post("task_completed", task_id=self._task)
+        return {"output": output[:_CAPTURED], "completed": completed}
+
+    def evaluate(self, gold: dict[str, str]) -> Json:
+        from appworld.ground_truth import GroundTruth
+
+        folder = self._tasks / self._task / "ground_truth"
+        folder.mkdir(exist_ok=True)
+        try:
+            for name, text in gold.items():
+                (folder / name).write_text(text, encoding="utf8")
+            self._serve.world.task.ground_truth = GroundTruth.load(self._task)
+            tests = self._post("evaluate", task_id=self._task, suppress_errors=True)
+        finally:
+            shutil.rmtree(folder)  # or the next attempt below this home could read it
+        return {
+            "passed": len(tests["passes"]),
+            "total": tests["num_tests"],
+            "success": tests["success"],
+            "failed": [failure["requirement"] for failure in tests["failures"]],
+        }
+
+    def _post(self, route: str, **body: Any) -> Any:
+        response = self._loop.run_until_complete(self._client.post(f"/{route}", json=body))
+        if response.status_code != 200:
+            raise RuntimeError(f"AppWorld answered {response.status_code} to {route}: {response.text[:500]}")
+        return response.json()["output"]
