@@ -50,7 +50,6 @@ export async function playAttempt(
   watch: Watch,
 ): Promise<void> {
   const seed = attemptSeed(spec, planned.attempt);
-  const started = performance.now();
   const played = await playUntilEnd(services, spec, planned, { ...watch, seed });
   const { episode } = played;
   const graded =
@@ -60,13 +59,14 @@ export async function playAttempt(
     outcome: graded.outcome,
     fault: graded.fault,
     reward: graded.reward,
-    seconds: (performance.now() - started) / 1000,
+    seconds: (performance.now() - played.began) / 1000,
   });
 }
 
 export type Grade = { outcome: Outcome; fault: string | null; reward: number | null };
 
-type Played = Grade & { episode: Episode | null };
+/** `began` is when the session was asked for that ended it: waiting for one is not playing. */
+type Played = Grade & { episode: Episode | null; began: number };
 
 /**
  * Plays until an episode ends, or until it is given up. Turns that cannot be replayed are no fault of a session, and a
@@ -78,15 +78,17 @@ async function playUntilEnd(
   planned: PlannedAttempt,
   watch: Watch & { seed: number },
 ): Promise<Played> {
-  const givenUp = (outcome: Outcome, fault: string): Played => ({ outcome, fault, reward: null, episode: null });
+  let began = performance.now();
+  const givenUp = (outcome: Outcome, fault: string): Played => ({ outcome, fault, reward: null, episode: null, began });
   for (let tries = 1; ;) {
     let deadline: AbortSignal | undefined;
     try {
       const episode = await whenFree(watch.signal, () => {
-        deadline = AbortSignal.timeout(attemptLimitMs); // waiting for a session is not playing
+        began = performance.now();
+        deadline = AbortSignal.timeout(attemptLimitMs);
         return playOnce(services, spec, planned, { ...watch, signal: AbortSignal.any([watch.signal, deadline]) });
       });
-      return { outcome: 'scored', fault: null, reward: episode.reward, episode };
+      return { outcome: 'scored', fault: null, reward: episode.reward, episode, began };
     } catch (error) {
       if (watch.signal.aborted) throw error;
       if (deadline?.aborted) return givenUp('time-limit', `no end within ${attemptLimitMs / 60_000} min`);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { canonicalJson } from '../domain/canonical-json';
 import { DomainError } from '../domain/errors';
 import { exists, writeWhole, type ArtifactStore } from './artifact-store';
 
@@ -29,13 +30,4 @@ export async function servedBy(artifacts: ArtifactStore, policyId: string): Prom
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined) throw new DomainError('UnknownPolicy', `no policy ${policyId} is stored: no ${file}`);
   return (JSON.parse(text) as Partial<ServedManifest>).served_by;
-}
-
-/** Equal values have equal texts, whatever the order of their keys. */
-function canonicalJson(value: unknown): string {
-  const sorted = (_: string, item: unknown): unknown =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item;
-  return JSON.stringify(value, sorted);
 }

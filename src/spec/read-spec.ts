@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../domain/canonical-json';
 import { DomainError } from '../domain/errors';
 import { recipes } from '../domain/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
@@ -39,11 +40,4 @@ function invalid(source: string, problems: string[]): DomainError {
   const list = problems.map((problem) => `  ${problem}`).join('\n');
   const next = `docs/spec.md explains every field; \`coevolve start ${source} --dry-run\` checks it without starting.`;
   return new DomainError('InvalidSpec', `${source} is not a campaign spec:\n${list}\n${next}`);
-}
-
-function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`;
 }
