@@ -145,12 +145,14 @@ class Launcher:
         own = {
             "HOME": str(home),
             "TMPDIR": str(home),
-            "PYTHONPATH": str(home / ".packages"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",  # the same order of sets in every child, for replays
             "PYTHONUTF8": "1",
         }
-        return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, **own, **self._program.environ}
+        given = dict(self._program.environ)
+        packages = [str(home / ".packages"), *filter(None, [given.pop("PYTHONPATH", "")])]
+        own["PYTHONPATH"] = os.pathsep.join(packages)
+        return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, **own, **given}
 
 
 def remove_home(home: Path) -> None:

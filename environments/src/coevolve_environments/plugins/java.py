@@ -5,14 +5,12 @@ No JVM belongs to the server: a child of a pool starts its own (jvm.py), and it 
 
 import os
 import shutil
-import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from coevolve_environments.hosting.children import Child, ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.hosting.children import ChildBounds, ChildProgram
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.settings import Settings
 
@@ -94,50 +92,6 @@ def find_java(named: Path | None) -> Path:
         if place is not None and (found := shutil.which(place)):
             return Path(found)
     raise Unavailable(f"Java is missing: {INSTALL}")
-
-
-class Seat:
-    """The child that one episode plays in. It goes back to its pool only from between two calls."""
-
-    def __init__(self, pool: ChildPool) -> None:
-        self._pool = pool
-        self._lock = threading.Lock()
-        self._child: Child | None = None
-        self._clean = False
-        self._closed = False
-
-    def call(self, method: str, **arguments: Any) -> Any:
-        """
-        Raises:
-            BadRequest, ChildFault, CapacityReached: see `ChildPool.take` and `Child.call`.
-        """
-        if self._child is None:
-            self._sit(self._pool.take())
-        child = self._child
-        assert child is not None
-        self._clean = False
-        result = child.call(method, **arguments)
-        self._clean = True
-        return result
-
-    def close(self) -> None:
-        """Safe from another thread while `call` runs, and when repeated."""
-        with self._lock:
-            child, self._child, self._closed = self._child, None, True
-        if child is None:
-            return
-        if self._clean:
-            child.give_back()
-        else:
-            child.end()
-
-    def _sit(self, child: Child) -> None:
-        with self._lock:
-            if not self._closed:
-                self._child = child
-                return
-        child.give_back()
-        raise RuntimeError("the episode was closed while its process started")
 
 
 def _java_home() -> str | None:

@@ -1,6 +1,6 @@
 """The server: every environment mounted at /envs/<name>, and one health route above them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -11,8 +11,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from coevolve_environments.hosting.children import ChildFault
 from coevolve_environments.hosting.gauges import server_gauges
-from coevolve_environments.hosting.host import Host
+from coevolve_environments.hosting.host import CapacityReached, Host
 from coevolve_environments.hosting.leases import Leases
 from coevolve_environments.hosting.metrics import Metrics
 from coevolve_environments.hosting.session_bounds import StatedBounds
@@ -64,7 +65,16 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
     app = Starlette(
         routes=[Route("/health", health), *hosting_routes(leases, metrics), *mounts],
         middleware=[Middleware(RequireToken, token=token)],
-        exception_handlers={BadRequest: _bad_request, NotOffered: _not_offered, HTTPException: _http_error},
+        exception_handlers={
+            BadRequest: _told(400),
+            NotOffered: _told(404),
+            HTTPException: _http_error,
+            # May go through later: a draw that is not done goes on where it stopped.
+            CapacityReached: _told(503),
+            ChildFault: _told(503),
+            TimeoutError: _told(504),
+            Exception: _fault,
+        },
         lifespan=lifespan,
     )
     app.state.leases = leases
@@ -90,12 +100,15 @@ def _load(host: Host) -> dict[str, float]:
     return {"sessions": host.sessions, "capacity": host.capacity, "call_seconds": host.bounds.step}
 
 
-async def _bad_request(_: Request, error: Exception) -> Response:
-    return JSONResponse({"detail": str(error)}, 400)
+def _told(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def told(_: Request, error: Exception) -> Response:
+        return JSONResponse({"detail": str(error)}, status)
+
+    return told
 
 
-async def _not_offered(_: Request, error: Exception) -> Response:
-    return JSONResponse({"detail": str(error)}, 404)
+async def _fault(_: Request, error: Exception) -> Response:
+    return JSONResponse({"detail": f"{type(error).__name__}: {error}"}, 500)
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

@@ -3,8 +3,8 @@
 import re
 
 from coevolve_environments.hosting.children import ChildPool
+from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.alfworld.games import Game, Games
-from coevolve_environments.plugins.java import Seat
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import Answer, BadRequest, Json
 

@@ -1,7 +1,7 @@
 """One attempt at one variation: the best score of the episode is its reward, a negative one ends it (ETO)."""
 
 from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.plugins.java import Seat
+from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.scienceworld.tasks import checked
 from coevolve_environments.protocol import Answer, Json

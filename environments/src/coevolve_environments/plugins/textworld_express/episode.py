@@ -1,7 +1,7 @@
 """One attempt at one game: the score where it ends, clipped at 0, is its reward."""
 
 from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.plugins.java import Seat
+from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.textworld_express.games import GAMES
 from coevolve_environments.plugins.textworld_express.tasks import checked, generated_of
