@@ -15,6 +15,7 @@ export async function callServer<Answer>(
   body?: object,
 ): Promise<Answer> {
   const answer = await askServer(endpoint, path, body);
+  if (comesLater.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
   if (answer.status >= 500) throw new EnvironmentError('fault', refusal(path, answer));
   if (answer.status >= 400) throw new EnvironmentError('refused', refusal(path, answer));
   return readAnswer(path, shape, answer.text);
@@ -36,6 +37,9 @@ export async function callOptional<Answer>(
   if (answer.status >= 400) throw new EnvironmentError('refused', refusal(path, answer));
   return readAnswer(path, shape, answer.text);
 }
+
+/** The server drains, its children are taken, or a long draw goes on where the same request stopped. */
+const comesLater: ReadonlySet<number> = new Set([503, 504]);
 
 type ServerAnswer = { status: number; text: string };
 

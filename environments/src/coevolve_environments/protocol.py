@@ -31,6 +31,10 @@ class NotOffered(Exception):
     """The environment does not declare the capability that the request needs."""
 
 
+class NotYet(TimeoutError):
+    """What was asked for takes longer than one request may. What is ready is kept: ask again for the rest."""
+
+
 class Unavailable(Exception):
     """The environment cannot be had here: the message names what is missing and how to install it."""
 

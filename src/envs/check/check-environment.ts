@@ -1,6 +1,7 @@
 import { isSuccess } from '../../domain/trajectory';
 import type { Capabilities, TaskRecord } from '../environment-data';
 import type { Environments } from '../environments';
+import { whenFree } from '../when-free';
 import { cutOff, type Leak } from './cut-off';
 import { playPass, type Pass, type Play, type Played } from './play-pass';
 import { brokenPlays, nonsensePlays } from './wrong-plays';
@@ -79,7 +80,9 @@ export async function checkEnvironment(
 async function drawTasks(data: Environments['data'], settings: CheckSettings): Promise<TaskRecord[]> {
   const { environment, tasks: count, seed, options, splits } = settings;
   const drawn: TaskRecord[] = [];
-  for (const split of splits) drawn.push(...(await data.tasks(environment, { split, count, seed, options })));
+  const { signal } = new AbortController();
+  for (const split of splits)
+    drawn.push(...(await whenFree(signal, () => data.tasks(environment, { split, count, seed, options }))));
   if (drawn.length === 0) throw new Error(`${environment} has no tasks for these options`);
   return drawn;
 }

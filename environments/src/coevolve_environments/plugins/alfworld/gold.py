@@ -9,13 +9,9 @@ from pathlib import Path
 
 from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.plugins.alfworld.games import Game
-from coevolve_environments.protocol import Json
+from coevolve_environments.protocol import Json, NotYet
 
 _PATIENCE_SECONDS = 80.0  # a data route answers within 100
-
-
-class NotYet(Exception):
-    """The plans asked for take longer than one request may: those that are found are kept."""
 
 
 class Gold:

@@ -12,7 +12,7 @@ MAX_CALLS = 64
 MAX_CHARACTERS = 20_000
 _LARGEST_NUMBER = 10**18
 _LONGEST_ITEMS = 1_000
-# Attempts at a task repeat each other's actions. Only nodes are kept: every call has literals of its own.
+# Attempts at a task repeat each other's actions.
 _KEPT = 512
 _SHORT = 500
 
@@ -34,7 +34,9 @@ def parse_calls(text: str) -> list[Call]:
     Raises:
         NotCalls: anything else, down to one argument that is not a literal or is unreasonably large.
     """
-    return [_call(node) for node in _elements(text)]
+    stripped = _stripped(text)
+    calls = _calls_again(stripped) if len(stripped) <= _SHORT else _calls(stripped)
+    return [Call(c.name, _own(c.positional), _own(c.keyword)) for c in calls]
 
 
 def spelled_calls(text: str) -> list[str]:
@@ -44,7 +46,7 @@ def spelled_calls(text: str) -> list[str]:
         NotCalls: where `parse_calls` does.
     """
     parse_calls(text)
-    return [ast.unparse(node) for node in _elements(text)]
+    return [ast.unparse(node) for node in _elements(_stripped(text))]
 
 
 def named_arguments(text: str, parameters: Sequence[str]) -> str:
@@ -63,14 +65,32 @@ def named_arguments(text: str, parameters: Sequence[str]) -> str:
     return f"{ast.unparse(node.func)}({', '.join(written)})"
 
 
-def _elements(text: str) -> tuple[ast.expr, ...]:
+def _stripped(text: str) -> str:
     stripped = action_of(text).strip("`").strip()
     if len(stripped) > MAX_CHARACTERS:
         raise NotCalls("too long")
-    return (_parsed_again if len(stripped) <= _SHORT else _parsed)(stripped)
+    if stripped and "(" not in stripped and "[" not in stripped:  # prose: no need to have its syntax refused
+        raise NotCalls("not a call")
+    return stripped
 
 
-def _parsed(text: str) -> tuple[ast.expr, ...]:
+def _calls(text: str) -> tuple[Call, ...]:
+    return tuple(_call(node) for node in _elements(text))
+
+
+_calls_again = lru_cache(_KEPT)(_calls)
+
+
+def _own(value: Any) -> Any:
+    """The literal with lists and dicts of its own: a function may keep and change what it is given."""
+    if isinstance(value, dict):
+        return {key: _own(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_own, value))
+    return set(value) if isinstance(value, set) else value
+
+
+def _elements(text: str) -> tuple[ast.expr, ...]:
     bracketed = text if text.startswith("[") else f"[{text}]"
     try:
         body = ast.parse(bracketed, mode="eval").body
@@ -79,9 +99,6 @@ def _parsed(text: str) -> tuple[ast.expr, ...]:
     if not isinstance(body, ast.List) or len(body.elts) > MAX_CALLS:
         raise NotCalls("not a list of calls")
     return tuple(body.elts)
-
-
-_parsed_again = lru_cache(_KEPT)(_parsed)
 
 
 def _call(node: ast.expr) -> Call:
@@ -96,6 +113,8 @@ def _call(node: ast.expr) -> Call:
 
 
 def _literal(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):  # nearly all are
+        return node.value
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:

@@ -1,6 +1,6 @@
 """What an entry's gold calls come to, turn by turn: played once, and read by every episode of the entry."""
 
-import copy
+import pickle
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -10,8 +10,8 @@ from coevolve_environments.plugins.bfcl.calls import parse_calls
 from coevolve_environments.plugins.bfcl.entries import Entry
 from coevolve_environments.plugins.bfcl.world import World
 
-_KEPT = 256
-"""Entries whose gold is kept, some KB each: a campaign plays the attempts at a task close together."""
+_KEPT = 1024
+"""Entries whose gold is kept, some KB each: all of the package's, which every epoch plays, and composed ones."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Gold:
         if turn + 1 == len(self._entry.answers):  # nothing comes that could change these objects
             self._world = None
             return GoldTurn(shown, responses)
-        return GoldTurn(copy.deepcopy(shown), responses)
+        # A fifth of the time that `copy.deepcopy` takes. No function of these classes changes what it is given.
+        return GoldTurn(pickle.loads(pickle.dumps(shown, pickle.HIGHEST_PROTOCOL)), responses)
 
 
 def _compared(instances: dict[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,11 @@ from pathlib import Path
 
 from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.plugins.scienceworld.tasks import Gold, Variation
-from coevolve_environments.protocol import Json
+from coevolve_environments.protocol import Json, NotYet
 
 log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 92.0  # a data route answers within 100
-
-
-class NotYet(TimeoutError):
-    """The paths asked for take longer than one request may. What is ready is kept: ask again for the rest."""
 
 
 class GoldPaths:
