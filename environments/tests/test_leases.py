@@ -18,6 +18,7 @@ from coevolve_environments.hosting import drain
 from coevolve_environments.hosting.drain import DrainingServer
 from coevolve_environments.registry import Built
 from coevolve_environments.wire.app import create_app
+from coevolve_environments.wire.upgrade import Upgrading
 from conftest import Client, Serve
 from counting_environment import Counting
 from counting_server import metric, serve_counting, sessions_of, wait_until
@@ -154,7 +155,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[DrainingServer]:
     built = Built({"counting": Counting("counting", None)}, {})
     app = create_app(built, capacity=4, idle_seconds=60, token=None)
     config = uvicorn.Config(
-        app, port=0, log_config=None, ws="websockets-sansio", ws_ping_interval=0.2, ws_ping_timeout=0.2
+        app, port=0, log_config=None, http=Upgrading, ws_ping_interval=0.2, ws_ping_timeout=0.2
     )
     server = DrainingServer(config, app.state.leases, 0)
     thread = threading.Thread(target=server.run)

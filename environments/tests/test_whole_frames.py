@@ -59,17 +59,29 @@ def test_a_broken_frame_ends_the_session(server: Client, broken: bytes) -> None:
 
 def opened(server: Client) -> socket.socket:
     """A bare socket after the handshake."""
-    host, port = server.url.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)), timeout=20)
-    key = base64.b64encode(os.urandom(16)).decode()
-    lines = ["GET /envs/intercode-sql/ws HTTP/1.1", f"Host: {host}", "Upgrade: websocket"]
-    lines += ["Connection: Upgrade", f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13"]
-    lines += [f"Authorization: Bearer {TOKEN}", "", ""]
-    connection.sendall("\r\n".join(lines).encode())
+    connection = raw(server)
     answer = b""
     while not answer.endswith(b"\r\n\r\n"):
-        answer += connection.recv(1)
+        answer += exactly(connection, 1)
     assert answer.startswith(b"HTTP/1.1 101")
+    return connection
+
+
+def raw(server: Client, path: str = "/envs/intercode-sql/ws", **changed: str) -> socket.socket:
+    """A bare socket on which a handshake was sent, with other headers where some are given."""
+    host, port = server.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=20)
+    headers = {
+        "Host": host,
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(),
+        "Sec-WebSocket-Version": "13",
+        "Authorization": f"Bearer {TOKEN}",
+        **changed,
+    }
+    lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    connection.sendall("\r\n".join(lines).encode())
     return connection
 
 

@@ -1,6 +1,7 @@
 """python -m coevolve_environments --host 127.0.0.1 --port 8700 --token-file token"""
 
 import argparse
+import gc
 import ipaddress
 import logging
 import sys
@@ -14,7 +15,7 @@ from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import read_settings
 from coevolve_environments.wire.app import create_app
-from coevolve_environments.wire.whole_frames import WholeFrames
+from coevolve_environments.wire.upgrade import Upgrading
 
 GRACE_SECONDS = 2  # for sockets to close and sessions to end their episodes, after the drain
 
@@ -41,13 +42,14 @@ def main() -> None:
         app,
         host=arguments.host,
         port=arguments.port,
-        ws=WholeFrames,
+        http=Upgrading,
         ws_max_size=2**20,
-        ws_per_message_deflate=False,  # costs more than the loopback saves
+        proxy_headers=False,
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    gc.freeze()  # what the environments read lives as long as the server: 0.1 ms less of an episode of BFCL
     DrainingServer(config, app.state.leases, arguments.drain_s).run()
 
 

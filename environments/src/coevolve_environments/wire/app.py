@@ -8,8 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.routing import BaseRoute, Mount, Route
 
 from coevolve_environments.hosting.children import ChildFault
 from coevolve_environments.hosting.gauges import server_gauges
@@ -22,7 +21,7 @@ from coevolve_environments.registry import Built
 from coevolve_environments.wire.bearer_token import RequireToken
 from coevolve_environments.wire.data_routes import data_routes
 from coevolve_environments.wire.hosting_routes import hosting_routes
-from coevolve_environments.wire.session import serve_session
+from coevolve_environments.wire.session_routes import SessionRoutes
 from coevolve_environments.wire.task_routes import task_routes
 
 
@@ -64,7 +63,7 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
     mounts = [Mount(f"/envs/{name}", routes=_routes(host, token)) for name, host in hosts.items()]
     app = Starlette(
         routes=[Route("/health", health), *hosting_routes(leases, metrics), *mounts],
-        middleware=[Middleware(RequireToken, token=token)],
+        middleware=[Middleware(RequireToken, token=token), Middleware(SessionRoutes, hosts=hosts)],
         exception_handlers={
             BadRequest: _told(400),
             NotOffered: _told(404),
@@ -82,14 +81,10 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
 
 
 def _routes(host: Host, token: str | None) -> list[BaseRoute]:
-    async def session(socket: WebSocket) -> None:
-        await serve_session(socket, host)
-
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "healthy", **_load(host)})
 
     return [
-        WebSocketRoute("/ws", session),
         Route("/health", health),
         *data_routes(host, open_to_callers=token is not None),
         *task_routes(host),

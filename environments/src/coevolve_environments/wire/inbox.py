@@ -5,7 +5,9 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from starlette.types import Message
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocketDisconnect
+
+from coevolve_environments.wire.session_socket import SessionSocket
 
 Result = TypeVar("Result")
 
@@ -13,7 +15,7 @@ Result = TypeVar("Result")
 class Inbox:
     """Gives the messages one after the other, and notices a peer that goes while it is being answered."""
 
-    def __init__(self, socket: WebSocket) -> None:
+    def __init__(self, socket: SessionSocket) -> None:
         self._socket = socket
         self._coming: asyncio.Task[Message] | None = None
 

@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-from starlette.websockets import WebSocket
-
 from coevolve_environments.protocol import Json
 from coevolve_environments.wire.encoding import encode
+from coevolve_environments.wire.session_socket import SessionSocket
 
 
 class Refused(Exception):
@@ -29,7 +28,9 @@ def parse_message(text: str) -> Json:
     return message
 
 
-async def send_error(socket: WebSocket, code: str, message: str, extra: dict[str, Any] | None = None) -> None:
+async def send_error(
+    socket: SessionSocket, code: str, message: str, extra: dict[str, Any] | None = None
+) -> None:
     await socket.send_text(
         encode({"type": "error", "data": {"message": message, "code": code, **(extra or {})}})
     )

@@ -7,7 +7,7 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocketDisconnect
 
 from coevolve_environments.hosting.host import CapacityReached, Host
 from coevolve_environments.hosting.leases import Lease
@@ -15,6 +15,7 @@ from coevolve_environments.protocol import SPLITS, Answer, BadRequest, Episode, 
 from coevolve_environments.wire.encoding import encode
 from coevolve_environments.wire.inbox import Inbox
 from coevolve_environments.wire.messages import Refused, parse_message, send_error
+from coevolve_environments.wire.session_socket import SessionSocket
 from coevolve_environments.wire.task_routes import LISTING_SECONDS
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ _FAREWELL_SECONDS = 1.0
 _HOLDER_CHARACTERS = 200
 
 
-async def serve_session(socket: WebSocket, host: Host) -> None:
+async def serve_session(socket: SessionSocket, host: Host) -> None:
     """Answers one socket until it closes, says `close`, or its lease ends."""
     await socket.accept()
     try:
@@ -49,7 +50,7 @@ async def serve_session(socket: WebSocket, host: Host) -> None:
         host.give_back(lease)
 
 
-async def _converse(socket: WebSocket, inbox: Inbox, session: "_Session", lease: Lease) -> None:
+async def _converse(socket: SessionSocket, inbox: Inbox, session: "_Session", lease: Lease) -> None:
     inline = session.inline
     while True:
         text = await inbox.next()
@@ -68,7 +69,7 @@ async def _converse(socket: WebSocket, inbox: Inbox, session: "_Session", lease:
             await send_error(socket, refused.code, str(refused))
 
 
-async def _tell_end(socket: WebSocket, lease: Lease) -> None:
+async def _tell_end(socket: SessionSocket, lease: Lease) -> None:
     """Tells a client that may be gone or not reading, and does not wait for it."""
     with suppress(TimeoutError, WebSocketDisconnect):
         async with asyncio.timeout(_FAREWELL_SECONDS):

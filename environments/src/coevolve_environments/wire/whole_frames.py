@@ -1,68 +1,40 @@
-"""uvicorn's WebSocket protocol with a short way for what nearly every message is: one whole text frame."""
+"""Frames of RFC 6455 (section 5.2) that come whole in one piece, as nearly all do."""
 
-from typing import Any
+import struct
 
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import apply_mask  # type: ignore[attr-defined]  # in C where it can be
-from websockets.protocol import State
 
-_TEXT = 0x81  # final, text (RFC 6455, section 5.2)
 _FINAL = 0x80
 _MASKED = 0x80
+_TEXT = 0x81  # final, text
+_CLOSE = 0x88  # final, close
 _MASK_BYTES = 4
+_GOODBYES = {struct.pack("!H", code): code for code in (1000, 1001)}
 
 
-class WholeFrames(WebSocketsSansIOProtocol):
-    """Reads and writes whole text frames by itself and leaves all else to uvicorn: handshake, control frames,
-    fragments, frames that come in pieces, errors. An action and its answer then take a sixth less time.
-
-    The parser of uvicorn must not notice that frames pass it by, so they do only while it stands between two
-    frames: once bytes went to it that end within a frame or message, all bytes of the connection do.
+def whole_text(data: bytes, largest: int) -> str | None:
+    """The text of the one whole masked frame that the bytes are; None when they are something else, its text
+    has more than `largest` bytes or is no UTF-8.
     """
-
-    _between_frames = True
-
-    def data_received(self, data: bytes) -> None:
-        if self._between_frames and self.handshake_complete:
-            if (text := self._text_of(data)) is not None:
-                self.curr_msg_data_type = "text"
-                self.frames = [text]
-                self.send_receive_event_to_app()
-                return
-            self._between_frames = _ends_between_frames(data)
-        elif not self.handshake_complete:  # a client that does not wait for the answer to its handshake
-            self._between_frames = not self.handshake_initiated and data.endswith(b"\r\n\r\n")
-        super().data_received(data)
-
-    async def send(self, message: Any) -> None:
-        await self.writable.wait()
-        text = message.get("text") if message["type"] == "websocket.send" else None
-        if text is not None and self._is_open():
-            self.transport.write(_frame(text.encode()))
-        else:
-            await super().send(message)
-
-    def _is_open(self) -> bool:
-        """Whether messages go in and out: neither before the handshake nor once either side says goodbye."""
-        said_goodbye = self.close_sent or self.disconnected or self.conn.state is not State.OPEN
-        return self.handshake_complete and self.initial_response is None and not said_goodbye
-
-    def _text_of(self, data: bytes) -> bytes | None:
-        """The text of the one whole frame that the bytes are, None when they are something else."""
-        if len(data) < 6 or data[0] != _TEXT or not data[1] & _MASKED or not self._is_open():
-            return None
-        start, size = _extent(data)
-        if start + size != len(data) or size > self.config.ws_max_size:
-            return None
-        text = apply_mask(data[start:], data[start - _MASK_BYTES : start])
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            return None
-        return bytes(text)
+    if len(data) < 6 or data[0] != _TEXT or not data[1] & _MASKED:
+        return None
+    start, size = _extent(data)
+    if start + size != len(data) or size > largest:
+        return None
+    try:
+        return str(apply_mask(data[start:], data[start - _MASK_BYTES : start]), "utf8")
+    except UnicodeDecodeError:
+        return None
 
 
-def _ends_between_frames(data: bytes) -> bool:
+def whole_goodbye(data: bytes) -> int | None:
+    """The code of the one close frame that the bytes are, where it says 1000 or 1001 and nothing besides."""
+    if len(data) != 8 or data[0] != _CLOSE or data[1] != _MASKED | 2:
+        return None
+    return _GOODBYES.get(bytes(apply_mask(data[6:], data[2:6])))
+
+
+def ends_between_frames(data: bytes) -> bool:
     """Whether the bytes, which begin with a frame, are whole frames and whole messages."""
     while data:
         if not data[0] & _FINAL or len(data) < 2 or not (data[1] & _MASKED):
@@ -74,6 +46,22 @@ def _ends_between_frames(data: bytes) -> bool:
     return True
 
 
+def text_frame(text: str) -> bytes:
+    """As a server sends it: unmasked."""
+    payload = text.encode()
+    size = len(payload)
+    if size < 126:
+        return bytes((_TEXT, size)) + payload
+    if size < 65_536:
+        return struct.pack("!BBH", _TEXT, 126, size) + payload
+    return struct.pack("!BBQ", _TEXT, 127, size) + payload
+
+
+def close_frame(code: int, reason: str = "") -> bytes:
+    payload = struct.pack("!H", code) + reason.encode()[:120]
+    return bytes((_CLOSE, len(payload))) + payload
+
+
 def _extent(data: bytes) -> tuple[int, int]:
     """Where the payload of a masked frame begins, and its length in bytes."""
     size = data[1] & 0x7F
@@ -81,12 +69,3 @@ def _extent(data: bytes) -> tuple[int, int]:
         return 2 + _MASK_BYTES, size
     wide = 2 if size == 126 else 8
     return 2 + wide + _MASK_BYTES, int.from_bytes(data[2 : 2 + wide], "big")
-
-
-def _frame(payload: bytes) -> bytes:
-    size = len(payload)
-    if size < 126:
-        return bytes((_TEXT, size)) + payload
-    if size < 65_536:
-        return bytes((_TEXT, 126)) + size.to_bytes(2, "big") + payload
-    return bytes((_TEXT, 127)) + size.to_bytes(8, "big") + payload
