@@ -1,11 +1,11 @@
 """The package's objects of one session, and calls on them."""
 
-import copy
 import importlib
 import inspect
 import json
+import pickle
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from coevolve_environments.plugins.bfcl.calls import Call
@@ -18,6 +18,7 @@ _STATELESS = {"MathAPI"}
 _COSTLY = {"power": (1, "exponent"), "logarithm": (2, "precision"), "square_root": (1, "precision"),
            "round_number": (1, "decimal_places")}  # fmt: skip
 _LARGEST_COST = 5_000
+_KEPT = 2_048  # configurations, some KB each: all of the package's and composed ones
 _LONGEST_RESULT = 100_000  # characters; the longest gold answer has 31,706
 
 
@@ -62,9 +63,17 @@ def failed(result: str) -> bool:
 def _load(entry: Entry, name: str) -> Any:
     instance = _class(name)()
     if name not in _STATELESS:
-        config = copy.deepcopy(entry.config.get(name, {}))
+        config = pickle.loads(_packed_config(entry, name))
         instance._load_scenario(config, long_context=entry.category == "long_context")
     return instance
+
+
+@lru_cache(_KEPT)
+def _packed_config(entry: Entry, name: str) -> bytes:
+    """A scenario takes its configuration's objects for its own: each gets new ones, in a fifth of the time of
+    `copy.deepcopy`.
+    """
+    return pickle.dumps(entry.config.get(name, {}), pickle.HIGHEST_PROTOCOL)
 
 
 @cache
