@@ -66,7 +66,7 @@ export const trainingSettingsSchema = z.strictObject({
       headDim: count.min(8).max(256).default(32),
       feedForwardSize: count.min(8).max(65_536).default(256),
       /** Tokens; the embedded policy server's context, which is its upper limit too. */
-      maxPositions: count.min(64).max(512).default(512),
+      maxPositions: count.min(64).max(131_072).default(512),
       initializerRange: z.number().min(1e-4).max(1).default(0.1),
     })
     .refine(({ heads, kvHeads }) => heads % kvHeads === 0, { path: ['kvHeads'], error: 'a divisor of heads' })
