@@ -25,7 +25,7 @@ class Upgrading(HttpToolsProtocol):
         elif given.get(b"sec-websocket-version") != b"13":
             self._refuse(b"426 Upgrade Required\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13")
         else:
-            answer = b64encode(sha1(key.strip() + _GUID).digest())
+            answer = b64encode(sha1(key + _GUID).digest())
             headers = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + answer
             accepted = b"HTTP/1.1 101 Switching Protocols\r\n" + headers + b"\r\n\r\n"
             self.transport.set_protocol(
@@ -38,7 +38,7 @@ class Upgrading(HttpToolsProtocol):
             **self.scope,
             "type": "websocket",
             "scheme": "wss" if self.scheme == "https" else "ws",
-            "path": self.root_path + unquote(path.decode("ascii")),
+            "path": self.root_path + unquote(path.decode("latin-1")),
             "raw_path": self.root_path.encode("ascii") + path,
             "query_string": query,
             "subprotocols": [],
