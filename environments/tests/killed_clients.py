@@ -89,7 +89,7 @@ def look(client: Client) -> Left:
         health = http.get("/health").json()["environments"]
         leases = http.get("/leases").json()["leases"]
     server = psutil.Process(client.process.pid)
-    children = [child for child in server.children(recursive=True) if "guardian" not in str(child.cmdline())]
+    children = [child for child in server.children(recursive=True) if not _is_guardian(child)]
     sockets = [one for one in server.net_connections() if one.status != psutil.CONN_LISTEN]
     return Left(
         sum(load["sessions"] for load in health.values()),
@@ -99,6 +99,13 @@ def look(client: Client) -> Left:
         server.num_threads(),
         server.memory_info().rss / 2**20,
     )
+
+
+def _is_guardian(child: psutil.Process) -> bool:
+    try:
+        return "guardian" in str(child.cmdline())
+    except psutil.Error:  # dying at this moment: it counts until it is reaped
+        return False
 
 
 def _fresh(client: Client) -> httpx.Client:
