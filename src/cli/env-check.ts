@@ -64,7 +64,7 @@ function textOf(report: CheckReport): string {
   const rows = [
     ['gold', gold ? share(gold) : 'none', 'reward 1'],
     ['wrong', share(wrong.nonsense), 'nonsense that scores below 1'],
-    ['', share(wrong.broken), 'gold with a mistake that scores below 1 (half is enough)'],
+    ['', share(wrong.broken), "another task's gold, or half the gold: below 1 (half is enough)"],
     ['deterministic', share(deterministic), promises[deterministic.promise]],
     ['concurrency', share(concurrency), `${concurrency.sessions} sessions at once come to the same as one`],
     ['leaked', leaked.sessions, `sessions ${leaked.seconds.toFixed(1)} s after ${leaked.killed} clients were cut off`],

@@ -26,7 +26,7 @@ export type CheckReport = {
   tasks: number;
   /** Gold actions that score 1; null where the environment has none. */
   gold: Count | null;
-  /** Nonsense that scores below 1, and gold with a mistake in it that does. */
+  /** Nonsense that scores below 1, and another task's gold, or gold cut short, that does. */
   wrong: { nonsense: Count; broken: Count };
   /** Played twice in turn, to the same end; as much as the environment promises. */
   deterministic: Count & { promise: Capabilities['replay'] };
@@ -119,7 +119,7 @@ function countOf(played: readonly Played[], isGood: Verdict): Count {
   };
 }
 
-/** Mistakes may go unpunished, for not every action counts; but an environment that forgives most of them checks little. */
+/** Wrong gold may be right by chance; but an environment that takes most of it checks little. */
 function judged(report: Omit<CheckReport, 'passed'>): CheckReport {
   const { gold, wrong, deterministic, concurrency, leaked } = report;
   const whole = [wrong.nonsense, concurrency, ...(gold ? [gold] : []), ...promised(deterministic)];

@@ -1,4 +1,4 @@
-import { breakActions } from '../../domain/break-actions';
+import { breakActions, type BreakageKind } from '../../domain/break-actions';
 import { createRandom } from '../../domain/seeded-random';
 import { deriveSeed } from '../../domain/seed-tree';
 import type { TaskRecord } from '../environment-data';
@@ -14,9 +14,12 @@ export const nonsensePlays = (tasks: readonly TaskRecord[]): Play[] =>
     actions: Array.from({ length: Math.max(withoutGold, task.reference_actions.length) }, () => nonsense),
   }));
 
+/** Mistakes that matter everywhere: a single action left out may have been a look around. */
+const telling: readonly BreakageKind[] = ['other-task', 'truncated'];
+
 /**
- * Every task that has gold, with a mistake made in it: a call left out, a number changed, another task's actions. Some
- * are solved all the same, because not every action counts; most must not be.
+ * Every task that has gold, played by another task's, or by its own cut short. Some are solved all the same, by chance or
+ * because the end repeats itself; most must not be.
  */
 export function brokenPlays(tasks: readonly TaskRecord[], seed: number): Play[] {
   return tasks.flatMap((task, place) => {
@@ -27,6 +30,9 @@ export function brokenPlays(tasks: readonly TaskRecord[], seed: number): Play[] 
       others.map(({ reference_actions: actions }) => actions),
       random,
     );
-    return broken.slice(0, 1).map(({ actions }) => ({ task, actions }));
+    return broken
+      .filter(({ kind }) => telling.includes(kind))
+      .slice(0, 1)
+      .map(({ actions }) => ({ task, actions }));
   });
 }
