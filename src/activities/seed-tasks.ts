@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import type { TaskRecord } from '../envs/environment-data';
 import type { IterationKey } from '../store/iterations';
 import type { NewTask, TaskSplit } from '../store/tasks';
-import { failureOf } from './boundary-failure';
+import { drawPatiently } from './draw-patiently';
 import { withExperts } from './seed-experts';
 import { getCampaign, type Services } from './services';
 
@@ -18,7 +18,7 @@ export const seedTasks =
       ['held-out', heldOutTasks],
     ] as const) {
       const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
-      const records = await services.environmentData.tasks(name, request).catch(failureOf);
+      const records = await drawPatiently(() => services.environmentData.tasks(name, request));
       if (records.length < count)
         throw new DomainError(
           'TooFewTasks',

@@ -10,6 +10,7 @@ import { enabledSignals } from '../spec/iteration-plan';
 import type { IterationKey } from '../store/iterations';
 import type { NewTask, TaskRow } from '../store/tasks';
 import { failureOf } from './boundary-failure';
+import { drawPatiently } from './draw-patiently';
 import { flaggedTasks } from './flagged-tasks';
 import { toTask } from './seed-tasks';
 import { getCampaign, type Services } from './services';
@@ -49,7 +50,7 @@ export const synthesizeTasks =
       if (count === 0) continue;
       const definitions = parents.map(({ task }) => task.definition);
       const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
-      const records = await services.environmentData.variants(name, request).catch(failureOf);
+      const records = await drawPatiently(() => services.environmentData.variants(name, request));
       for (const record of records) {
         const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
         candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));

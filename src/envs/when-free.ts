@@ -11,7 +11,7 @@ export type Patience = {
   longestMs: number;
 };
 
-const defaultPatience: Patience = { fullMs: 45 * 60_000, awayMs: 20_000, firstMs: 200, longestMs: 2_000 };
+export const defaultPatience: Patience = { fullMs: 45 * 60_000, awayMs: 20_000, firstMs: 200, longestMs: 2_000 };
 
 /**
  * Plays, and plays anew for as long as the environment has no free session: a full server and one that restarts are

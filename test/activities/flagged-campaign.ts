@@ -15,6 +15,7 @@ import type { TaskRow } from '../../src/store/tasks';
 import type { EnvironmentServer } from '../envs/environment-server';
 import { scriptedProviders, specWithModels } from '../llm/scripted-provider';
 import { addPolicy, attempt, hash } from '../store/new-campaign';
+import { inActivity } from './in-activity';
 
 export type FlaggedCampaign = { services: Services; key: IterationKey; spec: CampaignSpec; pool: Pool };
 
@@ -47,7 +48,8 @@ export async function flaggedCampaign(
     openEnvironment: openEnvClient(environment),
     models: createModelService({ store, providers: scriptedProviders(modelUrl) }),
   } as Partial<Services> as Services;
-  await seedTasks(services)({ campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) });
+  const start = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
+  await inActivity(() => seedTasks(services)(start));
   const key = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
   const policyId = await addPolicy({ store, pool, campaignId, name, key }, { id: hash('a') });
   const tasks = (await store.tasks.list(campaignId, { split: 'train' })).slice(0, flagged);

@@ -3,6 +3,7 @@ import { synthesizeTasks } from '../../src/activities/synthesize-tasks';
 import { startEnvironmentServer, type EnvironmentServer } from '../envs/environment-server';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
+import { inActivity } from './in-activity';
 
 let database: FreshDatabase;
 let environment: EnvironmentServer;
@@ -73,7 +74,7 @@ describe('without a model', () => {
   test('every aim gets the candidates that the spec asks for, and the control those of all signals together', async () => {
     const flagged = await campaign(offline);
     for (const aim of ['forgetting', 'boundary', 'rare', 'random'] as const)
-      await synthesizeTasks(flagged.services)({ ...flagged.key, aim });
+      await inActivity(() => synthesizeTasks(flagged.services)({ ...flagged.key, aim }));
     const tasks = await made(flagged);
     const count = (aim: string) => tasks.filter(({ id }) => id.startsWith(`synthesized/1/${aim}/`)).length;
     expect(['forgetting', 'boundary', 'rare', 'random'].map(count)).toEqual([5, 5, 5, 15]);
@@ -82,8 +83,8 @@ describe('without a model', () => {
   test('the control has no signal and no parent, and draws no seed task', async () => {
     const flagged = await campaign(offline);
     const { services, key } = flagged;
-    await synthesizeTasks(services)({ ...key, aim: 'random' });
-    await synthesizeTasks(services)({ ...key, aim: 'random' });
+    await inActivity(() => synthesizeTasks(services)({ ...key, aim: 'random' }));
+    await inActivity(() => synthesizeTasks(services)({ ...key, aim: 'random' }));
     const tasks = await made(flagged);
     expect(tasks).toHaveLength(15);
     const seeds = await services.store.tasks.list(key.campaignId, { createdIteration: 0 });
@@ -97,7 +98,7 @@ describe('without a model', () => {
   test('the start draws twice the tasks of its first pool', async () => {
     const flagged = await campaign({ ...offline, synthesis: { initialTasks: 7 } });
     const key = { ...flagged.key, iteration: 0 };
-    await synthesizeTasks(flagged.services)({ ...key, aim: 'random' });
+    await inActivity(() => synthesizeTasks(flagged.services)({ ...key, aim: 'random' }));
     await expect(made({ ...flagged, key })).resolves.toHaveLength(14);
   });
 
@@ -107,7 +108,9 @@ describe('without a model', () => {
       environment: { name: 'bfcl', trainTasks: 6, heldOutTasks: 2 },
       flagged: 0,
     });
-    await expect(synthesizeTasks(flagged.services)({ ...flagged.key, aim: 'random' })).rejects.toMatchObject({
+    await expect(
+      inActivity(() => synthesizeTasks(flagged.services)({ ...flagged.key, aim: 'random' })),
+    ).rejects.toMatchObject({
       code: 'NoGenerator',
       message: expect.stringContaining('`llm` section'),
     });

@@ -10,6 +10,7 @@ import { saveExperts } from '../../src/envs/experts/expert-file';
 import { resolveSpec } from '../../src/spec/read-spec';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { taskCampaign } from './task-campaign';
+import { inActivity } from './in-activity';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-seed-experts-'));
 const artifacts = artifactStore(folder);
@@ -76,7 +77,7 @@ test('the tasks of a campaign are seeded with its experts, and only those with o
     },
   };
   const services = { ...campaign.services, artifacts, environmentData } as unknown as typeof campaign.services;
-  await seedTasks(services)(campaign.key);
+  await inActivity(() => seedTasks(services)(campaign.key));
   await planIteration(services)(campaign.key);
   const planned = await campaign.store.tasks.planned(campaign.key, 'expert', 0, 9);
   expect(planned.map(({ id, referenceActions }) => [id, referenceActions])).toEqual([
