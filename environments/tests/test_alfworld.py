@@ -31,7 +31,8 @@ Task = dict[str, Any]
 ENGINE = Path(sys.prefix).with_name(".venv-alfworld")
 
 pytestmark = pytest.mark.skipif(
-    not ENGINE.is_dir(), reason="ALFWorld is not installed: `npm run setup -- --with alfworld`, with g++ and make"
+    not ENGINE.is_dir(),
+    reason="ALFWorld is not installed: `npm run setup -- --with alfworld`, with g++ and make",
 )
 
 
