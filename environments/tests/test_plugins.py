@@ -133,3 +133,12 @@ def test_a_file_that_is_no_python_is_refused(folder: Path) -> None:
     (folder / "own.txt").write_text(GOOD)
     with pytest.raises(ValueError, match=r"own\.txt does not end in \.py"):
         built(folder, "hosted: {own: {plugin: own.txt}}")
+
+
+def test_what_an_environment_keeps_is_found_from_another_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = read_settings(None, Path("state")).of("own").state
+    assert kept == tmp_path.resolve() / "state" / "own"
+    assert kept.is_dir()

@@ -58,13 +58,15 @@ test.each([
   { flaw: 'forgiving', good: { ...sound, nonsense: 0 } },
   { flaw: 'random', good: { ...sound, deterministic: 0, concurrency: 0 } },
   { flaw: 'fault', good: { ...sound, gold: 0, nonsense: 0 } },
+  { flaw: 'opening', good: { ...sound, gold: 0, nonsense: 0 } },
 ])('an environment whose flaw is "$flaw" is told by what fails', async ({ flaw, good }) => {
-  const { passed, gold, wrong, deterministic, concurrency } = await check('flawed', { options: { flaw } });
+  const { passed, gold, wrong, deterministic, concurrency, leaked } = await check('flawed', { options: { flaw } });
   const found = {
     ...{ gold: gold!.good, nonsense: wrong.nonsense.good },
     ...{ deterministic: deterministic.good, concurrency: concurrency.good },
   };
   expect(found).toEqual(good);
+  expect(leaked).toMatchObject({ killed: 10, sessions: 0 });
   expect(passed).toBe(flaw === 'none');
 });
 

@@ -57,6 +57,8 @@ class Door:
             shared["actions"] = self._actions
 
     def open(self) -> Answer:
+        if self._flaw == "opening":
+            raise RuntimeError("there is no door")
         return Answer([{"role": "user", "content": self._smell()}], 0)
 
     def act(self, content: str) -> Answer:

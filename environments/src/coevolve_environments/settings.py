@@ -28,7 +28,7 @@ class Settings:
 
     @property
     def state(self) -> Path:
-        folder = self._state / self.name
+        folder = self._state.resolve() / self.name  # children have a working folder of their own
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../domain/seeded-random';
 import type { OpenEnvironment } from '../environment';
+import { EnvironmentError } from '../environment-error';
 import { whenFree } from '../when-free';
 import type { Play } from './play-pass';
 
@@ -53,27 +54,34 @@ async function leftOver(before: number | null, sessionsOf: () => Promise<number 
 
 type Place = { environment: string; seed: number };
 
-/** Acts `steps` times and asks for one answer more, which nobody is there to read. */
+/**
+ * Acts `steps` times and asks for one answer more, which nobody is there to read. A fault on the way is another check's.
+ *
+ * @throws EnvironmentError when the server stays away or full, or refuses what is asked
+ */
 async function tearDown(
   open: OpenEnvironment,
   { task, actions }: Play,
   steps: number,
   { environment, seed }: Place,
 ): Promise<void> {
+  const client = new AbortController();
+  const die = (): void => client.abort(new Error('cut off'));
   const begin = async () => {
-    const client = new AbortController();
     const session = await open(environment, { signal: client.signal });
     const reset = { task: task.definition, seed, episodeId: `cut-off/${task.task_id}` };
-    return { client, session, opening: await session.reset(reset) };
+    return { session, opening: await session.reset(reset) };
   };
-  const victim = await whenFree(new AbortController().signal, begin);
-  const die = (): void => victim.client.abort(new Error('cut off'));
-  const act = async (): Promise<void> => {
-    let seen = victim.opening;
-    for (const action of actions.slice(0, steps)) if (!seen.done) seen = await victim.session.step(action);
-    const unread = seen.done ? undefined : victim.session.step(actions[steps] ?? '');
+  const live = async (): Promise<void> => {
+    const { session, opening } = await whenFree(client.signal, begin);
+    let seen = opening;
+    for (const action of actions.slice(0, steps)) if (!seen.done) seen = await session.step(action);
+    const unread = seen.done ? undefined : session.step(actions[steps] ?? '');
     die();
     await unread;
   };
-  await act().catch(die); // a fault of the environment is another check's
+  await live().catch((error: unknown) => {
+    die();
+    if (error instanceof EnvironmentError && error.kind !== 'fault') throw error;
+  });
 }
