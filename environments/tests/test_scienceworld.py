@@ -10,7 +10,8 @@ import pytest
 
 from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.plugins.java import find_engine
-from coevolve_environments.plugins.scienceworld.types import DEFAULT_TYPES, TYPES, Fold
+from coevolve_environments.plugins.option_checks import Fold
+from coevolve_environments.plugins.scienceworld.task_types import DEFAULT_TYPES, TYPES
 from coevolve_environments.settings import SettingsFile
 from conftest import Client, Serve, Session, start_server, stop_server
 from jvm_processes import are_gone, jvms_below, wait_until

@@ -18,6 +18,7 @@ from coevolve_environments.plugins.alfworld.episode import (
 from coevolve_environments.plugins.alfworld.games import GAMES, TYPES, Game, Games
 from coevolve_environments.plugins.alfworld.gold import Gold
 from coevolve_environments.plugins.engine_venv import engine_python
+from coevolve_environments.plugins.option_checks import refuse_unknown
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
@@ -109,8 +110,7 @@ class Alfworld(Environment):
 
 def _read_options(options: Mapping[str, Any]) -> tuple[str, Sequence[str], int]:
     """What is held out, the types asked for (all when empty), and the step limit."""
-    if unknown := sorted(set(options) - set(_OPTIONS)):
-        raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(_OPTIONS)}")
+    refuse_unknown(options, _OPTIONS)
     held_out = options.get("held_out", "seen")
     if held_out not in _HELD_OUT:
         raise BadRequest(f"`options.held_out` must be one of {', '.join(_HELD_OUT)}, got {held_out!r}")

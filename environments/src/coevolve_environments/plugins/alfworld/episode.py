@@ -5,6 +5,7 @@ import re
 from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.alfworld.games import Game, Games
+from coevolve_environments.plugins.option_checks import whole_number
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import Answer, BadRequest, Json
 
@@ -62,9 +63,7 @@ class AlfworldEpisode:
 
 
 def step_limit(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_STEPS:
-        raise BadRequest(f"`max_steps` must be an integer in 1..{MAX_STEPS}, got {value!r}")
-    return value
+    return whole_number(value, "max_steps", MAX_STEPS)
 
 
 def without_banner(room: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coevolve_environments.plugins.appworld.dataset import HELD_OUT
+from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
 from coevolve_environments.protocol import BadRequest
 
 MAX_STEPS = 50
@@ -23,19 +24,14 @@ class Options:
 
 
 def read_options(options: Mapping[str, Any]) -> Options:
-    if unknown := sorted(set(options) - set(Options.__dataclass_fields__)):
-        known = ", ".join(sorted(Options.__dataclass_fields__))
-        raise BadRequest(f"unknown option {unknown[0]!r}; known: {known}")
+    refuse_unknown(options, Options.__dataclass_fields__)
     chosen = Options(**options)
     if chosen.held_out not in HELD_OUT:
         raise BadRequest(f"`options.held_out` must be one of {', '.join(HELD_OUT)}, got {chosen.held_out!r}")
-    if not isinstance(chosen.dense, bool):
-        raise BadRequest(f"`options.dense` must be true or false, got {chosen.dense!r}")
+    true_or_false(options, "dense", False)
     step_limit(chosen.max_steps)
     return chosen
 
 
 def step_limit(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_STEPS:
-        raise BadRequest(f"`max_steps` must be an integer in 1..{MAX_STEPS}, got {value!r}")
-    return value
+    return whole_number(value, "max_steps", MAX_STEPS)

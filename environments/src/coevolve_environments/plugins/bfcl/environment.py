@@ -17,6 +17,7 @@ from coevolve_environments.plugins.bfcl.compose import COMPOSED, compose, diffic
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, MAX_STEPS_PER_TURN, BfclEpisode
 from coevolve_environments.plugins.bfcl.splits import SPLIT_OPTIONS, Division, read_division
+from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
 from coevolve_environments.protocol import (
     SPLITS,
     BadRequest,
@@ -158,18 +159,14 @@ def _split_of(definition: Json, entry: Entry) -> Split:
 
 
 def _read_options(options: Mapping[str, Any], split: str) -> tuple[Division, Json]:
-    if unknown := sorted(set(options) - _OPTIONS):
-        raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(sorted(_OPTIONS))}")
+    refuse_unknown(options, _OPTIONS)
     limit = _step_limit(options.get("max_steps_per_turn", MAX_STEPS_PER_TURN))
-    if not isinstance(dense := options.get("dense", False), bool):
-        raise BadRequest(f"`options.dense` must be true or false, got {dense!r}")
+    dense = true_or_false(options, "dense", False)
     return read_division(options, split), {"max_steps_per_turn": limit, "dense": dense}
 
 
 def _step_limit(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_STEPS_PER_TURN:
-        raise BadRequest(f"`max_steps_per_turn` must be an integer in 1..{MAX_STEPS_PER_TURN}, got {value!r}")
-    return value
+    return whole_number(value, "max_steps_per_turn", MAX_STEPS_PER_TURN)
 
 
 def _with_definition(record: TaskRecord, extra: Json) -> TaskRecord:

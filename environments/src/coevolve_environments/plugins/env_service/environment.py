@@ -16,6 +16,7 @@ from typing import Any
 
 from coevolve_environments.plugins.env_service.episode import ServiceEpisode
 from coevolve_environments.plugins.env_service.service import EnvService
+from coevolve_environments.plugins.option_checks import refuse_unknown
 from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, Remote, read_address
 from coevolve_environments.plugins.remote.episode import Releaser
 from coevolve_environments.protocol import (
@@ -82,8 +83,7 @@ class RemoteService(Environment):
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
         """Option: `max_steps`, up to the setting."""
-        if unknown := sorted(set(options) - _OPTIONS):
-            raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(sorted(_OPTIONS))}")
+        refuse_unknown(options, _OPTIONS)
         limit = self._step_limit(options.get("max_steps", self.capabilities.max_steps))
         records = self.published(split)
         drawn = random.Random(f"{seed}/{split}").sample(records, min(count, len(records)))

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
 from coevolve_environments.protocol import BadRequest
 
 SOURCES = ("generated", "wheel", "file")
@@ -25,24 +26,16 @@ class Options:
 def read_options(
     options: Mapping[str, Any], *, databases: Collection[str], patterns: Collection[str]
 ) -> Options:
-    known = set(Options.__dataclass_fields__)
-    if unknown := sorted(set(options) - known):
-        raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    refuse_unknown(options, Options.__dataclass_fields__)
     source = options.get("source", "generated")
     if source not in SOURCES:
         raise BadRequest(f"`options.source` must be one of {', '.join(SOURCES)}, got {source!r}")
-    hardest = options.get("max_difficulty", HARDEST)
-    if not isinstance(hardest, int) or isinstance(hardest, bool) or not 1 <= hardest <= HARDEST:
-        raise BadRequest(f"`options.max_difficulty` must be an integer in 1..{HARDEST}, got {hardest!r}")
-    schema = options.get("schema", False)
-    if not isinstance(schema, bool):
-        raise BadRequest(f"`options.schema` must be true or false, got {schema!r}")
     return Options(
         source,
         _names(options, "databases", databases),
         _names(options, "patterns", patterns),
-        hardest,
-        schema,
+        whole_number(options.get("max_difficulty", HARDEST), "options.max_difficulty", HARDEST),
+        true_or_false(options, "schema", False),
     )
 
 

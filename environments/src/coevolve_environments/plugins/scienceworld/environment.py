@@ -10,8 +10,8 @@ from coevolve_environments.plugins.scienceworld.draw import draw, relatives
 from coevolve_environments.plugins.scienceworld.episode import ScienceWorldEpisode
 from coevolve_environments.plugins.scienceworld.gold_paths import GoldPaths
 from coevolve_environments.plugins.scienceworld.options import Options, read_options
+from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES, VERSION
 from coevolve_environments.plugins.scienceworld.tasks import NAME, Variation, make_record, variation_of
-from coevolve_environments.plugins.scienceworld.types import MAX_STEPS, TYPES, VERSION
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,

@@ -4,18 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coevolve_environments.plugins.scienceworld.types import (
+from coevolve_environments.plugins.option_checks import (
+    Fold,
+    held_out_folds,
+    refuse_unknown,
+    true_or_false,
+    whole_number,
+)
+from coevolve_environments.plugins.scienceworld.task_types import (
     DEFAULT_TYPES,
     EASY,
     MAX_STEPS,
     SIMPLIFICATIONS,
     TYPES,
-    Fold,
 )
 from coevolve_environments.protocol import BadRequest, Split
 
 ALL = "all"
-_HELD_OUT: dict[str, tuple[Fold, ...]] = {"dev": ("dev",), "test": ("test",), "both": ("dev", "test")}
 
 
 @dataclass(frozen=True)
@@ -44,23 +49,15 @@ class Options:
 
 
 def read_options(options: Mapping[str, Any]) -> Options:
-    if unknown := sorted(set(options) - set(Options.__dataclass_fields__)):
-        known = ", ".join(sorted(Options.__dataclass_fields__))
-        raise BadRequest(f"unknown option {unknown[0]!r}; known: {known}")
-    held_out = options.get("held_out", "dev")
-    if held_out not in _HELD_OUT:
-        raise BadRequest(f"`options.held_out` must be one of {', '.join(_HELD_OUT)}, got {held_out!r}")
-    manual = options.get("manual", True)
-    if not isinstance(manual, bool):
-        raise BadRequest(f"`options.manual` must be true or false, got {manual!r}")
+    refuse_unknown(options, Options.__dataclass_fields__)
     return Options(
         _types(options.get("types")),
-        _HELD_OUT[held_out],
+        held_out_folds(options),
         _whole(options.get("first"), "first", 10_000),
         read_simplifications(options.get("simplifications", EASY)),
         _whole(options.get("step_limit"), "step_limit", MAX_STEPS),
         _limits(options.get("step_limits")),
-        manual,
+        true_or_false(options, "manual", True),
     )
 
 
@@ -100,8 +97,4 @@ def _limits(value: object) -> dict[str, int]:
 
 
 def _whole(value: object, name: str, most: int) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise BadRequest(f"`options.{name}` must be an integer in 1..{most}, got {value!r}")
-    return value
+    return None if value is None else whole_number(value, f"options.{name}", most)

@@ -3,8 +3,9 @@
 from hashlib import sha256
 from typing import NamedTuple
 
+from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.scienceworld.options import Options, read_simplifications
-from coevolve_environments.plugins.scienceworld.types import MAX_STEPS, TYPES, Fold
+from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES
 from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
 
 NAME = "scienceworld"

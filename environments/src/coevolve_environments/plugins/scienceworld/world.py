@@ -3,7 +3,7 @@
 from typing import Any
 
 from coevolve_environments.plugins.jvm import start_jvm
-from coevolve_environments.plugins.scienceworld.types import MAX_STEPS
+from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS
 from coevolve_environments.protocol import BadRequest, Json
 
 

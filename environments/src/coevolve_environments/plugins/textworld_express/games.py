@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
-Fold = Literal["train", "dev", "test"]
+from coevolve_environments.plugins.option_checks import Fold
 
 SEEDS: Mapping[Fold, range] = {
     "train": range(0, 1_000),

@@ -4,11 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, Fold
+from coevolve_environments.plugins.option_checks import (
+    Fold,
+    held_out_folds,
+    refuse_unknown,
+    true_or_false,
+    whole_number,
+)
+from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS
 from coevolve_environments.protocol import BadRequest, Split
 
 DEFAULT_STEPS = 30
-_HELD_OUT: dict[str, tuple[Fold, ...]] = {"dev": ("dev",), "test": ("test",), "both": ("dev", "test")}
 
 
 @dataclass(frozen=True)
@@ -30,24 +36,13 @@ class Options:
 
 
 def read_options(options: Mapping[str, Any]) -> Options:
-    if unknown := sorted(set(options) - set(Options.__dataclass_fields__)):
-        known = ", ".join(sorted(Options.__dataclass_fields__))
-        raise BadRequest(f"unknown option {unknown[0]!r}; known: {known}")
-    held_out = options.get("held_out", "dev")
-    if held_out not in _HELD_OUT:
-        raise BadRequest(f"`options.held_out` must be one of {', '.join(_HELD_OUT)}, got {held_out!r}")
-    limit = options.get("step_limit", DEFAULT_STEPS)
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_STEPS:
-        raise BadRequest(f"`options.step_limit` must be an integer in 1..{MAX_STEPS}, got {limit!r}")
-    shown = options.get("valid_actions", False)
-    if not isinstance(shown, bool):
-        raise BadRequest(f"`options.valid_actions` must be true or false, got {shown!r}")
+    refuse_unknown(options, Options.__dataclass_fields__)
     return Options(
         _games(options.get("games")),
-        _HELD_OUT[held_out],
+        held_out_folds(options),
         _parameters(options.get("parameters")),
-        limit,
-        shown,
+        whole_number(options.get("step_limit", DEFAULT_STEPS), "options.step_limit", MAX_STEPS),
+        true_or_false(options, "valid_actions", False),
     )
 
 

@@ -3,7 +3,8 @@
 from hashlib import sha256
 from typing import NamedTuple
 
-from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, Fold, fold_of
+from coevolve_environments.plugins.option_checks import Fold
+from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, fold_of
 from coevolve_environments.plugins.textworld_express.options import DEFAULT_STEPS, Options, read_parameters
 from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
 

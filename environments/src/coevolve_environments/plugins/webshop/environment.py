@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coevolve_environments.plugins.option_checks import refuse_unknown
 from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, Remote, read_address
 from coevolve_environments.plugins.remote.episode import Releaser
 from coevolve_environments.plugins.webshop.episode import WebShopEpisode
@@ -99,8 +100,7 @@ class WebShop(Environment):
         )
 
     def _read_options(self, options: Mapping[str, Any]) -> tuple[int, set[int] | None]:
-        if unknown := sorted(set(options) - _OPTIONS):
-            raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(sorted(_OPTIONS))}")
+        refuse_unknown(options, _OPTIONS)
         limit = self._step_limit(options.get("max_steps", self.capabilities.max_steps))
         ranges = options.get("goals")
         if ranges is None:

@@ -4,9 +4,8 @@ Counts of variations are those of scienceworld 1.2.3, which numbers them in this
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
-Fold = Literal["train", "dev", "test"]
+from coevolve_environments.plugins.option_checks import Fold
 
 VERSION = "1.2.3"
 MAX_STEPS = 250
