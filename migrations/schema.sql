@@ -103,6 +103,9 @@ create table campaigns (
   status text not null default 'running'::text,
   created_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
+  varies text[],
+  forked_from integer,
+  fork_iteration smallint,
   constraint campaigns_name_key UNIQUE (name),
   constraint campaigns_pkey PRIMARY KEY (id),
   constraint campaigns_name_check CHECK (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text),
@@ -147,6 +150,7 @@ create table evaluations (
   difference_low double precision,
   difference_high double precision,
   recorded_at timestamp with time zone not null default now(),
+  epoch integer not null default 1,
   constraint evaluations_pkey PRIMARY KEY (campaign_id, iteration, policy_id)
 );
 create table events (
@@ -362,6 +366,7 @@ create table policies (
   uri text not null,
   recorded_at timestamp with time zone not null default now(),
   step smallint,
+  epoch integer not null default 1,
   constraint policies_pkey PRIMARY KEY (campaign_id, id),
   constraint policies_id_check CHECK (id ~ '^[0-9a-f]{64}$'::text),
   constraint policies_role_check CHECK (role = ANY (ARRAY['base'::text, 'target'::text, 'failure'::text, 'positive'::text]))
@@ -398,6 +403,16 @@ create table preference_pairs (
   constraint preference_pairs_lambda_dpo_check CHECK (lambda_dpo >= 0::double precision),
   constraint preference_pairs_lambda_sft_check CHECK (lambda_sft >= 0::double precision)
 ) partition by LIST (campaign_id);
+create table promotion_approvals (
+  campaign_id integer not null,
+  iteration smallint not null,
+  role text not null,
+  decision text not null,
+  actor text not null,
+  recorded_at timestamp with time zone not null default now(),
+  constraint promotion_approvals_pkey PRIMARY KEY (campaign_id, iteration, role),
+  constraint promotion_approvals_decision_check CHECK (decision = ANY (ARRAY['promote'::text, 'keep'::text]))
+);
 create table promotions (
   campaign_id integer not null,
   iteration smallint not null,
@@ -407,6 +422,7 @@ create table promotions (
   decision text not null,
   reason text not null,
   recorded_at timestamp with time zone not null default now(),
+  epoch integer not null default 1,
   constraint promotions_pkey PRIMARY KEY (campaign_id, iteration, role),
   constraint promotions_decision_check CHECK (decision = ANY (ARRAY['promote'::text, 'keep'::text]))
 );
@@ -590,6 +606,7 @@ alter table attempt_turns add constraint attempt_turns_campaign_id_fkey FOREIGN 
 alter table budgets add constraint budgets_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table calibration_items add constraint calibration_items_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table calibration_items add constraint calibration_items_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
+alter table campaigns add constraint campaigns_forked_from_fkey FOREIGN KEY (forked_from) REFERENCES campaigns(id) ON DELETE SET NULL;
 alter table diversity_rounds add constraint diversity_rounds_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table dropped_pairs add constraint dropped_pairs_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table evaluations add constraint evaluations_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
@@ -627,6 +644,8 @@ alter table preference_pairs add constraint preference_pairs_campaign_id_chosen_
 alter table preference_pairs add constraint preference_pairs_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table preference_pairs add constraint preference_pairs_campaign_id_rejected_id_fkey FOREIGN KEY (campaign_id, rejected_id) REFERENCES trajectories(campaign_id, id);
 alter table preference_pairs add constraint preference_pairs_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
+alter table promotion_approvals add constraint promotion_approvals_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table promotion_approvals add constraint promotion_approvals_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number) ON DELETE CASCADE;
 alter table promotions add constraint promotions_campaign_id_candidate_id_fkey FOREIGN KEY (campaign_id, candidate_id) REFERENCES policies(campaign_id, id) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);

@@ -21,6 +21,8 @@ export type CampaignState = {
   iterations: number;
   status: 'running' | 'paused' | 'parked' | 'finished' | 'stopped';
   progress: IterationProgress;
+  /** Of the iteration that runs, when it runs for another time; absent in its first. */
+  epoch?: number;
   pausedBy: string | null;
   stopping: boolean;
   /** Held-out success after each evaluated iteration. */

@@ -18,7 +18,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
   const number = state.progress.iteration;
 
   await condition(() => state.status !== 'paused');
-  const childId = iterationWorkflowId(state.name, number);
+  const childId = iterationWorkflowId(state.name, number, state.epoch);
   const child = await startChild(iteration, {
     workflowId: childId,
     args: [
@@ -28,6 +28,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
         environment: state.environment,
         recipe: state.recipe,
         iteration: number,
+        ...(state.epoch ? { epoch: state.epoch } : {}),
       },
     ],
     staticSummary: number === 0 ? 'Supervised start' : `Co-evolution iteration ${number} of ${state.iterations}`,
@@ -41,8 +42,9 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
   const last = number >= state.iterations;
   await condition(allHandlersFinished);
   if (!last && !state.stopping) {
-    state.progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null };
-    return continueAsNew<typeof campaign>(state);
+    const { epoch: _ended, ...next } = state;
+    const progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null } as const;
+    return continueAsNew<typeof campaign>({ ...next, progress });
   }
   state.status = last && !givenUp ? 'finished' : 'stopped';
   await patientStore.closeCampaign({ campaignId: state.campaignId, status: state.status });

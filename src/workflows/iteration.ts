@@ -11,7 +11,6 @@ import { trainAgents, trainStart } from './train-agents';
 import { validate } from './validate';
 
 const store = proxyActivities<Activities>(profiles.store);
-const patientStore = proxyActivities<Activities>(profiles.patientStore);
 
 export type IterationResult = {
   score: number | null;
@@ -21,8 +20,9 @@ export type IterationResult = {
 
 /** One turn of the loop. Every phase commits a row before the next begins; payloads carry ids and counts, never rows. */
 export async function iteration(input: IterationInput): Promise<IterationResult> {
-  const plan = await patientStore.openIteration(input);
-  const runner = phaseRunner({ ...input, epoch: plan.epoch }, plan.phases);
+  const runner = phaseRunner(input);
+  const plan = await runner.open();
+  if (!plan) return { score: null, givenUp: true };
   const context: IterationContext = { ...input, plan, runner };
   for (const phase of plan.phases)
     if (!(await runner.run(phase, () => workOf[phase](context))))

@@ -1,32 +1,33 @@
 import {
-  ActivityFailure,
-  ChildWorkflowFailure,
   condition,
   getExternalWorkflowHandle,
-  isCancellation,
   log,
   proxyActivities,
-  rootCause,
   setCurrentDetails,
-  setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities';
 import type { IterationProgress } from '../domain/campaign-progress';
 import { campaignWorkflowId } from '../domain/ids';
+import type { IterationPlan } from '../domain/iteration-plan';
 import type { Phase } from '../domain/phases';
 import { profiles } from './activity-profiles';
 import { iterationDetails } from './campaign-details';
-import { controlSignal, progressSignal, type Control } from './messages';
-import { sendControl } from './send-control';
+import type { IterationInput } from './iteration-context';
+import { progressSignal } from './messages';
 import { searchAttributes } from './search-attributes';
+import { takeOrders } from './take-orders';
+import { reasonOf, untilDone } from './until-done';
 
 const store = proxyActivities<Activities>(profiles.store);
+const patientStore = proxyActivities<Activities>(profiles.patientStore);
 
 /** Characters of a reason that are carried and shown; the failed activity keeps the whole. */
 const reasonLimit = 2_000;
 
 export type PhaseRunner = {
+  /** Opens the iteration and learns what it does; null when an operator gave it up before. */
+  open(): Promise<IterationPlan | null>;
   /**
    * Runs a phase unless it is committed; commits it; parks it, rather than fail, when it cannot be done now. False when an
    * operator stopped the campaign while it was parked: the iteration is given up.
@@ -41,20 +42,14 @@ export type PhaseRunner = {
   readonly progress: IterationProgress;
 };
 
-type RunnerInput = { campaignId: number; name: string; iteration: number; epoch: number };
-
 /** Phases in order, with everything an operator may do between them. */
-export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): PhaseRunner {
-  const { campaignId, iteration, epoch } = input;
+export function phaseRunner(input: IterationInput): PhaseRunner {
+  const { campaignId, iteration } = input;
+  let epoch = input.epoch ?? 1;
+  let planned: readonly Phase[] = [];
   const progress: IterationProgress = { iteration, phase: 'plan', note: null, parked: null, score: null };
   const notes = new Map<Phase, string>();
-  const children = new Set<string>();
-  let control: Control = { paused: false, resumes: 0, stops: 0 };
-
-  setHandler(controlSignal, async (order) => {
-    control = order;
-    await Promise.all([...children].map((id) => sendControl(id, order)));
-  });
+  const orders = takeOrders();
 
   const show = (): void => setCurrentDetails(iterationDetails(planned, progress, notes));
   const tell = async (): Promise<void> => {
@@ -63,28 +58,32 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
     await getExternalWorkflowHandle(campaignWorkflowId(input.name)).signal(progressSignal, progress);
   };
   const park = async (error: unknown): Promise<'again' | 'given up'> => {
-    const { resumes, stops } = control;
+    const { resumes, stops } = orders.last();
     progress.parked = reasonOf(error).slice(0, reasonLimit);
     log.warn('parked', { phase: progress.phase, reason: progress.parked });
     await tell();
-    await condition(() => control.resumes > resumes || control.stops > stops);
+    await condition(() => orders.last().resumes > resumes || orders.last().stops > stops);
     progress.parked = null;
     await tell();
-    return control.resumes > resumes ? 'again' : 'given up';
+    return orders.last().resumes > resumes ? 'again' : 'given up';
   };
-  const unpaused = (): Promise<void> => condition(() => !control.paused);
+  const unpaused = (): Promise<void> => condition(() => !orders.last().paused);
 
   return {
     progress,
     unpaused,
+    alsoTell: orders.alsoTell,
     note(text) {
       progress.note = text;
       show();
     },
-    alsoTell(childId) {
-      children.add(childId);
-      if (control.paused) void sendControl(childId, control); // it came while the child was being started
-      return () => children.delete(childId);
+    async open() {
+      let plan: IterationPlan | null = null;
+      await untilDone(async () => {
+        plan = await patientStore.openIteration(input);
+        ({ epoch, phases: planned } = plan);
+      }, park);
+      return plan;
     },
     async run(phase, work) {
       await unpaused();
@@ -103,28 +102,4 @@ export function phaseRunner(input: RunnerInput, planned: readonly Phase[]): Phas
       return true;
     },
   };
-}
-
-/** Tries until it works: between tries an operator has mended what was wrong. False when it was given up. */
-async function untilDone(
-  work: () => Promise<void>,
-  park: (error: unknown) => Promise<'again' | 'given up'>,
-): Promise<boolean> {
-  for (;;) {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      const failed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
-      if (!failed || isCancellation(error)) throw error;
-      if ((await park(error)) === 'given up') return false;
-    }
-  }
-}
-
-/** What the activity said, which names the next command; what caused it is often only a library's word. */
-function reasonOf(error: unknown): string {
-  if ((error instanceof ActivityFailure || error instanceof ChildWorkflowFailure) && error.cause)
-    return reasonOf(error.cause);
-  return (error instanceof Error && error.message) || (rootCause(error) ?? String(error));
 }

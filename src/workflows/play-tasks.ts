@@ -5,7 +5,7 @@ import type { AgentRole } from '../domain/roles';
 import type { Purpose } from '../domain/trajectory';
 import { profiles } from './activity-profiles';
 import { executeOnce, settleAll } from './execute-once';
-import { keyOf, type IterationContext } from './iteration-context';
+import { keyOf, nameOf, type IterationContext } from './iteration-context';
 import { rollOut, type RollOutInput } from './roll-out';
 
 const store = proxyActivities<Activities>(profiles.store);
@@ -36,7 +36,7 @@ export async function playReferences(context: IterationContext, purpose: 'expert
 type Part = Pick<RollOutInput, 'purpose' | 'policyId' | 'step' | 'from' | 'tasksPerActivity'> & { tasks: number };
 
 async function playShards(context: IterationContext, part: Part, player: AgentRole | 'reference'): Promise<void> {
-  const { name, iteration, environment, runner } = context;
+  const { environment, runner } = context;
   const { tasks, from: first, ...rest } = part;
   const perShard = activitiesPerShard * part.tasksPerActivity;
   for (let done = 0; done < tasks; done += perShard) {
@@ -47,7 +47,7 @@ async function playShards(context: IterationContext, part: Part, player: AgentRo
       rollOut,
       { ...keyOf(context), environment, ...stretch, ...rest },
       {
-        workflowId: rollOutWorkflowId(name, iteration, shard),
+        workflowId: rollOutWorkflowId(nameOf(context), shard),
         staticSummary: `${player} plays ${stretch.to - stretch.from} ${part.purpose} tasks`,
         typedSearchAttributes: workflowInfo().typedSearchAttributes,
         whileRunning: runner.alsoTell,

@@ -7,7 +7,7 @@ import { offlineProvider } from '../domain/task-queues';
 import { profiles } from './activity-profiles';
 import { executeOnce, settleAll } from './execute-once';
 import { explore } from './explore';
-import { keyOf, type IterationContext } from './iteration-context';
+import { keyOf, nameOf, type IterationContext } from './iteration-context';
 
 const store = proxyActivities<Activities>(profiles.store);
 const offline = proxyActivities<Activities>(profiles.llm(offlineProvider));
@@ -27,14 +27,14 @@ export async function synthesize(context: IterationContext): Promise<void> {
 }
 
 async function exploreFor(context: IterationContext, aim: SynthesisAim, providers: Providers): Promise<void> {
-  const { name, iteration, runner } = context;
+  const { runner } = context;
   const { contexts } = await store.planExploration({ ...keyOf(context), aim });
   for (let from = 0; from < contexts; from += contextsPerShard) {
     await runner.unpaused();
     const to = Math.min(contexts, from + contextsPerShard);
     const input = { ...keyOf(context), aim, from, to, rounds: context.plan.explorationRounds, providers };
     await executeOnce(explore, input, {
-      workflowId: explorationWorkflowId(name, iteration, aim, from / contextsPerShard),
+      workflowId: explorationWorkflowId(nameOf(context), aim, from / contextsPerShard),
       staticSummary: `Explore ${to - from} contexts for ${aim}`,
       typedSearchAttributes: workflowInfo().typedSearchAttributes,
       whileRunning: runner.alsoTell,

@@ -1,8 +1,8 @@
 import { workflowInfo } from '@temporalio/workflow';
-import { trainingJobKey } from '../domain/ids';
+import { trainingWorkflowId } from '../domain/ids';
 import type { TrainingStep } from '../domain/recipe';
 import { executeOnce, settleAll } from './execute-once';
-import { keyOf, type IterationContext } from './iteration-context';
+import { keyOf, nameOf, type IterationContext } from './iteration-context';
 import { train, type TrainInput } from './train';
 
 /** The base first, then every agent from it, side by side. */
@@ -27,10 +27,9 @@ export async function trainAgents(context: IterationContext): Promise<void> {
 type Job = TrainingStep | (Pick<TrainInput, 'role' | 'from'> & { method: 'import' | 'init' | 'sft'; data: 'expert' });
 
 async function trainOne(context: IterationContext, job: Job): Promise<void> {
-  const { name, iteration } = context;
   const input: TrainInput = { ...keyOf(context), ...job };
   await executeOnce(train, input, {
-    workflowId: trainingJobKey(name, iteration, job.role),
+    workflowId: trainingWorkflowId(nameOf(context), job.role),
     staticSummary:
       job.method === 'import' ? `Take over the ${job.role} policy` : `Train the ${job.role} policy by ${job.method}`,
     typedSearchAttributes: workflowInfo().typedSearchAttributes,

@@ -1,0 +1,36 @@
+import { ActivityFailure, ChildWorkflowFailure, isCancellation, rootCause, TimeoutFailure } from '@temporalio/workflow';
+
+/** Workers that die under a phase are not its fault, until so many tries in a row have ended so: it may be what kills them. */
+const triesBesideDeaths = 5;
+
+/** Tries until it works: between tries an operator has mended what was wrong. False when it was given up. */
+export async function untilDone(
+  work: () => Promise<void>,
+  park: (error: unknown) => Promise<'again' | 'given up'>,
+): Promise<boolean> {
+  for (let deaths = 0; ;) {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      const failed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
+      if (!failed || isCancellation(error)) throw error;
+      if (isDeath(error) && ++deaths < triesBesideDeaths) continue;
+      deaths = 0;
+      if ((await park(error)) === 'given up') return false;
+    }
+  }
+}
+
+/** Whether an activity used up its tries and the last one was never heard of again. */
+const isDeath = (error: unknown): boolean =>
+  error instanceof ActivityFailure || error instanceof ChildWorkflowFailure
+    ? isDeath(error.cause)
+    : error instanceof TimeoutFailure && error.timeoutType === 'HEARTBEAT';
+
+/** What the activity said, which names the next command; what caused it is often only a library's word. */
+export function reasonOf(error: unknown): string {
+  if ((error instanceof ActivityFailure || error instanceof ChildWorkflowFailure) && error.cause)
+    return reasonOf(error.cause);
+  return (error instanceof Error && error.message) || (rootCause(error) ?? String(error));
+}
