@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
 import type { Phase } from '../domain/phases';
 import { assertEpoch, staleEpoch, type IterationKey } from './epoch';
+import { openInNextEpoch, raiseEpochs, type RaisedEpoch } from './raise-epochs';
 
 export type { IterationKey };
 
@@ -35,6 +36,25 @@ export const iterationStore = (pool: Pool) => ({
       [key.campaignId, key.iteration, key.epoch],
     );
     if (rowCount === 0) throw staleEpoch(key);
+  },
+
+  /**
+   * Raises the epoch of every unfinished iteration: who still works for one of them writes nothing from here on. Phases
+   * that are committed stay so.
+   */
+  fence: (campaignId: number): Promise<RaisedEpoch[]> => raiseEpochs(pool, campaignId),
+
+  /**
+   * Gives an iteration to another run of it, in an epoch above every one of the campaign and above `known`; opens it
+   * when it is the next one. What it has committed stays committed.
+   *
+   * @param known the highest epoch that somebody else, such as a server with a longer memory, knows of; 0: none
+   * @throws DomainError `StateMismatch` when it is finished, or the one before it is not
+   */
+  async nextEpoch(campaignId: number, iteration: number, known = 0): Promise<number> {
+    const epoch = await openInNextEpoch(pool, { campaignId, iteration, known });
+    if (epoch !== undefined) return epoch;
+    throw new DomainError('StateMismatch', `iteration ${iteration} is not the one that is open or opens next`);
   },
 
   /**

@@ -78,3 +78,37 @@ test('an iteration ends once', async () => {
   expect(first).toBeInstanceOf(Date);
   expect(await ended()).toEqual(first);
 });
+
+test('a campaign that is fenced goes on in a new epoch, and keeps what its open iteration has committed', async () => {
+  const { store, key, campaignId } = await newCampaign(database.pool);
+  const plan = { ...key, phase: 'plan', previous: null } as const;
+  await store.iterations.beginPhase(plan);
+  await store.iterations.commitPhase(plan, { tasks: 1 });
+  await store.iterations.beginPhase({ ...key, phase: 'roll-out', previous: 'plan' });
+  await store.iterations.open(campaignId, 0);
+  await store.iterations.close({ ...key, iteration: 0 });
+
+  await expect(store.iterations.fence(campaignId)).resolves.toEqual([{ iteration: 1, epoch: 2 }]);
+  await expect(store.iterations.beginPhase(plan)).rejects.toMatchObject({ code: 'StaleEpoch' });
+  await expect(store.iterations.beginPhase({ ...plan, epoch: 2 })).resolves.toBe(true);
+  await expect(store.iterations.beginPhase({ ...key, epoch: 2, phase: 'roll-out', previous: 'plan' })).resolves.toBe(
+    false,
+  );
+});
+
+test('another run of an iteration has an epoch above all that is known, and the next iteration opens in it', async () => {
+  const { store, key, campaignId } = await newCampaign(database.pool);
+  const plan = { ...key, phase: 'plan', previous: null } as const;
+  await store.iterations.beginPhase(plan);
+  await store.iterations.commitPhase(plan, { tasks: 1 });
+  await expect(store.iterations.nextEpoch(campaignId, 1)).resolves.toBe(2);
+  await expect(store.iterations.nextEpoch(campaignId, 1, 7)).resolves.toBe(8);
+  await expect(store.iterations.beginPhase({ ...plan, epoch: 8 })).resolves.toBe(true);
+
+  await expect(store.iterations.nextEpoch(campaignId, 2)).rejects.toMatchObject({ code: 'StateMismatch' });
+  await store.iterations.close({ ...key, epoch: 8 });
+  await expect(store.iterations.nextEpoch(campaignId, 1)).rejects.toMatchObject({ code: 'StateMismatch' });
+  await expect(store.iterations.nextEpoch(campaignId, 3)).rejects.toMatchObject({ code: 'StateMismatch' });
+  await expect(store.iterations.nextEpoch(campaignId, 2)).resolves.toBe(9);
+  await expect(store.iterations.fence(campaignId)).resolves.toEqual([{ iteration: 2, epoch: 10 }]);
+});
