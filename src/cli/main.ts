@@ -9,6 +9,7 @@ import { addDown } from './down';
 import { addEnv } from './env';
 import { addExperts } from './experts';
 import { addExport } from './export';
+import { addHash } from './hash';
 import { addLineage } from './lineage';
 import { addList } from './list';
 import { addMigrate } from './migrate';
@@ -19,6 +20,7 @@ import { addQuickstart } from './quickstart';
 import { addReport } from './report';
 import { addStart } from './start';
 import { addStatus } from './status';
+import { addSupervise } from './supervise';
 import { addTasks } from './tasks';
 import { addTrajectory } from './trajectory';
 import { addUp } from './up';
@@ -36,6 +38,7 @@ for (const add of [
   addTrajectory,
   addPairs,
   addLineage,
+  addHash,
   addCompare,
   addReport,
   addExport,
@@ -46,6 +49,7 @@ for (const add of [
   addModel,
   addEnv,
   addWorker,
+  addSupervise,
   addMigrate,
 ])
   add(program);

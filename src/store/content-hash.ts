@@ -1,0 +1,95 @@
+import type { Pool } from 'pg';
+
+/** `hash`: sha256 hex over the parts; each part is a set of rows with a hash of its own, which tells where two differ. */
+export type ContentHash = { hash: string; parts: Record<ContentPart, { rows: number; hash: string }> };
+
+/**
+ * The content hash of a campaign: of everything that it found and decided, and of nothing else. Two campaigns of the same
+ * spec have one hash, whatever their names, and however often either was interrupted.
+ *
+ * A row is hashed as canonical JSON (jsonb's own text, whose keys are in order and whose numbers read back as they were),
+ * a part as its rows' hashes in order of hash: the order of insertion is no part of it. Times, seconds, tokens spent,
+ * generated ids, epochs, places of files, the campaign's name, ledger, events, faults, journal and progress are left out.
+ */
+export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number): Promise<ContentHash> {
+  const hashes = Object.entries(parts).map(
+    ([part, rows]) => `
+      select '${part}' as part, count(*)::integer as rows,
+        encode(sha256(coalesce(string_agg(digest, ''::bytea order by digest), ''::bytea)), 'hex') as hash
+      from (select sha256(convert_to(to_jsonb(r)::text, 'UTF8')) as digest from (${rows}) r) d`,
+  );
+  const { rows } = await pool.query<{ parts: ContentHash['parts']; hash: string }>(
+    `with hashed as (${hashes.join(' union all ')})
+     select jsonb_object_agg(part, jsonb_build_object('rows', rows, 'hash', hash)) as parts,
+       encode(sha256(convert_to(string_agg(part || ' ' || rows || ' ' || hash, E'\\n' order by part collate "C"), 'UTF8')),
+         'hex') as hash
+     from hashed`,
+    [campaignId],
+  );
+  return rows[0]!;
+}
+
+/** A job's key begins with the name of its campaign. */
+const job = (column: string): string =>
+  `substr(${column}, length((select 'campaign/' || name || '/' from campaigns where id = $1::integer)) + 1)`;
+
+const ofRuns = (table: string): string =>
+  `${table} x join training_runs r on r.job_key = x.job_key where r.campaign_id = $1::integer`;
+
+const parts = {
+  campaign: `select recipe, environment, spec - 'name' as spec, seed from campaigns where id = $1::integer`,
+  iterations: `select number, finished_at is not null as finished from iterations where campaign_id = $1::integer`,
+  phases: `select iteration, phase, result, finished_at is not null as finished,
+      row_number() over (partition by iteration order by started_at, finished_at) as place
+    from phases where campaign_id = $1::integer`,
+  tasks: `select id, environment, split, origin, goal, definition, features, reference_actions, content_key,
+      created_iteration, parent_task_id, parent_signal_id, verdict, reason, description, confidence,
+      completion_criterion, context_id, grader
+    from tasks where campaign_id = $1::integer`,
+  admissions: `select task_id, ordinal, stage, passed, reason, detail from admission_verdicts
+    where campaign_id = $1::integer`,
+  retirements: `select task_id, iteration, reason, pass_rate from task_retirements where campaign_id = $1::integer`,
+  diversity: `select iteration, encoder, tasks, neighbours, similarity, energy_distance, relative_distance, collapsed
+    from diversity_rounds where campaign_id = $1::integer`,
+  plans: `select iteration, purpose, step, ordinal, task_id from planned_tasks where campaign_id = $1::integer`,
+  trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score,
+      stop_reason, opening, step_count
+    from trajectories where campaign_id = $1::integer`,
+  steps: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
+    from trajectory_steps where campaign_id = $1::integer`,
+  signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, detail from feedback_signals
+    where campaign_id = $1::integer`,
+  explorations: `select id, iteration, aim, ordinal, signal_id, trajectory_id, task_id, status, context, failure
+    from exploration_contexts where campaign_id = $1::integer`,
+  explorationRuns: `select id, context_id, round, seed, outcome, opening, reward from exploration_runs
+    where campaign_id = $1::integer`,
+  explorationSteps: `select run_id, ordinal, action, observation from exploration_steps where campaign_id = $1::integer`,
+  abstractions: `select id, context_id, candidates, failure from abstractions where campaign_id = $1::integer`,
+  judgements: `select id, iteration, kind, task_id, judge_version, completed, reason, criteria, failure
+    from judgements where campaign_id = $1::integer`,
+  calibrations: `select to_jsonb(c) - 'campaign_id' as calibration from judge_calibrations c
+    where campaign_id = $1::integer`,
+  calibrationItems: `select iteration, ordinal, task_id, breakage, actions, transcript, reward from calibration_items
+    where campaign_id = $1::integer`,
+  pairs: `select id, iteration, for_role, kind, task_id, chosen_id, rejected_id, chosen_reward, rejected_reward,
+      lambda_dpo, lambda_sft, hard_negative
+    from preference_pairs where campaign_id = $1::integer`,
+  droppedPairs: `select iteration, for_role, kind, reason, count from dropped_pairs where campaign_id = $1::integer`,
+  trainingRuns: `select ${job('job_key')} as job, iteration, role, method, base_policy, reference_policy, dataset_sha256,
+      dataset_rows, settings, seed, status, policy_id
+    from training_runs where campaign_id = $1::integer`,
+  trainingSteps: `select ${job('x.job_key')} as job, x.step, x.dataset_sha256, x.dataset_rows, x.policy_id
+    from ${ofRuns('training_steps')}`,
+  examples: `select ${job('job_key')} as job, step, ordinal, trajectory_id, pair_id from training_examples
+    where campaign_id = $1::integer`,
+  policies: `select id, role, parent_id, iteration, step, ${job('training_run')} as job from policies
+    where campaign_id = $1::integer`,
+  heads: `select role, policy_id from policy_heads where campaign_id = $1::integer`,
+  promotions: `select iteration, role, candidate_id, incumbent_id, decision, reason from promotions
+    where campaign_id = $1::integer`,
+  approvals: `select iteration, role, decision from promotion_approvals where campaign_id = $1::integer`,
+  evaluations: `select to_jsonb(e) - '{campaign_id,recorded_at,epoch}'::text[] as evaluation from evaluations e
+    where campaign_id = $1::integer`,
+};
+
+export type ContentPart = keyof typeof parts;
