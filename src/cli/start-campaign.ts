@@ -26,14 +26,8 @@ export type StartedCampaign = {
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`; ConfigError
  */
 export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
-  requireProviders(spec, readProviders(session.config));
-  if (spec.compute.backend === 'kubernetes') requireKubernetesSettings(session.config);
-  await requireEnvironment(createEnvironments(session.config), spec);
-  if (spec.policy.source === 'imported' && spec.policy.model !== null)
-    await getModel(session.artifacts, spec.policy.model);
-  const { store } = session;
-  if (spec.synthesis.match !== null) await store.campaigns.getByName(spec.synthesis.match);
-  const row = await store.campaigns.save({
+  await requireStartable(session, spec);
+  const row = await session.store.campaigns.save({
     name: spec.name,
     recipe: spec.recipe,
     environment: spec.environment.name,
@@ -42,19 +36,40 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
     seed: spec.seed,
   });
   const workflowId = campaignWorkflowId(spec.name);
+  if (await startWorkflow(session, initialState(row.id, spec)))
+    return { campaignId: row.id, workflowId, outcome: 'started' };
+  return { campaignId: row.id, workflowId, outcome: row.finishedAt ? 'ended' : 'joined' };
+}
+
+/**
+ * Refuses what a campaign of this spec could not begin with here.
+ *
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError
+ */
+export async function requireStartable(session: Session, spec: CampaignSpec): Promise<void> {
+  requireProviders(spec, readProviders(session.config));
+  if (spec.compute.backend === 'kubernetes') requireKubernetesSettings(session.config);
+  await requireEnvironment(createEnvironments(session.config), spec);
+  if (spec.policy.source === 'imported' && spec.policy.model !== null)
+    await getModel(session.artifacts, spec.policy.model);
+  if (spec.synthesis.match !== null) await session.store.campaigns.getByName(spec.synthesis.match);
+}
+
+/** Starts a campaign's workflow with a state; false when there is one already, or was. */
+export async function startWorkflow(session: Session, state: CampaignState): Promise<boolean> {
   const client = await session.temporal();
   try {
     await client.workflow.start<typeof campaign>('campaign', {
-      workflowId,
+      workflowId: campaignWorkflowId(state.name),
       taskQueue: taskQueues.workflow,
-      args: [initialState(row.id, spec)],
+      args: [state],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      staticSummary: `${spec.recipe} on ${spec.environment.name}`,
+      staticSummary: `${state.recipe} on ${state.environment}`,
     });
-    return { campaignId: row.id, workflowId, outcome: 'started' };
+    return true;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    return { campaignId: row.id, workflowId, outcome: row.finishedAt ? 'ended' : 'joined' };
+    return false;
   }
 }
 

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
+import { givingWay, makePartitions } from './partitions';
 import { inTransaction } from './pool';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
@@ -26,20 +26,6 @@ type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' 
 
 const columns = `id, name, recipe, environment, spec, spec_hash as "specHash", seed, status,
   created_at as "createdAt", finished_at as "finishedAt"`;
-
-/** The tables that grow with attempts; each campaign has a partition of its own in every one. */
-const partitionedTables = [
-  'tasks',
-  'planned_tasks',
-  'trajectories',
-  'trajectory_steps',
-  'attempt_turns',
-  'feedback_signals',
-  'preference_pairs',
-  'training_examples',
-  'model_calls',
-  'exploration_steps',
-] as const;
 
 export const campaignStore = (pool: Pool) => ({
   /**
@@ -109,25 +95,9 @@ export const campaignStore = (pool: Pool) => ({
   },
 });
 
-/** Postgres's code for a lock that was not free within `lock_timeout`. */
-const lockNotAvailable = '55P03';
-const creationLimitMs = 60_000;
-
-/**
- * undefined when the name is taken. A new partition locks its parents, which a worker that stores rows locks in another
- * order: whoever waits longest for a lock is in a deadlock after 1 s. A creation gives way well before that, so that no
- * worker ever has to, and tries again.
- */
-async function create(pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> {
-  for (const deadline = Date.now() + creationLimitMs; ;) {
-    try {
-      return await tryCreate(pool, campaign);
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== lockNotAvailable || Date.now() > deadline) throw error;
-      await sleep(20 + Math.random() * 80);
-    }
-  }
-}
+/** undefined when the name is taken. */
+const create = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
+  givingWay(() => tryCreate(pool, campaign));
 
 const tryCreate = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
   inTransaction(pool, async (client) => {
@@ -141,12 +111,7 @@ const tryCreate = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | und
     );
     const created = rows[0];
     if (!created) return undefined;
-    await client.query(`set local lock_timeout = '50ms'`);
-    await client.query(`lock table only ${partitionedTables.join(', only ')} in access exclusive mode`);
-    for (const table of partitionedTables) {
-      // The id is a generated integer: the one value that SQL cannot bind.
-      await client.query(`create table ${table}_${created.id} partition of ${table} for values in (${created.id})`);
-    }
+    await makePartitions(client, created.id);
     return created;
   });
 
