@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { ConfigError, readAddress, readCount, readShare, readToken, readUrl, type Env } from './read-variable';
+
+export { ConfigError };
 
 /** Where everything is: what the environment says and, after `readStackConfig`, what the embedded stack adds. */
 export type Config = {
@@ -25,8 +26,14 @@ export type Config = {
   readonly providersFile?: string;
   /** File that says how Jobs are submitted (src/training/kubernetes/kubernetes-settings.ts); absent: not at all. */
   readonly kubernetesFile?: string;
+  /** File of the keys with which payloads are sealed (src/temporal/payload-keys.ts); absent: they are plain. */
+  readonly payloadKeysFile?: string;
   /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
   readonly metricsAddress?: string;
+  /** Where workers end themselves, as COEVOLVE_FAILPOINT writes it; for tests. */
+  readonly failpoints?: string;
+  /** Share of activity executions that run twice at once, in (0, 1]; for tests. */
+  readonly twice?: number;
 };
 
 export type TemporalConfig = {
@@ -57,25 +64,11 @@ export type PolicyServerConfig = {
 
 export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
 
-/** A variable holds what cannot be used; the message begins with its name. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-
-  constructor(
-    readonly variable: string,
-    problem: string,
-  ) {
-    super(`${variable}: ${problem}`);
-  }
-}
-
 /** @throws Error naming what is missing and both ways to have it */
 export function required(value: string | undefined, what: string, variable: string): string {
   if (value) return value;
   throw new Error(`no ${what} is known: start one with \`coevolve up\`, or set ${variable}`);
 }
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the environment, and nothing else: the one reader of process.env. An empty variable counts as absent.
@@ -89,7 +82,10 @@ export function readConfig(env: Env = process.env): Config {
   const environments = env['COEVOLVE_ENVIRONMENTS_FILE'];
   const providers = env['COEVOLVE_LLM_PROVIDERS'];
   const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
+  const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
+  const failpoints = env['COEVOLVE_FAILPOINT'];
+  const twice = readShare(env, 'COEVOLVE_TWICE');
   return Object.freeze({
     home,
     projectRoot,
@@ -104,7 +100,10 @@ export function readConfig(env: Env = process.env): Config {
     policyServer: readPolicyServer(env, projectRoot),
     ...(providers ? { providersFile: path.resolve(providers) } : {}),
     ...(kubernetes ? { kubernetesFile: path.resolve(kubernetes) } : {}),
+    ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
     ...(metricsAddress ? { metricsAddress } : {}),
+    ...(failpoints ? { failpoints } : {}),
+    ...(twice ? { twice } : {}),
   });
 }
 
@@ -131,7 +130,10 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_VLLM_ARGUMENTS: config.policyServer.vllmArguments,
     COEVOLVE_LLM_PROVIDERS: config.providersFile,
     COEVOLVE_KUBERNETES_CONFIG: config.kubernetesFile,
+    COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
+    COEVOLVE_FAILPOINT: config.failpoints,
+    COEVOLVE_TWICE: config.twice?.toString(),
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }
@@ -177,15 +179,6 @@ function readEndpoint(env: Env, prefix: string): Endpoint {
   });
 }
 
-/** An address to listen at; names are not resolved. */
-function readAddress(env: Env, variable: string): string | undefined {
-  const text = env[variable];
-  if (!text) return undefined;
-  const [, host = '', port = ''] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(text) ?? [];
-  if (isIP(host) && Number(port) >= 1 && Number(port) <= 65_535) return text;
-  throw new ConfigError(variable, `expected an IP address and a port, such as 127.0.0.1:9464, got "${text}"`);
-}
-
 function readPolicyServer(env: Env, projectRoot: string): PolicyServerConfig {
   const kind = env['COEVOLVE_POLICY_SERVER'] || 'small';
   if (kind !== 'small' && kind !== 'vllm')
@@ -200,31 +193,4 @@ function readPolicyServer(env: Env, projectRoot: string): PolicyServerConfig {
     vllmPython: path.resolve(env['COEVOLVE_VLLM_PYTHON'] || path.join(projectRoot, '.venv-vllm', 'bin', 'python')),
     ...(vllmArguments ? { vllmArguments } : {}),
   });
-}
-
-function readCount(env: Env, variable: string): number | undefined {
-  const text = env[variable];
-  if (!text) return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new ConfigError(variable, `expected a whole number from 1, got "${text}"`);
-  return Number(text);
-}
-
-function readToken(variable: string, file: string): string {
-  let token: string;
-  try {
-    token = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new ConfigError(variable, `cannot read the token: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  if (!token) throw new ConfigError(variable, `${file} is empty`);
-  return token;
-}
-
-function readUrl(env: Env, variable: string, protocols: string[]): string | undefined {
-  const text = env[variable];
-  if (!text) return undefined;
-  const shape = `expected ${protocols.map((protocol) => `${protocol}//...`).join(' or ')}`;
-  if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got something that is no URL`); // may hold a password
-  if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
-  return text.replace(/\/+$/, '');
 }

@@ -10,6 +10,7 @@ import { commitPhase } from './commit-phase';
 import { countPlanned } from './count-planned';
 import { detectSignals } from './detect-signals';
 import { embedCandidates } from './embed-candidates';
+import { endTraining } from './end-training';
 import { evaluatePolicy } from './evaluate-policy';
 import { explore } from './explore';
 import { judgeCalibration } from './judge-calibration';
@@ -76,11 +77,15 @@ export const createActivities = (services: Services) => ({
     synthesizeTasks: synthesizeTasks(services),
   },
   train: {
+    endTraining: endTraining(services),
     submitTraining: submitTraining(services),
     trainStep: trainStep(services),
     watchTraining: watchTraining(services),
   },
 });
+
+/** Of every role; making activities only ties them to services, which nobody asks before one is run. */
+export const activityNames: readonly string[] = Object.values(createActivities({} as Services)).flatMap(Object.keys);
 
 type ByRole = ReturnType<typeof createActivities>;
 

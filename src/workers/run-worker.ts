@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
-import { createActivities } from '../activities';
+import { activityNames, createActivities } from '../activities';
 import { writeWhole } from '../artifacts/artifact-store';
 import type { Config } from '../config';
 import { offlineProvider, taskQueues } from '../domain/task-queues';
 import type { WorkerRole } from '../stack';
 import { connectWorker, dataConverter } from '../temporal/connect';
+import { instrumentsOf } from './instruments';
 import { runtimeOptions } from './runtime-options';
 import { createServices, type WorkerServices } from './services';
 
@@ -17,13 +18,17 @@ import { createServices, type WorkerServices } from './services';
  */
 export async function runWorker(config: Config, role: WorkerRole, environments?: readonly string[]): Promise<void> {
   Runtime.install(runtimeOptions(config));
-  const services = createServices(config);
+  const instruments = await instrumentsOf(config, activityNames);
+  const services = createServices(config, instruments);
   const connection = await connectWorker(config);
   try {
     const queues = await optionsOf(role, config, services, environments);
     const workers = await Promise.all(
       queues.map((options) =>
-        Worker.create({ ...shared, ...options, connection, namespace: config.temporal.namespace }),
+        Worker.create({
+          ...{ ...shared, ...options, connection, namespace: config.temporal.namespace },
+          interceptors: { activity: instruments.interceptors },
+        }),
       ),
     );
     const running = Promise.all(workers.map((worker) => worker.run()));

@@ -18,12 +18,13 @@ import { localBackend } from '../training/local-backend';
 import { openaiBackend } from '../training/openai-backend';
 import { withPatience } from '../training/patient-status';
 import type { TrainingBackend } from '../training/training-backend';
+import type { Instruments } from './instruments';
 
 export type WorkerServices = Services & { providers: Providers; close(): Promise<void> };
 
 /** Builds what a worker's activities need, once. `close` gives the database connections back. */
-export function createServices(config: Config): WorkerServices {
-  const pool = createPool(required(config.databaseUrl, 'database', 'DATABASE_URL'));
+export function createServices(config: Config, instruments: Instruments): WorkerServices {
+  const pool = instruments.pool(createPool(required(config.databaseUrl, 'database', 'DATABASE_URL')));
   const environment = {
     url: required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'),
     token: config.environment.token,
@@ -36,7 +37,7 @@ export function createServices(config: Config): WorkerServices {
   const artifacts = artifactStore(config.artifacts);
   const store = createStore(pool);
   const providers = readProviders(config);
-  return {
+  return instruments.services({
     store,
     artifacts,
     providers,
@@ -51,7 +52,7 @@ export function createServices(config: Config): WorkerServices {
       await artifacts.saveReport(report.campaign.name, renderReport(report));
     },
     close: () => pool.end(),
-  };
+  });
 }
 
 /** By the names that `compute.backend` has; those far away are looked at less often, and forgiven two minutes' absence. */

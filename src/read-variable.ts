@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** A variable holds what cannot be used; the message begins with its name. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(
+    readonly variable: string,
+    problem: string,
+  ) {
+    super(`${variable}: ${problem}`);
+  }
+}
+
+/** An address to listen at; names are not resolved. */
+export function readAddress(env: Env, variable: string): string | undefined {
+  const text = env[variable];
+  if (!text) return undefined;
+  const [, host = '', port = ''] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(text) ?? [];
+  if (isIP(host) && Number(port) >= 1 && Number(port) <= 65_535) return text;
+  throw new ConfigError(variable, `expected an IP address and a port, such as 127.0.0.1:9464, got "${text}"`);
+}
+
+export function readCount(env: Env, variable: string): number | undefined {
+  const text = env[variable];
+  if (!text) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new ConfigError(variable, `expected a whole number from 1, got "${text}"`);
+  return Number(text);
+}
+
+export function readShare(env: Env, variable: string): number | undefined {
+  const text = env[variable];
+  if (!text) return undefined;
+  const share = Number(text);
+  if (share >= 0 && share <= 1) return share;
+  throw new ConfigError(variable, `expected a number from 0 to 1, got "${text}"`);
+}
+
+export function readToken(variable: string, file: string): string {
+  let token: string;
+  try {
+    token = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ConfigError(variable, `cannot read the token: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (!token) throw new ConfigError(variable, `${file} is empty`);
+  return token;
+}
+
+export function readUrl(env: Env, variable: string, protocols: string[]): string | undefined {
+  const text = env[variable];
+  if (!text) return undefined;
+  const shape = `expected ${protocols.map((protocol) => `${protocol}//...`).join(' or ')}`;
+  if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got something that is no URL`); // may hold a password
+  if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
+  return text.replace(/\/+$/, '');
+}

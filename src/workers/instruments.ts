@@ -1,0 +1,35 @@
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import type { Pool } from 'pg';
+import type { Services } from '../activities/services';
+import type { Config } from '../config';
+
+/** What puts faults into a worker that was asked for them. */
+export type Instruments = {
+  pool(pool: Pool): Pool;
+  services<S extends Services>(services: S): S;
+  interceptors: ActivityInterceptorsFactory[];
+};
+
+/**
+ * Failpoints and forced duplicates, where a variable asks for them; nothing of either is loaded elsewhere.
+ *
+ * @param activities every name that a failpoint may have
+ * @throws Error naming a failpoint that does not exist, and those that do
+ */
+export async function instrumentsOf(
+  { failpoints, twice, home }: Pick<Config, 'failpoints' | 'twice' | 'home'>,
+  activities: readonly string[],
+): Promise<Instruments> {
+  const none: Instruments = { pool: (pool) => pool, services: (services) => services, interceptors: [] };
+  const points = failpoints ? await failpointsOf(failpoints, home, activities) : undefined;
+  const duplicates = twice ? [(await import('../chaos/twice.js')).twice(twice)] : [];
+  return { ...none, ...points, interceptors: [...(points ? [points.interceptor] : []), ...duplicates] };
+}
+
+async function failpointsOf(text: string, home: string, activities: readonly string[]) {
+  const [{ failpoints }, { readFailpoints }] = await Promise.all([
+    import('../chaos/failpoints.js'),
+    import('../chaos/failpoints-named.js'),
+  ]);
+  return failpoints(readFailpoints(text, activities), home);
+}
