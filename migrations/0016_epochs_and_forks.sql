@@ -22,3 +22,8 @@ alter table campaigns add column varies text[];
 -- A fork begins with the rows of another campaign, up to and with one of its iterations.
 alter table campaigns add column forked_from integer references campaigns (id) on delete set null;
 alter table campaigns add column fork_iteration smallint;
+
+-- A try whose answer nobody waited for when its campaign ended: what it had reserved is given back, whether it was paid
+-- is not known.
+alter table model_tries drop constraint model_tries_outcome_check;
+alter table model_tries add constraint model_tries_outcome_check check (outcome in ('answered', 'unpaid', 'unheard'));

@@ -329,7 +329,7 @@ create table model_tries (
   constraint model_tries_pkey PRIMARY KEY (campaign_id, call_id, try),
   constraint model_tries_check CHECK ((ended_at IS NULL) = (outcome IS NULL)),
   constraint model_tries_check1 CHECK ((NOT outcome IS DISTINCT FROM 'answered'::text) = (seconds IS NOT NULL AND estimated IS NOT NULL)),
-  constraint model_tries_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'unpaid'::text])),
+  constraint model_tries_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'unpaid'::text, 'unheard'::text])),
   constraint model_tries_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text])),
   constraint model_tries_try_check CHECK (try > 0)
 );

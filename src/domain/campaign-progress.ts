@@ -19,12 +19,14 @@ export type CampaignState = {
   recipe: string;
   environment: string;
   iterations: number;
-  status: 'running' | 'paused' | 'parked' | 'finished' | 'stopped';
+  status: 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
   progress: IterationProgress;
   /** Of the iteration that runs, when it runs for another time; absent in its first. */
   epoch?: number;
   pausedBy: string | null;
   stopping: boolean;
+  /** Who ordered to abort it; absent until somebody does. It takes no other order from then on. */
+  abortedBy?: string;
   /** Held-out success after each evaluated iteration. */
   scores: { iteration: number; score: number }[];
 };

@@ -3,6 +3,7 @@ import { admissionStore } from './admission';
 import { attemptTurnStore } from './attempt-turns';
 import { budgetStore } from './budgets';
 import { campaignStore } from './campaigns';
+import { endingStore } from './endings';
 import { evaluationStore } from './evaluations';
 import { explorationStore } from './exploration';
 import { feedbackSignalStore } from './feedback-signals';
@@ -43,6 +44,7 @@ export const createStore = (pool: Pool) => ({
   ledger: ledgerStore(pool),
   budgets: budgetStore(pool),
   modelCalls: modelCallStore(pool),
+  endings: endingStore(pool),
   providers: providerStore(pool),
 });
 

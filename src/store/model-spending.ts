@@ -88,12 +88,12 @@ export async function listUnconfirmed(client: Queryable, campaignId: number): Pr
        and tokens.key = 'call/' || t.call_id || '/' || t.try and tokens.unit = 'llm-tokens'
      join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'reserve'
        and usd.key = 'call/' || t.call_id || '/' || t.try and usd.unit = 'usd'
-     where t.campaign_id = $1::integer and t.outcome is null
+     where t.campaign_id = $1::integer and (t.outcome = 'unheard' or t.outcome is null
        and (exists (select from model_calls c where c.campaign_id = t.campaign_id and c.id = t.call_id)
          or exists (select from model_tries later
            where later.campaign_id = t.campaign_id and later.call_id = t.call_id and later.try > t.try)
          or exists (select from phases p
-           where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.finished_at > t.reserved_at))
+           where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.finished_at > t.reserved_at)))
      order by t.reserved_at, t.call_id, t.try`,
     [campaignId],
   );

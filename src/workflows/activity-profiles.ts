@@ -4,10 +4,14 @@ import { taskQueues } from '../domain/task-queues';
 /** Errors that no retry can mend; thrown as they are, matched by class name. */
 const nonRetryableErrorTypes = ['DomainError'];
 
+/** Whoever aborts is told when nothing is at work any more: nobody writes behind the campaign's back. */
+const cancellationType = 'WAIT_CANCELLATION_COMPLETED';
+
 /** About a minute of tries: a database that restarts is waited for, one that stays away parks the campaign. */
 const store: ActivityOptions = {
   taskQueue: taskQueues.store,
   startToCloseTimeout: '2 minutes',
+  cancellationType,
   retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 12, nonRetryableErrorTypes },
 };
 
@@ -15,6 +19,7 @@ const store: ActivityOptions = {
 const patientStore: ActivityOptions = {
   taskQueue: taskQueues.store,
   startToCloseTimeout: '2 minutes',
+  cancellationType,
   retry: { initialInterval: '500ms', maximumInterval: '10s', nonRetryableErrorTypes },
 };
 
@@ -23,6 +28,7 @@ const rollOut = (environment: string): ActivityOptions => ({
   taskQueue: taskQueues.rollOut(environment),
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '10s',
+  cancellationType,
   retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
 });
 
@@ -31,6 +37,7 @@ const llm = (provider: string): ActivityOptions => ({
   taskQueue: taskQueues.llm(provider),
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '10s',
+  cancellationType,
   retry: { initialInterval: '1s', maximumInterval: '30s', maximumAttempts: 12, nonRetryableErrorTypes },
 });
 
@@ -39,8 +46,15 @@ const train: ActivityOptions = {
   taskQueue: taskQueues.train,
   startToCloseTimeout: '48 hours',
   heartbeatTimeout: '10s',
-  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  cancellationType,
   retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
 };
 
-export const profiles = { store, patientStore, rollOut, llm, train };
+/** Ends jobs, however long a worker of theirs has to be waited for. */
+const patientTrain: ActivityOptions = {
+  ...train,
+  startToCloseTimeout: '10 minutes',
+  retry: { initialInterval: '1s', maximumInterval: '20s', nonRetryableErrorTypes },
+};
+
+export const profiles = { store, patientStore, rollOut, llm, train, patientTrain };

@@ -11,6 +11,7 @@ import type { CampaignState, IterationProgress } from '../domain/campaign-progre
 import { profiles } from './activity-profiles';
 import { campaignDetails } from './campaign-details';
 import {
+  abortUpdate,
   jobNewsSignal,
   pauseUpdate,
   progressSignal,
@@ -24,6 +25,7 @@ import { searchAttributes } from './search-attributes';
 import { sendControl } from './send-control';
 
 const store = proxyActivities<Activities>(profiles.store);
+const patientStore = proxyActivities<Activities>(profiles.patientStore);
 
 export type Operations = {
   /** Whom to hand orders on to, at once when a pause holds already; null: nobody. */
@@ -32,8 +34,12 @@ export type Operations = {
   show(): void;
 };
 
-/** Takes progress from the iteration, and orders from operators, which it hands on to the running iteration. */
-export function answerOperators(state: CampaignState): Operations {
+/**
+ * Takes progress from the iteration, and orders from operators, which it hands on to the running iteration.
+ *
+ * @param abort ends what runs
+ */
+export function answerOperators(state: CampaignState, abort: () => void): Operations {
   const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0 };
   const write = eventLog(state);
   let childId: string | null = null;
@@ -43,7 +49,7 @@ export function answerOperators(state: CampaignState): Operations {
     upsertSearchAttributes(searchAttributes.ofState(state));
   };
   const obey = async (change: Partial<CampaignState>, kind: string, operator: Operator): Promise<CampaignState> => {
-    if (state.status === 'finished' || state.status === 'stopped') return state;
+    if (takesNoOrders(state)) return state;
     Object.assign(state, change);
     show();
     if (childId) await sendControl(childId, { ...control });
@@ -76,6 +82,14 @@ export function answerOperators(state: CampaignState): Operations {
     control.stops += 1;
     return obey({ stopping: true }, 'stopping', operator);
   });
+  setHandler(abortUpdate, async (operator) => {
+    if (takesNoOrders(state)) return state;
+    state.abortedBy = operator.actor;
+    show();
+    abort();
+    await write('aborting', operator);
+    return state;
+  });
   show();
 
   return {
@@ -89,8 +103,12 @@ export function answerOperators(state: CampaignState): Operations {
 
 function take(state: CampaignState, progress: IterationProgress): void {
   state.progress = { ...progress, score: progress.score ?? state.progress.score };
-  if (state.status !== 'paused') state.status = progress.parked ? 'parked' : 'running';
+  if (state.status === 'running' || state.status === 'parked') state.status = progress.parked ? 'parked' : 'running';
 }
+
+/** It has ended, or is about to. */
+const takesNoOrders = ({ status, abortedBy }: CampaignState): boolean =>
+  abortedBy !== undefined || status === 'finished' || status === 'stopped' || status === 'aborted';
 
 type Write = (kind: string, operator: Operator) => Promise<void>;
 
@@ -101,7 +119,10 @@ function eventLog(state: CampaignState): Write {
     const { campaignId } = state;
     last = last
       .catch(() => undefined)
-      .then(() => store.recordOperator({ campaignId, status: state.status, kind, actor, reason: reason ?? null }));
+      .then(() => {
+        const { recordOperator } = kind === 'aborting' ? patientStore : store; // it ends in any case, and says who and why
+        return recordOperator({ campaignId, status: state.status, kind, actor, reason: reason ?? null });
+      });
     return last;
   };
 }

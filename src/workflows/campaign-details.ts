@@ -52,7 +52,8 @@ export function trainingDetails(work: string, news: TrainingNews): string {
   ].join('\n\n');
 }
 
-function headline({ status, stopping, pausedBy }: CampaignState): string {
+function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): string {
+  if (abortedBy !== undefined) return status === 'aborted' ? `Aborted by ${abortedBy}` : `Aborting, by ${abortedBy}`;
   if (status === 'paused') return `Paused by ${pausedBy}`;
   return stopping && status === 'running'
     ? 'Stopping after this iteration'

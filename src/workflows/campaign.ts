@@ -1,23 +1,54 @@
-import { allHandlersFinished, condition, continueAsNew, proxyActivities, startChild } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  patched,
+  proxyActivities,
+  startChild,
+} from '@temporalio/workflow';
 import type { Activities } from '../activities';
 import type { CampaignState } from '../domain/campaign-progress';
 import { iterationWorkflowId } from '../domain/ids';
 import { profiles } from './activity-profiles';
-import { answerOperators } from './answer-operators';
-import { iteration } from './iteration';
+import { answerOperators, type Operations } from './answer-operators';
+import { iteration, type IterationResult } from './iteration';
 import { searchAttributes } from './search-attributes';
 
 const patientStore = proxyActivities<Activities>(profiles.patientStore);
+const patientTrainer = proxyActivities<Activities>(profiles.patientTrain);
 
 /**
  * Runs the iterations of a campaign, the supervised start first. One run of this workflow is one iteration: it then
  * continues as new with its state, so a campaign of any length has a small history.
  */
 export async function campaign(state: CampaignState): Promise<CampaignState> {
-  const operate = answerOperators(state);
+  const work = new CancellationScope(); // a cancel of the workflow reaches it too, and is an order to abort
+  const operate = answerOperators(state, () => work.cancel());
+  const result = await work
+    .run(() => runIteration(state, operate))
+    .catch((error: unknown) => {
+      if (!work.consideredCancelled) throw error;
+      return null;
+    });
   const number = state.progress.iteration;
+  if (result && result.score !== null) state.scores.push({ iteration: number, score: result.score });
+  await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+  if (!result || work.consideredCancelled)
+    return CancellationScope.nonCancellable(() => end(state, operate, 'aborted'));
 
+  const last = number >= state.iterations;
+  if (!last && !state.stopping) {
+    const { epoch: _ended, ...next } = state;
+    const progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null } as const;
+    return continueAsNew<typeof campaign>({ ...next, progress });
+  }
+  return end(state, operate, result.givenUp ? 'given up' : last ? 'finished' : 'stopped');
+}
+
+async function runIteration(state: CampaignState, operate: Operations): Promise<IterationResult> {
   await condition(() => state.status !== 'paused');
+  const number = state.progress.iteration;
   const childId = iterationWorkflowId(state.name, number, state.epoch);
   const child = await startChild(iteration, {
     workflowId: childId,
@@ -35,19 +66,23 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
     typedSearchAttributes: searchAttributes.of(state, { Iteration: number }),
   });
   await operate.forwardTo(childId);
-  const { score, givenUp } = await child.result();
+  const result = await child.result();
   await operate.forwardTo(null);
+  return result;
+}
 
-  if (score !== null) state.scores.push({ iteration: number, score });
-  const last = number >= state.iterations;
-  await condition(allHandlersFinished);
-  if (!last && !state.stopping) {
-    const { epoch: _ended, ...next } = state;
-    const progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null } as const;
-    return continueAsNew<typeof campaign>({ ...next, progress });
-  }
-  state.status = last && !givenUp ? 'finished' : 'stopped';
-  await patientStore.closeCampaign({ campaignId: state.campaignId, status: state.status });
+/** Nothing is left at work: trainers outlive the workflows that watched them, where these did not see them to their end. */
+async function end(
+  state: CampaignState,
+  operate: Operations,
+  how: 'finished' | 'stopped' | 'given up' | 'aborted',
+): Promise<CampaignState> {
+  const { campaignId } = state;
+  if (how === 'aborted') state.abortedBy ??= 'a cancel of the workflow';
+  if (how === 'aborted' || (how === 'given up' && patched('end-training')))
+    await patientTrainer.endTraining({ campaignId });
+  state.status = how === 'given up' ? 'stopped' : how;
+  await patientStore.closeCampaign({ campaignId, status: state.status });
   operate.show();
   await condition(allHandlersFinished);
   return state;

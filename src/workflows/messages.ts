@@ -11,6 +11,8 @@ export const pauseUpdate = defineUpdate<CampaignState, [Operator]>('pause');
 export const resumeUpdate = defineUpdate<CampaignState, [Operator]>('resume');
 /** A parked campaign, which may never get to the end of its iteration, ends at once. */
 export const stopAfterIterationUpdate = defineUpdate<CampaignState, [Operator]>('stopAfterIteration');
+/** Ends what runs, and the campaign with it: trainers, sessions, calls. It answers at once; the end takes seconds. */
+export const abortUpdate = defineUpdate<CampaignState, [Operator]>('abort');
 
 /** Handed down: campaign to iteration to the shards of its roll-out. The counts say how often an operator did. */
 export type Control = { paused: boolean; resumes: number; stops: number };

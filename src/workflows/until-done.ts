@@ -1,4 +1,12 @@
-import { ActivityFailure, ChildWorkflowFailure, isCancellation, rootCause, TimeoutFailure } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  CancellationScope,
+  CancelledFailure,
+  ChildWorkflowFailure,
+  isCancellation,
+  rootCause,
+  TimeoutFailure,
+} from '@temporalio/workflow';
 
 /** Workers that die under a phase are not its fault, until so many tries in a row have ended so: it may be what kills them. */
 const triesBesideDeaths = 5;
@@ -15,6 +23,8 @@ export async function untilDone(
     } catch (error) {
       const failed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
       if (!failed || isCancellation(error)) throw error;
+      // Its worker died, or it failed on the way out: what is being ended is not tried again.
+      if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('ended while it failed');
       if (isDeath(error) && ++deaths < triesBesideDeaths) continue;
       deaths = 0;
       if ((await park(error)) === 'given up') return false;

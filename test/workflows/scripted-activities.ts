@@ -68,6 +68,7 @@ export function scriptedActivities(
     judgeCandidates: () => Promise.resolve({ judged: 1 }),
     judgeCalibration: () => Promise.resolve({ judged: 1 }),
     reflect: () => Promise.resolve({ usable: true }),
+    endTraining: () => Promise.resolve({ ended: 0 }),
     ...{ embedCandidates: done, closeCalibration: done },
     playCalibration: () => Promise.resolve({ played: 2 }),
     ...changes,

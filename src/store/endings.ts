@@ -1,0 +1,48 @@
+import type { Pool } from 'pg';
+import { inTransaction } from './pool';
+import { lockBudget } from './budgets';
+
+/** What is open when a campaign ends, or when one of its phases is given up. */
+export const endingStore = (pool: Pool) => ({
+  /** Keys of the training runs without a policy, of one iteration or of all. */
+  async openJobs(campaignId: number, iteration: number | null): Promise<string[]> {
+    const { rows } = await pool.query<{ jobKey: string }>(
+      `select job_key as "jobKey" from training_runs
+       where campaign_id = $1::integer and status <> 'succeeded'
+         and ($2::smallint is null or iteration = $2::smallint)
+       order by job_key`,
+      [campaignId, iteration],
+    );
+    return rows.map(({ jobKey }) => jobKey);
+  },
+
+  /**
+   * Ends the tries of model calls that nobody waits for any more, and gives back what they had reserved. Whether they
+   * were paid is not known: they stay listed with what they can have cost at most. Again it finds none.
+   */
+  endTries: (campaignId: number): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockBudget(client, campaignId);
+      await client.query(
+        `with ended as (
+           update model_tries set outcome = 'unheard', ended_at = now()
+           where campaign_id = $1::integer and outcome is null
+           returning 'call/' || call_id || '/' || try as key
+         ), released as (
+           insert into ledger (campaign_id, key, entry, unit, amount)
+           select campaign_id, key, 'release', unit, amount
+           from ledger join ended using (key)
+           where campaign_id = $1::integer and entry = 'reserve'
+           returning unit, amount
+         )
+         update budgets b -- sums of fractions of a cent may fall short of zero by a rounding
+         set llm_tokens = greatest(b.llm_tokens - change.llm_tokens, 0), usd = greatest(b.usd - change.usd, 0)
+         from (select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as llm_tokens,
+             coalesce(sum(amount) filter (where unit = 'usd'), 0) as usd from released) as change
+         where b.campaign_id = $1::integer`,
+        [campaignId],
+      );
+    }),
+});
+
+export type EndingStore = ReturnType<typeof endingStore>;
