@@ -26,8 +26,17 @@ const project = (displayName, places, more = {}) => ({
 module.exports = {
   testTimeout: 120_000,
   projects: [
-    project('unit', ['*', 'domain/**/*', 'report/**/*', 'spec/**/*', 'llm/**/*', 'training/**/*', 'envs/**/*']),
+    project('unit', [
+      '*',
+      'domain/**/*',
+      'report/**/*',
+      'spec/**/*',
+      'llm/**/*',
+      'training/**/*',
+      'envs/**/*',
+      'temporal/**/*',
+    ]),
     project('store', ['store/**/*', 'activities/**/*'], { globalTeardown: '<rootDir>/test/support/stop-postgres.ts' }),
-    project('system', ['stack/**/*', 'workflows/**/*', 'cli/**/*', 'campaign/**/*']),
+    project('system', ['stack/**/*', 'workflows/**/*', 'cli/**/*', 'campaign/**/*', 'security/**/*']),
   ],
 };

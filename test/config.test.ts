@@ -54,11 +54,13 @@ test('what a configuration says is read back from its variables', () => {
     COEVOLVE_VLLM_ARGUMENTS: '--tensor-parallel-size 2',
     COEVOLVE_LLM_PROVIDERS: '/etc/coevolve/providers.yaml',
     COEVOLVE_KUBERNETES_CONFIG: '/etc/coevolve/kubernetes.yaml',
+    COEVOLVE_PAYLOAD_KEYS: '/etc/coevolve/payload-keys.yaml',
     COEVOLVE_METRICS_ADDRESS: '127.0.0.1:9464',
   });
   expect(config.metricsAddress).toBe('127.0.0.1:9464');
   expect(config.policy).toEqual({ url: 'http://vllm:8000', tokenFile, token: 'secret' });
   expect(config.providersFile).toBe('/etc/coevolve/providers.yaml');
+  expect(config.payloadKeysFile).toBe('/etc/coevolve/payload-keys.yaml');
   expect(config.kubernetesFile).toBe('/etc/coevolve/kubernetes.yaml');
   expect(readConfig(variablesOf(config))).toEqual(config);
 });

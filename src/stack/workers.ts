@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf, type Config } from '../config';
 import { providerFiles } from '../llm/providers';
+import { payloadKeyFiles } from '../temporal/payload-keys';
 import { StackError } from './errors';
 import { workerRoles, type Service, type WorkerRole } from './service';
 import { readStackConfig } from './state';
@@ -39,7 +40,11 @@ function worker(role: WorkerRole): Service {
         inheritsEnvironment: true,
         cwd: config.projectRoot,
         sources: path.join(config.projectRoot, 'dist'),
-        settings: [...providerFiles(config), ...existing(config.kubernetesFile), ...existing(config.environmentsFile)],
+        settings: [
+          ...providerFiles(config),
+          ...payloadKeyFiles(config.payloadKeysFile),
+          ...[config.kubernetesFile, config.environmentsFile].flatMap(existing),
+        ],
       };
     },
 

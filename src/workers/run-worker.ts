@@ -6,7 +6,7 @@ import { writeWhole } from '../artifacts/artifact-store';
 import type { Config } from '../config';
 import { offlineProvider, taskQueues } from '../domain/task-queues';
 import type { WorkerRole } from '../stack';
-import { connectWorker, dataConverter } from '../temporal/connect';
+import { connectWorker, dataConverterOf } from '../temporal/connect';
 import { instrumentsOf } from './instruments';
 import { runtimeOptions } from './runtime-options';
 import { createServices, type WorkerServices } from './services';
@@ -20,13 +20,14 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
   Runtime.install(runtimeOptions(config));
   const instruments = await instrumentsOf(config, activityNames);
   const services = createServices(config, instruments);
+  const dataConverter = dataConverterOf(config);
   const connection = await connectWorker(config);
   try {
     const queues = await optionsOf(role, config, services, environments);
     const workers = await Promise.all(
       queues.map((options) =>
         Worker.create({
-          ...{ ...shared, ...options, connection, namespace: config.temporal.namespace },
+          ...{ ...shared, ...options, dataConverter, connection, namespace: config.temporal.namespace },
           interceptors: { activity: instruments.interceptors },
         }),
       ),
@@ -45,7 +46,6 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
 type QueueOptions = Omit<WorkerOptions, 'connection'> & { taskQueue: string };
 
 const shared = {
-  dataConverter,
   shutdownGraceTime: '5s',
   shutdownForceTime: '7s',
   maxHeartbeatThrottleInterval: '2s',
@@ -89,8 +89,9 @@ async function optionsOf(
   }
 }
 
-function bundleOf({ projectRoot }: Config): string {
-  const file = path.join(projectRoot, 'dist', 'workflow-bundle.js');
+/** How failures are written is part of the bundle: with keys, the one that leaves no message in the open. */
+function bundleOf({ projectRoot, payloadKeysFile }: Config): string {
+  const file = path.join(projectRoot, 'dist', `workflow-bundle${payloadKeysFile ? '-sealed' : ''}.js`);
   if (existsSync(file)) return file;
   throw new Error(`the workflow code is not bundled: no ${file}; run \`npm run build\``);
 }

@@ -6,7 +6,7 @@ import type { QueryResultRow } from 'pg';
 import { Worker } from '@temporalio/worker';
 import { pairedBootstrap, wilsonInterval } from '../../src/domain/statistics';
 import { deriveSeed } from '../../src/domain/seed-tree';
-import { dataConverter } from '../../src/temporal/connect';
+import { dataConverterOf } from '../../src/temporal/connect';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { silenceWorkers } from '../support/temporal';
@@ -333,7 +333,7 @@ describe('what Temporal holds of it', () => {
   test('every history replays against the bundle that the workers run', async () => {
     const workflowBundle = { codePath: path.join(stack.config.projectRoot, 'dist', 'workflow-bundle.js') };
     const failed = [];
-    const replay = Worker.runReplayHistories({ workflowBundle, dataConverter }, runs);
+    const replay = Worker.runReplayHistories({ workflowBundle, dataConverter: dataConverterOf({}) }, runs);
     for await (const { workflowId, error } of replay) if (error) failed.push({ workflowId, error });
     expect(failed).toEqual([]);
   });

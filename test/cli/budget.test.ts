@@ -11,7 +11,7 @@ import { readState } from '../../src/stack/state';
 import type { Budget } from '../../src/store/budgets';
 import { migrate } from '../../src/store/migrate';
 import { createPool } from '../../src/store/pool';
-import { connectClient, connectWorker, dataConverter } from '../../src/temporal/connect';
+import { connectClient, connectWorker, dataConverterOf } from '../../src/temporal/connect';
 import type { campaign } from '../../src/workflows';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../store/model-campaign';
 import { runCli, until } from '../support/stack';
@@ -114,7 +114,7 @@ test('a campaign that parks at its budget says how to go on, and does so by that
     },
     recordOperator: recordOperator({ store: c.store } as Services),
   });
-  const shared = { connection, namespace: config.temporal.namespace, dataConverter };
+  const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   const workflowBundle = await bundleOf();
   const workers = await Promise.all(
     queues.map((taskQueue) =>

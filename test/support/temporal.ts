@@ -12,7 +12,7 @@ import {
 } from '@temporalio/worker';
 import { readConfig } from '../../src/config';
 import { stackDown, stackUp } from '../../src/stack';
-import { connectClient, connectWorker, dataConverter } from '../../src/temporal/connect';
+import { connectClient, connectWorker, dataConverterOf } from '../../src/temporal/connect';
 
 const projectRoot = path.resolve(__dirname, '../..');
 const quiet = new DefaultLogger('ERROR');
@@ -58,7 +58,7 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
   return {
     client,
     async withWorkers(queues, activities, work) {
-      const shared = { connection, namespace: config.temporal.namespace, dataConverter };
+      const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
       const workers = await Promise.all(
         queues.map((taskQueue) =>
           taskQueue === 'workflow'

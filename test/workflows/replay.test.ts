@@ -3,10 +3,11 @@ import path from 'node:path';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { Worker } from '@temporalio/worker';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
-import { dataConverter } from '../../src/temporal/connect';
+import { dataConverterOf } from '../../src/temporal/connect';
 import { payloadsOf } from '../support/histories';
 import { bundleOf, silenceWorkers, type Bundle } from '../support/temporal';
 
+const dataConverter = dataConverterOf({});
 const folder = path.resolve(__dirname, '../histories');
 const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
 const textOf = (file: string): string => readFileSync(path.join(folder, file), 'utf8');
