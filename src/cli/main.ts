@@ -9,6 +9,7 @@ import { addDown } from './down';
 import { addEnv } from './env';
 import { addExperts } from './experts';
 import { addExport } from './export';
+import { addFork } from './fork';
 import { addHash } from './hash';
 import { addLineage } from './lineage';
 import { addList } from './list';
@@ -38,6 +39,7 @@ for (const add of [
   addTrajectory,
   addPairs,
   addLineage,
+  addFork,
   addHash,
   addCompare,
   addReport,

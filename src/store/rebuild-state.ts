@@ -65,7 +65,7 @@ async function scoresOf(pool: Pool, campaignId: number): Promise<CampaignState['
          and t.iteration <= a.iteration and t.purpose = 'evaluation' and t.outcome = 'scored'
        group by a.iteration, t.task_id
      )
-     select iteration, coalesce(avg((reward >= 1)::integer), 0)::float8 as score -- isSuccess
+     select iteration, coalesce((count(*) filter (where reward >= 1))::float8 / nullif(count(reward), 0), 0) as score -- isSuccess
      from rewards group by iteration order by iteration`,
     [campaignId],
   );
