@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { addApprove } from './approve';
 import { addBudget } from './budget';
+import { addCodec } from './codec';
 import { addCompare } from './compare';
 import { addControl } from './control';
 import { addDoctor } from './doctor';
@@ -51,6 +52,7 @@ for (const add of [
   addModel,
   addEnv,
   addWorker,
+  addCodec,
   addSupervise,
   addMigrate,
 ])

@@ -4,7 +4,7 @@ import { temporal } from '@temporalio/proto';
 import { keysVariable, type PayloadKey, type PayloadKeys } from './payload-keys';
 
 /** What a sealed payload says of itself in its metadata. */
-export const sealedEncoding = 'binary/encrypted';
+const sealedEncoding = 'binary/encrypted';
 const cipherName = 'AES-256-GCM';
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -23,7 +23,7 @@ export const payloadSeal = (keys?: PayloadKeys): PayloadCodec => ({
   decode: async (payloads) => payloads.map((payload) => (isSealed(payload) ? unseal(payload, keys) : payload)),
 });
 
-export const isSealed = (payload: Payload): boolean => metadataOf(payload, 'encoding') === sealedEncoding;
+const isSealed = (payload: Payload): boolean => metadataOf(payload, 'encoding') === sealedEncoding;
 
 function seal(payload: Payload, { id, key }: PayloadKey): Payload {
   const nonce = randomBytes(nonceBytes);

@@ -72,6 +72,7 @@ test('one changed bit anywhere in the data is refused', async () => {
       changed[place % changed.length]! ^= 1 << bit;
       await expect(codec.decode([{ ...sealed, data: changed }])).rejects.toThrow(/"first" was changed/);
     }),
+    { numRuns: 1000 },
   );
 });
 
