@@ -10,10 +10,19 @@ export function explain(error: unknown): string {
   const code = 'code' in error ? String(error.code) : '';
   if (code === 'ECONNREFUSED' || /ECONNREFUSED|UNAVAILABLE|failed to connect/i.test(error.message))
     return `${error.message || 'connection refused'}: a server does not answer; start the stack with \`coevolve up\`, check it with \`coevolve doctor\``;
+  if (untrusted.has(code) || /does not support SSL/.test(error.message))
+    return `${error.message}: no connection with TLS came about; check sslmode and sslrootcert of DATABASE_URL (docs/security.md)`;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(explain))].join('\n');
   if (code === '42P01') return `${error.message}: the database has no schema yet; run \`coevolve migrate\``;
   return expected.has(error.name) || error.constructor === Error ? error.message : (error.stack ?? error.message);
 }
+
+/** Node's words for a certificate that is not accepted: that of the chain, of the date, of the name. */
+const untrusted = new Set([
+  ...['SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_GET_ISSUER_CERT', 'CERT_SIGNATURE_FAILURE', 'CERT_HAS_EXPIRED'],
+  ...['CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+]);
 
 /** Errors whose message was written for the person at the keyboard. */
 const expected = new Set(['DomainError', 'ConfigError', 'StackError', 'EnvironmentError', 'ModelError']);

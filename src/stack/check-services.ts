@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import type { Config } from '../config';
+import { connectionOf } from '../store/database-tls';
 import { check, type Check } from './check';
 import { messageOf } from './errors';
 import { findProcess } from './processes';
@@ -36,7 +37,7 @@ function checkProcess(stack: Stack, service: Service): Promise<Check> {
 
 async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string> {
   if (!databaseUrl) throw new Error('there is none yet\n  next: coevolve up');
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  const client = new Client({ ...connectionOf(databaseUrl), connectionTimeoutMillis: 5_000 });
   try {
     await client.connect().catch((error: unknown) => {
       throw new Error(`cannot be reached: ${messageOf(error)}\n  next: coevolve up, or correct DATABASE_URL`);
