@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { addApprove } from './approve';
+import { addBackup } from './backup';
 import { addBudget } from './budget';
 import { addCodec } from './codec';
 import { addCompare } from './compare';
@@ -20,6 +21,7 @@ import { addPairs } from './pairs';
 import { addPrompts } from './prompts';
 import { addQuickstart } from './quickstart';
 import { addReport } from './report';
+import { addRestore } from './restore';
 import { addStart } from './start';
 import { addStatus } from './status';
 import { addSupervise } from './supervise';
@@ -41,6 +43,8 @@ for (const add of [
   addPairs,
   addLineage,
   addFork,
+  addBackup,
+  addRestore,
   addHash,
   addCompare,
   addReport,
