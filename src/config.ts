@@ -28,8 +28,6 @@ export type Config = {
   readonly kubernetesFile?: string;
   /** File of the keys with which payloads are sealed (src/temporal/payload-keys.ts); absent: they are plain. */
   readonly payloadKeysFile?: string;
-  /** File of the keys with which payloads are sealed (src/temporal/payload-keys.ts); absent: they are plain. */
-  readonly payloadKeysFile?: string;
   /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
   readonly metricsAddress?: string;
   /** Where workers end themselves, as COEVOLVE_FAILPOINT writes it; for tests. */
@@ -85,7 +83,6 @@ export function readConfig(env: Env = process.env): Config {
   const providers = env['COEVOLVE_LLM_PROVIDERS'];
   const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
-  const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
   const failpoints = env['COEVOLVE_FAILPOINT'];
   const twice = readShare(env, 'COEVOLVE_TWICE');
@@ -103,7 +100,6 @@ export function readConfig(env: Env = process.env): Config {
     policyServer: readPolicyServer(env, projectRoot),
     ...(providers ? { providersFile: path.resolve(providers) } : {}),
     ...(kubernetes ? { kubernetesFile: path.resolve(kubernetes) } : {}),
-    ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
     ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
     ...(metricsAddress ? { metricsAddress } : {}),
     ...(failpoints ? { failpoints } : {}),
@@ -134,7 +130,6 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_VLLM_ARGUMENTS: config.policyServer.vllmArguments,
     COEVOLVE_LLM_PROVIDERS: config.providersFile,
     COEVOLVE_KUBERNETES_CONFIG: config.kubernetesFile,
-    COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
     COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
     COEVOLVE_FAILPOINT: config.failpoints,
