@@ -6,12 +6,12 @@ import type { Config } from '../config';
 import { connectionOf } from '../store/database-tls';
 import { check, type Check } from './check';
 import { messageOf } from './errors';
-import { findProcess } from './processes';
+import { findProcess, readRecord } from './processes';
 import { workerRoles, type Service, type Stack, type WorkerRole } from './service';
 import { servers } from './services';
 import { searchAttributes } from './temporal';
 import { withTemporal } from './temporal-connection';
-import { readReadyWorker } from './workers';
+import { readReady } from './ready-file';
 
 /** Whether each service answers, wherever it is, and holds what the others rely on. `stack.config` is the filled one. */
 export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
@@ -23,6 +23,7 @@ export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
     ...(given.environment.url ? [checkEndpoint('environment-server', given.environment.url)] : []),
     ...(given.policy.url ? [checkEndpoint('policy-server', given.policy.url)] : []),
     ...workerRoles.map((role) => check(`worker-${role}`, 'coevolve up', () => checkWorker(config, role))),
+    check('supervisor', 'coevolve up', () => checkSupervisor(config)),
   ];
 }
 
@@ -80,20 +81,26 @@ function checkEndpoint(name: string, url: string): Promise<Check> {
   });
 }
 
+/** Its absence is no fault of a stack that was brought up without one. */
+function checkSupervisor({ home }: Config): string {
+  const running = findProcess(home, 'supervisor');
+  if (running) return `starts again what dies (pid ${running.pid})`;
+  if (readRecord(home, 'supervisor')) throw new Error('has died: what dies now stays dead');
+  return 'none: what dies stays dead until the next coevolve up';
+}
+
 async function checkWorker(config: Config, role: WorkerRole): Promise<string> {
   const running = findProcess(config.home, `worker-${role}`);
   if (!running) throw new Error('does not run');
-  const ready = readReadyWorker(config.home, role);
-  if (ready?.pid !== running.pid) throw new Error(`runs (pid ${running.pid}) but does not poll yet`);
+  const queues = readReady(config.home, `worker-${role}`, running.pid);
+  if (!queues) throw new Error(`runs (pid ${running.pid}) but does not poll yet`);
   const unpolled = await withTemporal(config.temporal, async (connection) => {
-    const looks = ready.taskQueues.map((queue) =>
-      isPolledBy(connection, config.temporal.namespace, queue, running.pid),
-    );
+    const looks = queues.map((queue) => isPolledBy(connection, config.temporal.namespace, queue, running.pid));
     const polled = await Promise.all(looks);
-    return ready.taskQueues.filter((_, index) => !polled[index]);
+    return queues.filter((_, index) => !polled[index]);
   });
   if (unpolled.length > 0) throw new Error(`runs (pid ${running.pid}) but does not poll ${unpolled.join(', ')}`);
-  return `polls ${ready.taskQueues.join(', ')} (pid ${running.pid})`;
+  return `polls ${queues.join(', ')} (pid ${running.pid})`;
 }
 
 const taskQueueTypes = [1, 2]; // workflow, activity: temporal.api.enums.v1.TaskQueueType

@@ -5,14 +5,14 @@ import { withStackLock } from './lock';
 import { findMarked } from './marked-processes';
 import { findProcess, stopProcess } from './processes';
 import type { Service } from './service';
-import { servers, workers } from './services';
+import { servers, supervisor, workers } from './services';
 import { stopService, type Stopped } from './stop-service';
 
 /** What trainers that their worker left behind may take to write a checkpoint. */
 const leftoverGraceMs = 10_000;
 
 /**
- * Stops everything in reverse order of its start and returns what it stopped: workers, what they left behind
+ * Stops everything in reverse order of its start and returns what it stopped: the supervisor, workers, what they left behind
  * (trainers outlive their worker), then the servers, Postgres last. No process of this home is left.
  */
 export async function stackDown(config: Config, { onProgress }: DownOptions = {}): Promise<Stopped[]> {
@@ -22,7 +22,8 @@ export async function stackDown(config: Config, { onProgress }: DownOptions = {}
   const onWait = (pid: number) => tell(`waits for the coevolve of pid ${pid}, which changes this stack`);
   return withStackLock(config.home, onWait, async () => {
     const [database, ...others] = servers;
-    const stopped = [...(await stopAll(config, workers, tell)), ...(await stopLeftovers(config, tell))];
+    const stopped = [...(await stopAll(config, [supervisor], tell)), ...(await stopAll(config, workers, tell))];
+    stopped.push(...(await stopLeftovers(config, tell)));
     stopped.push(...(await stopAll(config, others, tell)), ...(await stopAll(config, [database!], tell)));
     return [...stopped, ...(await stopLeftovers(config, tell))];
   });

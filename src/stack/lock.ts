@@ -11,8 +11,8 @@ type Owner = z.infer<typeof Owner>;
 
 /** Runs while no other process changes the stack of this home; waits for its turn. A dead owner's lock is void. */
 export async function withStackLock<T>(home: string, onWait: (pid: number) => void, run: () => Promise<T>): Promise<T> {
-  const file = path.join(home, 'run', 'lock');
-  const mine = { pid: process.pid, startTime: startTimeOf(process.pid)!, nonce: randomBytes(8).toString('hex') };
+  const file = lockFile(home);
+  const mine = self();
   for (let told = false; !tryLock(file, mine); told = true) {
     const owner = readOwner(file);
     if (owner && !told) onWait(owner.pid);
@@ -24,6 +24,24 @@ export async function withStackLock<T>(home: string, onWait: (pid: number) => vo
     rmSync(file, { force: true });
   }
 }
+
+/** Runs now, or not at all when another process changes the stack of this home. */
+export async function withStackLockIfFree(home: string, run: () => Promise<void>): Promise<void> {
+  if (!tryLock(lockFile(home), self())) return;
+  try {
+    await run();
+  } finally {
+    rmSync(lockFile(home), { force: true });
+  }
+}
+
+const lockFile = (home: string): string => path.join(home, 'run', 'lock');
+
+const self = (): Owner => ({
+  pid: process.pid,
+  startTime: startTimeOf(process.pid)!,
+  nonce: randomBytes(8).toString('hex'),
+});
 
 function tryLock(file: string, mine: Owner): boolean {
   if (linkOwner(file, mine)) return true;

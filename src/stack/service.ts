@@ -5,7 +5,8 @@ import type { PortName, StackState } from './state';
 export const workerRoles = ['workflow', 'store', 'rollout', 'llm', 'train'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
 
-export type ServiceName = 'postgres' | 'temporal' | 'environment-server' | 'policy-server' | `worker-${WorkerRole}`;
+export type ServiceName =
+  'postgres' | 'temporal' | 'environment-server' | 'policy-server' | `worker-${WorkerRole}` | 'supervisor';
 
 /** What the services share while a command runs: the environment's configuration and the stack's memory. */
 export type Stack = { readonly config: Config; readonly state: StackState };

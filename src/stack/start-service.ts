@@ -53,7 +53,8 @@ async function start(stack: Stack, service: Service, tell: (line: string) => voi
   }
 }
 
-async function launch(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord> {
+/** Starts the process and does not wait for its answer; the caller holds the stack's lock. */
+export async function launch(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord> {
   const { home } = stack.config;
   const dead = readRecord(home, service.name);
   if (dead) killGroup(dead);
@@ -92,10 +93,16 @@ async function isFreeSoon(port: number): Promise<boolean> {
   return false;
 }
 
-/** False when the process ended first. */
-async function becomesReady(stack: Stack, service: Service, running: ProcessRecord): Promise<boolean> {
+/** False when the process, or the caller's patience, ended first. */
+export async function becomesReady(
+  stack: Stack,
+  service: Service,
+  running: ProcessRecord,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const deadline = Date.now() + service.readyTimeoutMs;
-  while (isAlive(running)) {
+  for (;;) {
+    if (!isAlive(running) || signal?.aborted) return false;
     if (await service.isReady(stack, running.pid)) return true;
     if (Date.now() > deadline) {
       const log = logFile(stack.config.home, service.name);
@@ -107,7 +114,6 @@ async function becomesReady(stack: Stack, service: Service, running: ProcessReco
     }
     await sleep(50);
   }
-  return false;
 }
 
 function tailOf(file: string): string {

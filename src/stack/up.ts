@@ -3,7 +3,7 @@ import { messageOf } from './errors';
 import { openHome } from './home';
 import { withStackLock } from './lock';
 import type { Service, ServiceName, Stack, WorkerRole } from './service';
-import { allServices, servers, workers } from './services';
+import { allServices, servers, supervisor, workers } from './services';
 import { startService } from './start-service';
 import { readStackConfig, readState } from './state';
 import { stopService } from './stop-service';
@@ -14,6 +14,8 @@ export type UpOptions = {
   roles?: readonly WorkerRole[];
   /** Services to start, all unless given; for tests that need few. Others are left as they are. */
   services?: readonly ServiceName[];
+  /** Whether a supervisor starts again what dies; by default as `services` says. */
+  supervised?: boolean;
   /** Runs when the servers answer and before the first worker starts: the place of the migrations. */
   beforeWorkers?: (config: Config) => Promise<void>;
 };
@@ -30,12 +32,14 @@ export async function stackUp(config: Config, options: UpOptions = {}): Promise<
   const onWait = (pid: number) => tell(`waits for the coevolve of pid ${pid}, which changes this stack`);
   return withStackLock(config.home, onWait, async () => {
     const stack = { config, state: readState(config.home) };
+    if (options.supervised === false) await stopService(config, supervisor);
     await stopForeign(stack, tell);
     await startAll(stack, servers.filter(isWanted(config, options)), tell);
     const filled = readStackConfig(config);
     const wantedWorkers = workers.filter(isWanted(config, options));
     if (wantedWorkers.length > 0) await options.beforeWorkers?.(filled);
     await startAll(stack, wantedWorkers, tell);
+    if (options.supervised !== false) await startAll(stack, [supervisor].filter(isWanted(config, options)), tell);
     return filled;
   });
 }

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf, type Config } from '../config';
 import { providerFiles } from '../llm/providers';
 import { payloadKeyFiles } from '../temporal/payload-keys';
 import { StackError } from './errors';
+import { readReady, removeReadyOfDead } from './ready-file';
 import { workerRoles, type Service, type WorkerRole } from './service';
 import { readStackConfig } from './state';
 
@@ -23,7 +24,7 @@ function worker(role: WorkerRole): Service {
     prepare({ config }) {
       const program = programOf(config);
       if (!existsSync(program)) throw new StackError(`the program is not built: no ${program}`, 'npm run build');
-      rmSync(readyFile(config.home, role), { force: true });
+      removeReadyOfDead(config.home, name);
     },
 
     launch({ config }) {
@@ -49,7 +50,7 @@ function worker(role: WorkerRole): Service {
     },
 
     isReady({ config }, pid) {
-      return readReadyWorker(config.home, role)?.pid === pid;
+      return readReady(config.home, name, pid) !== undefined;
     },
   };
 }
@@ -57,19 +58,6 @@ function worker(role: WorkerRole): Service {
 const existing = (file: string | undefined): string[] => (file && existsSync(file) ? [file] : []);
 
 const programOf = ({ projectRoot }: Config): string => path.join(projectRoot, 'dist', 'cli', 'main.js');
-
-/** What a worker says of itself when it polls. */
-export type ReadyWorker = { pid: number; taskQueues: string[] };
-
-/** Reads `<home>/run/worker-<role>.ready`, which the worker writes: its pid, then its task queues, one a line. */
-export function readReadyWorker(home: string, role: WorkerRole): ReadyWorker | undefined {
-  const file = readyFile(home, role);
-  if (!existsSync(file)) return undefined;
-  const [pid = '', ...taskQueues] = readFileSync(file, 'utf8').split('\n');
-  return { pid: Number.parseInt(pid, 10), taskQueues: taskQueues.map((name) => name.trim()).filter(Boolean) };
-}
-
-const readyFile = (home: string, role: WorkerRole): string => path.join(home, 'run', `worker-${role}.ready`);
 
 /** The embedded server speaks without TLS, whatever profile the caller's environment has for other servers. */
 const plainTemporal = (config: Config): Record<string, string> =>

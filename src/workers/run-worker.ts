@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { activityNames, createActivities } from '../activities';
-import { writeWhole } from '../artifacts/artifact-store';
 import type { Config } from '../config';
 import { offlineProvider, taskQueues } from '../domain/task-queues';
-import type { WorkerRole } from '../stack';
+import { announceReady } from '../stack/ready-file';
+import type { WorkerRole } from '../stack/service';
 import { connectWorker, dataConverterOf } from '../temporal/connect';
 import { instrumentsOf } from './instruments';
 import { runtimeOptions } from './runtime-options';
@@ -33,9 +33,9 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
       ),
     );
     const running = Promise.all(workers.map((worker) => worker.run()));
-    const ready = [process.pid, ...queues.map(({ taskQueue }) => taskQueue)].join('\n');
-    await writeWhole(path.join(config.home, 'run', `worker-${role}.ready`), `${ready}\n`);
-    process.stdout.write(`worker ${role} is ready, polling ${queues.map(({ taskQueue }) => taskQueue).join(', ')}\n`);
+    const polled = queues.map(({ taskQueue }) => taskQueue);
+    announceReady(config.home, `worker-${role}`, polled);
+    process.stdout.write(`worker ${role} is ready, polling ${polled.join(', ')}\n`);
     await running;
   } finally {
     await connection.close();

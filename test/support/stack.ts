@@ -49,8 +49,9 @@ export type TestStack = {
  * A whole stack of its own for one test file, in an empty home, brought up by the built command line.
  *
  * @param providers the file of the language models' providers, as a person writes it
+ * @param supervised whether what dies is started again; otherwise a test that kills finds it dead
  */
-export async function bringUpStack(label: string, providers?: object): Promise<TestStack> {
+export async function bringUpStack(label: string, providers?: object, { supervised = false } = {}): Promise<TestStack> {
   const parent = path.join(projectRoot, '.coevolve');
   mkdirSync(parent, { recursive: true });
   const home = mkdtempSync(path.join(parent, `test-${label}-`));
@@ -73,7 +74,7 @@ export async function bringUpStack(label: string, providers?: object): Promise<T
     for (const folder of [postgresDirectory, home]) if (folder) rmSync(folder, { recursive: true, force: true });
   };
 
-  await json('up').catch(async (error: unknown) => {
+  await json('up', ...(supervised ? [] : ['--unsupervised'])).catch(async (error: unknown) => {
     await removeHome();
     throw error;
   });
