@@ -27,3 +27,7 @@ alter table campaigns add column fork_iteration smallint;
 -- is not known.
 alter table model_tries drop constraint model_tries_outcome_check;
 alter table model_tries add constraint model_tries_outcome_check check (outcome in ('answered', 'unpaid', 'unheard'));
+
+-- An entry of the log of events is written once, by whatever key its writer gives it.
+alter table events add column key text;
+create unique index events_once on events (campaign_id, key) where key is not null;

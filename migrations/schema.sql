@@ -161,6 +161,7 @@ create table events (
   actor text not null,
   detail jsonb not null default '{}'::jsonb,
   recorded_at timestamp with time zone not null default now(),
+  key text,
   constraint events_pkey PRIMARY KEY (id)
 );
 create table exploration_contexts (
@@ -583,6 +584,7 @@ create table trajectory_steps (
 
 CREATE INDEX attempt_resumes_by_trajectory ON attempt_resumes USING btree (campaign_id, trajectory_id);
 CREATE INDEX events_by_campaign ON events USING btree (campaign_id, id);
+CREATE UNIQUE INDEX events_once ON events USING btree (campaign_id, key) WHERE key IS NOT NULL;
 CREATE INDEX feedback_signals_by_trajectory ON feedback_signals USING btree (campaign_id, trajectory_id);
 CREATE INDEX model_calls_by_iteration ON model_calls USING btree (campaign_id, iteration, purpose);
 CREATE INDEX model_tries_open ON model_tries USING btree (campaign_id) WHERE outcome IS NULL;

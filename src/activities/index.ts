@@ -30,6 +30,7 @@ import { registerStep } from './register-step';
 import { retirePolicies } from './retire-policies';
 import { seedTasks } from './seed-tasks';
 import type { Services } from './services';
+import { skipPhase } from './skip-phase';
 import { submitTraining } from './submit-training';
 import { synthesizeTasks } from './synthesize-tasks';
 import { trainStep } from './train-step';
@@ -59,6 +60,7 @@ export const createActivities = (services: Services) => ({
     recordOperator: recordOperator(services),
     registerPolicy: registerPolicy(services),
     registerStep: registerStep(services),
+    skipPhase: skipPhase(services),
     writeReport: writeReport(services),
   },
   rollout: {

@@ -1,17 +1,28 @@
 import { userInfo } from 'node:os';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import type { Command } from 'commander';
 import type { CampaignState } from '../domain/campaign-progress';
 import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/ids';
 import { hasEnded } from '../store/campaigns';
-import { abortUpdate, pauseUpdate, resumeUpdate, stopAfterIterationUpdate } from '../workflows/messages';
+import {
+  abortUpdate,
+  pauseUpdate,
+  resumeUpdate,
+  retryUpdate,
+  skipUpdate,
+  statusQuery,
+  stopAfterIterationUpdate,
+} from '../workflows/messages';
 import { printResult, say } from './output';
 import { withSession, type Session } from './session';
 
 const orders = [
   { verb: 'pause', update: pauseUpdate, description: 'pause a campaign; work in flight is finished and kept' },
   { verb: 'resume', update: resumeUpdate, description: 'resume a paused campaign, or let a parked one try again' },
+  { verb: 'retry', update: retryUpdate, description: 'let a parked campaign try its phase again now' },
+  { verb: 'skip', update: skipUpdate, description: 'let a parked campaign go on without its phase, where it can' },
   {
     verb: 'stop',
     update: stopAfterIterationUpdate,
@@ -27,7 +38,7 @@ const orders = [
 type Order = (typeof orders)[number];
 type Options = { reason?: string; json?: boolean };
 
-/** `coevolve pause|resume|stop|abort <campaign>`: each is safe to repeat. */
+/** `coevolve pause|resume|retry|skip|stop|abort <campaign>`: each is safe to repeat. */
 export function addControl(program: Command): void {
   for (const order of orders)
     program
@@ -45,19 +56,29 @@ async function give(session: Session, name: string, { verb, update }: Order, { r
   const client = await session.temporal();
   const handle = client.workflow.getHandle(campaignWorkflowId(name));
   const operator = { actor: userInfo().username, ...(reason ? { reason } : {}) };
-  let state: CampaignState = await handle.executeUpdate(update, { args: [operator] }).catch(async (error: unknown) => {
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-    const status = await requireRunning(session, name, verb);
-    throw new DomainError(
-      'NotRunning',
-      `${name} is ${status} in the database, and Temporal does not run it: bring it back with \`coevolve reconcile ${name}\``,
-    );
-  });
-  if (verb === 'abort') {
-    say(`${name}: what is at work is being ended; a worker that is away is waited for`);
-    state = (await handle.result()) as CampaignState;
+  try {
+    if (verb === 'retry' && (await handle.query(statusQuery)).status !== 'parked') say(`${name}: nothing is parked`);
+    let state: CampaignState = await handle.executeUpdate(update, { args: [operator] });
+    if (verb === 'abort') {
+      say(`${name}: what is at work is being ended; a worker that is away is waited for`);
+      state = (await handle.result()) as CampaignState;
+    }
+    printResult(json, state, () => `${name}: ${state.status}${afterwards(state)}`);
+  } catch (error) {
+    await explainRefusal(session, name, verb, error);
   }
-  printResult(json, state, () => `${name}: ${state.status}${afterwards(state)}`);
+}
+
+/** @throws DomainError instead of what Temporal says, where the campaign can say more; else the error */
+async function explainRefusal(session: Session, name: string, verb: string, error: unknown): Promise<never> {
+  if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
+    throw new DomainError(error.cause.type ?? 'Refused', error.cause.message);
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+  const status = await requireRunning(session, name, verb);
+  throw new DomainError(
+    'NotRunning',
+    `${name} is ${status} in the database, and Temporal does not run it: bring it back with \`coevolve reconcile ${name}\``,
+  );
 }
 
 const statusOf = async ({ store }: Session, name: string) => (await store.campaigns.getByName(name)).status;

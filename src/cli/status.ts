@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { campaignWorkflowId } from '../domain/ids';
+import { hasEnded } from '../store/campaigns';
+import { whatNext } from '../workflows/campaign-details';
 import { statusQuery } from '../workflows/messages';
 import { followCampaign } from './follow-campaign';
 import { printResult, rounded, shortHash, table } from './output';
@@ -38,7 +40,17 @@ async function readStatus({ store, temporal }: Session, name: string) {
   };
 }
 
-function statusText({ name, status, progress, iterations, phases, jobs, training, scenarios }: Status): string {
+function statusText({
+  name,
+  status,
+  abortedBy,
+  progress,
+  iterations,
+  phases,
+  jobs,
+  training,
+  scenarios,
+}: Status): string {
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
     iteration,
     phase,
@@ -50,8 +62,10 @@ function statusText({ name, status, progress, iterations, phases, jobs, training
       : 'running',
   ]);
   return [
-    `${name}: ${status}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
-    ...(progress.parked ? [`needs attention: ${progress.parked}`, `try again with \`coevolve resume ${name}\``] : []),
+    `${name}: ${status}${abortedBy && !hasEnded(status) ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
+    ...(progress.parked && !hasEnded(status)
+      ? [`needs attention: ${progress.parked}`, whatNext({ name, progress })]
+      : []),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
     ...jobs.map(jobText),
     ...scenarios.map(scenarioText),

@@ -13,3 +13,15 @@ export const phases = [
 ] as const;
 
 export type Phase = (typeof phases)[number];
+
+/** What the start must leave behind: policies that act, and how good they are. */
+const neededOfTheStart: readonly Phase[] = ['train', 'evaluate'];
+
+/**
+ * Whether an iteration can go on without a phase that an operator gives up: what would have used its results finds none,
+ * and the policies that act stay. Without a plan or attempts there is nothing to go on with.
+ */
+export function isSkippable(phase: Phase, iteration: number): boolean {
+  if (phase === 'plan' || phase === 'roll-out') return false;
+  return iteration > 0 || !neededOfTheStart.includes(phase);
+}

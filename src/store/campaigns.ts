@@ -73,24 +73,25 @@ export const campaignStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** Of a campaign that has ended, nobody plays an open attempt on. */
+  /** Of a campaign that has ended, nobody plays an open attempt on, and nobody who comes late lets it run again. */
   async setStatus(id: number, status: CampaignStatus): Promise<void> {
     await pool.query(
       `with ended as (
          delete from attempt_turns where campaign_id = $1::integer and $2 in ('finished', 'stopped', 'aborted'))
        update campaigns
        set status = $2, finished_at = case when $2 in ('finished', 'stopped', 'aborted') then now() end
-       where id = $1::integer`,
+       where id = $1::integer and (finished_at is null or $2 in ('finished', 'stopped', 'aborted'))`,
       [id, status],
     );
   },
 
-  /** Appends to the log of who did what. */
+  /** Appends to the log of who did what; an entry with a key only once. */
   async recordEvent(id: number, event: CampaignEvent): Promise<void> {
     await pool.query(
-      `insert into events (campaign_id, iteration, kind, actor, detail)
-       values ($1::integer, $2::smallint, $3, $4, $5::jsonb)`,
-      [id, event.iteration ?? null, event.kind, event.actor, event.detail ?? {}],
+      `insert into events (campaign_id, iteration, kind, actor, detail, key)
+       values ($1::integer, $2::smallint, $3, $4, $5::jsonb, $6)
+       on conflict do nothing`,
+      [id, event.iteration ?? null, event.kind, event.actor, event.detail ?? {}, event.key ?? null],
     );
   },
 });
@@ -120,6 +121,8 @@ export type CampaignEvent = {
   kind: string;
   actor: string;
   detail?: Record<string, unknown>;
+  /** Unique in the campaign; absent: the entry is written as often as it is given. */
+  key?: string;
 };
 
 export type CampaignStore = ReturnType<typeof campaignStore>;

@@ -5,9 +5,11 @@ import {
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities';
 import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
+import type { Phase } from '../domain/phases';
 import { profiles } from './activity-profiles';
 import { campaignDetails } from './campaign-details';
 import {
@@ -16,11 +18,14 @@ import {
   pauseUpdate,
   progressSignal,
   resumeUpdate,
+  retryUpdate,
+  skipUpdate,
   statusQuery,
   stopAfterIterationUpdate,
   type Control,
   type Operator,
 } from './messages';
+import { pause, requireSkippable, resume, retry, skip, stop, takesNoOrders, type Order } from './operator-orders';
 import { searchAttributes } from './search-attributes';
 import { sendControl } from './send-control';
 
@@ -40,7 +45,7 @@ export type Operations = {
  * @param abort ends what runs
  */
 export function answerOperators(state: CampaignState, abort: () => void): Operations {
-  const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0 };
+  const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0, skips: 0 };
   const write = eventLog(state);
   let childId: string | null = null;
   const jobs = new Map<string, string>();
@@ -48,15 +53,15 @@ export function answerOperators(state: CampaignState, abort: () => void): Operat
     setCurrentDetails(campaignDetails(state, jobs));
     upsertSearchAttributes(searchAttributes.ofState(state));
   };
-  const obey = async (change: Partial<CampaignState>, kind: string, operator: Operator): Promise<CampaignState> => {
-    if (takesNoOrders(state)) return state;
-    Object.assign(state, change);
+  const obey = async (order: Order, operator: Operator): Promise<CampaignState> => {
+    const obeyed = takesNoOrders(state) ? null : order(state, control, operator.actor);
+    if (!obeyed) return state;
+    Object.assign(state, obeyed.change);
     show();
     if (childId) await sendControl(childId, { ...control });
-    await write(kind, operator);
+    await write(obeyed.kind, { ...operator, ...obeyed.at });
     return state;
   };
-
   setHandler(statusQuery, () => state);
   setHandler(progressSignal, async (progress) => {
     const parks = progress.parked !== null && state.progress.parked === null;
@@ -69,19 +74,11 @@ export function answerOperators(state: CampaignState, abort: () => void): Operat
     jobs.set(role, line);
     setCurrentDetails(campaignDetails(state, jobs));
   });
-  setHandler(pauseUpdate, (operator) => {
-    control.paused = true;
-    return obey({ status: 'paused', pausedBy: operator.actor }, 'paused', operator);
-  });
-  setHandler(resumeUpdate, (operator) => {
-    control.paused = false;
-    control.resumes += 1;
-    return obey({ status: 'running', pausedBy: null }, 'resumed', operator);
-  });
-  setHandler(stopAfterIterationUpdate, (operator) => {
-    control.stops += 1;
-    return obey({ stopping: true }, 'stopping', operator);
-  });
+  setHandler(pauseUpdate, (operator) => obey(pause, operator));
+  setHandler(resumeUpdate, (operator) => obey(resume, operator));
+  setHandler(retryUpdate, (operator) => obey(retry, operator));
+  setHandler(skipUpdate, (operator) => obey(skip, operator), { validator: (_operator) => requireSkippable(state) });
+  setHandler(stopAfterIterationUpdate, (operator) => obey(stop, operator));
   setHandler(abortUpdate, async (operator) => {
     if (takesNoOrders(state)) return state;
     state.abortedBy = operator.actor;
@@ -106,23 +103,25 @@ function take(state: CampaignState, progress: IterationProgress): void {
   if (state.status === 'running' || state.status === 'parked') state.status = progress.parked ? 'parked' : 'running';
 }
 
-/** It has ended, or is about to. */
-const takesNoOrders = ({ status, abortedBy }: CampaignState): boolean =>
-  abortedBy !== undefined || status === 'finished' || status === 'stopped' || status === 'aborted';
+type Entry = Operator & { phase?: Phase; iteration?: number };
+type Write = (kind: string, entry: Entry) => Promise<void>;
 
-type Write = (kind: string, operator: Operator) => Promise<void>;
-
-/** One after the other, each with the status of its moment: the row of the campaign ends with the newest. */
+/**
+ * One after the other, each with the status of its moment: the row of the campaign ends with the newest. Its key makes
+ * that an entry is written once.
+ */
 function eventLog(state: CampaignState): Write {
   let last: Promise<void> = Promise.resolve();
-  return (kind, { actor, reason }) => {
+  let count = 0;
+  return (kind, { actor, reason, ...at }) => {
     const { campaignId } = state;
+    const key = `${workflowInfo().runId}/${++count}`;
+    const { recordOperator } = kind === 'aborting' ? patientStore : store; // it ends in any case, and says who and why
     last = last
       .catch(() => undefined)
-      .then(() => {
-        const { recordOperator } = kind === 'aborting' ? patientStore : store; // it ends in any case, and says who and why
-        return recordOperator({ campaignId, status: state.status, kind, actor, reason: reason ?? null });
-      });
+      .then(() =>
+        recordOperator({ campaignId, status: state.status, kind, actor, reason: reason ?? null, key, ...at }),
+      );
     return last;
   };
 }

@@ -1,5 +1,5 @@
 import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
-import { phases, type Phase } from '../domain/phases';
+import { isSkippable, phases, type Phase } from '../domain/phases';
 import { newsBar, newsLine, type TrainingNews } from '../domain/training-news';
 
 const marks = { done: '✓', now: '▶', next: '·' } as const;
@@ -15,7 +15,7 @@ export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, 
   return [
     `### ${name}: ${recipe} on ${environment}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**`,
-    ...(progress.parked ? [`> Needs attention: ${progress.parked}`, `\`coevolve resume ${name}\` tries again.`] : []),
+    ...(progress.parked ? [`> Needs attention: ${progress.parked}`, whatNext(state)] : []),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
     ...(held.length ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + held.join('\n')] : []),
     ...(progress.note ? [progress.note] : []),
@@ -50,6 +50,14 @@ export function trainingDetails(work: string, news: TrainingNews): string {
     ...(bar ? [`\`${bar}\``] : []),
     newsLine(news),
   ].join('\n\n');
+}
+
+/** What an operator may say of a parked phase, in a line of Markdown. */
+export function whatNext({ name, progress }: Pick<CampaignState, 'name' | 'progress'>): string {
+  const skip = isSkippable(progress.phase, progress.iteration)
+    ? `, \`coevolve skip ${name}\` goes on without ${progress.phase}`
+    : '';
+  return `\`coevolve resume ${name}\` tries again${skip}, \`coevolve stop ${name}\` ends the campaign here.`;
 }
 
 function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): string {

@@ -14,8 +14,13 @@ export const stopAfterIterationUpdate = defineUpdate<CampaignState, [Operator]>(
 /** Ends what runs, and the campaign with it: trainers, sessions, calls. It answers at once; the end takes seconds. */
 export const abortUpdate = defineUpdate<CampaignState, [Operator]>('abort');
 
+/** A parked phase runs again; where nothing is parked it changes nothing. */
+export const retryUpdate = defineUpdate<CampaignState, [Operator]>('retry');
+/** A parked phase is given up, and the iteration goes on without it; refused where it cannot (`isSkippable`). */
+export const skipUpdate = defineUpdate<CampaignState, [Operator]>('skip');
+
 /** Handed down: campaign to iteration to the shards of its roll-out. The counts say how often an operator did. */
-export type Control = { paused: boolean; resumes: number; stops: number };
+export type Control = { paused: boolean; resumes: number; stops: number; skips: number };
 export const controlSignal = defineSignal<[Control]>('control');
 
 /** Handed up: iteration to campaign. */

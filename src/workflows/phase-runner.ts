@@ -11,15 +11,17 @@ import type { IterationProgress } from '../domain/campaign-progress';
 import { campaignWorkflowId } from '../domain/ids';
 import type { IterationPlan } from '../domain/iteration-plan';
 import type { Phase } from '../domain/phases';
+import type { PhaseKey } from '../store/iterations';
 import { profiles } from './activity-profiles';
 import { iterationDetails } from './campaign-details';
 import type { IterationInput } from './iteration-context';
-import { progressSignal } from './messages';
+import { progressSignal, type Control } from './messages';
 import { searchAttributes } from './search-attributes';
-import { takeOrders } from './take-orders';
-import { reasonOf, untilDone } from './until-done';
+import { takeOrders, type Orders } from './take-orders';
+import { reasonOf, untilDone, type Word } from './until-done';
 
 const store = proxyActivities<Activities>(profiles.store);
+const trainer = proxyActivities<Activities>(profiles.train);
 const patientStore = proxyActivities<Activities>(profiles.patientStore);
 
 /** Characters of a reason that are carried and shown; the failed activity keeps the whole. */
@@ -29,8 +31,8 @@ export type PhaseRunner = {
   /** Opens the iteration and learns what it does; null when an operator gave it up before. */
   open(): Promise<IterationPlan | null>;
   /**
-   * Runs a phase unless it is committed; commits it; parks it, rather than fail, when it cannot be done now. False when an
-   * operator stopped the campaign while it was parked: the iteration is given up.
+   * Runs a phase unless it is committed; commits it; parks it, rather than fail, when it cannot be done now. An operator
+   * then has it tried again, or goes on without it, or stops the campaign: false, the iteration is given up.
    */
   run(phase: Phase, work: () => Promise<unknown>): Promise<boolean>;
   /** Resolves when nobody has paused the campaign. */
@@ -41,6 +43,9 @@ export type PhaseRunner = {
   note(text: string): void;
   readonly progress: IterationProgress;
 };
+
+/** Phases whose jobs may go on when nobody waits for them. */
+const trains: readonly Phase[] = ['optimize', 'train'];
 
 /** Phases in order, with everything an operator may do between them. */
 export function phaseRunner(input: IterationInput): PhaseRunner {
@@ -57,17 +62,12 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
     upsertSearchAttributes(searchAttributes.phase(progress.phase));
     await getExternalWorkflowHandle(campaignWorkflowId(input.name)).signal(progressSignal, progress);
   };
-  const park = async (error: unknown): Promise<'again' | 'given up'> => {
-    const { resumes, stops } = orders.last();
-    progress.parked = reasonOf(error).slice(0, reasonLimit);
-    log.warn('parked', { phase: progress.phase, reason: progress.parked });
-    await tell();
-    await condition(() => orders.last().resumes > resumes || orders.last().stops > stops);
-    progress.parked = null;
-    await tell();
-    return orders.last().resumes > resumes ? 'again' : 'given up';
-  };
   const unpaused = (): Promise<void> => condition(() => !orders.last().paused);
+  const park = parking(progress, orders, tell);
+  const skip = async (key: PhaseKey): Promise<void> => {
+    if (trains.includes(key.phase)) await trainer.endTraining({ campaignId, iteration });
+    progress.note = await store.skipPhase.executeWithOptions({ summary: `skip: ${key.phase}` }, [key]);
+  };
 
   return {
     progress,
@@ -91,7 +91,8 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
       await tell();
       await unpaused(); // an order may have come while the campaign was told
       const key = { campaignId, iteration, epoch, phase, previous: planned[planned.indexOf(phase) - 1] ?? null };
-      const done = await untilDone(async () => {
+      const done = await untilDone(async (word) => {
+        if (word === 'skip') return skip(key);
         const committed = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
         if (!committed) await work();
         progress.note = await store.commitPhase.executeWithOptions({ summary: `commit: ${phase}` }, [key]);
@@ -102,4 +103,25 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
       return true;
     },
   };
+}
+
+/** Says why the phase cannot go on, and waits for an operator's word. */
+const parking =
+  (progress: IterationProgress, orders: Orders, tell: () => Promise<void>) =>
+  async (error: unknown): Promise<Word> => {
+    const before = orders.last();
+    progress.parked = reasonOf(error).slice(0, reasonLimit);
+    log.warn('parked', { phase: progress.phase, reason: progress.parked });
+    await tell();
+    await condition(() => wordSince(before, orders.last()) !== null);
+    progress.parked = null;
+    await tell();
+    return wordSince(before, orders.last())!;
+  };
+
+/** What an operator said since a phase parked, if anything. */
+function wordSince(before: Control, now: Control): Word | null {
+  if (now.resumes > before.resumes) return 'again';
+  if (now.skips > before.skips) return 'skip';
+  return now.stops > before.stops ? 'given up' : null;
 }

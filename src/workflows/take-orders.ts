@@ -12,7 +12,7 @@ export type Orders = {
 /** Takes what operators order of the campaign, and hands it on to the children that run. */
 export function takeOrders(): Orders {
   const children = new Set<string>();
-  let control: Control = { paused: false, resumes: 0, stops: 0 };
+  let control: Control = { paused: false, resumes: 0, stops: 0, skips: 0 };
   setHandler(controlSignal, async (order) => {
     control = order;
     await Promise.all([...children].map((id) => sendControl(id, order)));

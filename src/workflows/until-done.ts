@@ -11,14 +11,18 @@ import {
 /** Workers that die under a phase are not its fault, until so many tries in a row have ended so: it may be what kills them. */
 const triesBesideDeaths = 5;
 
-/** Tries until it works: between tries an operator has mended what was wrong. False when it was given up. */
+/** What an operator says of a phase that is parked. */
+export type Word = 'again' | 'skip' | 'given up';
+
+/** Tries until it works: between tries an operator has said how. False when it was given up. */
 export async function untilDone(
-  work: () => Promise<void>,
-  park: (error: unknown) => Promise<'again' | 'given up'>,
+  work: (word: Word) => Promise<void>,
+  park: (error: unknown) => Promise<Word>,
 ): Promise<boolean> {
+  let word: Word = 'again';
   for (let deaths = 0; ;) {
     try {
-      await work();
+      await work(word);
       return true;
     } catch (error) {
       const failed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
@@ -27,7 +31,8 @@ export async function untilDone(
       if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('ended while it failed');
       if (isDeath(error) && ++deaths < triesBesideDeaths) continue;
       deaths = 0;
-      if ((await park(error)) === 'given up') return false;
+      word = await park(error);
+      if (word === 'given up') return false;
     }
   }
 }

@@ -210,7 +210,7 @@ describe('a policy server that is killed', () => {
     expect(parked.progress).toMatchObject({ iteration: 1, phase: 'roll-out' });
     expect(parked.progress.parked).toContain(`no policy server answers at ${stack.config.policy.url}`);
     expect(parked.progress.parked).toContain('coevolve up');
-    expect((await stack.cli('status', 'orphan')).stdout).toContain('try again with `coevolve resume orphan`');
+    expect((await stack.cli('status', 'orphan')).stdout).toContain('`coevolve resume orphan` tries again');
     await until(async () => {
       const campaigns = await stack.json<{ name: string; status: string }[]>('list');
       return campaigns.some(({ name, status: told }) => name === 'orphan' && told === 'parked');

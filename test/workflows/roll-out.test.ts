@@ -37,12 +37,12 @@ test('four activities of a shard are in flight; paused, they end and no other be
     });
     const begun = (): number => script.callsOf('collectRollouts').length;
     await until(() => Promise.resolve(begun() === 4));
-    await handle.signal(controlSignal, { paused: true, resumes: 0, stops: 0 });
+    await handle.signal(controlSignal, { paused: true, resumes: 0, stops: 0, skips: 0 });
     release();
     await until(async () => ((await handle.describe()).raw.pendingActivities?.length ?? 0) === 0);
     expect([begun(), ended.length]).toEqual([4, 4]);
 
-    await handle.signal(controlSignal, { paused: false, resumes: 1, stops: 0 });
+    await handle.signal(controlSignal, { paused: false, resumes: 1, stops: 0, skips: 0 });
     await handle.result();
   });
   expect(ended.sort((a, b) => a - b)).toEqual(Array.from({ length: 10 }, (_, n) => n));

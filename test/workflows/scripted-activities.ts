@@ -46,6 +46,10 @@ export function scriptedActivities(
       committed.add(keyOf(key));
       return Promise.resolve(`${key.phase} done`);
     },
+    skipPhase: (key) => {
+      committed.add(keyOf(key));
+      return Promise.resolve('skipped');
+    },
     choosePlayers: ({ roles }) =>
       Promise.resolve(
         roles.map((role) => ({ role, policyId: policyOf(role), from: 0, tasks: 2, tasksPerActivity: 1 })),
