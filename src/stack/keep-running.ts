@@ -53,7 +53,7 @@ type Watch = Pick<Stack, 'config'> &
 type Life = {
   startedAt: number;
   /** Until it has answered, or has ended without. */
-  starting?: Promise<void>;
+  starting?: Promise<unknown>;
   answered: boolean;
   diedAt?: number;
   /** Lives before this one that ended at once, one after the other. */
@@ -100,7 +100,7 @@ async function startAgain(watch: Watch, due: readonly Service[]): Promise<void> 
       const stack = { config, state: readState(config.home) };
       const ports = JSON.stringify(stack.state.ports);
       await launch(stack, service, tell);
-      life.starting = waitForAnswer(watch, stack, service, life);
+      life.starting = waitForAnswer(watch, stack, service, life).finally(() => delete life.starting);
       if (JSON.stringify(stack.state.ports) !== ports) await stopMisled(watch, stack);
     } catch (error) {
       tell(`${service.name}: ${messageOf(error)}`);
@@ -124,8 +124,6 @@ async function waitForAnswer(
     tell(life.answered ? `${name}: ready again after ${seconds} s (pid ${running?.pid})` : `${name}: ends at once`);
   } catch (error) {
     tell(`${name}: ${messageOf(error)}`);
-  } finally {
-    delete life.starting;
   }
   // Others may have died for want of this one.
   if (life.answered) for (const other of lives.values()) if (other !== life) other.quickDeaths = 0;
