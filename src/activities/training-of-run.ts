@@ -44,6 +44,7 @@ export function trainingOfRun(backends: TrainingBackends, runs: Pick<TrainingRun
     curve: (jobKey, after) =>
       ask(jobKey, (backend) => (backend.curve ? backend.curve(jobKey, after) : Promise.resolve([]))),
     cancel: (jobKey) => ask(jobKey, (backend) => backend.cancel(jobKey)),
+    redo: (jobKey) => ask(jobKey, (backend) => (backend.redo ? backend.redo(jobKey) : Promise.resolve())),
     logs: (jobKey) => ask(jobKey, (backend) => backend.logs(jobKey)),
   };
 }

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DomainError } from '../domain/errors';
+import { adoptPolicy } from './adopt-policy';
+import { requireFile, sha256OfFile } from './whole-policy';
 
 /**
  * Datasets and checkpoints on a file system that every worker sees. Names are content hashes, files are written to a
@@ -22,12 +23,13 @@ export const artifactStore = (root: string) => ({
 
   reportPath: (campaign: string): string => join(root, 'reports', `${campaign}.html`),
 
-  /** Stores a dataset under the hash of its bytes. */
+  /** Stores a dataset under the hash of its bytes; one that lies there damaged is written again. */
   async saveDataset(lines: readonly string[]): Promise<{ sha256: string; path: string }> {
     const text = lines.map((line) => `${line}\n`).join('');
     const sha256 = createHash('sha256').update(text).digest('hex');
     const path = this.datasetPath(sha256);
-    if (!(await exists(path))) await writeWhole(path, text);
+    const found = await sha256OfFile(path).catch(() => undefined);
+    if (found !== sha256) await writeWhole(path, text);
     return { sha256, path };
   },
 
@@ -38,33 +40,17 @@ export const artifactStore = (root: string) => ({
   },
 
   /**
-   * Moves a finished checkpoint to the name of its hash. A second call, also one at the same time, finds it there.
+   * Moves a finished checkpoint to the name of its hash. A second call, also one at the same time, finds it there. One
+   * that lies there damaged gives way to a whole one.
    *
-   * @throws DomainError `CorruptCheckpoint` when the manifest is not the one that the hash names
+   * @throws DomainError `CorruptCheckpoint` when it is not what the hash names, down to the last of its files
    */
-  async adoptPolicy(path: string, hash: string): Promise<string> {
-    const home = this.policyPath(hash);
-    const isHome = (): Promise<boolean> => exists(join(home, 'manifest.json'));
-    if (await isHome()) return hash;
-    const found = await manifestHash(path);
-    if (found !== hash) {
-      if (await isHome()) return hash; // somebody moved it while it was read
-      const problem = found ? `its manifest hashes to ${found}` : 'it has no manifest';
-      throw new DomainError('CorruptCheckpoint', `${path}: ${problem}, the trainer said ${hash}`);
-    }
-    await mkdir(dirname(home), { recursive: true });
-    await rename(path, home).catch(async (error: unknown) => {
-      if (!(await isHome())) throw error;
-    });
-    return hash;
+  adoptPolicy(path: string, hash: string): Promise<string> {
+    return adoptPolicy(path, this.policyPath(hash), hash);
   },
-});
 
-/** The hash that names a checkpoint: of its manifest, which holds the hash of every other file. */
-async function manifestHash(path: string): Promise<string | undefined> {
-  const manifest = await readFile(join(path, 'manifest.json')).catch(() => undefined);
-  return manifest && createHash('sha256').update(manifest).digest('hex');
-}
+  requireFile,
+});
 
 export type ArtifactStore = ReturnType<typeof artifactStore>;
 

@@ -1,4 +1,5 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeWhole } from '../artifacts/artifact-store';
@@ -10,7 +11,25 @@ import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } fro
 /** Runs while nobody else on this machine changes what the folder of a job is told. */
 export async function withJobFolder<T>(folder: string, run: () => Promise<T>): Promise<T> {
   await mkdir(join(folder, 'run'), { recursive: true });
+  await removeTornLock(join(folder, 'run', 'lock'));
   return withStackLock(folder, () => undefined, run);
+}
+
+/**
+ * A lock appears whole, so one that cannot be read was torn with its machine, and its owner is gone. Looked at again
+ * once it is moved away: another may have found it torn too, and taken the lock since.
+ */
+async function removeTornLock(lock: string): Promise<void> {
+  const isTorn = async (file: string): Promise<boolean> =>
+    readFile(file, 'utf8').then(
+      (text) => !isJson(text),
+      () => false,
+    );
+  if (!(await isTorn(lock))) return;
+  const aside = `${lock}.${randomUUID()}.torn`;
+  await rename(lock, aside).catch(() => undefined);
+  if (!(await isTorn(aside))) await link(aside, lock).catch(() => undefined);
+  await rm(aside, { force: true });
 }
 
 /** Writes what the trainer is told, as trainer/README.md describes it: `<folder>/job.json`. */
@@ -36,15 +55,27 @@ const jobFile = (job: TrainingJob, folder: string) => ({
   settings: job.settings,
 });
 
+/** Writes it again where it is there and cannot be read: its machine died under it. */
+export async function mendJobFile(job: TrainingJob, folder: string): Promise<void> {
+  const text = await readFile(join(folder, 'job.json'), 'utf8').catch(() => undefined);
+  if (text !== undefined && !isJson(text)) await writeJobFile(job, folder);
+}
+
+/** Takes back what a job's files say of its end; its checkpoints stay. */
+export const forgetEnd = (folder: string): Promise<void> =>
+  withJobFolder(folder, () => rm(join(folder, 'status.json'), { force: true }));
+
 /**
  * What a trainer has left in its folder, for a backend that knows whether it lives. Ask whether it lives first: the
- * files are then newer than the answer.
+ * files are then newer than the answer. A status that cannot be read is none, and said to be damaged: the next trainer
+ * writes another.
  */
 export async function readJobFolder(folder: string, alive: boolean): Promise<TrainingStatus> {
-  const text = await readFile(join(folder, 'status.json'), 'utf8').catch(() => undefined);
-  if (text === undefined)
-    return alive ? { state: 'running', step: 0, totalSteps: 0, policies: [] } : { state: 'absent' };
-  const status = statusFile.parse(JSON.parse(text));
+  const file = join(folder, 'status.json');
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  const status = text === undefined ? undefined : statusOf(text);
+  if (!status && alive) return { state: 'running', step: 0, totalSteps: 0, policies: [] };
+  if (!status) return { state: 'absent', ...(text === undefined ? {} : { damaged: `${file} cannot be read` }) };
   return toStatus(status, alive, folder, progressOf(status, await readNewestUpdate(folder)));
 }
 
@@ -69,6 +100,19 @@ const statusFile = z.looseObject({
   trainer_state_sha256: z.string().nullish(),
 });
 type StatusFile = z.infer<typeof statusFile>;
+
+function statusOf(text: string): StatusFile | undefined {
+  return isJson(text) ? statusFile.safeParse(JSON.parse(text)).data : undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** What a trainer leaves with in the middle of its work: all that was done is kept, and goes on when submitted again. */
 const resumable = new Set(['cancelled', 'stalled']);

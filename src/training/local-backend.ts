@@ -2,9 +2,9 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../artifacts/artifact-store';
 import type { Config } from '../config';
-import { listCommands } from '../stack/marked-processes';
-import { findProcess, logFile, sendSignal, startDetached, stopProcess } from '../stack/processes';
-import { readJobFolder, withJobFolder, writeJobFile } from './job-folder';
+import { logFile, startDetached, stopProcess } from '../stack/processes';
+import { findTrainer, killTrainers } from './find-trainer';
+import { forgetEnd, readJobFolder, withJobFolder, writeJobFile } from './job-folder';
 import { readCurve } from './progress-file';
 import { writeStepBatch } from './step-batch';
 import { trainerCommand } from './trainer-command';
@@ -23,8 +23,6 @@ export function localBackend(
   config: Pick<Config, 'python' | 'projectRoot'>,
   artifacts: ArtifactStore,
 ): TrainingBackend {
-  const trainer = (jobKey: string) => findProcess(artifacts.jobPath(jobKey), 'trainer');
-
   return {
     name: 'local',
 
@@ -34,7 +32,7 @@ export function localBackend(
       await withJobFolder(folder, async () => {
         const { state } = await this.status(job.jobKey);
         if (state === 'running' || state === 'succeeded') return;
-        killOrphans(folder);
+        killTrainers(folder);
         await writeJobFile(job, folder);
         await startDetached(folder, 'trainer', 'trainer', {
           ...{ file: config.python, ...trainerCommand(job.settings, folder) },
@@ -48,15 +46,23 @@ export function localBackend(
       await withJobFolder(folder, () => writeStepBatch(folder, step, dataset));
     },
 
-    status: (jobKey) => readJobFolder(artifacts.jobPath(jobKey), trainer(jobKey) !== undefined),
+    status(jobKey) {
+      const folder = artifacts.jobPath(jobKey);
+      return readJobFolder(folder, findTrainer(folder) !== undefined);
+    },
 
     curve: (jobKey, after) => readCurve(artifacts.jobPath(jobKey), after),
 
     async cancel(jobKey) {
-      const running = trainer(jobKey);
-      if (!running) return;
-      await stopProcess(running, 'SIGTERM', cancelGraceMs);
-      killOrphans(artifacts.jobPath(jobKey));
+      const folder = artifacts.jobPath(jobKey);
+      const running = findTrainer(folder);
+      if (running) await stopProcess(running, 'SIGTERM', cancelGraceMs);
+      killTrainers(folder);
+    },
+
+    async redo(jobKey) {
+      await this.cancel(jobKey);
+      await forgetEnd(artifacts.jobPath(jobKey));
     },
 
     async logs(jobKey) {
@@ -64,11 +70,4 @@ export function localBackend(
       return text.slice(-logTailBytes);
     },
   };
-}
-
-/** The launcher's processes have sessions of their own, so they outlive it when it is killed; nobody waits for them. */
-function killOrphans(folder: string): void {
-  const command = `-m coevolve_trainer run ${folder}`;
-  for (const { pid } of listCommands().filter((found) => found.command.trimEnd().endsWith(command)))
-    sendSignal(pid, 'SIGKILL');
 }

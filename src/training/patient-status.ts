@@ -65,6 +65,13 @@ export function withPatience(
       looks.delete(jobKey);
       await backend.cancel(jobKey);
     },
+
+    ...(backend.redo && {
+      async redo(jobKey: string) {
+        looks.delete(jobKey);
+        await backend.redo!(jobKey);
+      },
+    }),
   };
 }
 

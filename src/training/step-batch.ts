@@ -18,11 +18,22 @@ export async function writeStepBatch(folder: string, step: number, { path, sha25
   if (!Number.isInteger(step) || step < 1)
     throw new DomainError('InvalidStep', `a step must be an integer from 1, got ${step}`);
   const file = join(folder, 'batches', `${stepName(step)}.json`);
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) return writeWhole(file, JSON.stringify({ dataset: path, sha256 }));
-  const { sha256: before } = batchFile.parse(JSON.parse(text));
-  if (before !== sha256)
-    throw new DomainError('ConflictingStep', `step ${step} in ${folder} has the dataset ${before}, not ${sha256}`);
+  const before = batchOf(await readFile(file, 'utf8').catch(() => ''));
+  if (!before) return writeWhole(file, JSON.stringify({ dataset: path, sha256 }));
+  if (before.sha256 !== sha256)
+    throw new DomainError(
+      'ConflictingStep',
+      `step ${step} in ${folder} has the dataset ${before.sha256}, not ${sha256}`,
+    );
+}
+
+/** None when there is none, or one that was torn with its machine. */
+function batchOf(text: string): z.infer<typeof batchFile> | undefined {
+  try {
+    return batchFile.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
 
 /** As the trainer names what belongs to a step. */

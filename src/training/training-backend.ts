@@ -33,9 +33,12 @@ export type TrainedPolicy = { step: number; policyHash: string; policyPath: stri
  */
 export type TrainingProgress = Readonly<Record<string, number>>;
 
-/** `absent`: never submitted, or vanished without a word: submitting it (again) resumes it from its last checkpoint. */
+/**
+ * `absent`: never submitted, or vanished without a word: submitting it (again) resumes it from its last checkpoint.
+ * `damaged` says what it left that cannot be read.
+ */
 export type TrainingStatus =
-  | { state: 'absent' }
+  | { state: 'absent'; damaged?: string }
   | {
       state: 'running';
       step: number;
@@ -73,6 +76,11 @@ export type TrainingBackend = {
   /** What a job told of its updates after update `after`, in their order; a backend that is told of none lacks it. */
   curve?(jobKey: string, after: number): Promise<TrainingProgress[]>;
   cancel(jobKey: string): Promise<void>;
+  /**
+   * Takes back that a job has made what was found damaged since: submitted again, it makes that anew from its
+   * checkpoints, to the same bytes. A backend whose policies lie elsewhere lacks it.
+   */
+  redo?(jobKey: string): Promise<void>;
   /** The newest lines that the job wrote. */
   logs(jobKey: string): Promise<string>;
 };

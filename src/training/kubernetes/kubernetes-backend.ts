@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../../artifacts/artifact-store';
 import { BackendError } from '../backend-error';
-import { jobFileText, readJobFolder, withJobFolder, writeJobFile } from '../job-folder';
+import { forgetEnd, jobFileText, mendJobFile, readJobFolder, withJobFolder, writeJobFile } from '../job-folder';
 import { readCurve } from '../progress-file';
 import { writeStepBatch } from '../step-batch';
 import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../training-backend';
@@ -29,24 +29,14 @@ export function kubernetesBackend(
   const namespace = settings.namespace ?? credentials.namespace;
   const cluster = clusterJobs(kubernetesApi(credentials), namespace);
 
-  async function look(jobKey: string): Promise<Look> {
-    const job = await cluster.find(jobName(jobKey));
-    const isOwn = job?.metadata.annotations?.[specAnnotation] === (await storedHash(folderOf(jobKey)));
-    const pods = job && isOwn ? await cluster.pods(jobName(jobKey)) : [];
-    const { imagePullMinutes } = settings;
-    return {
-      job,
-      isOwn,
-      pods,
-      state: jobState(isOwn ? job : undefined, pods, { nowMs: Date.now(), imagePullMinutes }),
-    };
-  }
+  const look = (jobKey: string): Promise<Look> => lookAt(cluster, jobKey, folderOf(jobKey), settings);
 
   async function submitOnce(job: TrainingJob, folder: string): Promise<void> {
     const { jobKey, gpus = 0 } = job;
     const jobFile = jobFileText(job, folder);
     const request = { jobKey, namespace, folder, artifacts: root, gpus, settings: job.settings, jobFile };
     const manifest = await renderJob(settings, request);
+    await mendJobFile(job, folder); // by which a Job is known as ours
     const seen = await look(jobKey);
     const { state } = await toStatus(folder, seen.state);
     if (state === 'running' || state === 'succeeded') return;
@@ -72,6 +62,11 @@ export function kubernetesBackend(
       if (job && isOwn) await cluster.remove(job, 'Foreground');
     },
 
+    async redo(jobKey) {
+      await this.cancel(jobKey);
+      await forgetEnd(folderOf(jobKey));
+    },
+
     async logs(jobKey) {
       const { job, pods } = await look(jobKey);
       const pod = job && newestPod(job, pods);
@@ -82,6 +77,19 @@ export function kubernetesBackend(
 
 /** `isOwn`: the Job is that of our folder, and not another stack's of the same name. */
 type Look = { job: Job | undefined; isOwn: boolean; pods: Pod[]; state: JobState };
+
+async function lookAt(
+  cluster: ClusterJobs,
+  jobKey: string,
+  folder: string,
+  { imagePullMinutes }: Pick<KubernetesSettings, 'imagePullMinutes'>,
+): Promise<Look> {
+  const job = await cluster.find(jobName(jobKey));
+  const isOwn = job?.metadata.annotations?.[specAnnotation] === (await storedHash(folder));
+  const pods = job && isOwn ? await cluster.pods(jobName(jobKey)) : [];
+  const state = jobState(isOwn ? job : undefined, pods, { nowMs: Date.now(), imagePullMinutes });
+  return { job, isOwn, pods, state };
+}
 
 /** Of the job that was last submitted for a folder. */
 const storedHash = async (folder: string): Promise<string> =>
