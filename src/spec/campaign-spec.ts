@@ -62,6 +62,8 @@ export const campaignSpecSchema = z
       ),
     /** Root of the seed tree: everything that samples takes its seed from it. */
     seed: whole.max(2 ** 31 - 1),
+    /** Share of the workers that the campaign gets where others want them too, relative to the others' weights. */
+    weight: z.number().positive().max(1000).default(1),
     environment: z.strictObject({
       name: z.string().min(1),
       /** Passed to the environment's task source, which names its own options. */
@@ -125,6 +127,7 @@ export const campaignSpecSchema = z
         tolerance: unit.default(defaultPromotionSettings.tolerance),
         confidence: z.number().min(0.5).max(0.999).default(defaultPromotionSettings.confidence),
         resamples: count.max(100_000).default(defaultPromotionSettings.resamples),
+        approval: z.boolean().default(false),
       })
       .prefault({}),
   })

@@ -7,9 +7,11 @@ import { computeSettingsSchema, policySettingsSchema } from './compute-settings'
  */
 export const withSectionsOfLater = (stored: CampaignSpec): CampaignSpec => ({
   ...stored,
+  weight: stored.weight ?? 1,
   environment: { ...{ form: 'plain', experts: null }, ...stored.environment },
   start: stored.start ?? 'sft',
   policy: policySettingsSchema.parse(stored.policy),
   compute: computeSettingsSchema.parse(stored.compute ?? {}),
+  promotion: { ...stored.promotion, approval: stored.promotion.approval ?? false },
   training: { ...stored.training, rft: stored.training.rft ?? { ...stored.training.sft, successReward: 1 } },
 });

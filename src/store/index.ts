@@ -14,6 +14,7 @@ import { ledgerStore } from './ledger';
 import { modelCallStore } from './model-calls';
 import { policyStore } from './policies';
 import { preferencePairStore } from './preference-pairs';
+import { promotionApprovalStore } from './promotion-approvals';
 import { providerStore } from './providers';
 import { rolloutStore } from './rollouts';
 import { taskStore } from './tasks';
@@ -38,6 +39,7 @@ export const createStore = (pool: Pool) => ({
   trainingProgress: trainingProgressStore(pool),
   trainingSteps: trainingStepStore(pool),
   policies: policyStore(pool),
+  promotionApprovals: promotionApprovalStore(pool),
   evaluations: evaluationStore(pool),
   judgements: judgementStore(pool),
   judgeCalibrations: judgeCalibrationStore(pool),
