@@ -6,6 +6,7 @@ import { isSuccess } from '../domain/trajectory';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { EvaluationRow } from '../store/evaluations';
 import type { IterationKey } from '../store/iterations';
+import { approvedPromotion } from './approved-promotion';
 import { getCampaign, type Services } from './services';
 
 type Rewards = Map<string, number>;
@@ -37,7 +38,8 @@ export const evaluatePolicy =
     });
     if (!baseline) return { score: successRate(rewards) };
 
-    const decision = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
+    const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
+    const decision = await approvedPromotion(services, { name, spec }, key, byRule);
     const stored = await store.policies.recordDecision(key.campaignId, {
       ...{ iteration: key.iteration, role: 'target', candidateId: candidate, incumbentId: incumbent },
       ...decision,
