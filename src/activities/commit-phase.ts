@@ -71,7 +71,7 @@ const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<C
 async function attemptsByOutcome({ store }: Services, key: PhaseKey): Promise<Counts> {
   const rows = await store.trajectories.countByOutcome(key satisfies IterationKey, played[key.phase] ?? []);
   const sum = (unit: 'tokens' | 'seconds'): number => rows.reduce((total, row) => total + row[unit], 0);
-  await store.ledger.settle(key.campaignId, `iteration/${key.iteration}/${key.phase}`, {
+  await store.ledger.settle(key, `iteration/${key.iteration}/${key.phase}`, {
     tokens: sum('tokens'),
     seconds: sum('seconds'),
   });

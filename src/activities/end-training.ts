@@ -1,6 +1,7 @@
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { DomainError } from '../domain/errors';
+import type { JobKey } from '../store/epoch';
 import type { TrainingProgress } from '../training/training-backend';
 import type { Services } from './services';
 import { whileBeating } from './while-beating';
@@ -20,12 +21,13 @@ export const endTraining =
   async ({ campaignId, iteration }: EndedWork): Promise<{ ended: number }> => {
     const jobs = await services.store.endings.openJobs(campaignId, iteration ?? null);
     await whileBeating(async () => {
-      for (const jobKey of jobs) await endJob(services, jobKey);
+      for (const job of jobs) await endJob(services, job);
     });
     return { ended: jobs.length };
   };
 
-async function endJob({ store, training }: Services, jobKey: string): Promise<void> {
+async function endJob({ store, training }: Services, job: JobKey): Promise<void> {
+  const { jobKey } = job;
   const spent = await store.ledger.bookedTraining(jobKey);
   try {
     const status = await training.status(jobKey);
@@ -36,8 +38,8 @@ async function endJob({ store, training }: Services, jobKey: string): Promise<vo
     if (!isFinal(error)) throw error;
     log.warn('a training job could not be ended', { jobKey, error: String(error) });
   }
-  await store.ledger.bookTraining(jobKey, spent, true);
-  await store.trainingRuns.fail(jobKey, { type: 'ended', message: 'an operator ended it' });
+  await store.ledger.bookTraining(job, spent, true);
+  await store.trainingRuns.fail(job, { type: 'ended', message: 'an operator ended it' });
 }
 
 /** Another try would be answered the same. */

@@ -31,8 +31,8 @@ export const evaluatePolicy =
     const rewards = await store.evaluations.heldOutRewards(key.campaignId, candidate);
     const baseline = incumbent ? await store.evaluations.heldOutRewards(key.campaignId, incumbent) : null;
     const seed = deriveSeed(spec.seed, key.iteration, 'evaluate');
-    await store.evaluations.save(key.campaignId, {
-      ...{ iteration: key.iteration, policyId: candidate, incumbentId: incumbent },
+    await store.evaluations.save(key, {
+      ...{ policyId: candidate, incumbentId: incumbent },
       ...summarize(rewards, spec),
       ...compare(rewards, baseline, spec, seed),
     });
@@ -40,11 +40,11 @@ export const evaluatePolicy =
 
     const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
     const decision = await approvedPromotion(services, { name, spec }, key, byRule);
-    const stored = await store.policies.recordDecision(key.campaignId, {
-      ...{ iteration: key.iteration, role: 'target', candidateId: candidate, incumbentId: incumbent },
+    const stored = await store.policies.recordDecision(key, {
+      ...{ role: 'target', candidateId: candidate, incumbentId: incumbent },
       ...decision,
     });
-    if (stored.decision === 'promote') await store.policies.moveHead(key.campaignId, 'target', incumbent, candidate);
+    if (stored.decision === 'promote') await store.policies.moveHead(key, 'target', incumbent, candidate);
     return { score: successRate(stored.decision === 'promote' ? rewards : baseline) };
   };
 

@@ -34,7 +34,7 @@ export async function importPolicy(
     },
     [],
   );
-  await trainingRuns.succeed(jobKey, policyId, { tokens: 0, seconds: 0 });
+  await trainingRuns.succeed({ jobKey, epoch: request.epoch }, policyId, { tokens: 0, seconds: 0 });
   return trainingRuns.get(jobKey);
 }
 

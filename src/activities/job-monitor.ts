@@ -1,5 +1,6 @@
 import { activityInfo, getClient, heartbeat, log } from '@temporalio/activity';
 import { thinCurve, trainingNews, type TrainingNews } from '../domain/training-news';
+import type { JobKey } from '../store/epoch';
 import type { TrainingRunRow } from '../store/training-runs';
 import type { TrainingProgress, TrainingStatus } from '../training/training-backend';
 import { trainingNewsSignal } from '../workflows/messages';
@@ -39,7 +40,7 @@ type Monitored = Pick<Services, 'training'> & { store: Pick<Services['store'], '
  * job's workflow at marks, and stores the curve and what the job took every few seconds; of a job that ends or dies, at
  * once.
  */
-export function monitorJob({ store, training }: Monitored, run: TrainingRunRow, pace: Pace = defaultPace) {
+export function monitorJob({ store, training }: Monitored, run: TrainingRunRow & JobKey, pace: Pace = defaultPace) {
   const { jobKey } = run;
   const gauges = trainingGauges(run);
   const memory = remembered();
@@ -56,12 +57,12 @@ export function monitorJob({ store, training }: Monitored, run: TrainingRunRow, 
   }
 
   async function record(totalSteps: number, ended: boolean): Promise<void> {
-    if (memory.lost) await store.ledger.bookTraining(jobKey, plus(spentOf(last), memory.lost), ended);
+    if (memory.lost) await store.ledger.bookTraining(run, plus(spentOf(last), memory.lost), ended);
     const after = await store.trainingProgress.lastStep(jobKey);
     const curve = await training.curve(jobKey, after);
     const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may know the moment alone
     const total = updates.at(-1)?.['total_steps'] ?? totalSteps; // a job may have ended before it was looked at
-    await store.trainingProgress.save(jobKey, thinCurve(updates, total, after));
+    await store.trainingProgress.save(run, thinCurve(updates, total, after));
   }
 
   async function watch({ step, totalSteps }: Extract<TrainingStatus, { state: 'running' }>): Promise<void> {

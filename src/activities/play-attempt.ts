@@ -99,7 +99,12 @@ async function playUntilEnd(
       if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
       if (tries++ === triesPerAttempt) return givenUp('environment-fault', error.message);
       const id = trajectoryId(planned.attempt);
-      await services.store.trajectories.recordFault(planned.campaignId, id, 'environment-fault', error.message);
+      await services.store.trajectories.recordFault(
+        { ...planned, iteration: planned.attempt.iteration },
+        id,
+        'environment-fault',
+        error.message,
+      );
     }
   }
 }

@@ -12,20 +12,18 @@ export const registerPolicy =
   async (input: IterationKey & { role: PolicyRole; jobKey: string; policyId: string }): Promise<void> => {
     const { campaignId, iteration, role, jobKey, policyId } = input;
     const run = await store.trainingRuns.get(jobKey);
-    await store.policies.save(campaignId, {
+    await store.policies.save(input, {
       id: policyId,
       role,
       parentId: run.basePolicy,
-      iteration,
       trainingRun: jobKey,
       uri: `file://${artifacts.policyPath(policyId)}`,
     });
     if (role === 'target' && iteration > 0) return;
     const incumbent = (await store.policies.heads(campaignId))[role] ?? null;
     if (incumbent === policyId) return;
-    await store.policies.moveHead(campaignId, role, incumbent, policyId);
-    await store.policies.recordDecision(campaignId, {
-      iteration,
+    await store.policies.moveHead(input, role, incumbent, policyId);
+    await store.policies.recordDecision(input, {
       role,
       candidateId: policyId,
       incumbentId: incumbent,

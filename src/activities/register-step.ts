@@ -9,9 +9,9 @@ import type { Services } from './services';
 export const registerStep =
   ({ store, artifacts }: Services) =>
   async (input: IterationKey & { role: AgentRole; jobKey: string; step: number; policyId: string }): Promise<void> => {
-    const { campaignId, iteration, role, jobKey, step, policyId } = input;
+    const { role, jobKey, step, policyId } = input;
     const run = await store.trainingRuns.get(jobKey);
     const parentId = (await store.trainingSteps.policyOf(jobKey, step - 1)) ?? run.basePolicy;
     const uri = `file://${artifacts.policyPath(policyId)}`;
-    await store.policies.save(campaignId, { id: policyId, role, parentId, iteration, trainingRun: jobKey, step, uri });
+    await store.policies.save(input, { id: policyId, role, parentId, trainingRun: jobKey, step, uri });
   };

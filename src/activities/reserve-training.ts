@@ -1,5 +1,6 @@
 import { getModel } from '../artifacts/imported-models';
 import { estimateJob } from '../spec/estimate-training';
+import type { JobKey } from '../store/epoch';
 import type { TrainingRunRow } from '../store/training-runs';
 import { getCampaign, type Services } from './services';
 
@@ -8,12 +9,12 @@ import { getCampaign, type Services } from './services';
  *
  * @throws DomainError `BudgetReached`
  */
-export async function reserveTraining({ store, artifacts }: Services, run: TrainingRunRow): Promise<void> {
-  const { jobKey, campaignId, method, datasetRows: rows, steps } = run;
+export async function reserveTraining({ store, artifacts }: Services, run: TrainingRunRow & JobKey): Promise<void> {
+  const { campaignId, method, datasetRows: rows, steps } = run;
   if (run.gpus === 0 || method === 'import') return;
   const { spec } = await getCampaign({ store }, campaignId);
   if (spec.compute.pricePerGpuHour === 0) return;
   const { source, model } = spec.policy;
   const parameters = source === 'imported' ? (await getModel(artifacts, model!)).parameters : null;
-  await store.ledger.reserveTraining(jobKey, estimateJob(spec, { method, rows, steps }, parameters));
+  await store.ledger.reserveTraining(run, estimateJob(spec, { method, rows, steps }, parameters));
 }

@@ -11,9 +11,9 @@ import { whileBeating } from './while-beating';
  */
 export const submitTraining =
   (services: Services) =>
-  async ({ jobKey }: { jobKey: string }): Promise<void> => {
+  async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<void> => {
     const run = await services.store.trainingRuns.get(jobKey);
-    await reserveTraining(services, run);
+    await reserveTraining(services, { ...run, epoch });
     await whileBeating(() => services.training.submit(jobOf(services, run))); // an upload takes minutes
   };
 

@@ -1,25 +1,61 @@
-import { cancellationSignal, Context, sleep } from '@temporalio/activity';
+import { cancellationSignal, Context, log, sleep } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { DomainError } from '../domain/errors';
+import type { JobKey } from '../store/epoch';
 import type { TrainingFailure, TrainingStatus } from '../training/training-backend';
 import { monitorJob } from './job-monitor';
 import type { Services } from './services';
 import { jobOf } from './submit-training';
+import { whileBeating } from './while-beating';
 
 const pollMs = 250;
-/** A trainer that dies is started again and resumes; one that keeps dying is a fault for an operator. */
+/** A trainer that dies is started again and resumes; one that dies without getting further is a fault for an operator. */
 const maxRestarts = 5;
+const maxRedone = 2;
 
 /** Follows a job to its end and stores its policy under its hash. */
 export const watchTraining =
   (services: Services) =>
-  async ({ jobKey }: { jobKey: string }): Promise<{ policyId: string; seconds: number }> => {
-    const { store, artifacts } = services;
-    const status = await followJob(services, jobKey, ({ state }) => state === 'succeeded');
-    if (status.state !== 'succeeded') throw new Error(`${jobKey} was followed to ${status.state}`);
-    const policyId = await artifacts.adoptPolicy(status.policyPath, status.policyHash);
-    await store.trainingRuns.succeed(jobKey, policyId, status);
+  async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<{ policyId: string; seconds: number }> => {
+    const job = { jobKey, epoch };
+    const { status, policyId } = await followToWhole(services, jobKey, async () => {
+      const seen = await followJob(services, job, ({ state }) => state === 'succeeded');
+      if (seen.state !== 'succeeded') throw new Error(`${jobKey} was followed to ${seen.state}`);
+      return { status: seen, made: seen };
+    });
+    await services.store.trainingRuns.succeed(job, policyId, status);
     return { policyId, seconds: status.seconds };
   };
+
+type Made = { policyPath: string; policyHash: string };
+
+/**
+ * Stores the policy that a job is followed to under its hash. What was damaged on the way, by a disk or a machine that
+ * died, is never stored: the job makes it again, from a checkpoint that is whole.
+ *
+ * @throws DomainError `CorruptCheckpoint` when it is damaged again and again
+ */
+export async function followToWhole<Status extends Alive, M extends Made>(
+  { artifacts, training }: Services,
+  jobKey: string,
+  follow: () => Promise<{ status: Status; made: M }>,
+): Promise<{ status: Status; made: M; policyId: string }> {
+  for (let redone = 0; ; redone++) {
+    const { status, made } = await follow();
+    const state = status.state === 'succeeded' ? status.trainerState : null;
+    try {
+      return await whileBeating(async () => {
+        const policyId = await artifacts.adoptPolicy(made.policyPath, made.policyHash);
+        if (state) await artifacts.requireFile(state);
+        return { status, made, policyId };
+      });
+    } catch (error) {
+      if (!(error instanceof DomainError && error.code === 'CorruptCheckpoint') || redone === maxRedone) throw error;
+      log.warn('what a training job left is damaged, so it is made again', { jobKey, damage: error.message });
+      await training.redo(jobKey);
+    }
+  }
+}
 
 type Alive = Extract<TrainingStatus, { state: 'running' | 'succeeded' }>;
 
@@ -27,25 +63,24 @@ type Alive = Extract<TrainingStatus, { state: 'running' | 'succeeded' }>;
  * Waits until a job has got where it is wanted. The job outlives whoever waits: on a worker's death or shutdown the next
  * try takes up the watch; only a cancelled campaign ends the job. What a job took is booked also when it failed or died.
  */
-export async function followJob(
-  services: Services,
-  jobKey: string,
-  arrived: (status: Alive) => boolean,
-): Promise<Alive> {
+export async function followJob(services: Services, job: JobKey, arrived: (status: Alive) => boolean): Promise<Alive> {
   const { store, training } = services;
+  const { jobKey } = job;
   const run = await store.trainingRuns.get(jobKey);
-  const monitor = monitorJob(services, run);
-  let restarts = 0;
+  const monitor = monitorJob(services, { ...run, epoch: job.epoch });
+  let [restarts, furthest] = [0, 0];
   try {
     for (;;) {
       const status = await training.status(jobKey);
       await monitor.see(status);
-      if (status.state === 'failed') return await fail(services, jobKey, status.failure);
+      if (status.state === 'failed') return await fail(services, job, status.failure);
       if (status.state === 'absent') {
         if (restarts++ >= maxRestarts)
-          throw new Error(`${jobKey} died ${restarts} times: ${await training.logs(jobKey)}`);
+          throw new Error(`${jobKey} died ${restarts} times at update ${furthest}: ${await training.logs(jobKey)}`);
+        if (status.damaged) log.warn('a training job is submitted again', { jobKey, because: status.damaged });
         await training.submit(jobOf(services, run));
       } else if (arrived(status)) return status;
+      else if (status.state === 'running' && status.step > furthest) [restarts, furthest] = [0, status.step];
       await sleep(pollMs);
     }
   } catch (error) {
@@ -56,11 +91,11 @@ export async function followJob(
 }
 
 /** The trainer names what it could not do; an operator mends it, and the job resumes where it was. */
-async function fail({ store }: Services, jobKey: string, failure: TrainingFailure): Promise<never> {
-  await store.trainingRuns.fail(jobKey, failure);
+async function fail({ store }: Services, job: JobKey, failure: TrainingFailure): Promise<never> {
+  await store.trainingRuns.fail(job, failure);
   throw ApplicationFailure.create({
     type: `TrainingFailed.${failure.type}`,
-    message: `training ${jobKey} stopped (${failure.type}): ${failure.message}`,
+    message: `training ${job.jobKey} stopped (${failure.type}): ${failure.message}`,
     nonRetryable: true,
   });
 }

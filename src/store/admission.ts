@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Decision } from '../domain/admission/admit';
 import type { StageVerdict } from '../domain/admission/candidate';
 import type { Retirement } from '../domain/selection/retire';
-import { lockEpoch, staleEpoch, type IterationKey } from './epoch';
+import { lockEpoch, type IterationKey } from './epoch';
 import { inTransaction } from './pool';
 import { toJson } from './postgres-text';
 
@@ -33,7 +33,7 @@ export const admissionStore = (pool: Pool) => ({
    * verdict and its trail, so that a retry goes on where the last try ended; one that was rejected as it was stored gets
    * its trail. Should the pool hold an equal task by now, the database refuses the second, and the trail says so.
    *
-   * @throws DomainError `StaleEpoch` when a later run owns the iteration, or when a candidate is of an earlier run
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   async decide(key: IterationKey, decisions: readonly Decision[]): Promise<void> {
     const decided = decisions.filter(({ outcome }) => outcome !== 'waiting');
@@ -145,11 +145,6 @@ async function decideChunk(client: PoolClient, key: IterationKey, decisions: rea
     key,
     decisions.map((decision) => withGuard(decision, overruled.get(decision.id))),
   );
-  const { rowCount } = await client.query(
-    `select from tasks where campaign_id = $1::integer and id = any ($2::text[]) and verdict = 'candidate'`,
-    [key.campaignId, decisions.map(({ id }) => id)],
-  );
-  if (rowCount) throw staleEpoch(key);
 }
 
 type Overruled = { reason: string; twin: string | null };
@@ -157,7 +152,7 @@ type Overruled = { reason: string; twin: string | null };
 /** Returns what was to be admitted and is not, because the pool holds its content. */
 async function updateVerdicts(
   client: PoolClient,
-  { campaignId, epoch }: IterationKey,
+  { campaignId }: IterationKey,
   decisions: readonly Decision[],
 ): Promise<Map<string, Overruled>> {
   const { rows } = await client.query<{ id: string; overruled: boolean } & Overruled>(
@@ -168,18 +163,18 @@ async function updateVerdicts(
               when twin.id is not null then 'duplicate'
               when row_number() over (partition by t.content_key, d.reason is null order by d.ordinal) > 1
                 then 'duplicate' end as reason
-       from jsonb_to_recordset($3::jsonb) as d (id text, reason text, ordinal integer)
+       from jsonb_to_recordset($2::jsonb) as d (id text, reason text, ordinal integer)
        join tasks t on t.campaign_id = $1::integer and t.id = d.id
        left join tasks twin on twin.campaign_id = t.campaign_id and twin.content_key = t.content_key
          and twin.verdict = 'admitted' and twin.id <> t.id
-       where t.epoch = $2::integer and t.verdict = 'candidate'
+       where t.verdict = 'candidate'
      )
      update tasks t
      set verdict = case when v.reason is null then 'admitted' else 'rejected' end, reason = v.reason
      from verdict v
      where t.campaign_id = v.campaign_id and t.id = v.id
      returning t.id, v.reason, v.twin, v.foreseen and v.reason is not null as overruled`,
-    [campaignId, epoch, JSON.stringify(decisions.map(({ id, reason }, ordinal) => ({ id, reason, ordinal })))],
+    [campaignId, JSON.stringify(decisions.map(({ id, reason }, ordinal) => ({ id, reason, ordinal })))],
   );
   return new Map(rows.filter(({ overruled }) => overruled).map(({ id, ...why }) => [id, why]));
 }

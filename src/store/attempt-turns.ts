@@ -34,15 +34,16 @@ export const attemptTurnStore = (pool: Pool) => ({
   async list(key: IterationKey, ids: readonly string[]): Promise<Map<string, RecordedTurn[]>> {
     const { rows } = await pool.query<RecordedTurn & { trajectoryId: string }>(
       `with stale as (
-         delete from attempt_turns
-         where campaign_id = $1::integer and trajectory_id = any ($2::text[]) and epoch < $3::integer)
+         delete from attempt_turns t using iterations i
+         where t.campaign_id = $1::integer and t.trajectory_id = any ($2::text[]) and t.epoch < $3::integer
+           and i.campaign_id = t.campaign_id and i.number = $4::smallint and i.epoch = $3::integer)
        select trajectory_id as "trajectoryId", ordinal, action, shown, score, before_sha256 as "beforeSha256",
          after_sha256 as "afterSha256", prompt_token_ids as "promptTokenIds", token_ids as "tokenIds", logprobs,
          prompt_tokens as "promptTokens", completion_tokens as "completionTokens"
        from attempt_turns
        where campaign_id = $1::integer and trajectory_id = any ($2::text[]) and epoch = $3::integer
        order by trajectory_id, ordinal`,
-      [key.campaignId, ids, key.epoch],
+      [key.campaignId, ids, key.epoch, key.iteration],
     );
     const turns = new Map<string, RecordedTurn[]>();
     for (const { trajectoryId, ...turn } of rows) {
@@ -76,12 +77,13 @@ export const attemptTurnStore = (pool: Pool) => ({
     return rowCount === 1;
   },
 
-  /** Removes the turns of an attempt that begins again. */
-  async clear({ campaignId, trajectoryId, epoch }: OpenAttempt): Promise<void> {
+  /** Removes the turns of an attempt that begins again; a stale epoch removes nothing. */
+  async clear({ campaignId, iteration, trajectoryId, epoch }: OpenAttempt): Promise<void> {
     await pool.query(
-      `delete from attempt_turns
-       where campaign_id = $1::integer and trajectory_id = $2 and epoch <= $3::integer`,
-      [campaignId, trajectoryId, epoch],
+      `delete from attempt_turns t using iterations i
+       where t.campaign_id = $1::integer and t.trajectory_id = $2
+         and i.campaign_id = t.campaign_id and i.number = $4::smallint and i.epoch = $3::integer`,
+      [campaignId, trajectoryId, epoch, iteration],
     );
   },
 

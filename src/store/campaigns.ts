@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
+import type { ForkOrigin } from '../domain/fork-origin';
 import { givingWay, makePartitions } from './partitions';
 import { inTransaction } from './pool';
 
@@ -20,12 +21,14 @@ export type CampaignRow<Spec = unknown> = {
   status: CampaignStatus;
   createdAt: Date;
   finishedAt: Date | null;
-};
+} & ForkOrigin;
 
 type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' | 'specHash' | 'seed'>;
 
 const columns = `id, name, recipe, environment, spec, spec_hash as "specHash", seed, status,
-  created_at as "createdAt", finished_at as "finishedAt"`;
+  created_at as "createdAt", finished_at as "finishedAt",
+  (select source.name from campaigns source where source.id = campaigns.forked_from) as "forkedFrom",
+  fork_iteration as "forkIteration"`;
 
 export const campaignStore = (pool: Pool) => ({
   /**

@@ -1,19 +1,21 @@
 import type { Pool } from 'pg';
+import type { JobKey } from './epoch';
 import { inTransaction } from './pool';
 import { lockBudget } from './budgets';
 
 /** What is open when a campaign ends, or when one of its phases is given up. */
 export const endingStore = (pool: Pool) => ({
-  /** Keys of the training runs without a policy, of one iteration or of all. */
-  async openJobs(campaignId: number, iteration: number | null): Promise<string[]> {
-    const { rows } = await pool.query<{ jobKey: string }>(
-      `select job_key as "jobKey" from training_runs
-       where campaign_id = $1::integer and status <> 'succeeded'
-         and ($2::smallint is null or iteration = $2::smallint)
-       order by job_key`,
+  /** The training runs without a policy, of one iteration or of all, in the epoch that owns them now. */
+  async openJobs(campaignId: number, iteration: number | null): Promise<JobKey[]> {
+    const { rows } = await pool.query<JobKey>(
+      `select r.job_key as "jobKey", i.epoch
+       from training_runs r join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+       where r.campaign_id = $1::integer and r.status <> 'succeeded'
+         and ($2::smallint is null or r.iteration = $2::smallint)
+       order by r.job_key`,
       [campaignId, iteration],
     );
-    return rows.map(({ jobKey }) => jobKey);
+    return rows;
   },
 
   /**

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { assertEpoch, type IterationKey } from './epoch';
 import { listScenarioCompletion, type ScenarioCompletion } from './report/scenarios';
 
 export type EvaluationRow = {
@@ -24,20 +25,29 @@ const columns = `iteration, policy_id as "policyId", incumbent_id as "incumbentI
   difference_high as "differenceHigh"`;
 
 export const evaluationStore = (pool: Pool) => ({
-  /** Stores an evaluation; the first one of a policy in an iteration stays and comes back. */
-  async save(campaignId: number, e: EvaluationRow): Promise<EvaluationRow> {
+  /**
+   * Stores an evaluation; the first one of a policy in an iteration stays and comes back.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async save(key: IterationKey, e: Omit<EvaluationRow, 'iteration'>): Promise<EvaluationRow> {
     const { rows } = await pool.query<EvaluationRow>(
       `insert into evaluations (campaign_id, iteration, policy_id, incumbent_id, tasks, successes, success_low,
-         success_high, mean_reward, wins, losses, mcnemar_p, mean_difference, difference_low, difference_high)
-       values ($1::integer, $2::smallint, $3, $4, $5::integer, $6::integer, $7::float8, $8::float8, $9::float8,
-         $10::integer, $11::integer, $12::float8, $13::float8, $14::float8, $15::float8)
+         success_high, mean_reward, wins, losses, mcnemar_p, mean_difference, difference_low, difference_high, epoch)
+       select $1::integer, $2::smallint, $3, $4, $5::integer, $6::integer, $7::float8, $8::float8, $9::float8,
+         $10::integer, $11::integer, $12::float8, $13::float8, $14::float8, $15::float8, $16::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $16::integer
+       for share
        on conflict (campaign_id, iteration, policy_id) do update set policy_id = excluded.policy_id
        returning ${columns}`,
       [
-        ...[campaignId, e.iteration, e.policyId, e.incumbentId, e.tasks, e.successes, e.successLow, e.successHigh],
-        ...[e.meanReward, e.wins, e.losses, e.mcnemarP, e.meanDifference, e.differenceLow, e.differenceHigh],
+        ...[key.campaignId, key.iteration, e.policyId, e.incumbentId, e.tasks, e.successes, e.successLow],
+        ...[e.successHigh, e.meanReward, e.wins, e.losses, e.mcnemarP, e.meanDifference, e.differenceLow],
+        ...[e.differenceHigh, key.epoch],
       ],
     );
+    await assertEpoch(pool, key);
     return rows[0]!;
   },
 

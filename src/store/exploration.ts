@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import type { ExplorationOutcome, ModelFailure, Reflection } from '../domain/exploration';
 import { explorationContextId, explorationRunId } from '../domain/ids';
 import type { SynthesisAim } from '../domain/recipe';
-import { lockEpoch, staleEpoch, type IterationKey } from './epoch';
+import { lockEpoch, refusalOf, type IterationKey } from './epoch';
 import { inTransaction } from './pool';
 import { toJson, toText } from './postgres-text';
 import type { ChatMessage } from './trajectories';
@@ -112,7 +112,7 @@ const contextStore = (pool: Pool) => ({
       [key.campaignId, id, key.iteration, key.epoch, failed, toJson(reflection)],
     );
     const row = await this.getContext(key.campaignId, id);
-    if (row.status === 'planned') throw staleEpoch(key);
+    if (row.status === 'planned') throw await refusalOf(pool, key);
     return row;
   },
 });
@@ -141,7 +141,7 @@ const runStore = (pool: Pool) => ({
       ...[run.outcome, toText(run.fault), toJson(run.opening), run.reward, toJson(run.steps)],
     ]);
     const stored = await this.findRun(key.campaignId, id);
-    if (!stored) throw staleEpoch(key);
+    if (!stored) throw await refusalOf(pool, key);
     return stored;
   },
 
@@ -189,7 +189,7 @@ const runStore = (pool: Pool) => ({
       ],
     );
     const stored = await this.findAbstraction(key.campaignId, contextId);
-    if (!stored) throw staleEpoch(key);
+    if (!stored) throw await refusalOf(pool, key);
     return stored;
   },
 });

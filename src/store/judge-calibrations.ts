@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { BreakageKind } from '../domain/break-actions';
 import type { Calibration, Confusion, Rate, Trust } from '../domain/calibration';
-import { assertEpoch, lockEpoch, staleEpoch, type IterationKey } from './epoch';
+import { assertEpoch, lockEpoch, refusalOf, type IterationKey } from './epoch';
 import { inTransaction } from './pool';
 import { toJson } from './postgres-text';
 import type { ChatMessage } from './trajectories';
@@ -121,7 +121,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     ]);
     await assertEpoch(pool, key);
     const stored = (await this.list(key.campaignId)).find(({ iteration }) => iteration === key.iteration);
-    if (!stored) throw staleEpoch(key);
+    if (!stored) throw await refusalOf(pool, key);
     return stored;
   },
 

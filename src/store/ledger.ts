@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { assertEpoch, lockJobEpoch, type IterationKey, type JobKey } from './epoch';
 import { inTransaction } from './pool';
 import { bookCost, reserveCost, type SpentOnTraining } from './training-cost';
 
@@ -9,14 +10,22 @@ export type TrainingCost = { jobs: number; tokens: number; seconds: number; gpuS
 
 /** What attempts and training jobs take; what language models take is booked by src/store/budgets.ts. */
 export const ledgerStore = (pool: Pool) => ({
-  /** Books what something has cost. The key makes it exactly-once: booking it again changes nothing. */
-  async settle(campaignId: number, key: string, amounts: { tokens: number; seconds: number }): Promise<void> {
+  /**
+   * Books what something of an iteration has cost. The entry's key makes it exactly-once: booking it again changes nothing.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async settle(key: IterationKey, entryKey: string, amounts: { tokens: number; seconds: number }): Promise<void> {
     await pool.query(
       `insert into ledger (campaign_id, key, entry, unit, amount)
-       select $1::integer, $2, 'settle', a.unit, a.amount::float8 from jsonb_each_text($3::jsonb) as a (unit, amount)
+       select $1::integer, $4, 'settle', a.unit, a.amount::float8
+       from jsonb_each_text($5::jsonb) as a (unit, amount)
+       where exists (select from iterations i
+         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
        on conflict do nothing`,
-      [campaignId, key, amounts],
+      [key.campaignId, key.iteration, key.epoch, entryKey, amounts],
     );
+    await assertEpoch(pool, key);
   },
 
   /**
@@ -24,20 +33,26 @@ export const ledgerStore = (pool: Pool) => ({
    * submitted; one that reserved goes on whatever the budget says now.
    *
    * @param seconds a guess of the job's; null where there is none: it is let in while the limit is not reached
-   * @throws DomainError `BudgetReached`, `UnknownTrainingRun`
+   * @throws DomainError `BudgetReached`, `UnknownTrainingRun`, `StaleEpoch` when a later run owns the job's iteration
    */
-  reserveTraining: (jobKey: string, seconds: number | null): Promise<void> =>
-    inTransaction(pool, (client) => reserveCost(client, jobKey, seconds)),
+  reserveTraining: (job: JobKey, seconds: number | null): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockJobEpoch(client, job);
+      await reserveCost(client, job.jobKey, seconds);
+    }),
 
   /**
    * Books what a job has taken so far, in the place of what was booked for it before: a job that failed, or was killed
    * and resumed, has one amount of each unit, which only grows. Its dollars count in the budget in the place of those that
    * it had reserved; what is left of these is released when the job has `ended`.
    *
-   * @throws DomainError `UnknownTrainingRun`
+   * @throws DomainError `UnknownTrainingRun`, `StaleEpoch` when a later run owns the job's iteration
    */
-  bookTraining: (jobKey: string, spent: SpentOnTraining, ended: boolean): Promise<void> =>
-    inTransaction(pool, (client) => bookCost(client, jobKey, spent, ended)),
+  bookTraining: (job: JobKey, spent: SpentOnTraining, ended: boolean): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockJobEpoch(client, job);
+      await bookCost(client, job.jobKey, spent, ended);
+    }),
 
   /** What is booked for a job; zeros before anything is. */
   async bookedTraining(jobKey: string): Promise<SpentOnTraining> {

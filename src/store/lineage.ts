@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
+import type { ForkOrigin } from '../domain/fork-origin';
 
-export type Lineage = {
+export type Lineage = ForkOrigin & {
   campaign: string;
   policyId: string;
   /** The policy's own training run first, then its parent's, back to the random start. */
@@ -19,24 +20,27 @@ export type Lineage = {
 
 /**
  * Traces a checkpoint: policy, training run, pairs or expert trajectories, tasks, and the signals that asked for them.
+ * Of a campaign and its forks, it is traced in the one that trained it, or else the newest.
  *
  * @param checkpoint hash of the policy, or its first characters
  * @throws DomainError `UnknownPolicy`
  */
 export async function lineageOf(pool: Pool, checkpoint: string): Promise<Lineage> {
-  const { rows } = await pool.query<{ campaignId: number; campaign: string; policyId: string }>(
-    `select p.campaign_id as "campaignId", c.name as campaign, p.id as "policyId"
-     from policies p join campaigns c on c.id = p.campaign_id
-     where starts_with(p.id, $1) order by p.campaign_id desc limit 1`,
+  const { rows } = await pool.query<ForkOrigin & { campaignId: number; campaign: string; policyId: string }>(
+    `select p.campaign_id as "campaignId", c.name as campaign, p.id as "policyId", source.name as "forkedFrom",
+       c.fork_iteration as "forkIteration"
+     from policies p join campaigns c on c.id = p.campaign_id left join campaigns source on source.id = c.forked_from
+     where starts_with(p.id, $1)
+     order by p.iteration <= coalesce(c.fork_iteration, -1), p.campaign_id desc limit 1`,
     [checkpoint],
   );
   const found = rows[0];
   if (!found || checkpoint.length < 6)
     throw new DomainError('UnknownPolicy', `no policy's hash begins with "${checkpoint}" (give at least 6 characters)`);
-  const { campaignId, campaign, policyId } = found;
+  const { campaignId, ...origin } = found;
+  const { policyId } = origin;
   return {
-    campaign,
-    policyId,
+    ...origin,
     ancestors: await ancestorsOf(pool, campaignId, policyId),
     examples: await examplesOf(pool, campaignId, policyId),
   };

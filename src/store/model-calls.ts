@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { ModelPurpose } from '../spec/model-settings';
 import { bookReserve, bookSettle, lockBudget, type Budget, type Spending } from './budgets';
 import { budgetReached } from './budget-reached';
-import { staleEpoch, type IterationKey } from './epoch';
+import { refusalOf, type IterationKey } from './epoch';
 import {
   getWaste,
   listModelSpending,
@@ -83,7 +83,7 @@ export const modelCallStore = (pool: Pool) => ({
       return findAnswer(client, call);
     });
     if (stored) return stored.answer;
-    throw staleEpoch(call.key);
+    throw await refusalOf(pool, call.key);
   },
 
   /** Gives back the whole reservation of a try that has certainly cost nothing. */
@@ -160,7 +160,7 @@ async function insertTry(client: PoolClient, call: ModelCall): Promise<number> {
     [campaignId, call.callId, iteration, epoch, call.purpose, call.provider, call.model],
   );
   const row = rows[0];
-  if (!row) throw staleEpoch(call.key);
+  if (!row) throw await refusalOf(client, call.key);
   return row.try;
 }
 

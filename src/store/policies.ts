@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
 import type { AgentRole } from '../domain/roles';
+import { assertEpoch, type IterationKey } from './epoch';
 
 export type PolicyRole = AgentRole | 'base';
 
@@ -15,20 +16,28 @@ export type PolicyRow = {
   uri: string;
 };
 
-type NewPolicy = Omit<PolicyRow, 'step'> & Partial<Pick<PolicyRow, 'step'>>;
+type NewPolicy = Omit<PolicyRow, 'step' | 'iteration'> & Partial<Pick<PolicyRow, 'step'>>;
 
 const columns = `id, role, parent_id as "parentId", iteration, training_run as "trainingRun", step, uri`;
 
 export const policyStore = (pool: Pool) => ({
-  /** Registers a checkpoint under its content hash; registering it again changes nothing. */
-  async save(campaignId: number, policy: NewPolicy): Promise<void> {
-    const { id, role, parentId, iteration, trainingRun, step = null, uri } = policy;
+  /**
+   * Registers a checkpoint under its content hash; registering it again changes nothing.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async save(key: IterationKey, policy: NewPolicy): Promise<void> {
+    const { id, role, parentId, trainingRun, step = null, uri } = policy;
     await pool.query(
-      `insert into policies (campaign_id, id, role, parent_id, iteration, training_run, step, uri)
-       values ($1::integer, $2, $3, $4, $5::smallint, $6, $7::smallint, $8)
+      `insert into policies (campaign_id, id, role, parent_id, iteration, training_run, step, uri, epoch)
+       select $1::integer, $4, $5, $6, $2::smallint, $7, $8::smallint, $9, $3::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+       for share
        on conflict do nothing`,
-      [campaignId, id, role, parentId, iteration, trainingRun, step, uri],
+      [key.campaignId, key.iteration, key.epoch, id, role, parentId, trainingRun, step, uri],
     );
+    await assertEpoch(pool, key);
   },
 
   async get(campaignId: number, id: string): Promise<PolicyRow> {
@@ -61,40 +70,45 @@ export const policyStore = (pool: Pool) => ({
    * Points a role at another policy if it still points at `expected` (null: at none yet). Pointing it where it
    * already points is success, so a retry after a lost answer is harmless.
    *
-   * @throws DomainError `HeadMoved` when somebody else moved it
+   * @throws DomainError `HeadMoved` when somebody else moved it, `StaleEpoch` when a later run owns the iteration
    */
-  async moveHead(campaignId: number, role: PolicyRole, expected: string | null, next: string): Promise<void> {
+  async moveHead(key: IterationKey, role: PolicyRole, expected: string | null, next: string): Promise<void> {
     const { rowCount } = await pool.query(
       `insert into policy_heads (campaign_id, role, policy_id)
-       select $1::integer, $2, $4 where $3::text is null
-         or exists (select from policy_heads where campaign_id = $1::integer and role = $2)
+       select $1::integer, $2, $4
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $5::smallint and i.epoch = $6::integer
+         and ($3::text is null or exists (select from policy_heads where campaign_id = $1::integer and role = $2))
+       for share of i
        on conflict (campaign_id, role) do update
          set policy_id = excluded.policy_id,
              version = policy_heads.version + (policy_heads.policy_id <> excluded.policy_id)::integer
          where policy_heads.policy_id in ($3::text, $4)`,
-      [campaignId, role, expected, next],
+      [key.campaignId, role, expected, next, key.iteration, key.epoch],
     );
     if (rowCount === 1) return;
+    await assertEpoch(pool, key);
     throw new DomainError('HeadMoved', `the ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
   },
 
-  /** Records a decision about a head; the first decision of an iteration stays. */
-  async recordDecision(campaignId: number, decision: PromotionRow): Promise<PromotionRow> {
+  /**
+   * Records a decision about a head; the first decision of an iteration stays.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async recordDecision(key: IterationKey, decision: Omit<PromotionRow, 'iteration'>): Promise<PromotionRow> {
+    const { role, candidateId, incumbentId, reason } = decision;
     const { rows } = await pool.query<PromotionRow>(
-      `insert into promotions (campaign_id, iteration, role, candidate_id, incumbent_id, decision, reason)
-       values ($1::integer, $2::smallint, $3, $4, $5, $6, $7)
+      `insert into promotions (campaign_id, iteration, role, candidate_id, incumbent_id, decision, reason, epoch)
+       select $1::integer, $2::smallint, $4, $5, $6, $7, $8, $3::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+       for share
        on conflict (campaign_id, iteration, role) do update set role = excluded.role
        returning iteration, role, candidate_id as "candidateId", incumbent_id as "incumbentId", decision, reason`,
-      [
-        campaignId,
-        decision.iteration,
-        decision.role,
-        decision.candidateId,
-        decision.incumbentId,
-        decision.decision,
-        decision.reason,
-      ],
+      [key.campaignId, key.iteration, key.epoch, role, candidateId, incumbentId, decision.decision, reason],
     );
+    await assertEpoch(pool, key);
     return rows[0]!;
   },
 

@@ -1,12 +1,14 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
+import type { ForkOrigin } from '../domain/fork-origin';
 import { reflectionCallId, type ExplorationOutcome, type ModelFailure, type Reflection } from '../domain/exploration';
 import type { FeedbackSignalKind } from '../domain/feedback-signal';
 import type { Outcome } from '../domain/trajectory';
+import { campaignStore } from './campaigns';
 import { taskStore, type TaskRow } from './tasks';
 
 /** Where a task comes from, link by link; a link that its way does not have is null or empty. */
-export type TaskLineage = {
+export type TaskLineage = ForkOrigin & {
   campaign: string;
   task: TaskRow;
   /** The task that it is a variant of, or whose environment was explored. */
@@ -38,10 +40,7 @@ export type TaskLineage = {
  * @throws DomainError `UnknownCampaign`, `UnknownTask`
  */
 export async function taskLineageOf(pool: Pool, campaign: string, taskId: string): Promise<TaskLineage> {
-  const { rows } = await pool.query<{ id: number }>('select id from campaigns where name = $1', [campaign]);
-  const campaignId = rows[0]?.id;
-  if (campaignId === undefined)
-    throw new DomainError('UnknownCampaign', `no campaign is named "${campaign}"; see \`coevolve list\``);
+  const { id: campaignId, forkedFrom, forkIteration } = await campaignStore(pool).getByName(campaign);
   const task = (await taskStore(pool).get(campaignId, taskId)) as TaskRow | undefined;
   if (!task) throw new DomainError('UnknownTask', `no task has the id "${taskId}"; see \`coevolve tasks ${campaign}\``);
 
@@ -49,7 +48,7 @@ export async function taskLineageOf(pool: Pool, campaign: string, taskId: string
     id === null ? Promise.resolve([]) : pool.query<Row>(sql, [campaignId, id]).then((result) => result.rows);
   const context = (await list<Linked<'context'>>(contextQuery, task.contextId))[0] ?? null;
   return {
-    ...{ campaign, task },
+    ...{ campaign, forkedFrom, forkIteration, task },
     parent: (await list<Linked<'parent'>>(parentQuery, task.parentTaskId))[0] ?? null,
     signal: (await list<Linked<'signal'>>(signalQuery, task.parentSignalId))[0] ?? null,
     trajectories: await list(trajectoriesQuery, task.parentSignalId),

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { assertJobEpoch, type JobKey } from './epoch';
 
 /** Numbers by the trainer's names (trainer/README.md), `step` among them. */
 export type ProgressFacts = Readonly<Record<string, number>>;
@@ -8,15 +9,23 @@ export type RunningJob = { jobKey: string; role: string; method: string; step: n
 
 /** The curve of a job: what it told of itself after some of its updates. */
 export const trainingProgressStore = (pool: Pool) => ({
-  /** Stores updates of a run; one that is stored already stays as it is. */
-  async save(jobKey: string, updates: readonly ProgressFacts[]): Promise<void> {
+  /**
+   * Stores updates of a run; one that is stored already stays as it is.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
+   */
+  async save(job: JobKey, updates: readonly ProgressFacts[]): Promise<void> {
     if (updates.length === 0) return;
     await pool.query(
       `insert into training_progress (job_key, step, facts)
        select $1, (update ->> 'step')::integer, update - 'step' from jsonb_array_elements($2::jsonb) as update
+       where exists (select from training_runs r
+         join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+         where r.job_key = $1 and i.epoch = $3::integer for share of i)
        on conflict do nothing`,
-      [jobKey, JSON.stringify(updates)],
+      [job.jobKey, JSON.stringify(updates), job.epoch],
     );
+    await assertJobEpoch(pool, job);
   },
 
   /** The newest update that is stored; 0 when none is. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
-import { assertEpoch, type IterationKey } from './epoch';
+import { assertEpoch, assertJobEpoch, jobRefusalOf, type IterationKey, type JobKey } from './epoch';
 import type { PolicyRole } from './policies';
 
 /** `import`: a policy that was trained elsewhere; its run has no job and no dataset. */
@@ -98,28 +98,40 @@ export const trainingRunStore = (pool: Pool) => ({
     return run;
   },
 
+  /** @throws DomainError `StaleEpoch` when a later run owns the job's iteration */
   async succeed(
-    jobKey: string,
+    job: JobKey,
     policyId: string,
     spent: { tokens: number; seconds: number; finalState?: TrainerState | null },
   ): Promise<{ campaignId: number }> {
     const { rows } = await pool.query<{ campaignId: number }>(
-      `update training_runs
+      `update training_runs r
        set status = 'succeeded', policy_id = $2, tokens = $3::bigint, seconds = $4::float8, failure = null,
          final_state = $5::jsonb, finished_at = coalesce(finished_at, now())
-       where job_key = $1
+       where r.job_key = $1
+         and exists (select from iterations i
+           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $6::integer for share)
        returning campaign_id as "campaignId"`,
-      [jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null],
+      [job.jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null, job.epoch],
     );
-    return rows[0]!;
+    if (!rows[0]) throw await jobRefusalOf(pool, job);
+    return rows[0];
   },
 
-  /** Records why a run stopped; a later try of the same job may still succeed. */
-  async fail(jobKey: string, failure: { type: string; message: string }): Promise<void> {
+  /**
+   * Records why a run stopped; a later try of the same job may still succeed.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
+   */
+  async fail(job: JobKey, failure: { type: string; message: string }): Promise<void> {
     await pool.query(
-      `update training_runs set status = 'failed', failure = $2::jsonb where job_key = $1 and status <> 'succeeded'`,
-      [jobKey, failure],
+      `update training_runs r set status = 'failed', failure = $2::jsonb
+       where r.job_key = $1 and r.status <> 'succeeded'
+         and exists (select from iterations i
+           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $3::integer for share)`,
+      [job.jobKey, failure, job.epoch],
     );
+    await assertJobEpoch(pool, job);
   },
 });
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
-import { assertEpoch, type IterationKey } from './epoch';
+import { assertEpoch, assertJobEpoch, type IterationKey, type JobKey } from './epoch';
 
 /** One update of a resident job: the batch that it is computed from, and the policy that it gave. */
 export type TrainingStepRow = {
@@ -68,13 +68,21 @@ export const trainingStepStore = (pool: Pool) => ({
     return (await this.find(jobKey, step))?.policyId ?? undefined;
   },
 
-  /** Records what an update gave; the first record stays. */
-  async finish(jobKey: string, step: number, policyId: string, metrics: Record<string, number>): Promise<void> {
+  /**
+   * Records what an update gave; the first record stays.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
+   */
+  async finish(job: JobKey, step: number, policyId: string, metrics: Record<string, number>): Promise<void> {
     await pool.query(
-      `update training_steps set policy_id = $3, metrics = $4::jsonb, finished_at = now()
-       where job_key = $1 and step = $2::smallint and policy_id is null`,
-      [jobKey, step, policyId, metrics],
+      `update training_steps s set policy_id = $3, metrics = $4::jsonb, finished_at = now()
+       where s.job_key = $1 and s.step = $2::smallint and s.policy_id is null
+         and exists (select from training_runs r
+           join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+           where r.job_key = $1 and i.epoch = $5::integer for share of i)`,
+      [job.jobKey, step, policyId, metrics, job.epoch],
     );
+    await assertJobEpoch(pool, job);
   },
 
   /** The updates of a campaign, in order. */

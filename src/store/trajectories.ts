@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import { trajectoryId, type AttemptKey } from '../domain/ids';
 import type { ExpertTrajectory } from '../domain/pair-for-target';
 import type { ScoredAttempt, Outcome, Purpose } from '../domain/trajectory';
-import { staleEpoch, type IterationKey } from './epoch';
+import { assertEpoch, refusalOf, type IterationKey } from './epoch';
 import { toJson, toText } from './postgres-text';
 
 export type ChatMessage = { role: string; content: string };
@@ -58,7 +58,7 @@ export const trajectoryStore = (pool: Pool) => ({
       ...[t.steps.length, t.promptTokens, t.completionTokens, t.seconds, toJson(t.steps)],
     ]);
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
-    if (!stored) throw staleEpoch(t);
+    if (!stored) throw await refusalOf(pool, t);
     return stored;
   },
 
@@ -72,12 +72,21 @@ export const trajectoryStore = (pool: Pool) => ({
     return new Map(rows.map((row) => [row.id, row]));
   },
 
-  /** Records a try that a fault ended; the attempt itself goes on with another try. */
-  async recordFault(campaignId: number, id: string, outcome: Outcome, fault: string): Promise<void> {
+  /**
+   * Records a try that a fault ended; the attempt itself goes on with another try.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async recordFault(key: IterationKey, id: string, outcome: Outcome, fault: string): Promise<void> {
     await pool.query(
-      `insert into attempt_faults (campaign_id, trajectory_id, outcome, fault) values ($1::integer, $2, $3, $4)`,
-      [campaignId, id, outcome, toText(fault)],
+      `insert into attempt_faults (campaign_id, trajectory_id, outcome, fault)
+       select $1::integer, $4, $5, $6
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+       for share`,
+      [key.campaignId, key.iteration, key.epoch, id, outcome, toText(fault)],
     );
+    await assertEpoch(pool, key);
   },
 
   /** Scored training attempts of the iterations up to `iteration`, in a fixed order: what signals and pairs read. */

@@ -22,7 +22,7 @@ export async function optimize(context: IterationContext): Promise<void> {
     runner.note(`step ${step} of ${steps}`);
     await playTasks(context, 'train', plan.agents, step);
     const { jobKey } = await store.prepareStep({ ...key, role, method, step });
-    const { policyId } = await trainer.trainStep({ jobKey, step });
+    const { policyId } = await trainer.trainStep({ jobKey, epoch: key.epoch, step });
     await store.registerStep({ ...key, role, jobKey, step, policyId });
     await environments.retirePolicies(key);
   }

@@ -31,8 +31,9 @@ export async function train(input: TrainInput): Promise<void> {
   setCurrentDetails(work);
   passOnNews(input.role, work);
   const { jobKey } = prepared;
-  await trainer.submitTraining({ jobKey });
-  const { policyId, seconds } = await trainer.watchTraining({ jobKey });
+  const { epoch } = input;
+  await trainer.submitTraining({ jobKey, epoch });
+  const { policyId, seconds } = await trainer.watchTraining({ jobKey, epoch });
   await store.registerPolicy({ ...input, jobKey, policyId });
   await condition(allHandlersFinished);
   setCurrentDetails(`${work} in ${seconds.toFixed(1)} s gave policy ${policyId.slice(0, 12)}`);

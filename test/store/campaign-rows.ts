@@ -32,18 +32,18 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   const campaign = await newCampaign(pool, 0);
   const { store, campaignId, key: start } = campaign;
   await store.campaigns.recordEvent(campaignId, { kind: 'start', actor: 'test' });
-  await store.ledger.settle(campaignId, 'iteration/0/roll-out', { tokens: 5, seconds: 1 });
+  await store.ledger.settle(start, 'iteration/0/roll-out', { tokens: 5, seconds: 1 });
   await store.tasks.seed(start, [task('seed'), task('held', { split: 'held-out' })]);
   await store.tasks.plan(start, 'expert', ['seed']);
   await store.trajectories.save(attempt(start, { taskId: 'seed' }));
   await addPolicy(campaign, { id: ids.start, examples: [{ trajectoryId: ids.expert, pairId: null }] });
-  await store.policies.moveHead(campaignId, 'target', null, ids.start);
+  await store.policies.moveHead(start, 'target', null, ids.start);
 
   const key: IterationKey = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
   await store.iterations.beginPhase({ ...key, phase: 'plan', previous: null });
   const played = { purpose: 'train', policyId: ids.start } as const;
   await store.trajectories.save(attempt(key, { ...played, taskId: 'seed', reward: 0 }));
-  await store.trajectories.recordFault(campaignId, ids.failed, 'environment-fault', 'it broke once');
+  await store.trajectories.recordFault(key, ids.failed, 'environment-fault', 'it broke once');
   const open = { ...key, trajectoryId: `${ids.failed.slice(0, -1)}1` };
   await store.attemptTurns.record(open, turn(1));
   await store.attemptTurns.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });
@@ -60,7 +60,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
 }
 
 async function trainOnPair(campaign: NewCampaign): Promise<void> {
-  const { store, key, campaignId } = campaign;
+  const { store, key } = campaign;
   await store.preferencePairs.save(key, 'target', {
     pairs: [
       {
@@ -76,11 +76,11 @@ async function trainOnPair(campaign: NewCampaign): Promise<void> {
     { trajectoryId: ids.validated, pairId: null },
   ];
   await addPolicy(campaign, { id: ids.trained, parentId: ids.start, examples });
-  await store.policies.moveHead(campaignId, 'target', ids.start, ids.trained);
-  const decision = { iteration: 1, role: 'target', candidateId: ids.trained, incumbentId: ids.start } as const;
-  await store.policies.recordDecision(campaignId, { ...decision, decision: 'promote', reason: 'better' });
-  await store.evaluations.save(campaignId, {
-    ...{ iteration: 1, policyId: ids.trained, incumbentId: ids.start, tasks: 1, successes: 1, meanReward: 1 },
+  await store.policies.moveHead(key, 'target', ids.start, ids.trained);
+  const decision = { role: 'target', candidateId: ids.trained, incumbentId: ids.start } as const;
+  await store.policies.recordDecision(key, { ...decision, decision: 'promote', reason: 'better' });
+  await store.evaluations.save(key, {
+    ...{ policyId: ids.trained, incumbentId: ids.start, tasks: 1, successes: 1, meanReward: 1 },
     ...{ successLow: 0.2, successHigh: 1, wins: 1, losses: 0, mcnemarP: 1 },
     ...{ meanDifference: 1, differenceLow: 0, differenceHigh: 1 },
   });

@@ -1,7 +1,11 @@
+import { renderReport } from '../../src/report';
 import { copiedTables, leftTables } from '../../src/store/fork-tables';
 import { contentHash } from '../../src/store/content-hash';
 import { forkCampaign, type NewFork } from '../../src/store/fork-campaign';
+import { lineageOf } from '../../src/store/lineage';
 import { rebuildState } from '../../src/store/rebuild-state';
+import { collectReport } from '../../src/store/report-queries';
+import { taskLineageOf } from '../../src/store/task-lineage';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { fullCampaign, ids } from './campaign-rows';
 import type { NewCampaign } from './new-campaign';
@@ -144,4 +148,15 @@ test('a source that is deleted leaves its forks whole', async () => {
     { parent: source.campaignId, iteration: 1 },
     { parent: null, iteration: 1 },
   ]);
+});
+
+test('lineage and report of a fork say whence it comes, and a checkpoint is the campaign’s that trained it', async () => {
+  const { id } = await fork('told', 1);
+  expect(await lineageOf(database.pool, ids.trained)).toMatchObject({ campaign: source.name, forkedFrom: null });
+  const origin = { forkedFrom: source.name, forkIteration: 1 };
+  expect(await taskLineageOf(database.pool, 'told', 'made')).toMatchObject({ campaign: 'told', ...origin });
+  expect(await source.store.campaigns.get(id)).toMatchObject(origin);
+  const report = await collectReport(database.pool, id);
+  expect(report.campaign).toMatchObject(origin);
+  expect(renderReport(report)).toContain(`${source.name}, after iteration 1`);
 });

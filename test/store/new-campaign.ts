@@ -131,14 +131,13 @@ export async function addPolicy({ store, key, name }: NewCampaign, policy: NewPo
   const { id, role = 'target', parentId = null, examples = [] } = policy;
   const trainingRunKey = `campaign/${name}/${id.slice(0, 8)}`;
   await store.trainingRuns.save(key, trainingRun(trainingRunKey, { role, basePolicy: parentId }), examples);
-  await store.policies.save(key.campaignId, {
+  await store.policies.save(key, {
     id,
     role,
     parentId,
-    iteration: key.iteration,
     trainingRun: trainingRunKey,
     uri: `file:///policies/${id}`,
   });
-  await store.trainingRuns.succeed(trainingRunKey, id, { tokens: 10, seconds: 1 });
+  await store.trainingRuns.succeed({ jobKey: trainingRunKey, epoch: key.epoch }, id, { tokens: 10, seconds: 1 });
   return id;
 }

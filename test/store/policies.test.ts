@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterAll(() => database.drop());
 
 const move = (expected: string | null, next: string): Promise<void> =>
-  campaign.store.policies.moveHead(campaign.campaignId, 'target', expected, next);
+  campaign.store.policies.moveHead(campaign.key, 'target', expected, next);
 
 async function head(): Promise<{ id: string; version: number } | undefined> {
   const { rows } = await database.pool.query<{ id: string; version: number }>(
@@ -111,16 +111,16 @@ test('a head cannot point at a policy that is not there', async () => {
 
 test('the roles have heads of their own', async () => {
   await move(null, a);
-  await campaign.store.policies.moveHead(campaign.campaignId, 'failure', null, b);
+  await campaign.store.policies.moveHead(campaign.key, 'failure', null, b);
   await expect(campaign.store.policies.heads(campaign.campaignId)).resolves.toEqual({ target: a, failure: b });
 });
 
 test('the first decision about a head stays', async () => {
   const { policies } = campaign.store;
-  const decision = { iteration: 1, role: 'target', candidateId: b, incumbentId: a, reason: 'better' } as const;
-  await policies.recordDecision(campaign.campaignId, { ...decision, decision: 'promote' });
+  const decision = { role: 'target', candidateId: b, incumbentId: a, reason: 'better' } as const;
+  await policies.recordDecision(campaign.key, { ...decision, decision: 'promote' });
   const again = { ...decision, decision: 'keep', reason: 'worse' } as const;
-  await expect(policies.recordDecision(campaign.campaignId, again)).resolves.toMatchObject({
+  await expect(policies.recordDecision(campaign.key, again)).resolves.toMatchObject({
     decision: 'promote',
     reason: 'better',
   });

@@ -24,8 +24,8 @@ async function evaluate(policyId: string, rewards: Record<string, number | null>
     await store.trajectories.save(attempt(key, { purpose: 'evaluation', policyId, taskId, reward, ...end }));
   }
   const none = { wins: null, losses: null, mcnemarP: null, meanDifference: null };
-  await store.evaluations.save(key.campaignId, {
-    ...{ iteration: key.iteration, policyId, incumbentId: null, tasks: 4, successes: 2, successLow: 0, successHigh: 1 },
+  await store.evaluations.save(key, {
+    ...{ policyId, incumbentId: null, tasks: 4, successes: 2, successLow: 0, successHigh: 1 },
     ...{ meanReward: 0.5, differenceLow: null, differenceHigh: null, ...none },
   });
 }

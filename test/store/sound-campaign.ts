@@ -68,7 +68,7 @@ async function phase(
 async function play(
   { store, pool, campaignId }: TaskCampaign,
   key: IterationKey,
-  { purpose, taskId, policyId = null }: { purpose: Purpose; taskId: string; policyId?: string },
+  { purpose, taskId, policyId = null }: { purpose: Purpose; taskId: string; policyId?: string | null },
   rewards: readonly number[],
 ): Promise<void> {
   for (const [n, reward] of rewards.entries())

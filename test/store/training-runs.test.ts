@@ -63,10 +63,10 @@ test.each([
 test('a run that succeeded stays so, whatever a late watcher reports', async () => {
   const { trainingRuns } = campaign.store;
   await trainingRuns.save(campaign.key, trainingRun(jobKey), examplesOf(trajectoryIds));
-  await trainingRuns.fail(jobKey, { type: 'disk-full', message: 'no room' });
+  await trainingRuns.fail({ jobKey, epoch: 1 }, { type: 'disk-full', message: 'no room' });
   await expect(trainingRuns.get(jobKey)).resolves.toMatchObject({ status: 'failed', policyId: null });
-  await trainingRuns.succeed(jobKey, hash('b'), { tokens: 12.4, seconds: 1.5 });
-  await trainingRuns.fail(jobKey, { type: 'internal', message: 'too late' });
+  await trainingRuns.succeed({ jobKey, epoch: 1 }, hash('b'), { tokens: 12.4, seconds: 1.5 });
+  await trainingRuns.fail({ jobKey, epoch: 1 }, { type: 'internal', message: 'too late' });
   await expect(trainingRuns.get(jobKey)).resolves.toMatchObject({ status: 'succeeded', policyId: hash('b') });
 });
 

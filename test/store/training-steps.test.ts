@@ -48,8 +48,8 @@ test('the first policy of a step stays', async () => {
   const { store, key } = campaign;
   await store.trainingSteps.save(key, batch(jobKey, 1), ids);
   expect(await store.trainingSteps.policyOf(jobKey, 1)).toBeUndefined();
-  await store.trainingSteps.finish(jobKey, 1, hash('b'), { kl: 0.5 });
-  await store.trainingSteps.finish(jobKey, 1, hash('c'), { kl: 0.7 });
+  await store.trainingSteps.finish({ jobKey, epoch: 1 }, 1, hash('b'), { kl: 0.5 });
+  await store.trainingSteps.finish({ jobKey, epoch: 1 }, 1, hash('c'), { kl: 0.7 });
   expect(await store.trainingSteps.list(campaign.campaignId)).toMatchObject([
     { iteration: 1, step: 1, policyId: hash('b'), metrics: { kl: 0.5 } },
   ]);

@@ -124,7 +124,7 @@ test('whatever text a policy or an environment writes is stored, unstorable char
           steps: [{ ...step(action), observation: [{ role: 'tool', content }] }],
         }),
       );
-      await trajectories.recordFault(campaign.campaignId, id, 'environment-fault', fault);
+      await trajectories.recordFault(campaign.key, id, 'environment-fault', fault);
       const stored = await trajectories.get(campaign.campaignId, id);
       expect(stored).toMatchObject({ fault: storable(fault), opening: [{ content: storable(content) }] });
       expect(stored.steps).toMatchObject([{ action: storable(action), observation: [{ content: storable(content) }] }]);

@@ -1,5 +1,6 @@
 import { activityInfo } from '@temporalio/activity';
 import { monitorJob } from '../../src/activities/job-monitor';
+import type { JobKey } from '../../src/store/epoch';
 import type { TrainingRunRow } from '../../src/store/training-runs';
 import type { TrainingStatus } from '../../src/training/training-backend';
 import { runtimeOptions } from '../../src/workers/runtime-options';
@@ -22,8 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => temporal?.remove());
 
-const run = (jobKey: string): TrainingRunRow =>
-  ({ jobKey, role: 'target', method: 'sft', backend: 'local', seed: 1 }) as TrainingRunRow;
+const run = (jobKey: string): TrainingRunRow & JobKey =>
+  ({ jobKey, epoch: 1, role: 'target', method: 'sft', backend: 'local', seed: 1 }) as TrainingRunRow & JobKey;
 
 const running = (step: number): TrainingStatus => ({
   ...{ state: 'running', step, totalSteps: 1_000, policies: [] },

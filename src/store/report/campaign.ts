@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { DomainError } from '../../domain/errors';
+import type { ForkOrigin } from '../../domain/fork-origin';
 
-export type CampaignHeader = {
+export type CampaignHeader = ForkOrigin & {
   id: number;
   name: string;
   recipe: string;
@@ -22,6 +23,8 @@ export async function getCampaignHeader(client: pg.ClientBase, campaignId: numbe
   const { rows } = await client.query<CampaignHeader>(
     `select c.id, c.name, c.recipe, c.environment, c.spec, c.spec_hash as "specHash", c.seed::text as seed, c.status,
             c.created_at as "createdAt", c.finished_at as "finishedAt",
+            (select s.name from campaigns s where s.id = c.forked_from) as "forkedFrom",
+            c.fork_iteration as "forkIteration",
             (select count(*)::int from iterations i where i.campaign_id = c.id) as iterations,
             coalesce((c.spec #>> '{evaluation,confidence}')::float8, 0.95) as confidence,
             coalesce((c.spec #>> '{pairs,hardNegativeReward}')::float8, 0.6) as "hardNegativeReward"
