@@ -1,6 +1,6 @@
 """What an entry's gold calls come to, turn by turn: played once, and read by every episode of the entry."""
 
-import pickle
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -53,8 +53,7 @@ class Gold:
         if turn + 1 == len(self._entry.answers):  # nothing comes that could change these objects
             self._world = None
             return GoldTurn(shown, responses)
-        # A fourth of the time of `copy.deepcopy`: 35 us instead of 152, of 0.6 ms that an entry's gold took.
-        return GoldTurn(pickle.loads(pickle.dumps(shown, pickle.HIGHEST_PROTOCOL)), responses)
+        return GoldTurn(deepcopy(shown), responses)
 
 
 def _compared(instances: dict[str, Any]) -> dict[str, Any]:
