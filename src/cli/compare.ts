@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { forkOrigin, type ForkOrigin } from '../domain/fork-origin';
 import { exactMcNemar, wilsonInterval } from '../domain/statistics';
 import { isSuccess } from '../domain/trajectory';
 import { differencesOf, type Difference } from '../spec/differences';
@@ -17,6 +18,7 @@ export function addCompare(program: Command): void {
         const [a, b] = [await store.campaigns.getByName(name), await store.campaigns.getByName(other)];
         const comparison = {
           campaigns: [name, other],
+          forks: [a, b].map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
           differences: differencesOf(a.spec, b.spec),
           effort: [await effortOf(pool, a.id), await effortOf(pool, b.id)] as const,
           heldOut: paired(await pairedHeldOut(pool, a.id, b.id)),
@@ -28,6 +30,7 @@ export function addCompare(program: Command): void {
 
 type Comparison = {
   campaigns: string[];
+  forks: ForkOrigin[];
   differences: Difference[];
   effort: readonly [IterationEffort[], IterationEffort[]];
   heldOut: ReturnType<typeof paired>;
@@ -46,7 +49,7 @@ function paired(rewards: readonly { a: number; b: number }[]) {
   };
 }
 
-function comparisonText({ campaigns, differences, effort, heldOut }: Comparison): string {
+function comparisonText({ campaigns, forks, differences, effort, heldOut }: Comparison): string {
   const changed = differences.map(({ key, first, second }) => [key, JSON.stringify(first), JSON.stringify(second)]);
   const spent = effort.flatMap((iterations, i) =>
     iterations.map((e) => [
@@ -56,7 +59,9 @@ function comparisonText({ campaigns, differences, effort, heldOut }: Comparison)
   );
   const { tasks, both, onlyFirst, onlySecond, neither, mcnemarP } = heldOut;
   const head = ['campaign', 'iteration', 'candidates', 'admitted', 'attempts', 'updates'];
+  const origins = forks.map(forkOrigin).flatMap((from, i) => (from ? [`${campaigns[i]!} is forked from ${from}`] : []));
   return [
+    ...(origins.length > 0 ? [origins.join('\n')] : []),
     'specs differ in',
     table(['key', ...campaigns], changed),
     'effort',

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { forkOrigin } from '../domain/fork-origin';
 import { lineageOf, type Lineage } from '../store/lineage';
 import { taskLineageOf } from '../store/task-lineage';
 import { taskLineageText } from './task-lineage-text';
@@ -27,11 +28,12 @@ export function addLineage(program: Command): void {
     );
 }
 
-function lineageText({ campaign, policyId, ancestors, examples }: Lineage): string {
+function lineageText({ campaign, policyId, ancestors, examples, ...origin }: Lineage): string {
+  const from = forkOrigin(origin);
   const chain = ancestors.map((a) => [a.iteration, a.role, a.method, shortHash(a.policyId), a.rows, a.jobKey]);
   const origins = examples.map((e) => [e.source, e.examples, e.trajectories, e.tasks, e.synthesizedTasks, e.signals]);
   return [
-    `policy ${policyId} of campaign ${campaign}`,
+    `policy ${policyId} of campaign ${campaign}${from ? ` (forked from ${from})` : ''}`,
     table(['iteration', 'role', 'method', 'policy', 'rows', 'training run'], chain),
     ...(origins.length > 0
       ? ['trained on', table(['source', 'examples', 'trajectories', 'tasks', 'synthesized', 'signals'], origins)]

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { forkOrigin } from '../domain/fork-origin';
 import { printResult, table } from './output';
 import { withSession } from './session';
 
@@ -18,8 +19,11 @@ export function addList(program: Command): void {
           c.environment,
           c.seed,
           c.createdAt.toISOString(),
+          forkOrigin(c),
         ]);
-        printResult(json, campaigns, () => table(['name', 'status', 'recipe', 'environment', 'seed', 'started'], rows));
+        printResult(json, campaigns, () =>
+          table(['name', 'status', 'recipe', 'environment', 'seed', 'started', 'forked from'], rows),
+        );
       }),
     );
 }

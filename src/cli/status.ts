@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { forkOrigin, type ForkOrigin } from '../domain/fork-origin';
 import { campaignWorkflowId } from '../domain/ids';
 import { hasEnded } from '../store/campaigns';
 import { whatNext } from '../workflows/campaign-details';
@@ -28,11 +29,12 @@ export function addStatus(program: Command): void {
 type Status = Awaited<ReturnType<typeof readStatus>>;
 
 async function readStatus({ store, temporal }: Session, name: string) {
-  const { id } = await store.campaigns.getByName(name);
+  const { id, forkedFrom, forkIteration } = await store.campaigns.getByName(name);
   const client = await temporal();
   const state = await client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery);
   return {
     ...state,
+    ...{ forkedFrom, forkIteration },
     phases: await store.iterations.phasesOf(id),
     jobs: await store.trainingProgress.running(id),
     training: await store.ledger.training(id),
@@ -50,6 +52,7 @@ function statusText({
   jobs,
   training,
   scenarios,
+  ...origin
 }: Status): string {
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
     iteration,
@@ -66,12 +69,18 @@ function statusText({
     ...(progress.parked && !hasEnded(status)
       ? [`needs attention: ${progress.parked}`, whatNext({ name, progress })]
       : []),
+    ...forkText(origin),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
     ...jobs.map(jobText),
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
   ].join('\n');
 }
+
+const forkText = (origin: ForkOrigin): string[] => {
+  const from = forkOrigin(origin);
+  return from === null ? [] : [`forked from ${from}`];
+};
 
 const scenarioText = ({ policyId, completed, scenarios }: ScenarioCompletion): string =>
   `held-out scenarios completed by ${shortHash(policyId)}: ${completed} of ${scenarios} (${rounded(completed / scenarios)})`;

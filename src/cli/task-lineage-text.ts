@@ -1,3 +1,4 @@
+import { forkOrigin } from '../domain/fork-origin';
 import type { TaskLineage } from '../store/task-lineage';
 import { table } from './output';
 
@@ -15,10 +16,11 @@ export function taskLineageText(lineage: TaskLineage): string {
     .join('\n\n');
 }
 
-function head({ campaign, task, parent }: TaskLineage): string {
+function head({ campaign, task, parent, ...origin }: TaskLineage): string {
+  const from = forkOrigin(origin);
   const verdict = task.reason ? `${task.verdict}: ${task.reason}` : task.verdict;
   return [
-    `task ${task.id} of campaign ${campaign}`,
+    `task ${task.id} of campaign ${campaign}${from ? ` (forked from ${from})` : ''}`,
     `${task.origin}, iteration ${task.createdIteration}, ${verdict}, rewarded by the ${task.grader}`,
     `goal: ${task.goal}`,
     ...task.referenceActions.map((action, index) => `  ${index + 1}. ${action}`),

@@ -1,3 +1,4 @@
+import { forkOrigin } from '../domain/fork-origin';
 import type { CampaignReport } from '../store/report-queries';
 import type { Evaluation, PairedCounts } from '../store/report/evaluations';
 import { beforeAfterChart, type RateWithInterval } from './charts/before-after-chart';
@@ -40,7 +41,9 @@ export function renderHeader(report: CampaignReport): Html {
 function facts({ campaign }: CampaignReport): [string, Content][] {
   const { createdAt, finishedAt, iterations } = campaign;
   const took = finishedAt ? duration((finishedAt.getTime() - createdAt.getTime()) / 1000) : nothing;
+  const from = forkOrigin(campaign);
   return [
+    ...(from ? [['forked from', from] as [string, Content]] : []),
     ['recipe', campaign.recipe],
     ['environment', campaign.environment],
     ['seed', campaign.seed],

@@ -2,6 +2,7 @@ import { taskLineageText } from '../../src/cli/task-lineage-text';
 import type { TaskLineage } from '../../src/store/task-lineage';
 
 const lineage: TaskLineage = {
+  ...{ forkedFrom: null, forkIteration: null },
   campaign: 'demo',
   task: {
     ...{ id: 'synthesized/1/rare/0.0', environment: 'intercode-sql', split: 'train', origin: 'synthesized' },
