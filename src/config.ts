@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { recoveryProfiles, type RecoveryProfile } from './domain/campaign-memo';
 import { ConfigError, readAddress, readCount, readShare, readToken, readUrl, type Env } from './read-variable';
 
 export { ConfigError };
@@ -28,6 +29,8 @@ export type Config = {
   readonly kubernetesFile?: string;
   /** File of the keys with which payloads are sealed (src/temporal/payload-keys.ts); absent: they are plain. */
   readonly payloadKeysFile?: string;
+  /** How soon dead workers are missed, of campaigns started here and by workers that run here. */
+  readonly recovery: RecoveryProfile;
   /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
   readonly metricsAddress?: string;
   /** Where workers end themselves, as COEVOLVE_FAILPOINT writes it; for tests. */
@@ -94,6 +97,7 @@ export function readConfig(env: Env = process.env): Config {
     searchPath: env['PATH'] ?? '',
     ...(databaseUrl ? { databaseUrl } : {}),
     temporal: readTemporal(env),
+    recovery: readRecovery(env),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
     ...(environments ? { environmentsFile: path.resolve(environments) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
@@ -132,10 +136,18 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_KUBERNETES_CONFIG: config.kubernetesFile,
     COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
+    COEVOLVE_RECOVERY: config.recovery,
     COEVOLVE_FAILPOINT: config.failpoints,
     COEVOLVE_TWICE: config.twice?.toString(),
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
+}
+
+function readRecovery(env: Env): RecoveryProfile {
+  const text = env['COEVOLVE_RECOVERY'] || 'default';
+  const profile = recoveryProfiles.find((name) => name === text);
+  if (profile) return profile;
+  throw new ConfigError('COEVOLVE_RECOVERY', `expected ${recoveryProfiles.join(' or ')}, got "${text}"`);
 }
 
 function readTemporal(env: Env): TemporalConfig {

@@ -8,6 +8,7 @@ import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { specHash } from '../spec/read-spec';
+import { memoOf } from '../temporal/memo';
 import type { campaign } from '../workflows';
 import { requireEnvironment } from './require-environment';
 import type { Session } from './session';
@@ -58,12 +59,15 @@ export async function requireStartable(session: Session, spec: CampaignSpec): Pr
 /** Starts a campaign's workflow with a state; false when there is one already, or was. */
 export async function startWorkflow(session: Session, state: CampaignState): Promise<boolean> {
   const client = await session.temporal();
+  const workflowId = campaignWorkflowId(state.name);
+  const { weight = 1 } = (await session.store.campaigns.get<Partial<CampaignSpec>>(state.campaignId)).spec;
   try {
     await client.workflow.start<typeof campaign>('campaign', {
-      workflowId: campaignWorkflowId(state.name),
+      workflowId,
       taskQueue: taskQueues.workflow,
       args: [state],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      ...memoOf(session.config, workflowId, weight),
       staticSummary: `${state.recipe} on ${state.environment}`,
     });
     return true;

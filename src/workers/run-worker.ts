@@ -7,6 +7,7 @@ import { offlineProvider, taskQueues } from '../domain/task-queues';
 import { announceReady } from '../stack/ready-file';
 import type { WorkerRole } from '../stack/service';
 import { connectWorker, dataConverterOf } from '../temporal/connect';
+import { beating } from './beating';
 import { instrumentsOf } from './instruments';
 import { runtimeOptions } from './runtime-options';
 import { createServices, type WorkerServices } from './services';
@@ -27,8 +28,9 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
     const workers = await Promise.all(
       queues.map((options) =>
         Worker.create({
-          ...{ ...shared, ...options, dataConverter, connection, namespace: config.temporal.namespace },
-          interceptors: { activity: instruments.interceptors },
+          ...{ ...shared, ...recoveryOptions[config.recovery], ...options },
+          ...{ dataConverter, connection, namespace: config.temporal.namespace },
+          interceptors: { activity: [beating, ...instruments.interceptors] },
         }),
       ),
     );
@@ -48,11 +50,21 @@ type QueueOptions = Omit<WorkerOptions, 'connection'> & { taskQueue: string };
 const shared = {
   shutdownGraceTime: '5s',
   shutdownForceTime: '7s',
-  maxHeartbeatThrottleInterval: '2s',
-  defaultHeartbeatThrottleInterval: '2s',
-  // A killed worker's sticky queue counts as alive for this long: with the default 10 s, work resumes 10 s later.
-  stickyQueueScheduleToStartTimeout: '1s',
 } satisfies Partial<WorkerOptions>;
+
+/** A killed worker's sticky queue counts as alive for its timeout: with the default 10 s, work resumes 10 s later. */
+const recoveryOptions = {
+  default: recoveryWithin('1s', '2s'),
+  fast: recoveryWithin('500ms', '300ms'),
+};
+
+function recoveryWithin(sticky: '1s' | '500ms', throttle: '2s' | '300ms'): Partial<WorkerOptions> {
+  return {
+    stickyQueueScheduleToStartTimeout: sticky,
+    maxHeartbeatThrottleInterval: throttle,
+    defaultHeartbeatThrottleInterval: throttle,
+  };
+}
 
 /** Sizes for one machine; more throughput comes from more processes. */
 async function optionsOf(

@@ -22,7 +22,7 @@ const more = (mistake: string, lines: string, says: string): MalformedSpec => ({
 const whole = (mistake: string, text: string, says: string): MalformedSpec => ({ mistake, text, says });
 
 const allKeys =
-  'name, seed, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, start, compute, training, evaluation, promotion';
+  'name, seed, weight, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, start, compute, training, evaluation, promotion';
 
 const notOneMapping = [
   whole('an empty file', '', `the whole file: found nothing, expected keys with values: ${allKeys}`),

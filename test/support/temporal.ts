@@ -30,7 +30,11 @@ export const silenceWorkers = (options: RuntimeOptions = {}): void =>
 
 /** Bundles workflow code as the build does, from the TypeScript that is tested. */
 export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>
-  bundleWorkflowCode({ workflowsPath, logger: quiet });
+  bundleWorkflowCode({
+    workflowsPath,
+    workflowInterceptorModules: [path.join(projectRoot, 'src/workflows/interceptors.ts')],
+    logger: quiet,
+  });
 
 export type Bundle = WorkflowBundleWithSourceMap;
 
