@@ -48,10 +48,27 @@ const planned = `planned as (
   where p.campaign_id = $1::integer and p.purpose in ('expert', 'validation')
     and jsonb_array_length(t.reference_actions) > 0)`;
 
-const played = `played as (
-  select t.iteration, t.purpose, coalesce(p.role, 'reference') as player, t.task_id, t.attempt::integer as attempt,
-    count(*) as times
-  from trajectories t left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+/**
+ * Attempts by who made them. An imported policy is several agents' at first, and an attempt of it is made once for all
+ * of them; so who it is for follows from whom the policy acted for then.
+ */
+const played = `acting as (
+  select iteration, role, policy_id from training_runs where campaign_id = $1::integer
+  union
+  select r.iteration, r.role, s.policy_id from training_steps s join training_runs r on r.job_key = s.job_key
+  where r.campaign_id = $1::integer
+  union
+  select a.iteration, a.role, (
+    select p.candidate_id from promotions p
+    where p.campaign_id = $1::integer and p.role = a.role and p.decision = 'promote' and p.iteration < a.iteration
+    order by p.iteration desc limit 1)
+  from agents a
+), played as (
+  select t.iteration, t.purpose, case when t.policy_id is null then 'reference' else coalesce(a.role, 'nobody') end as player,
+    t.task_id, t.attempt::integer as attempt, count(*) as times
+  from trajectories t
+  left join acting a on a.iteration = t.iteration and a.policy_id = t.policy_id
+    and (a.role = 'target' or a.role <> 'base' and t.purpose <> 'evaluation')
   where t.campaign_id = $1::integer
   group by 1, 2, 3, 4, 5)`;
 
