@@ -1,20 +1,32 @@
 import type { Phase } from '../domain/phases';
 import type { Purpose } from '../domain/trajectory';
 import type { IterationKey, PhaseKey } from '../store/iterations';
+import { provePhase } from './prove-phase';
 import type { Services } from './services';
 
 type Counts = Record<string, number>;
 
-/** Commits a phase with what the database says it did, books its cost, and returns that in a line a person reads. */
+/**
+ * Commits a phase with what the database says it did, books its cost, and returns that in a line a person reads. What is
+ * committed stays as it is: who acts may have changed since.
+ *
+ * @throws DomainError `StateMismatch` when the database does not hold what the phase did
+ */
 export const commitPhase =
   (services: Services) =>
   async (key: PhaseKey): Promise<string> => {
-    const counts = await countersOf[key.phase](services, key);
+    const committed = await services.store.iterations.findCommitted(key);
+    const counts = committed ?? (await provenCounts(services, key));
     await services.store.iterations.commitPhase(key, counts);
     return Object.entries(counts)
       .map(([name, count]) => `${name} ${Number.isInteger(count) ? count : count.toFixed(3)}`)
       .join(', ');
   };
+
+async function provenCounts(services: Services, key: PhaseKey): Promise<Counts> {
+  await provePhase(services, key);
+  return countersOf[key.phase](services, key);
+}
 
 const played: Partial<Record<Phase, readonly Purpose[]>> = {
   'roll-out': ['train', 'expert'],

@@ -72,7 +72,9 @@ export async function stateMismatch(client: Queryable, campaignId: number, what:
   const { rows } = await client.query<{ name: string }>('select name from campaigns where id = $1::integer', [
     campaignId,
   ]);
-  const next = `rebuild the campaign from the database with \`coevolve reconcile ${rows[0]?.name ?? '--all'}\``;
+  const next = rows[0]
+    ? `rebuild the campaign from what it holds with \`coevolve reconcile ${rows[0].name}\``
+    : `the campaign is not in it at all: restore it, or end the campaign with \`coevolve reconcile <campaign> --force\``;
   return new DomainError('StateMismatch', `the database does not hold what the campaign did: ${what}; ${next}`);
 }
 

@@ -15,6 +15,7 @@ import { modelCallStore } from './model-calls';
 import { policyStore } from './policies';
 import { preferencePairStore } from './preference-pairs';
 import { promotionApprovalStore } from './promotion-approvals';
+import { proofStore } from './proofs';
 import { providerStore } from './providers';
 import { rolloutStore } from './rollouts';
 import { taskStore } from './tasks';
@@ -47,6 +48,7 @@ export const createStore = (pool: Pool) => ({
   budgets: budgetStore(pool),
   modelCalls: modelCallStore(pool),
   endings: endingStore(pool),
+  proofs: proofStore(pool),
   providers: providerStore(pool),
 });
 

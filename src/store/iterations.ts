@@ -1,18 +1,23 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/errors';
 import type { Phase } from '../domain/phases';
-import { assertEpoch, staleEpoch, type IterationKey } from './epoch';
+import { assertEpoch, refusalOf, stateMismatch, type IterationKey } from './epoch';
 import { openInNextEpoch, raiseEpochs, type RaisedEpoch } from './raise-epochs';
 
 export type { IterationKey };
 
 export type PhaseKey = IterationKey & { phase: Phase; previous: Phase | null };
 
-export const iterationStore = (pool: Pool) => ({
-  /** Opens an iteration, or finds it open. Returns its epoch. */
+export const iterationStore = (pool: Pool) => ({ ...openings(pool), ...commits(pool) });
+
+/** Iterations, and who owns them. */
+const openings = (pool: Pool) => ({
+  /** Opens an iteration in the epoch of those before it, or finds it open. Returns its epoch. */
   async open(campaignId: number, iteration: number): Promise<number> {
     const { rows } = await pool.query<{ epoch: number }>(
-      `insert into iterations (campaign_id, number) values ($1::integer, $2::smallint)
+      `insert into iterations (campaign_id, number, epoch)
+       select $1::integer, $2::smallint, coalesce(max(epoch), 1)
+       from iterations where campaign_id = $1::integer and number < $2::smallint
        on conflict (campaign_id, number) do update set number = excluded.number -- changes nothing: a row comes back
        returning epoch`,
       [campaignId, iteration],
@@ -21,9 +26,31 @@ export const iterationStore = (pool: Pool) => ({
   },
 
   /**
+   * Opens an iteration for a run of it, or finds it open for that run.
+   *
+   * @param epoch of a run that another run came before; null: of the first
+   * @throws DomainError `StateMismatch` when the database does not hold what came before, `StaleEpoch` when a later run
+   *   owns the iteration
+   */
+  async openNext(campaignId: number, iteration: number, epoch: number | null): Promise<number> {
+    const { rows } = await pool.query<{ finished: boolean | null; first: number }>(
+      `select bool_or(finished_at is not null) filter (where number = $2::smallint - 1) as finished,
+         coalesce(max(epoch), 1) as first
+       from iterations where campaign_id = $1::integer and number < $2::smallint`,
+      [campaignId, iteration],
+    );
+    const { finished, first } = rows[0]!;
+    if (iteration > 0 && !finished)
+      throw await stateMismatch(pool, campaignId, `iteration ${iteration} came before ${iteration - 1} had finished`);
+    if (epoch === null) await this.open(campaignId, iteration);
+    await assertEpoch(pool, { campaignId, iteration, epoch: epoch ?? first });
+    return epoch ?? first;
+  },
+
+  /**
    * Ends an iteration; what a player who came late has left in the journal goes with it.
    *
-   * @throws DomainError `StaleEpoch`
+   * @throws DomainError `StaleEpoch`, `StateMismatch`
    */
   async close(key: IterationKey): Promise<void> {
     const { rowCount } = await pool.query(
@@ -35,7 +62,7 @@ export const iterationStore = (pool: Pool) => ({
        where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer`,
       [key.campaignId, key.iteration, key.epoch],
     );
-    if (rowCount === 0) throw staleEpoch(key);
+    if (rowCount === 0) throw await refusalOf(pool, key);
   },
 
   /**
@@ -55,6 +82,20 @@ export const iterationStore = (pool: Pool) => ({
     const epoch = await openInNextEpoch(pool, { campaignId, iteration, known });
     if (epoch !== undefined) return epoch;
     throw new DomainError('StateMismatch', `iteration ${iteration} is not the one that is open or opens next`);
+  },
+});
+
+/** Phases of an iteration. */
+const commits = (pool: Pool) => ({
+  /** What a committed phase counted; null before its commit. */
+  async findCommitted({ campaignId, iteration, epoch, phase }: PhaseKey): Promise<Record<string, number> | null> {
+    const { rows } = await pool.query<{ result: Record<string, number> }>(
+      `select result from phases
+       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
+         and finished_at is not null`,
+      [campaignId, iteration, phase, epoch],
+    );
+    return rows[0]?.result ?? null;
   },
 
   /**
@@ -85,8 +126,9 @@ export const iterationStore = (pool: Pool) => ({
     const row = rows[0];
     if (row) return row.committed;
     await assertEpoch(pool, { campaignId, iteration, epoch });
-    throw new DomainError(
-      'StateMismatch',
+    throw await stateMismatch(
+      pool,
+      campaignId,
       `phase ${phase} of iteration ${iteration} came before ${previous} committed`,
     );
   },
@@ -94,7 +136,7 @@ export const iterationStore = (pool: Pool) => ({
   /**
    * Commits a phase with its counts. The first commit stays.
    *
-   * @throws DomainError `StaleEpoch`
+   * @throws DomainError `StaleEpoch`, `StateMismatch` when the phase was never begun
    */
   async commitPhase({ campaignId, iteration, epoch, phase }: PhaseKey, counts: Record<string, unknown>): Promise<void> {
     const { rowCount } = await pool.query(
@@ -104,7 +146,9 @@ export const iterationStore = (pool: Pool) => ({
            where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer for share)`,
       [campaignId, iteration, phase, epoch, counts],
     );
-    if (rowCount === 0) throw staleEpoch({ iteration, epoch });
+    if (rowCount) return;
+    await assertEpoch(pool, { campaignId, iteration, epoch });
+    throw await stateMismatch(pool, campaignId, `phase ${phase} of iteration ${iteration} was never begun`);
   },
 
   async phasesOf(campaignId: number): Promise<PhaseRow[]> {

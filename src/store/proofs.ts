@@ -1,0 +1,59 @@
+import type { Pool } from 'pg';
+import type { Purpose } from '../domain/trajectory';
+import { stateMismatch, type IterationKey } from './epoch';
+
+export type PlannedAttempts = {
+  purpose: Purpose;
+  /** Who plays; null: the tasks' reference actions are played, where they have any. */
+  players: readonly (string | null)[];
+  step: number;
+  /** Numbers of the attempts at each task, `to` not included. */
+  from: number;
+  to: number;
+};
+
+/** What the database has to hold before a phase commits. */
+export const proofStore = (pool: Pool) => ({
+  /** Planned attempts that are not stored. */
+  async countMissing(key: IterationKey, { purpose, players, step, from, to }: PlannedAttempts): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count
+       from planned_tasks p
+       join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
+       cross join unnest($5::text[]) as player (id)
+       cross join generate_series($6::integer, $7::integer - 1) as attempt
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3 and p.step = $4::smallint
+         and (player.id is not null or jsonb_array_length(k.reference_actions) > 0)
+         and not exists (select from trajectories t
+           where t.campaign_id = $1::integer and t.iteration = $2::smallint and t.purpose = $3
+             and t.task_id = p.task_id and coalesce(t.policy_id, '') = coalesce(player.id, '')
+             and t.attempt = attempt)`,
+      [key.campaignId, key.iteration, purpose, step, players, from, to],
+    );
+    return rows[0]!.count;
+  },
+
+  /** Jobs and steps of an iteration that have no policy that is registered. */
+  async listUntrained({ campaignId, iteration }: IterationKey): Promise<string[]> {
+    const { rows } = await pool.query<{ name: string }>(
+      `with jobs as (
+         select r.job_key as name, r.policy_id from training_runs r
+         where r.campaign_id = $1::integer and r.iteration = $2::smallint
+         union all
+         select s.job_key || ' step ' || s.step, s.policy_id
+         from training_steps s join training_runs r on r.job_key = s.job_key
+         where r.campaign_id = $1::integer and r.iteration = $2::smallint
+       )
+       select name from jobs
+       where not exists (select from policies p where p.campaign_id = $1::integer and p.id = jobs.policy_id)
+       order by name`,
+      [campaignId, iteration],
+    );
+    return rows.map(({ name }) => name);
+  },
+
+  /** The error of a phase that did what the database does not hold. */
+  mismatch: (key: IterationKey, what: string) => stateMismatch(pool, key.campaignId, what),
+});
+
+export type ProofStore = ReturnType<typeof proofStore>;
