@@ -1,45 +1,17 @@
-import { WorkflowNotFoundError, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
-import type { CampaignState } from '../../src/domain/campaign-progress';
-import type { RecipeName } from '../../src/domain/recipe';
-import type { campaign } from '../../src/workflows';
-import { pauseUpdate, resumeUpdate, statusQuery, stopAfterIterationUpdate } from '../../src/workflows/messages';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { until } from '../support/stack';
-import { startTemporal, type TestTemporal } from '../support/temporal';
-import { queues, scriptedActivities, stateOf, type Script } from './scripted-activities';
+import { scriptedActivities } from './scripted-activities';
+import { scriptedCampaigns, type ScriptedCampaigns } from './scripted-campaigns';
 
-let temporal: TestTemporal;
+let campaigns: ScriptedCampaigns;
 beforeAll(async () => {
-  temporal = await startTemporal();
+  campaigns = await scriptedCampaigns();
 });
-afterAll(() => temporal?.remove());
-
-type Handle = WorkflowHandleWithFirstExecutionRunId<typeof campaign>;
-type Plan = { recipe: RecipeName; iterations: number };
-
-const operator: { args: [{ actor: string }] } = { args: [{ actor: 'ada' }] };
-const handleOf = (name: string) => temporal.client.workflow.getHandle<typeof campaign>(`campaign/${name}`);
-
-/** Runs a campaign beside scripted activities; `during` gets its handle while it runs. */
-async function run(
-  name: string,
-  { recipe, iterations }: Plan,
-  script: Script,
-  during?: (handle: Handle) => Promise<void>,
-): Promise<CampaignState> {
-  return temporal.withWorkers(queues, script.activities, async () => {
-    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
-      workflowId: `campaign/${name}`,
-      taskQueue: 'workflow',
-      args: [stateOf(name, recipe, iterations)],
-    });
-    await during?.(handle);
-    return handle.result();
-  });
-}
+afterAll(() => campaigns?.remove());
 
 test('goes through the phases of its recipe in order and carries the scores from run to run', async () => {
   const script = scriptedActivities('in-order');
-  const state = await run('in-order', { recipe: 'combined', iterations: 1 }, script);
+  const state = await campaigns.run('in-order', { recipe: 'combined', iterations: 1 }, script);
   const begun = script.callsOf('beginPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
   expect(begun).toEqual([
     ...['0 plan', '0 roll-out', '0 train', '0 evaluate', '0 report'],
@@ -66,24 +38,24 @@ test('goes through the phases of its recipe in order and carries the scores from
   expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'finished' }]);
   await until(async () => {
     const query = 'WorkflowId = "campaign/in-order" and ExecutionStatus = "ContinuedAsNew"';
-    return (await temporal.client.workflow.count(query)).count === 1;
+    return (await campaigns.client.workflow.count(query)).count === 1;
   });
 });
 
 test('paused at the end of an iteration, it starts no other until it is resumed', async () => {
   const script = scriptedActivities('pauses', {
     async writeReport({ iteration }) {
-      if (iteration === 0) await handleOf('pauses').executeUpdate(pauseUpdate, operator);
+      if (iteration === 0) await campaigns.order('pauses', 'pause');
     },
   });
-  const state = await run('pauses', { recipe: 'eto', iterations: 1 }, script, async (handle) => {
+  const state = await campaigns.run('pauses', { recipe: 'eto', iterations: 1 }, script, async () => {
     const held = await until(async () => {
-      const status = await handleOf('pauses').query(statusQuery);
+      const status = await campaigns.status('pauses');
       return status.progress.iteration === 1 && status;
     });
     expect(held).toMatchObject({ status: 'paused', pausedBy: 'ada' });
     expect(script.callsOf('openIteration')).toHaveLength(1);
-    await temporal.client.workflow.getHandle(handle.workflowId).executeUpdate(resumeUpdate, operator);
+    await campaigns.order('pauses', 'resume');
   });
   expect(state).toMatchObject({ status: 'finished', pausedBy: null });
 });
@@ -91,15 +63,15 @@ test('paused at the end of an iteration, it starts no other until it is resumed'
 test('paused in mid-iteration, it goes through no further phase until it is resumed', async () => {
   const script = scriptedActivities('holds', {
     async planIteration() {
-      await handleOf('holds').executeUpdate(pauseUpdate, operator);
+      await campaigns.order('holds', 'pause');
     },
   });
-  await run('holds', { recipe: 'eto', iterations: 0 }, script, async () => {
+  await campaigns.run('holds', { recipe: 'eto', iterations: 0 }, script, async () => {
     await until(() => Promise.resolve(script.callsOf('commitPhase').length === 1));
-    const status = await handleOf('holds').query(statusQuery);
+    const status = await campaigns.status('holds');
     expect(status).toMatchObject({ status: 'paused', progress: { iteration: 0, phase: 'plan' } });
     expect(script.callsOf('collectRollouts')).toEqual([]);
-    await handleOf('holds').executeUpdate(resumeUpdate, operator);
+    await campaigns.order('holds', 'resume');
   });
   expect(script.callsOf('recordOperator')).toMatchObject([
     { kind: 'paused', status: 'paused', actor: 'ada' },
@@ -110,10 +82,10 @@ test('paused in mid-iteration, it goes through no further phase until it is resu
 test('told to stop, it ends after the iteration that it is in', async () => {
   const script = scriptedActivities('stops', {
     async planIteration() {
-      await handleOf('stops').executeUpdate(stopAfterIterationUpdate, operator);
+      await campaigns.order('stops', 'stop');
     },
   });
-  const state = await run('stops', { recipe: 'eto', iterations: 5 }, script);
+  const state = await campaigns.run('stops', { recipe: 'eto', iterations: 5 }, script);
   expect(state).toMatchObject({ status: 'stopped', scores: [{ iteration: 0 }] });
   expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'stopped' }]);
 });
@@ -124,16 +96,19 @@ test('orders that come all the time, also while children start and end, break no
   let obeyed = 0;
   const order = async (): Promise<void> => {
     while (!campaignNow.ended)
-      for (const update of [pauseUpdate, resumeUpdate]) {
-        await handleOf('nervous').executeUpdate(update, operator);
+      for (const verb of ['pause', 'resume'] as const) {
+        await campaigns.order('nervous', verb);
         obeyed += 1;
       }
   };
-  const state = await run('nervous', { recipe: 'co-evolving-agents', iterations: 1 }, script, async (handle) => {
+  const state = await campaigns.run('nervous', { recipe: 'co-evolving-agents', iterations: 1 }, script, async () => {
     const ordering = order().catch((error: unknown) => {
       if (!(error instanceof WorkflowNotFoundError)) throw error; // it ended between two orders
     });
-    await handle.result().finally(() => (campaignNow.ended = true));
+    await campaigns
+      .handleOf('nervous')
+      .result()
+      .finally(() => (campaignNow.ended = true));
     await ordering;
   });
   expect(state).toMatchObject({ status: 'finished', scores: { length: 2 } });

@@ -1,49 +1,28 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { CampaignState } from '../../src/domain/campaign-progress';
-import type { RecipeName } from '../../src/domain/recipe';
-import type { campaign } from '../../src/workflows';
-import { resumeUpdate, statusQuery, stopAfterIterationUpdate } from '../../src/workflows/messages';
 import { until } from '../support/stack';
-import { startTemporal, type TestTemporal } from '../support/temporal';
-import { provider, queues, scriptedActivities, stateOf, type Script } from './scripted-activities';
+import { provider, scriptedActivities } from './scripted-activities';
+import { scriptedCampaigns, type Plan, type ScriptedCampaigns } from './scripted-campaigns';
 
-let temporal: TestTemporal;
+let campaigns: ScriptedCampaigns;
 beforeAll(async () => {
-  temporal = await startTemporal();
+  campaigns = await scriptedCampaigns();
 });
-afterAll(() => temporal?.remove());
+afterAll(() => campaigns?.remove());
 
-const handleOf = (name: string) => temporal.client.workflow.getHandle<typeof campaign>(`campaign/${name}`);
 /** As an activity throws it: what a person needs to know, with what a library said below. */
 const broken = (message: string): ApplicationFailure =>
   ApplicationFailure.create({ message, type: 'Broken', nonRetryable: true, cause: new Error('ECONNREFUSED') });
-const resume = (name: string) => handleOf(name).executeUpdate(resumeUpdate, { args: [{ actor: 'ada' }] });
-const parked = (name: string): Promise<CampaignState> =>
-  until(async () => {
-    const state = await handleOf(name).query(statusQuery);
-    return state.status === 'parked' && state;
-  });
+const resume = (name: string) => campaigns.order(name, 'resume');
+const parked = (name: string) => campaigns.parked(name);
 
-type Plan = { recipe: RecipeName; iterations: number };
 /** The supervised start, and nothing after it. */
 const start: Plan = { recipe: 'eto', iterations: 0 };
 
-async function run(
-  name: string,
-  { recipe, iterations }: Plan,
-  script: Script,
-  during?: () => Promise<void>,
-): Promise<void> {
-  await temporal.withWorkers(queues, script.activities, async () => {
-    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
-      workflowId: `campaign/${name}`,
-      taskQueue: 'workflow',
-      args: [stateOf(name, recipe, iterations)],
-    });
-    await during?.();
-    expect(await handle.result()).toMatchObject({ status: 'finished' });
-  });
-}
+const run: ScriptedCampaigns['run'] = async (...args) => {
+  const state = await campaigns.run(...args);
+  expect(state.status).toBe('finished');
+  return state;
+};
 
 test('a phase whose commit exists is not done again', async () => {
   const script = scriptedActivities('committed', {
@@ -77,18 +56,13 @@ test('what cannot be done parks the campaign, which says why; resumed, it tries 
 
 test('a campaign that is told to stop while it is parked ends there, also in its last iteration', async () => {
   const script = scriptedActivities('given-up', { detectSignals: () => Promise.reject(broken('the ink has dried')) });
-  await temporal.withWorkers(queues, script.activities, async () => {
-    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
-      workflowId: 'campaign/given-up',
-      taskQueue: 'workflow',
-      args: [stateOf('given-up', 'eto', 1)],
-    });
+  const state = await campaigns.run('given-up', { recipe: 'eto', iterations: 1 }, script, async () => {
     await parked('given-up');
-    await handleOf('given-up').executeUpdate(stopAfterIterationUpdate, { args: [{ actor: 'ada' }] });
-    expect(await handle.result()).toMatchObject({
-      ...{ status: 'stopped', scores: [{ iteration: 0 }] },
-      progress: { iteration: 1, phase: 'detect', parked: null },
-    });
+    await campaigns.order('given-up', 'stop');
+  });
+  expect(state).toMatchObject({
+    ...{ status: 'stopped', scores: [{ iteration: 0 }] },
+    progress: { iteration: 1, phase: 'detect', parked: null },
   });
   expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'stopped' }]);
   expect(script.callsOf('writeReport')).toHaveLength(1); // of the start
@@ -105,10 +79,10 @@ test('a parked campaign can be found, and shows what it needs', async () => {
   await run('found', start, script, async () => {
     await until(async () => {
       const query = 'NeedsAttention = true and CampaignName = "found"';
-      return (await temporal.client.workflow.count(query)).count === 1;
+      return (await campaigns.client.workflow.count(query)).count === 1;
     });
     for (const id of ['campaign/found', 'campaign/found/iteration/0']) {
-      const { currentDetails } = await temporal.client.workflow
+      const { currentDetails } = await campaigns.client.workflow
         .getHandle(id)
         .query<{ currentDetails: string }>('__temporal_workflow_metadata');
       expect(currentDetails).toContain('Needs attention: no map');
@@ -163,7 +137,7 @@ test('when one of two roll-outs side by side fails, only that one is tried again
 
 const childFailed = async (name: string, child: string): Promise<boolean> => {
   const query = `WorkflowId = "campaign/${name}/iteration/0/${child}" and ExecutionStatus = "Failed"`;
-  return (await temporal.client.workflow.count(query)).count === 1;
+  return (await campaigns.client.workflow.count(query)).count === 1;
 };
 
 test('a policy that nothing could be trained for is not registered', async () => {
