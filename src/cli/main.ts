@@ -20,6 +20,7 @@ import { addModel } from './model';
 import { addPairs } from './pairs';
 import { addPrompts } from './prompts';
 import { addQuickstart } from './quickstart';
+import { addReconcile } from './reconcile';
 import { addReport } from './report';
 import { addRestore } from './restore';
 import { addStart } from './start';
@@ -45,6 +46,7 @@ for (const add of [
   addFork,
   addBackup,
   addRestore,
+  addReconcile,
   addHash,
   addCompare,
   addReport,

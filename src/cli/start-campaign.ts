@@ -10,6 +10,7 @@ import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-set
 import { specHash } from '../spec/read-spec';
 import { memoOf } from '../temporal/memo';
 import type { campaign } from '../workflows';
+import { rebuildState } from '../store/rebuild-state';
 import { requireEnvironment } from './require-environment';
 import type { Session } from './session';
 
@@ -36,10 +37,10 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
     specHash: specHash(spec),
     seed: spec.seed,
   });
-  const workflowId = campaignWorkflowId(spec.name);
-  if (await startWorkflow(session, initialState(row.id, spec)))
-    return { campaignId: row.id, workflowId, outcome: 'started' };
-  return { campaignId: row.id, workflowId, outcome: row.finishedAt ? 'ended' : 'joined' };
+  const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
+  if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has forgotten it
+  const isNew = await startWorkflow(session, await rebuildState(session.pool, row.id));
+  return { ...started, outcome: isNew ? 'started' : 'joined' };
 }
 
 /**
@@ -56,8 +57,12 @@ export async function requireStartable(session: Session, spec: CampaignSpec): Pr
   if (spec.synthesis.match !== null) await session.store.campaigns.getByName(spec.synthesis.match);
 }
 
-/** Starts a campaign's workflow with a state; false when there is one already, or was. */
-export async function startWorkflow(session: Session, state: CampaignState): Promise<boolean> {
+/**
+ * Starts a campaign's workflow with a state; false when there is one already, or was.
+ *
+ * @param again a campaign of which Temporal knows a workflow that has ended is started all the same
+ */
+export async function startWorkflow(session: Session, state: CampaignState, again = false): Promise<boolean> {
   const client = await session.temporal();
   const workflowId = campaignWorkflowId(state.name);
   const { weight = 1 } = (await session.store.campaigns.get<Partial<CampaignSpec>>(state.campaignId)).spec;
@@ -66,7 +71,7 @@ export async function startWorkflow(session: Session, state: CampaignState): Pro
       workflowId,
       taskQueue: taskQueues.workflow,
       args: [state],
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       ...memoOf(session.config, workflowId, weight),
       staticSummary: `${state.recipe} on ${state.environment}`,
     });
@@ -75,19 +80,4 @@ export async function startWorkflow(session: Session, state: CampaignState): Pro
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     return false;
   }
-}
-
-function initialState(campaignId: number, spec: CampaignSpec): CampaignState {
-  return {
-    campaignId,
-    name: spec.name,
-    recipe: spec.recipe,
-    environment: spec.environment.name,
-    iterations: spec.iterations,
-    status: 'running',
-    progress: { iteration: 0, phase: 'plan', note: null, parked: null, score: null },
-    pausedBy: null,
-    stopping: false,
-    scores: [],
-  };
 }

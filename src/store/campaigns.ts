@@ -76,6 +76,13 @@ export const campaignStore = (pool: Pool) => ({
     return rows;
   },
 
+  /** Does something to a campaign while nobody else does it: whoever comes second waits for the first. */
+  whileAlone: <T>(id: number, work: () => Promise<T>): Promise<T> =>
+    inTransaction(pool, async (client) => {
+      await client.query(`select pg_advisory_xact_lock(hashtextextended('campaign/' || $1::integer, 0))`, [id]);
+      return work();
+    }),
+
   /** Of a campaign that has ended, nobody plays an open attempt on, and nobody who comes late lets it run again. */
   async setStatus(id: number, status: CampaignStatus): Promise<void> {
     await pool.query(

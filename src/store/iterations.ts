@@ -65,6 +65,15 @@ const openings = (pool: Pool) => ({
     if (rowCount === 0) throw await refusalOf(pool, key);
   },
 
+  async isFinished(campaignId: number, iteration: number): Promise<boolean> {
+    const { rowCount } = await pool.query(
+      `select from iterations
+       where campaign_id = $1::integer and number = $2::smallint and finished_at is not null`,
+      [campaignId, iteration],
+    );
+    return rowCount === 1;
+  },
+
   /**
    * Raises the epoch of every unfinished iteration: who still works for one of them writes nothing from here on. Phases
    * that are committed stay so.

@@ -56,8 +56,8 @@ async function scoresOf(pool: Pool, campaignId: number): Promise<CampaignState['
          where p.campaign_id = e.campaign_id and p.role = 'target' and p.decision = 'promote'
            and p.iteration <= e.iteration
          order by p.iteration desc limit 1) as policy_id
-       from phases e join iterations i on i.campaign_id = e.campaign_id and i.number = e.iteration
-       where e.campaign_id = $1::integer and e.phase = 'evaluate' and i.finished_at is not null
+       from phases e
+       where e.campaign_id = $1::integer and e.phase = 'evaluate'
          and e.finished_at is not null and not e.result ? 'skipped'
      ), rewards as (
        select a.iteration, avg(t.reward) as reward
