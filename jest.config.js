@@ -34,6 +34,7 @@ module.exports = {
       'llm/**/*',
       'training/**/*',
       'envs/**/*',
+      'chaos/**/*',
       'temporal/**/*',
     ]),
     project('store', ['store/**/*', 'activities/**/*'], { globalTeardown: '<rootDir>/test/support/stop-postgres.ts' }),

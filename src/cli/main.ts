@@ -4,6 +4,7 @@ import { addApprove } from './approve';
 import { addBackup } from './backup';
 import { addBudget } from './budget';
 import { addCodec } from './codec';
+import { addChaos } from './chaos';
 import { addCompare } from './compare';
 import { addControl } from './control';
 import { addDoctor } from './doctor';
@@ -48,6 +49,7 @@ for (const add of [
   addRestore,
   addReconcile,
   addHash,
+  addChaos,
   addCompare,
   addReport,
   addExport,

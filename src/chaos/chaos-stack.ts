@@ -1,0 +1,144 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import type { Pool } from 'pg';
+import { readConfig, variablesOf, type Config } from '../config';
+import type { RecoveryProfile } from '../domain/campaign-memo';
+import { stackDown, stackUp } from '../stack';
+import { openHome } from '../stack/home';
+import { keepRunning } from '../stack/keep-running';
+import { findProcess, sendSignal } from '../stack/processes';
+import type { Service } from '../stack/service';
+import { servers, workers } from '../stack/services';
+import { startService } from '../stack/start-service';
+import { readState } from '../stack/state';
+import { migrate } from '../store/migrate';
+import { createPool } from '../store/pool';
+import { dataConverterOf } from '../temporal/connect';
+import { proxied, type Proxied } from './fault-plan';
+import { openFaultProxy, type FaultProxy } from './fault-proxy';
+import { mountSmallDisk, type SmallDisk } from './small-disk';
+
+/** A stack of its own whose workers reach every server through a proxy, and which is kept running. */
+export type ChaosStack = {
+  /** With the addresses of the servers themselves, for whoever looks on. */
+  config: Config;
+  pool: Pool;
+  client: Client;
+  proxies: Record<Proxied, FaultProxy>;
+  /** Absent where no small file system can be mounted. */
+  disk: SmallDisk | undefined;
+  /** Starts the workers again so that this share of their activities runs twice at once. */
+  runTwice(share: number): Promise<void>;
+  /** Ends everything; the home goes too unless it is to be kept. */
+  remove(options: { keepHome: boolean }): Promise<void>;
+};
+
+export type ChaosStackOptions = {
+  /** Empty, or not there yet. */
+  home: string;
+  profile: RecoveryProfile;
+  /** Whether a disk is to be filled. */
+  fills: boolean;
+  /** Share of activity attempts whose worker is killed under them. */
+  killShare: number;
+  tell: (line: string) => void;
+};
+
+/** @throws Error when the home holds something; StackError */
+export async function bringUpChaosStack(from: Config, options: ChaosStackOptions): Promise<ChaosStack> {
+  const { home, profile, fills, killShare, tell } = options;
+  if (existsSync(home) && readdirSync(home).length > 0)
+    throw new Error(`--home: ${home} is not empty; a chaos run needs a home of its own`);
+  mkdirSync(path.dirname(home), { recursive: true });
+  openHome(home);
+  const bare = embedded(from, home, profile);
+  const disk = fills ? mountSmallDisk(bare.artifacts) : undefined;
+  if (fills && !disk) tell('no small file system can be mounted here: no disk is filled');
+
+  const config = await stackUp(bare, {
+    services: servers.map(({ name }) => name),
+    supervised: false,
+    onProgress: tell,
+  });
+  await migrate(config.databaseUrl!, config.projectRoot);
+  const proxies = await openProxies(home);
+  const variables: Record<string, string> = { COEVOLVE_RECOVERY: profile };
+  if (killShare > 0) variables['COEVOLVE_KILL_SHARE'] = String(killShare);
+  const ours = workers.map((worker) => behindProxies(worker, throughProxies(config, proxies), variables));
+  const stack = { config: bare, state: readState(home) };
+  await Promise.all(ours.map((worker) => startService(stack, worker, tell)));
+
+  const ended = new AbortController();
+  const kept = keepRunning(stack, [...servers, ...ours], { signal: ended.signal, tell: () => undefined });
+  const pool = createPool(config.databaseUrl!, 4);
+  const client = lookOn(config);
+  return {
+    ...{ config, pool, client, proxies, disk },
+    async runTwice(share) {
+      variables['COEVOLVE_TWICE'] = share > 0 ? String(share) : '';
+      for (const { name } of ours) {
+        const running = findProcess(home, name);
+        if (running) sendSignal(running.pid, 'SIGKILL');
+      }
+    },
+    async remove({ keepHome }) {
+      ended.abort();
+      await kept;
+      await pool.end();
+      await client.connection.close();
+      await stackDown(bare);
+      await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
+      disk?.unmount();
+      const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
+      if (!keepHome) for (const folder of [postgresDirectory, home]) if (folder) rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Everything in the home, whatever the caller's own environment points at. */
+function embedded(from: Config, home: string, profile: RecoveryProfile): Config {
+  const { COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = variablesOf(from);
+  return readConfig({
+    ...{ PATH: from.searchPath, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN },
+    ...{ COEVOLVE_HOME: home, COEVOLVE_RECOVERY: profile },
+  });
+}
+
+async function openProxies(home: string): Promise<Record<Proxied, FaultProxy>> {
+  const { ports } = readState(home);
+  const open = async (name: Proxied) => [name, await openFaultProxy(ports[name]!)] as const;
+  return Object.fromEntries(await Promise.all(proxied.map(open))) as Record<Proxied, FaultProxy>;
+}
+
+function throughProxies(config: Config, proxies: Record<Proxied, FaultProxy>): Config {
+  const via = (url: string | undefined, name: Proxied): string => {
+    const changed = new URL(url!);
+    changed.port = String(proxies[name].port);
+    return changed.href.replace(/\/$/, '');
+  };
+  return {
+    ...config,
+    databaseUrl: via(config.databaseUrl, 'postgres'),
+    temporal: { ...config.temporal, address: `127.0.0.1:${proxies.temporal.port}` },
+    environment: { ...config.environment, url: via(config.environment.url, 'environment-server') },
+    policy: { ...config.policy, url: via(config.policy.url, 'policy-server') },
+  };
+}
+
+/** The worker with other addresses in its environment; `variables` are read anew at every start. */
+function behindProxies(worker: Service, config: Config, variables: Readonly<Record<string, string>>): Service {
+  return {
+    ...worker,
+    launch(stack) {
+      const launch = worker.launch(stack);
+      return { ...launch, env: { ...launch.env, ...variablesOf(config), TEMPORAL_TLS: 'false', ...variables } };
+    },
+  };
+}
+
+/** A client that connects when it is used: the server is away now and then. */
+function lookOn(config: Config): Client {
+  const connection = Connection.lazy({ address: config.temporal.address! });
+  return new Client({ connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) });
+}

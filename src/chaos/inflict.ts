@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findProcess, sendSignal } from '../stack/processes';
+import type { Fault, KillTarget } from './fault-plan';
+import { lookBefore, recoveryOf, serviceOf, type Recovery, type Watched } from './recovery';
+import { livingTrainers, type LivingTrainer } from './trainers';
+
+export type Kill = Recovery & { target: KillTarget; afterSeconds: number };
+
+/** How long a target is waited for that is dead already, or a trainer while nothing is trained. */
+const patienceMs = 4_000;
+/** After so long nobody waits for a kill's recovery any longer; it counts with this time. */
+const longestMs = 60_000;
+
+/**
+ * Does one fault and resolves when what it cut off runs again, or when it is over. undefined: nothing was killed, since
+ * the target was not there.
+ */
+export async function inflict(watched: Watched, fault: Fault, startedAt: number): Promise<Kill | undefined> {
+  await sleep(fault.afterMs);
+  if (fault.kind === 'kill') return kill(watched, fault.target, startedAt);
+  const { proxies, disk } = watched.stack;
+  if (fault.kind === 'cut') proxies[fault.target].cut();
+  else if (fault.kind === 'delay') proxies[fault.target].delay(fault.byMs);
+  else disk?.fill();
+  await sleep(fault.forMs);
+  if (fault.kind === 'fill') disk?.empty();
+  else proxies[fault.target].mend();
+  return undefined;
+}
+
+async function kill(watched: Watched, target: KillTarget, startedAt: number): Promise<Kill | undefined> {
+  const victim = await findVictim(watched, target);
+  if (!victim) return undefined;
+  const before = await lookBefore(watched, victim);
+  const at = Date.now();
+  sendSignal(victim.pid, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL'); // a quit is Postgres's immediate shutdown
+  const signal = AbortSignal.any([watched.signal, AbortSignal.timeout(longestMs)]);
+  const recovery = await recoveryOf({ ...watched, signal }, target, before, at);
+  return { target, afterSeconds: (at - startedAt) / 1000, ...recovery };
+}
+
+type Victim = { pid: number; trainer?: LivingTrainer };
+
+async function findVictim({ stack, names, signal }: Watched, target: KillTarget): Promise<Victim | undefined> {
+  const { home, artifacts } = stack.config;
+  for (const deadline = Date.now() + patienceMs; Date.now() < deadline && !signal.aborted; await sleep(50)) {
+    if (target === 'trainer') {
+      const trainer = livingTrainers(artifacts, names)[0];
+      if (trainer) return { pid: trainer.pid, trainer };
+    } else {
+      const running = findProcess(home, serviceOf(target));
+      if (running) return running;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findProcess } from '../stack/processes';
+import type { ChaosStack } from './chaos-stack';
+import type { KillTarget } from './fault-plan';
+import { describeAgain, openWorkflows, type BegunActivity, type OpenWorkflow } from './in-flight';
+import { eventsOf, ifThere, rowsOfProgress } from './progress';
+import { lastWordOf, livingTrainers, type LivingTrainer } from './trainers';
+
+/**
+ * How long a kill was felt. Milliseconds from the kill
+ * - of an activity worker: until every activity that the dead process had begun is begun by another, or gone;
+ * - of the workflow worker: until the first workflow task that waited for one while it was away is done;
+ * - of a trainer: until its job says again how far it is, or that it has ended;
+ * - of a server: until the next row of progress appears or the next activity completes.
+ * null: it cut nothing off. No activity was begun (of environments and policies: no attempt was being played), no
+ * workflow task came while no worker was there.
+ */
+export type Recovery = { ms: number | null; cutOff: number };
+
+/** What is needed to measure: the stack, the campaigns that run now, and when to give up on it. */
+export type Watched = { stack: ChaosStack; campaignIds: number[]; names: string[]; signal: AbortSignal };
+
+/** What was going on right before a kill. */
+export type Before = { open: OpenWorkflow[]; rows: string | undefined; pid: number; trainer?: LivingTrainer };
+
+const lookEveryMs = 50;
+
+export async function lookBefore(
+  { stack, campaignIds }: Watched,
+  { pid, trainer }: Pick<Before, 'pid' | 'trainer'>,
+): Promise<Before> {
+  const [open, rows] = await Promise.all([
+    ifThere(() => openWorkflows(stack.client)),
+    ifThere(() => rowsOfProgress(stack.pool, campaignIds)),
+  ]);
+  return { open: open ?? [], rows, pid, ...(trainer ? { trainer } : {}) };
+}
+
+/** Resolves when the kill of `at` (ms since the epoch) is no longer felt. */
+export function recoveryOf(watched: Watched, target: KillTarget, before: Before, at: number): Promise<Recovery> {
+  if (target === 'trainer') return ofTrainer(watched, before.trainer!, at);
+  if (target === 'worker-workflow') return ofWorkflowWorker(watched, before.pid, at);
+  if (target.startsWith('worker-')) return ofActivityWorker(watched, before.pid, at);
+  return ofServer(watched, target, before, at);
+}
+
+async function ofActivityWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
+  const open = await until(signal, () => ifThere(() => openWorkflows(stack.client)));
+  let dead = (open ?? []).flatMap(({ begun }) => begun).filter((activity) => activity.pid === pid);
+  const cutOff = dead.length;
+  while (dead.length > 0 && !signal.aborted) {
+    await sleep(lookEveryMs);
+    const still = await Promise.all(dead.map((activity) => isStillBegun(stack, activity)));
+    dead = dead.filter((_, n) => still[n]);
+  }
+  return { ms: cutOff > 0 ? Date.now() - at : null, cutOff };
+}
+
+/** A server that does not answer leaves it as it was. */
+async function isStillBegun({ client }: ChaosStack, activity: BegunActivity): Promise<boolean> {
+  const workflow = await ifThere(() => describeAgain(client, activity));
+  if (!workflow) return true;
+  return workflow.begun.some(({ activityId, pid }) => activityId === activity.activityId && pid === activity.pid);
+}
+
+async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
+  const { home } = stack.config;
+  const isBack = (): boolean => {
+    const running = findProcess(home, 'worker-workflow');
+    return running !== undefined && running.pid !== pid;
+  };
+  let waiting: OpenWorkflow | undefined;
+  for (let backAt = 0; !waiting && !signal.aborted;) {
+    const open = (await ifThere(() => openWorkflows(stack.client))) ?? [];
+    waiting = open.find(({ waitsSince }) => waitsSince !== null);
+    if (isBack()) backAt ||= Date.now();
+    if (!waiting && backAt > 0 && Date.now() - backAt > 3_000) return { ms: null, cutOff: 0 }; // longer than it takes to poll
+    await sleep(lookEveryMs);
+  }
+  if (!waiting) return { ms: null, cutOff: 0 };
+  await until(signal, async () => {
+    const now = await ifThere(() => describeAgain(stack.client, waiting));
+    return now && now.waitsSince !== waiting.waitsSince;
+  });
+  return { ms: Date.now() - at, cutOff: 1 };
+}
+
+async function ofTrainer({ stack, names, signal }: Watched, killed: LivingTrainer, at: number): Promise<Recovery> {
+  const { artifacts } = stack.config;
+  await until(signal, async () => {
+    if (lastWordOf(killed.folder) > at + 1) return true;
+    return livingTrainers(artifacts, names).length === 0 && !(await isTraining(stack, killed));
+  });
+  return { ms: Date.now() - at, cutOff: 1 };
+}
+
+/** False when the job had said that it ended before its process was killed. */
+const isTraining = async ({ client }: ChaosStack, { folder }: LivingTrainer): Promise<boolean> => {
+  const open = await ifThere(() => openWorkflows(client));
+  return !open || open.some(({ workflowId, begun }) => begun.length > 0 && folder.includes(workflowId));
+};
+
+async function ofServer(watched: Watched, target: ServiceTarget, before: Before, at: number): Promise<Recovery> {
+  const { stack, campaignIds, signal } = watched;
+  const begun = before.open.flatMap((workflow) => workflow.begun);
+  const cut = begun.filter(({ type }) => isCutOffBy(target, type));
+  await until(
+    signal,
+    async () => (findProcess(stack.config.home, serviceOf(target))?.pid ?? before.pid) !== before.pid,
+  );
+  if (cut.length === 0) return { ms: null, cutOff: 0 };
+  const events = eventsOf(before.open);
+  await until(signal, async () => {
+    const rows = await ifThere(() => rowsOfProgress(stack.pool, campaignIds));
+    if (rows !== undefined && rows !== before.rows) return true;
+    const open = await ifThere(() => openWorkflows(stack.client));
+    return open !== undefined && eventsOf(open) !== events;
+  });
+  return { ms: Date.now() - at, cutOff: cut.length };
+}
+
+type ServiceTarget = Exclude<KillTarget, 'trainer'>;
+
+export const serviceOf = (target: ServiceTarget) => (target === 'postmaster' ? 'postgres' : target);
+
+/** A trainer trains on, whatever is down; who watches it loses nothing. */
+function isCutOffBy(target: KillTarget, type: string): boolean {
+  const watches = ['watchTraining', 'trainStep'].includes(type);
+  return target === 'environment-server' || target === 'policy-server' ? type === 'collectRollouts' : !watches;
+}
+
+/** Asks again until there is an answer; undefined when the signal came first. */
+async function until<T>(signal: AbortSignal, ask: () => Promise<T | undefined | false>): Promise<T | undefined> {
+  while (!signal.aborted) {
+    const answer = await ask();
+    if (answer) return answer;
+    await sleep(lookEveryMs);
+  }
+  return undefined;
+}

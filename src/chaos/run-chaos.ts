@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from '../config';
+import type { RecoveryProfile } from '../domain/campaign-memo';
+import { createStore } from '../store';
+import type { ContentHash } from '../store/content-hash';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { attend, type Parked } from './attend';
+import { sampleBusyShare, type BusyShare } from './busy-share';
+import { specsOf } from './campaigns';
+import { bringUpChaosStack, type ChaosStack } from './chaos-stack';
+import type { Fault, FaultName } from './fault-plan';
+import { inflict, type Kill } from './inflict';
+import { isWell, judge, type Verdict } from './oracle';
+import { wastedWork, type Work } from './wasted-work';
+
+export type ChaosOptions = {
+  home: string;
+  profile: RecoveryProfile;
+  plan: readonly Fault[];
+  faults: readonly FaultName[];
+  /** How many campaigns run side by side. */
+  campaigns: number;
+  /** Share of activity attempts whose worker is killed under them; generations run on until the plan is done. */
+  killShare: number;
+  /** Stores a campaign and starts its workflow. */
+  start: (stack: ChaosStack, spec: CampaignSpec) => Promise<unknown>;
+  tell: (line: string) => void;
+};
+
+/** One generation: the same campaigns once more. */
+export type Generation = {
+  number: number;
+  seconds: number;
+  twice: boolean;
+  kills: Kill[];
+  parked: Parked[];
+  verdicts: Verdict[];
+  busy: BusyShare;
+  work: Work;
+};
+
+export type ChaosRun = { undisturbed: Generation; generations: Generation[] };
+
+/** Every third generation runs a fifth of its activities twice at once. */
+const [twiceEvery, twiceShare] = [3, 0.2];
+
+/**
+ * Runs campaigns undisturbed, then the same ones again and again under the faults of a plan, and judges each when it has
+ * ended. Ends with the first generation of which one is not as the undisturbed one was: its home is kept.
+ *
+ * @throws Error when something stands still; StackError
+ */
+export async function runChaos(from: Config, options: ChaosOptions): Promise<ChaosRun> {
+  const { tell, faults } = options;
+  const stack = await bringUpChaosStack(from, { ...options, fills: faults.includes('fill') });
+  const faultsLeft = [...options.plan];
+  let isSound = false;
+  try {
+    const first = await runGeneration(stack, options, { number: 0, faultsLeft: [], hashes: [] });
+    tell(`undisturbed: ${summary(first)}`);
+    const hashes = first.verdicts.map(({ content }) => content);
+    const generations: Generation[] = [];
+    isSound = first.verdicts.every(isWell);
+    while (isSound && (faultsLeft.length > 0 || (generations.length === 0 && options.killShare > 0))) {
+      const generation = await runGeneration(stack, options, { number: generations.length + 1, faultsLeft, hashes });
+      generations.push(generation);
+      isSound = generation.verdicts.every(isWell);
+      const left = faultsLeft.filter(({ kind }) => kind === 'kill').length;
+      tell(`generation ${generation.number}: ${summary(generation)}; ${left} kills to come`);
+    }
+    return { undisturbed: first, generations };
+  } finally {
+    if (!isSound) tell(`the home is kept: ${options.home}`);
+    await stack.remove({ keepHome: !isSound });
+  }
+}
+
+type Turn = { number: number; faultsLeft: Fault[]; hashes: ContentHash[] };
+
+async function runGeneration(
+  stack: ChaosStack,
+  options: ChaosOptions,
+  { number, faultsLeft, hashes }: Turn,
+): Promise<Generation> {
+  const specs = specsOf(number, options.campaigns);
+  const twice = number > 0 && number % twiceEvery === 0 && options.faults.includes('twice');
+  if (options.faults.includes('twice') && number > 0 && (twice || number % twiceEvery === 1))
+    await stack.runTwice(twice ? twiceShare : 0);
+  const startedAt = Date.now();
+  for (const spec of specs) await patiently(() => options.start(stack, spec));
+  const campaigns = await patiently(() =>
+    Promise.all(specs.map(({ name }) => createStore(stack.pool).campaigns.getByName(name))),
+  );
+  const names = specs.map(({ name }) => name);
+  const campaignIds = campaigns.map(({ id }) => id);
+  const ended = new AbortController();
+  const busy = sampleBusyShare(stack, names, ended.signal);
+  const kills = inflictAll({ stack, campaignIds, names, signal: ended.signal }, faultsLeft);
+  const parked = await attend(stack, { names, campaignIds }).finally(() => ended.abort());
+  const seconds = (Date.now() - startedAt) / 1000;
+  const result = { number, seconds, twice, parked, kills: await kills, busy: await busy };
+  const verdicts = await patiently(() =>
+    Promise.all(campaigns.map((campaign, n) => judge(stack.pool, campaign, hashes[n]))),
+  );
+  return { ...result, verdicts, work: await patiently(() => wastedWork(stack.pool, campaignIds)) };
+}
+
+/** One after the other, until the campaigns have ended; what is left is for the next generation. */
+async function inflictAll(watched: Parameters<typeof inflict>[0], faultsLeft: Fault[]): Promise<Kill[]> {
+  const startedAt = Date.now();
+  const kills: Kill[] = [];
+  while (faultsLeft[0] && !watched.signal.aborted) {
+    const kill = await inflict(watched, faultsLeft[0], startedAt);
+    if (kill) kills.push(kill);
+    if (kill || faultsLeft[0].kind !== 'kill') faultsLeft.shift();
+    else if (!watched.signal.aborted) faultsLeft.push(faultsLeft.shift()!); // its target was not there: later
+  }
+  return kills;
+}
+
+/** A server may be coming back from its last kill. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + 60_000; ; await sleep(250)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+    }
+  }
+}
+
+function summary({ seconds, kills, parked, verdicts, twice }: Generation): string {
+  const well = verdicts.filter(isWell).length;
+  return [
+    `${seconds.toFixed(0)} s, ${kills.length} kills, ${well} of ${verdicts.length} campaigns as they should be`,
+    ...(twice ? ['a fifth of the activities twice'] : []),
+    ...(parked.length > 0 ? [`${parked.length} times parked`] : []),
+  ].join(', ');
+}

@@ -1,0 +1,38 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import path from 'node:path';
+
+/** A file system of its own for the artifacts, small enough to be filled; undefined where none can be mounted. */
+export type SmallDisk = { fill(): void; empty(): void; unmount(): void };
+
+const sizeMb = 256;
+const pieceBytes = 1 << 20;
+
+/** Only root can mount one, and not in every container. */
+export function mountSmallDisk(folder: string): SmallDisk | undefined {
+  mkdirSync(folder, { recursive: true });
+  const options = ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'coevolve-chaos', folder];
+  if (spawnSync('mount', options).status !== 0) return undefined;
+  const filler = path.join(folder, 'filler');
+  return {
+    fill: () => fillUp(filler),
+    empty: () => rmSync(filler, { force: true }),
+    unmount: () => void spawnSync('umount', ['-l', folder]),
+  };
+}
+
+/** Writes until no byte is left: first whole pieces, then ever smaller ones. */
+function fillUp(file: string): void {
+  const handle = openSync(file, 'w');
+  try {
+    for (let size = pieceBytes; size >= 1;) {
+      try {
+        writeSync(handle, Buffer.alloc(size));
+      } catch {
+        size = Math.floor(size / 16);
+      }
+    }
+  } finally {
+    closeSync(handle);
+  }
+}
