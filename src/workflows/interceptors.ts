@@ -1,4 +1,9 @@
-import { workflowInfo, type WorkflowInterceptors, type WorkflowOutboundCallsInterceptor } from '@temporalio/workflow';
+import {
+  workflowInfo,
+  type ActivityOptions,
+  type ChildWorkflowOptions,
+  type WorkflowInterceptors,
+} from '@temporalio/workflow';
 import { fairnessOf, readCampaignMemo, type CampaignMemo, type RecoveryProfile } from '../domain/campaign-memo';
 import { taskQueues } from '../domain/task-queues';
 
@@ -6,10 +11,20 @@ import { taskQueues } from '../domain/task-queues';
  * Gives everything that a campaign schedules its recovery profile and its share of the workers, and hands the memo that
  * says both to its children and to its next run. A campaign without a memo goes on as it began.
  */
-export function interceptors(): WorkflowInterceptors {
-  const memo = readCampaignMemo(workflowInfo().memo);
-  return memo ? { outbound: [carrying(memo, workflowInfo().workflowId)] } : {};
-}
+export const interceptors = (): WorkflowInterceptors => ({
+  outbound: [
+    {
+      scheduleActivity: (input, next) =>
+        next({ ...input, options: { ...input.options, ...ofActivity(input.options) } }),
+      startChildWorkflowExecution: (input, next) =>
+        next({ ...input, options: { ...input.options, ...ofChild(memo()) } }),
+      continueAsNew: (input, next) => next({ ...input, options: { ...input.options, ...ofNextRun(memo()) } }),
+    },
+  ],
+});
+
+/** Asked for at every call: a workflow has its memo only after its interceptors were made. */
+const memo = (): CampaignMemo | undefined => readCampaignMemo(workflowInfo().memo);
 
 /** How long a worker may be silent before its work is given to another; the database answers sooner than a roll-out. */
 const heartbeatTimeouts = {
@@ -26,22 +41,21 @@ const workflowTaskTimeouts: Record<RecoveryProfile, { workflowTaskTimeout?: '2s'
   fast: { workflowTaskTimeout: '2s' },
 };
 
-function carrying(memo: CampaignMemo, workflowId: string): WorkflowOutboundCallsInterceptor {
-  const { recovery, weight } = memo;
-  const priority = fairnessOf(workflowId, weight);
+function ofActivity({ taskQueue, retry }: ActivityOptions): Partial<ActivityOptions> {
+  const carried = memo();
+  if (!carried) return {};
+  const { store, other } = heartbeatTimeouts[carried.recovery];
+  const initialInterval = firstRetryAfter[carried.recovery];
   return {
-    scheduleActivity({ options, ...input }, next) {
-      const { store, other } = heartbeatTimeouts[recovery];
-      const heartbeatTimeout = options.taskQueue === taskQueues.store ? store : other;
-      const initialInterval = firstRetryAfter[recovery];
-      const retry = options.retry && initialInterval ? { retry: { ...options.retry, initialInterval } } : {};
-      return next({ ...input, options: { ...options, heartbeatTimeout, priority, ...retry } });
-    },
-    startChildWorkflowExecution({ options, ...input }, next) {
-      return next({ ...input, options: { ...options, ...workflowTaskTimeouts[recovery], memo, priority } });
-    },
-    continueAsNew({ options, ...input }, next) {
-      return next({ ...input, options: { ...options, memo } });
-    },
+    heartbeatTimeout: taskQueue === taskQueues.store ? store : other,
+    priority: shareOf(carried),
+    ...(retry && initialInterval ? { retry: { ...retry, initialInterval } } : {}),
   };
 }
+
+const ofChild = (carried: CampaignMemo | undefined): Partial<ChildWorkflowOptions> =>
+  carried ? { memo: carried, priority: shareOf(carried), ...workflowTaskTimeouts[carried.recovery] } : {};
+
+const ofNextRun = (carried: CampaignMemo | undefined): { memo?: CampaignMemo } => (carried ? { memo: carried } : {});
+
+const shareOf = ({ weight }: CampaignMemo) => fairnessOf(workflowInfo().workflowId, weight);

@@ -8,6 +8,7 @@ import {
   Runtime,
   type RuntimeOptions,
   Worker,
+  type WorkerOptions,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { readConfig } from '../../src/config';
@@ -40,8 +41,13 @@ export type Bundle = WorkflowBundleWithSourceMap;
 
 export type TestTemporal = {
   client: Client;
-  /** Runs `work` beside workers that poll these queues with the same activities. */
-  withWorkers<T>(queues: readonly string[], activities: object, work: () => Promise<T>): Promise<T>;
+  /** Runs `work` beside workers that poll these queues with the same activities; `options` are those of these. */
+  withWorkers<T>(
+    queues: readonly string[],
+    activities: object,
+    work: () => Promise<T>,
+    options?: Partial<WorkerOptions>,
+  ): Promise<T>;
   remove(): Promise<void>;
 };
 
@@ -61,13 +67,13 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
   ]);
   return {
     client,
-    async withWorkers(queues, activities, work) {
+    async withWorkers(queues, activities, work, options) {
       const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
       const workers = await Promise.all(
         queues.map((taskQueue) =>
           taskQueue === 'workflow'
             ? Worker.create({ ...shared, taskQueue, workflowBundle })
-            : Worker.create({ ...shared, taskQueue, activities }),
+            : Worker.create({ ...shared, ...options, taskQueue, activities }),
         ),
       );
       const running = workers.map((worker) => worker.run());
