@@ -54,8 +54,8 @@ export async function writeBackup(
 type DatabasePart = Pick<BackupManifest, 'migrations' | 'tables' | 'sequences' | 'campaigns'>;
 
 /**
- * Every table in a transaction of its own within one snapshot: a transaction keeps its locks, three or more per campaign
- * and table, and the server has room for some thousands.
+ * Every table in a transaction of its own within one snapshot: a transaction keeps its locks, and the server has room for
+ * some thousands.
  */
 async function copyDatabase(pool: Pool, client: ClientBase, staging: string): Promise<DatabasePart> {
   const { rows: snapshot } = await client.query<{ id: string }>('select pg_export_snapshot() as id');
@@ -107,8 +107,7 @@ async function copyTable(
   columns: readonly string[],
 ): Promise<{ rows: number; file: BackupFile }> {
   const path = `tables/${table}.copy.gz`;
-  const source = client.query(copyTo(`copy (select ${columns.join(', ')} from ${table}) to stdout`));
-  const digest = createHash('sha256');
+  const [digest, zipped] = [createHash('sha256'), createGzip()];
   let bytes = 0;
   const count = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -117,8 +116,37 @@ async function copyTable(
       done(null, chunk);
     },
   });
-  await pipeline(source, createGzip(), count, createWriteStream(join(staging, path), { flush: true }));
-  return { rows: source.rowCount, file: { path, bytes, sha256: digest.digest('hex') } };
+  const written = pipeline(zipped, count, createWriteStream(join(staging, path), { flush: true }));
+  const copied = copyParts(client, table, columns, zipped);
+  await Promise.all([written, copied]);
+  return { rows: await copied, file: { path, bytes, sha256: digest.digest('hex') } };
+}
+
+/**
+ * A partitioned table partition by partition: read as a whole it would be locked as a whole, and no campaign could start
+ * until its last row is copied.
+ */
+async function copyParts(
+  client: ClientBase,
+  table: string,
+  columns: readonly string[],
+  sink: NodeJS.WritableStream,
+): Promise<number> {
+  const { rows: parts } = await client.query<{ part: string }>(
+    `select coalesce(i.inhrelid, c.oid)::regclass::text as part
+     from pg_class c left join pg_inherits i on i.inhparent = c.oid
+     where c.oid = $1::regclass and (c.relkind = 'r' or i.inhrelid is not null)
+     order by coalesce(i.inhrelid, c.oid)`,
+    [table],
+  );
+  let rows = 0;
+  for (const { part } of parts) {
+    const source = client.query(copyTo(`copy ${part} (${columns.join(', ')}) to stdout`));
+    await pipeline(source, sink, { end: false });
+    rows += source.rowCount;
+  }
+  sink.end();
+  return rows;
 }
 
 async function writeFlushed(path: string, text: string): Promise<void> {
