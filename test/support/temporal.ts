@@ -67,13 +67,13 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
   ]);
   return {
     client,
-    async withWorkers(queues, activities, work, options) {
+    async withWorkers(queues, activities, work, ofActivities) {
       const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
       const workers = await Promise.all(
         queues.map((taskQueue) =>
           taskQueue === 'workflow'
             ? Worker.create({ ...shared, taskQueue, workflowBundle })
-            : Worker.create({ ...shared, ...options, taskQueue, activities }),
+            : Worker.create({ ...shared, ...ofActivities, taskQueue, activities }),
         ),
       );
       const running = workers.map((worker) => worker.run());
