@@ -20,11 +20,26 @@ export function dataConverterOf({ payloadKeysFile }: Pick<Config, 'payloadKeysFi
   };
 }
 
-/** A client of the configured Temporal server. The caller closes its connection. */
+/** A client of the configured Temporal server. The caller closes its connection. @throws Error that names the address */
 export async function connectClient(config: Config): Promise<Client> {
   const dataConverter = dataConverterOf(config);
-  const connection = await Connection.connect({ address: addressOf(config.temporal), ...config.temporal.connection });
+  const connection = await connect(config.temporal);
   return new Client({ connection, namespace: config.temporal.namespace, dataConverter });
+}
+
+/** With TLS or a key, a server that is there and refuses us looks like one that is not: the message names both. */
+async function connect(temporal: TemporalConfig): Promise<Connection> {
+  const address = addressOf(temporal);
+  try {
+    return await Connection.connect({ address, ...temporal.connection });
+  } catch (cause) {
+    if (Object.keys(temporal.connection).length === 0) throw cause;
+    const given = Object.keys(temporal.connection).join(', ');
+    const reason = [cause, (cause as Error).cause].map((one) => (one instanceof Error ? one.message : '')).join(': ');
+    const said = reason.replace(/failed to connect/i, 'no connection').replace(/: $/, '');
+    const next = 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY, TEMPORAL_TLS and TEMPORAL_TLS_SERVER_CA_CERT_PATH';
+    throw new Error(`Temporal at ${address} was not reached with ${given}: ${said}; ${next}`, { cause });
+  }
 }
 
 export const connectWorker = ({ temporal }: Config): Promise<NativeConnection> =>
