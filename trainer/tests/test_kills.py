@@ -9,33 +9,43 @@ from typing import Any
 
 import pytest
 
-from job_folder import JobFolder
+from job_folder import JobFolder, resident_job
+from rollouts_of import Rows
 from test_jobs import bytes_of
 
-KILLS = 10
 FULL: dict[str, Any] = {"epochs": 40, "checkpoint_every": 2, "log_every": 5}
 LORA = FULL | {"adapter": "lora", "lora_rank": 4, "lora_dropout": 0.1, "learning_rate": 1e-2}
+STEPS = 12  # updates of the resident job
 
 
-@pytest.mark.parametrize(("name", "settings"), [("full", FULL), ("lora", LORA)])
-def test_a_job_killed_ten_times_at_random_moments_ends_with_the_same_policy(
-    name: str, settings: dict[str, Any], tmp_path: Path, workshop: Path, trained: Path
+@pytest.mark.parametrize(
+    ("name", "method", "settings", "kills"),
+    [("full", "sft", FULL, 10), ("lora", "sft", LORA, 10), ("dpo", "dpo", FULL, 5), ("grpo", "grpo", {}, 5)],
+)
+def test_a_job_killed_at_random_moments_ends_with_the_same_policy(
+    name: str,
+    method: str,
+    settings: dict[str, Any],
+    kills: int,
+    tmp_path: Path,
+    workshop: Path,
+    trained: Path,
+    batches: list[Rows],
 ) -> None:
-    jobs = [
-        JobFolder(
-            tmp_path / folder,
-            method="sft",
-            base=trained,
-            dataset=workshop / "experts.jsonl",
-            settings=settings,
-        )
-        for folder in ("undisturbed", "killed")
-    ]
-    undisturbed, killed = jobs
+    def job_in(folder: Path) -> JobFolder:
+        if method != "grpo":
+            dataset = workshop / ("experts.jsonl" if method == "sft" else "pairs.jsonl")
+            return JobFolder(folder, method=method, base=trained, dataset=dataset, settings=settings)
+        job = resident_job(folder, trained, steps=STEPS)
+        for step in range(1, STEPS + 1):
+            job.submit(step, batches[step % len(batches)])
+        return job
+
+    undisturbed, killed = job_in(tmp_path / "undisturbed"), job_in(tmp_path / "killed")
     assert undisturbed.run() == 0
     draw = random.Random(name)
-    for kill in range(KILLS):
-        ahead = draw.choice((0, 1, 2, 4, 8))
+    for kill in range(kills):
+        ahead = draw.choice((0, 1, 2) if method == "grpo" else (0, 1, 2, 4, 8))
         until = reached(killed) + ahead
         child = forked(killed)
         while reached(killed) < until and not has_ended(child):
@@ -49,11 +59,17 @@ def test_a_job_killed_ten_times_at_random_moments_ends_with_the_same_policy(
 
     assert killed.run() == 0
     resumed = [event["step"] for event in killed.events if event["event"] == "resumed"]
-    assert len(resumed) >= KILLS / 2  # one that was killed while it loaded had not resumed yet
+    assert len(resumed) >= kills / 2  # one that was killed while it loaded had not resumed yet
     assert resumed == sorted(resumed)
     assert bytes_of(killed.output) == bytes_of(undisturbed.output)
     assert killed.status["policy_hash"] == undisturbed.status["policy_hash"]
     assert killed.status["tokens"] == undisturbed.status["tokens"]
+    assert repeated(killed, "checkpoint") <= kills  # of each kill at most the one that was being told of
+
+
+def repeated(job: JobFolder, event: str) -> int:
+    steps = [told["step"] for told in job.events if told["event"] == event]
+    return len(steps) - len(set(steps))
 
 
 def forked(job: JobFolder) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -59,6 +60,8 @@ class Progress(Clock):
         super().__init__()
         self._status_path, self._other_path = job_dir / "status.json", job_dir / OTHER
         self._other_path.unlink(missing_ok=True)
+        self.promised = _promised(self._status_path)
+        """The hash of the policy that an earlier process of this job ended with, if one did."""
         self._lines_path = job_dir / "progress.jsonl"
         self._lines: Any = None
         self._status: dict[str, Any] = {
@@ -86,7 +89,16 @@ class Progress(Clock):
         """Adds a line to progress.jsonl."""
         if self._lines is None:
             self._lines = self._lines_path.open("a", encoding="utf-8", buffering=1)
+            if not ends_whole(
+                self._lines_path
+            ):  # a killed process left half a line, which is not ours to go on
+                self._lines.write("\n")
         self._lines.write(json.dumps({"event": event, **facts}) + "\n")
+
+    def damaged(self, fault: str) -> None:
+        """Says what was found damaged, in the log too: it is made again."""
+        self.event("damaged", fault=fault)
+        print(f"damaged: {fault}", file=sys.stderr, flush=True)
 
     def stepped(self, **facts: object) -> None:
         """Tells of an update in both places."""
@@ -99,9 +111,26 @@ class Progress(Clock):
     def failed(self, failure: JobFailure) -> None:
         """Tells of the failure, or of another process's: what failed here may be but its echo."""
         told = {"type": failure.type, "message": failure.message}
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, ValueError):
             told = json.loads(self._other_path.read_bytes())
         self.update(state="failed", failure=told)
+
+
+def ends_whole(lines: Path) -> bool:
+    """Whether the last line of a file has its end; an empty file has no line that lacks it."""
+    with lines.open("rb") as file:
+        if file.seek(0, os.SEEK_END) == 0:
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
+
+
+def _promised(status: Path) -> str | None:
+    try:
+        promised = json.loads(status.read_bytes())["policy_hash"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    return promised if isinstance(promised, str) else None
 
 
 class Silent(Progress):
@@ -109,6 +138,7 @@ class Silent(Progress):
 
     def __init__(self, job_dir: Path) -> None:
         Clock.__init__(self)
+        self.promised = None
         self._status_path, self._other_path = job_dir / "status.json", job_dir / OTHER
 
     def update(self, **facts: object) -> None:
@@ -124,8 +154,8 @@ class Silent(Progress):
         """
         told = {"type": failure.type, "message": failure.message}
         write_atomically(self._other_path, canonical_json(told), sync=False)
-        status = json.loads(self._status_path.read_bytes())
-        if status["state"] == "running":
-            write_atomically(
-                self._status_path, canonical_json({**status, "state": "failed", "failure": told})
-            )
+        with suppress(FileNotFoundError, ValueError):  # damaged: the first process writes another
+            status = json.loads(self._status_path.read_bytes())
+            if status["state"] == "running":
+                status |= {"state": "failed", "failure": told}
+                write_atomically(self._status_path, canonical_json(status), writer="another")

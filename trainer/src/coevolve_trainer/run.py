@@ -18,7 +18,7 @@ from .chat.encoder import ChatEncoder
 from .data.dataset import Dataset, read_dataset, read_texts
 from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
 from .files.durable import fresh_directory, publish_directory
-from .files.policy_files import read_manifest, verify_policy, write_manifest
+from .files.policy_files import discard_damaged, read_manifest, verify_policy, write_manifest
 from .files.room import require_room
 from .job import Job, read_job, verify_inputs
 from .progress import Progress, Silent
@@ -80,7 +80,7 @@ def _policy_of(job: Job, job_dir: Path, progress: Progress, ranks: Ranks, stop: 
     """The hash of the job's policy: found finished, or made now."""
     settings = job.settings
     if not isinstance(settings, RlSettings):  # whose checkpoints tell what is finished
-        finished = ranks.first(lambda: _finished(job) if job.output.exists() else None)
+        finished = ranks.first(lambda: _finished(job, progress))
         if finished is not None:
             return finished
     ranks.first(lambda: _check(job, job_dir))
@@ -112,7 +112,10 @@ def _check(job: Job, job_dir: Path) -> None:
     require_room(job, job_dir, trained if isinstance(trained, int) else 0)
 
 
-def _finished(job: Job) -> str:
+def _finished(job: Job, progress: Progress) -> str | None:
+    discard_damaged(job.output, progress.damaged, progress.promised)
+    if not job.output.exists():
+        return None
     policy_hash = verify_policy(job.output, field="output")
     manifest = read_manifest(job.output)
     for name, expected in job.facts().items():

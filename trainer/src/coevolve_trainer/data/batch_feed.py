@@ -33,8 +33,8 @@ def wait_for_batch(job_dir: Path, step: int, *, idle_timeout_s: float, stop: Eve
     path = batch_file(job_dir, step)
     until = time.monotonic() + idle_timeout_s
     while not stop.is_set():
-        if path.exists():
-            batch = read_batch_file(path)
+        batch = read_batch_file(path)
+        if batch is not None:
             verify_file(batch.path, batch.sha256, field=f"batch {step}: dataset")
             return batch
         if time.monotonic() > until:
@@ -45,13 +45,17 @@ def wait_for_batch(job_dir: Path, step: int, *, idle_timeout_s: float, stop: Eve
     raise JobFailure("cancelled", f"stopped while it waited for the batch of update {step}")
 
 
-def read_batch_file(path: Path) -> StepBatch:
-    """Raises `bad-input` when the file does not name a dataset and its hash."""
+def read_batch_file(path: Path) -> StepBatch | None:
+    """None for no file, and for one that was torn with its machine: whoever put it there does so again.
+
+    Raises:
+        JobFailure: `bad-input` when it does not name a dataset and its hash.
+    """
     expected = 'an object with "dataset", an absolute path, and "sha256"'
     try:
         given = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise bad_input(str(path), f"no JSON ({error})", expected) from None
+    except (FileNotFoundError, ValueError):
+        return None
     fields = given if isinstance(given, dict) else {}
     dataset, sha256 = fields.get("dataset"), fields.get("sha256")
     if not isinstance(dataset, str) or not isinstance(sha256, str) or not Path(dataset).is_absolute():

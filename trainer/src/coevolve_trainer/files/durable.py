@@ -11,9 +11,12 @@ from pathlib import Path
 from ..failures import JobFailure, bad_input
 
 
-def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Readers see the old file or the new one, never a part; with `sync` that holds after power loss too."""
-    staging = path.with_name(f".{path.name}.staging")
+def write_atomically(path: Path, data: bytes, *, sync: bool = True, writer: str = "staging") -> None:
+    """Readers see the old file or the new one, never a part; with `sync` that holds after power loss too.
+
+    Two processes that write one file at once need names of their own: `writer`.
+    """
+    staging = path.with_name(f".{path.name}.{writer}")
     write_synced(staging, data) if sync else staging.write_bytes(data)
     os.replace(staging, path)
     if sync:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..failures import bad_input
+from ..failures import JobFailure, bad_input
 from .durable import canonical_json, sha256_of_file, write_synced
 
 MANIFEST = "manifest.json"
@@ -42,9 +43,13 @@ def verify_policy(policy: Path, expected_hash: str | None = None, *, field: str 
     policy_hash = hashlib.sha256(data).hexdigest()
     if expected_hash is not None and policy_hash != expected_hash:
         raise bad_input(f"{field}_hash", policy_hash, f"{expected_hash}, the hash of {manifest_path}")
-    manifest = json.loads(data)
-    if manifest.get("format") != FORMAT:
-        raise bad_input(f"{field}: {manifest_path}: format", manifest.get("format"), str(FORMAT))
+    try:
+        manifest = json.loads(data)
+    except ValueError as error:
+        raise bad_input(f"{field}: {manifest_path}", f"no JSON ({error})", "a policy's manifest") from None
+    found_format = manifest.get("format") if isinstance(manifest, dict) else None
+    if found_format != FORMAT:
+        raise bad_input(f"{field}: {manifest_path}: format", found_format, str(FORMAT))
     for entry in manifest["files"]:
         path = policy / entry["path"]
         if not path.is_file():
@@ -53,6 +58,25 @@ def verify_policy(policy: Path, expected_hash: str | None = None, *, field: str 
         if found != entry["sha256"]:
             raise bad_input(f"{field}: {path}: sha256", found, entry["sha256"])
     return policy_hash
+
+
+def is_whole(policy: Path, expected_hash: str) -> bool:
+    """Whether the policy of that hash is there, with every one of its files."""
+    try:
+        return verify_policy(policy, expected_hash) == expected_hash
+    except JobFailure:
+        return False
+
+
+def discard_damaged(policy: Path, tell: Callable[[str], None], expected_hash: str | None = None) -> None:
+    """Removes a policy of which a file is missing or changed, after it told what is wrong with it."""
+    if not policy.exists():
+        return
+    try:
+        verify_policy(policy, expected_hash, field=str(policy))
+    except JobFailure as failure:
+        tell(failure.message)
+        shutil.rmtree(policy)
 
 
 def model_beneath(policy: Path) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,9 +96,12 @@ def save_checkpoint(folder: Path, job: str, learner: Learner, cursor: Cursor, *,
     return learner.ranks.first(write)
 
 
-def read_checkpoint(folder: Path, job: str, ranks: Ranks) -> Checkpoint | None:
-    """The newest whole checkpoint of this job, if there is one. Call it on every process."""
-    path = ranks.first(lambda: _newest(folder, job))
+def read_checkpoint(folder: Path, job: str, ranks: Ranks, tell: Callable[[str], None]) -> Checkpoint | None:
+    """The newest whole checkpoint of this job, if there is one. Call it on every process.
+
+    `tell` hears of each that is newer and damaged.
+    """
+    path = ranks.first(lambda: _newest(folder, job, tell))
     if path is None:
         return None
     cursor = Cursor(**json.loads((path / _CURSOR).read_bytes()))
@@ -111,18 +114,24 @@ def read_checkpoint(folder: Path, job: str, ranks: Ranks) -> Checkpoint | None:
     return Checkpoint(Saved(load_file(path / _WEIGHTS), load_file(path / _OPTIMIZER)), cursor, random)
 
 
-def _newest(folder: Path, job: str) -> Path | None:
+def _newest(folder: Path, job: str, tell: Callable[[str], None]) -> Path | None:
     for staging in folder.glob(".staging-*"):
         shutil.rmtree(staging)
-    newest_first = sorted(folder.glob("step-*"), reverse=True)
-    return next((path for path in newest_first if _is_whole(path, job)), None)
+    for path in sorted(folder.glob("step-*"), reverse=True):
+        owner = _owner(path)
+        if owner == job:
+            return path
+        if owner is None:
+            tell(f"{path}: not all of it is what its manifest lists, so an earlier checkpoint is taken")
+    return None
 
 
-def _is_whole(path: Path, job: str) -> bool:
+def _owner(path: Path) -> str | None:
+    """The job whose checkpoint it is, when it is whole."""
     try:
         manifest = json.loads((path / "manifest.json").read_bytes())
         files: dict[str, str] = manifest["files"]
         whole = all(sha256_of_file(path / name) == expected for name, expected in files.items())
-        return bool(manifest["job"] == job and whole and files.keys() >= _FILES)
+        return str(manifest["job"]) if whole and files.keys() >= _FILES else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
+        return None

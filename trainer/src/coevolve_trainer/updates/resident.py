@@ -12,8 +12,8 @@ from ..data.batch_feed import StepBatch, batch_file, read_batch_file, wait_for_b
 from ..data.packing import Packing
 from ..data.rollouts import RolloutBatch, read_rollouts
 from ..failures import JobFailure, bad_input
-from ..files.durable import fresh_directory, publish_directory, sha256_of_file
-from ..files.policy_files import verify_policy
+from ..files.durable import fresh_directory, publish_directory
+from ..files.policy_files import discard_damaged, is_whole, verify_policy
 from ..settings import GrpoSettings, RlSettings
 from .learner import load_scorer, read_trainer_state, save_trainer_state
 from .policy_update import PreparedRollouts, RolloutObjective, described, prepare_rollouts
@@ -108,10 +108,10 @@ class _Resident:
             shutil.rmtree(unfinished)
         for update in self.cursor.updates:
             path = batch_file(self.job_dir, update["step"])
-            found = read_batch_file(path).sha256 if path.exists() else update["dataset_sha256"]
-            if found != update["dataset_sha256"]:
+            found = read_batch_file(path)
+            if found is not None and found.sha256 != update["dataset_sha256"]:
                 expected = f"{update['dataset_sha256']}, which update {update['step']} was made from"
-                raise bad_input(str(path), found, expected)
+                raise bad_input(str(path), found.sha256, expected)
 
     def _prepare(self, rollouts: RolloutBatch) -> PreparedRollouts:
         """The passes before the update, in parts as large as memory allows."""
@@ -135,14 +135,13 @@ class _Resident:
         staging, policy = self._staging(self.cursor.step), self.policies / f"step-{self.cursor.step:06d}"
 
         def is_there() -> bool:
-            manifest = policy / "manifest.json"
-            there = manifest.exists() and sha256_of_file(manifest) == self._newest_hash
+            there = is_whole(policy, self._newest_hash)
             if there:  # an update made twice, because its checkpoint was damaged
                 shutil.rmtree(staging, ignore_errors=True)
             return there
 
         def publish() -> None:
-            shutil.rmtree(policy, ignore_errors=True)  # of this folder's job when it had other settings
+            shutil.rmtree(policy, ignore_errors=True)  # damaged, or of the job when it had other settings
             publish_directory(staging, policy)
 
         if self.ranks.first(is_there):
@@ -169,10 +168,12 @@ class _Resident:
 
     def _is_out(self) -> bool:
         self.job.output.parent.mkdir(parents=True, exist_ok=True)
-        if not self.job.output.exists():
-            return False
-        verify_policy(self.job.output, self._newest_hash, field="output")
-        return True
+        if is_whole(self.job.output, self._newest_hash):
+            return True
+        discard_damaged(self.job.output, self.progress.damaged)
+        if self.job.output.exists():  # whole, and another
+            verify_policy(self.job.output, self._newest_hash, field="output")
+        return False
 
     def _staging(self, step: int) -> Path:
         return self.policies / f".staging-{step:06d}"

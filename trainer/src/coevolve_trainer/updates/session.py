@@ -52,7 +52,7 @@ class Session:
         ranks.beat = self.watchdog.beat
         self.checkpoints = job_dir / "checkpoints"
         ranks.first(lambda: self.checkpoints.mkdir(exist_ok=True))
-        self._checkpoint = read_checkpoint(self.checkpoints, job.identity(), ranks)
+        self._checkpoint = read_checkpoint(self.checkpoints, job.identity(), ranks, progress.damaged)
         fresh = Cursor(micro_batch_tokens=settings.micro_batch_tokens)
         self.cursor = self._checkpoint.cursor if self._checkpoint else fresh
         self.memory = Memory(
