@@ -1,17 +1,16 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import type { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import type { Config } from '../config';
 import { connectionOf } from '../store/database-tls';
 import { check, type Check } from './check';
+import { checkWorker } from './check-workers';
 import { messageOf } from './errors';
 import { findProcess, readRecord } from './processes';
-import { workerRoles, type Service, type Stack, type WorkerRole } from './service';
+import { workerRoles, type Service, type Stack } from './service';
 import { servers } from './services';
 import { searchAttributes } from './temporal';
 import { withTemporal } from './temporal-connection';
-import { readReady } from './ready-file';
 
 /** Whether each service answers, wherever it is, and holds what the others rely on. `stack.config` is the filled one. */
 export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
@@ -87,30 +86,4 @@ function checkSupervisor({ home }: Config): string {
   if (running) return `starts again what dies (pid ${running.pid})`;
   if (readRecord(home, 'supervisor')) throw new Error('has died: what dies now stays dead');
   return 'none: what dies stays dead until the next coevolve up';
-}
-
-async function checkWorker(config: Config, role: WorkerRole): Promise<string> {
-  const running = findProcess(config.home, `worker-${role}`);
-  if (!running) throw new Error('does not run');
-  const queues = readReady(config.home, `worker-${role}`, running.pid);
-  if (!queues) throw new Error(`runs (pid ${running.pid}) but does not poll yet`);
-  const unpolled = await withTemporal(config.temporal, async (connection) => {
-    const looks = queues.map((queue) => isPolledBy(connection, config.temporal.namespace, queue, running.pid));
-    const polled = await Promise.all(looks);
-    return queues.filter((_, index) => !polled[index]);
-  });
-  if (unpolled.length > 0) throw new Error(`runs (pid ${running.pid}) but does not poll ${unpolled.join(', ')}`);
-  return `polls ${queues.join(', ')} (pid ${running.pid})`;
-}
-
-const taskQueueTypes = [1, 2]; // workflow, activity: temporal.api.enums.v1.TaskQueueType
-
-/** By the identity that the SDK gives a worker, `<pid>@<host>`. */
-async function isPolledBy(connection: Connection, namespace: string, name: string, pid: number): Promise<boolean> {
-  const replies = await Promise.all(
-    taskQueueTypes.map((taskQueueType) =>
-      connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
-    ),
-  );
-  return replies.some(({ pollers }) => pollers.some(({ identity }) => identity?.startsWith(`${pid}@`)));
 }

@@ -1,8 +1,12 @@
 import { createServer } from 'node:http';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { doctor, stackDown, stackUp } from '../../src/stack';
+import { until } from '../support/stack';
+import { silenceWorkers } from '../support/temporal';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const config = temporaryHome();
+beforeAll(() => silenceWorkers());
 afterAll(() => removeHome(config));
 
 const find = async (name: string, of = config) => (await doctor(of)).find((check) => check.name === name);
@@ -13,13 +17,28 @@ test('before the first up every failing check names the next command', async () 
   for (const { next } of failing) expect(next).toMatch(/\w/);
 });
 
-test('what runs is found well, and what is missing beside it is named', async () => {
-  const { databaseUrl } = await stackUp(config, { services: ['postgres', 'temporal'] });
+test('what runs, here or elsewhere, is found well, and what is missing beside it is named', async () => {
+  const { databaseUrl, temporal } = await stackUp(config, { services: ['postgres', 'temporal'] });
   const checks = new Map((await doctor(config)).map((check) => [check.name, check]));
   for (const name of ['node', 'postgres programs', 'temporal program', 'postgres', 'temporal', 'temporal namespace'])
     expect(checks.get(name)).toMatchObject({ ok: true });
   expect(checks.get('database')).toMatchObject({ ok: false, next: 'coevolve migrate' });
   expect(checks.get('worker-train')).toMatchObject({ ok: false, detail: 'does not run', next: 'coevolve up' });
+
+  const connection = await NativeConnection.connect({ address: temporal.address! });
+  const worker = await Worker.create({
+    ...{ connection, namespace: temporal.namespace, taskQueue: 'train' },
+    activities: { trainStep: () => undefined },
+  });
+  const running = worker.run();
+  const polled = await until(async () => {
+    const found = await find('worker-train');
+    return found?.ok && found;
+  });
+  expect(polled.detail).toBe(`polls train elsewhere (${worker.options.identity})`);
+  worker.shutdown();
+  await running;
+  await connection.close();
 
   const elsewhere = temporaryHome({ DATABASE_URL: databaseUrl ?? '' });
   const names = (await doctor(elsewhere)).map(({ name }) => name);
