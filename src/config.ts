@@ -37,6 +37,8 @@ export type Config = {
   readonly failpoints?: string;
   /** Share of activity executions that run twice at once, in (0, 1]; for tests. */
   readonly twice?: number;
+  /** Share of activity attempts whose worker is killed under them, in (0, 1]; for tests. */
+  readonly killShare?: number;
 };
 
 export type TemporalConfig = {
@@ -89,6 +91,7 @@ export function readConfig(env: Env = process.env): Config {
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
   const failpoints = env['COEVOLVE_FAILPOINT'];
   const twice = readShare(env, 'COEVOLVE_TWICE');
+  const killShare = readShare(env, 'COEVOLVE_KILL_SHARE');
   return Object.freeze({
     home,
     projectRoot,
@@ -108,6 +111,7 @@ export function readConfig(env: Env = process.env): Config {
     ...(metricsAddress ? { metricsAddress } : {}),
     ...(failpoints ? { failpoints } : {}),
     ...(twice ? { twice } : {}),
+    ...(killShare ? { killShare } : {}),
   });
 }
 
@@ -139,6 +143,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_RECOVERY: config.recovery,
     COEVOLVE_FAILPOINT: config.failpoints,
     COEVOLVE_TWICE: config.twice?.toString(),
+    COEVOLVE_KILL_SHARE: config.killShare?.toString(),
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }

@@ -28,8 +28,8 @@ export type ChaosStack = {
   proxies: Record<Proxied, FaultProxy>;
   /** Absent where no small file system can be mounted. */
   disk: SmallDisk | undefined;
-  /** Starts the workers again so that this share of their activities runs twice at once. */
-  runTwice(share: number): Promise<void>;
+  /** Starts the workers again with such shares of their activities run twice at once, and killed under their hands. */
+  restartWorkers(shares: { twice: number; killShare: number }): void;
   /** Ends everything; the home goes too unless it is to be kept. */
   remove(options: { keepHome: boolean }): Promise<void>;
 };
@@ -40,14 +40,12 @@ export type ChaosStackOptions = {
   profile: RecoveryProfile;
   /** Whether a disk is to be filled. */
   fills: boolean;
-  /** Share of activity attempts whose worker is killed under them. */
-  killShare: number;
   tell: (line: string) => void;
 };
 
 /** @throws Error when the home holds something; StackError */
 export async function bringUpChaosStack(from: Config, options: ChaosStackOptions): Promise<ChaosStack> {
-  const { home, profile, fills, killShare, tell } = options;
+  const { home, profile, fills, tell } = options;
   if (existsSync(home) && readdirSync(home).length > 0)
     throw new Error(`--home: ${home} is not empty; a chaos run needs a home of its own`);
   mkdirSync(path.dirname(home), { recursive: true });
@@ -64,7 +62,6 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   await migrate(config.databaseUrl!, config.projectRoot);
   const proxies = await openProxies(home);
   const variables: Record<string, string> = { COEVOLVE_RECOVERY: profile };
-  if (killShare > 0) variables['COEVOLVE_KILL_SHARE'] = String(killShare);
   const ours = workers.map((worker) => behindProxies(worker, throughProxies(config, proxies), variables));
   const stack = { config: bare, state: readState(home) };
   await Promise.all(ours.map((worker) => startService(stack, worker, tell)));
@@ -75,8 +72,9 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   const client = lookOn(config);
   return {
     ...{ config, pool, client, proxies, disk },
-    async runTwice(share) {
-      variables['COEVOLVE_TWICE'] = share > 0 ? String(share) : '';
+    restartWorkers({ twice, killShare }) {
+      variables['COEVOLVE_TWICE'] = twice > 0 ? String(twice) : '';
+      variables['COEVOLVE_KILL_SHARE'] = killShare > 0 ? String(killShare) : '';
       for (const { name } of ours) {
         const running = findProcess(home, name);
         if (running) sendSignal(running.pid, 'SIGKILL');

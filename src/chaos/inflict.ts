@@ -34,8 +34,13 @@ async function kill(watched: Watched, target: KillTarget, startedAt: number): Pr
   const before = await lookBefore(watched, victim);
   const at = Date.now();
   sendSignal(victim.pid, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL'); // a quit is Postgres's immediate shutdown
-  const signal = AbortSignal.any([watched.signal, AbortSignal.timeout(longestMs)]);
-  const recovery = await recoveryOf({ ...watched, signal }, target, before, at);
+  const given = new AbortController();
+  const giveUp = (): void => given.abort();
+  const timer = setTimeout(giveUp, longestMs);
+  watched.signal.addEventListener('abort', giveUp);
+  const recovery = await recoveryOf({ ...watched, signal: given.signal }, target, before, at);
+  clearTimeout(timer);
+  watched.signal.removeEventListener('abort', giveUp);
   return { target, afterSeconds: (at - startedAt) / 1000, ...recovery };
 }
 

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config';
 import type { RecoveryProfile } from '../domain/campaign-memo';
@@ -83,9 +85,9 @@ async function runGeneration(
   { number, faultsLeft, hashes }: Turn,
 ): Promise<Generation> {
   const specs = specsOf(number, options.campaigns);
-  const twice = number > 0 && number % twiceEvery === 0 && options.faults.includes('twice');
-  if (options.faults.includes('twice') && number > 0 && (twice || number % twiceEvery === 1))
-    await stack.runTwice(twice ? twiceShare : 0);
+  const twice = number % twiceEvery === twiceEvery - 1 && options.faults.includes('twice');
+  if (number > 0 && (twice || number === 1 || number % twiceEvery === 0))
+    stack.restartWorkers({ twice: twice ? twiceShare : 0, killShare: number > 0 ? options.killShare : 0 });
   const startedAt = Date.now();
   for (const spec of specs) await patiently(() => options.start(stack, spec));
   const campaigns = await patiently(() =>
@@ -102,8 +104,15 @@ async function runGeneration(
   const verdicts = await patiently(() =>
     Promise.all(campaigns.map((campaign, n) => judge(stack.pool, campaign, hashes[n]))),
   );
+  if (verdicts.every(isWell)) forgetJobs(stack, names);
   return { ...result, verdicts, work: await patiently(() => wastedWork(stack.pool, campaignIds)) };
 }
+
+/** The disk is small; policies, of which every generation makes the same, are kept once. */
+const forgetJobs = ({ config }: ChaosStack, names: readonly string[]): void =>
+  names.forEach((name) =>
+    rmSync(path.join(config.artifacts, 'jobs', 'campaign', name), { recursive: true, force: true }),
+  );
 
 /** One after the other, until the campaigns have ended; what is left is for the next generation. */
 async function inflictAll(watched: Parameters<typeof inflict>[0], faultsLeft: Fault[]): Promise<Kill[]> {

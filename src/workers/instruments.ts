@@ -11,19 +11,20 @@ export type Instruments = {
 };
 
 /**
- * Failpoints and forced duplicates, where a variable asks for them; nothing of either is loaded elsewhere.
+ * Failpoints, kills and forced duplicates, where a variable asks for them; nothing of either is loaded elsewhere.
  *
  * @param activities every name that a failpoint may have
  * @throws Error naming a failpoint that does not exist, and those that do
  */
 export async function instrumentsOf(
-  { failpoints, twice, home }: Pick<Config, 'failpoints' | 'twice' | 'home'>,
+  { failpoints, twice, killShare, home }: Pick<Config, 'failpoints' | 'twice' | 'killShare' | 'home'>,
   activities: readonly string[],
 ): Promise<Instruments> {
   const none: Instruments = { pool: (pool) => pool, services: (services) => services, interceptors: [] };
   const points = failpoints ? await failpointsOf(failpoints, home, activities) : undefined;
   const duplicates = twice ? [(await import('../chaos/twice.js')).twice(twice)] : [];
-  return { ...none, ...points, interceptors: [...(points ? [points.interceptor] : []), ...duplicates] };
+  const kills = killShare ? [(await import('../chaos/kill-share.js')).killShare(killShare, home)] : [];
+  return { ...none, ...points, interceptors: [...(points ? [points.interceptor] : []), ...kills, ...duplicates] };
 }
 
 async function failpointsOf(text: string, home: string, activities: readonly string[]) {

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Context } from '@temporalio/activity';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+
+/** An attempt that has begun is killed within so long, or when it ends if that is sooner: before Temporal hears of it. */
+const withinMs = 2_000;
+
+/**
+ * Kills the worker under a share of all activity attempts, each at a moment of its own. Which ones follows from their
+ * workflow and activity ids and from which attempt it is, so that the next one may live. Each kill is a line of
+ * `<home>/logs/kill-share.log`, written before it.
+ *
+ * @param share in [0, 1)
+ */
+export const killShare =
+  (share: number, home: string): ActivityInterceptorsFactory =>
+  ({ info }: Context) => {
+    const name = `${info.workflowExecution?.workflowId} ${info.activityId} ${info.attempt}`;
+    const [drawn, moment] = drawsOf(name);
+    if (drawn >= share) return {};
+    const kill = (): void => {
+      appendFileSync(killShareLog(home), `${info.activityType} ${name}\n`);
+      process.kill(process.pid, 'SIGKILL');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // not one instruction more
+    };
+    return {
+      inbound: {
+        async execute(input, next) {
+          setTimeout(kill, moment * withinMs);
+          await next(input).finally(kill);
+        },
+      },
+    };
+  };
+
+export const killShareLog = (home: string): string => path.join(home, 'logs', 'kill-share.log');
+
+/** Two numbers, each uniform in [0, 1), the same for the same text. */
+function drawsOf(text: string): [number, number] {
+  const digest = createHash('sha256').update(text).digest();
+  return [digest.readUInt32BE(0) / 2 ** 32, digest.readUInt32BE(4) / 2 ** 32];
+}
