@@ -2,6 +2,7 @@ import {
   workflowInfo,
   type ActivityOptions,
   type ChildWorkflowOptions,
+  type ContinueAsNewOptions,
   type WorkflowInterceptors,
 } from '@temporalio/workflow';
 import { fairnessOf, readCampaignMemo, type CampaignMemo, type RecoveryProfile } from '../domain/campaign-memo';
@@ -56,6 +57,10 @@ function ofActivity({ taskQueue, retry }: ActivityOptions): Partial<ActivityOpti
 const ofChild = (carried: CampaignMemo | undefined): Partial<ChildWorkflowOptions> =>
   carried ? { memo: carried, priority: shareOf(carried), ...workflowTaskTimeouts[carried.recovery] } : {};
 
-const ofNextRun = (carried: CampaignMemo | undefined): { memo?: CampaignMemo } => (carried ? { memo: carried } : {});
+/** Where workers are versioned, every run of a campaign begins with the version that is current then. */
+const ofNextRun = (carried: CampaignMemo | undefined): Partial<ContinueAsNewOptions> => ({
+  ...(carried ? { memo: carried } : {}),
+  ...(workflowInfo().currentDeploymentVersion ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {}),
+});
 
 const shareOf = ({ weight }: CampaignMemo) => fairnessOf(workflowInfo().workflowId, weight);

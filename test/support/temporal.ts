@@ -1,10 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import {
   bundleWorkflowCode,
   DefaultLogger,
   makeTelemetryFilterString,
+  type NativeConnection,
   Runtime,
   type RuntimeOptions,
   Worker,
@@ -41,6 +43,10 @@ export type Bundle = WorkflowBundleWithSourceMap;
 
 export type TestTemporal = {
   client: Client;
+  /** What a worker of a test's own is made with. */
+  connected: { connection: NativeConnection; namespace: string; dataConverter: DataConverter };
+  /** A folder that goes with the server. */
+  home: string;
   /** Runs `work` beside workers that poll these queues with the same activities; `options` are those of these. */
   withWorkers<T>(
     queues: readonly string[],
@@ -65,10 +71,10 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
     connectWorker(config),
     bundleOf(),
   ]);
+  const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   return {
-    client,
+    ...{ client, home, connected: shared },
     async withWorkers(queues, activities, work, ofActivities) {
-      const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
       const workers = await Promise.all(
         queues.map((taskQueue) =>
           taskQueue === 'workflow'
