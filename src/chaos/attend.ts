@@ -5,11 +5,10 @@ import { resumeUpdate, statusQuery } from '../workflows/messages';
 import type { ChaosStack } from './chaos-stack';
 import { openWorkflows } from './in-flight';
 import { eventsOf, ifThere, rowsOfProgress } from './progress';
+import type { Watched } from './recovery';
 
 /** A campaign that had parked, why, and that it was resumed as an operator would. */
 export type Parked = { name: string; reason: string };
-
-export type Attended = { names: readonly string[]; campaignIds: readonly number[] };
 
 const lookEveryMs = 500;
 /** No row and no event for so long is a standstill: longer than any activity may be silent, with its retries. */
@@ -21,10 +20,10 @@ const answerWithinMs = 5_000;
  *
  * @throws Error saying what stands still when nothing has moved for three minutes
  */
-export async function attend(stack: ChaosStack, { names, campaignIds }: Attended): Promise<Parked[]> {
+export async function attend({ stack, names, campaignIds, signal }: Watched): Promise<Parked[]> {
   const parked: Parked[] = [];
   let [last, movedAt] = ['', Date.now()];
-  for (;;) {
+  while (!signal.aborted) {
     const statuses = await ifThere(() => statusesOf(stack, campaignIds));
     if (statuses?.every((status) => ['finished', 'stopped', 'aborted'].includes(status))) return parked;
     for (const name of names) parked.push(...((await ifThere(() => resumeIfParked(stack, name))) ?? []));
@@ -38,6 +37,7 @@ export async function attend(stack: ChaosStack, { names, campaignIds }: Attended
       );
     await sleep(lookEveryMs);
   }
+  return parked;
 }
 
 async function statusesOf({ pool }: ChaosStack, ids: readonly number[]): Promise<CampaignStatus[]> {

@@ -7,6 +7,8 @@ import { isWell } from './oracle';
 /** What a chaos run found. Times are in ms; the percentiles are of kills that cut something off. */
 export type ChaosResult = {
   kills: number;
+  /** Activity attempts besides whose worker was killed under them (`--kill-share`). */
+  attemptsKilled: number;
   /** Rows that are missing, and rows that are there or were counted for another time, of all campaigns. */
   lost: number;
   duplicated: number;
@@ -33,7 +35,7 @@ export type ChaosResult = {
 
 export type TargetResult = { kills: number; cutOff: number; p50Ms: number | null; p95Ms: number | null };
 
-export function chaosResult({ undisturbed, generations }: ChaosRun): ChaosResult {
+export function chaosResult({ undisturbed, generations, attemptsKilled }: ChaosRun): ChaosResult {
   const verdicts = [undisturbed, ...generations].flatMap((generation) => generation.verdicts);
   const broken = verdicts.flatMap((verdict) => verdict.broken);
   const kills = generations.flatMap((generation) => generation.kills);
@@ -41,6 +43,7 @@ export function chaosResult({ undisturbed, generations }: ChaosRun): ChaosResult
   const felt = times(kills);
   return {
     kills: kills.length,
+    attemptsKilled,
     lost: countBroken(broken, 'lost') + verdicts.filter(({ unfinished }) => unfinished !== null).length,
     duplicated: countBroken(broken, 'duplicated'),
     hashEqual: verdicts.every(({ hashEqual }) => hashEqual),

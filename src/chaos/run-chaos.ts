@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config';
@@ -12,6 +12,7 @@ import { specsOf } from './campaigns';
 import { bringUpChaosStack, type ChaosStack } from './chaos-stack';
 import type { Fault, FaultName } from './fault-plan';
 import { inflict, type Kill } from './inflict';
+import { killShareLog } from './kill-share';
 import { isWell, judge, type Verdict } from './oracle';
 import { wastedWork, type Work } from './wasted-work';
 
@@ -41,7 +42,12 @@ export type Generation = {
   work: Work;
 };
 
-export type ChaosRun = { undisturbed: Generation; generations: Generation[] };
+export type ChaosRun = {
+  undisturbed: Generation;
+  generations: Generation[];
+  /** Activity attempts whose worker was killed under them, by the share that was asked for. */
+  attemptsKilled: number;
+};
 
 /** Every third generation runs a fifth of its activities twice at once. */
 const [twiceEvery, twiceShare] = [3, 0.2];
@@ -70,12 +76,15 @@ export async function runChaos(from: Config, options: ChaosOptions): Promise<Cha
       const left = faultsLeft.filter(({ kind }) => kind === 'kill').length;
       tell(`generation ${generation.number}: ${summary(generation)}; ${left} kills to come`);
     }
-    return { undisturbed: first, generations };
+    return { undisturbed: first, generations, attemptsKilled: countLines(killShareLog(options.home)) };
   } finally {
     if (!isSound) tell(`the home is kept: ${options.home}`);
     await stack.remove({ keepHome: !isSound });
   }
 }
+
+const countLines = (file: string): number =>
+  existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0;
 
 type Turn = { number: number; faultsLeft: Fault[]; hashes: ContentHash[] };
 
@@ -96,11 +105,13 @@ async function runGeneration(
   const names = specs.map(({ name }) => name);
   const campaignIds = campaigns.map(({ id }) => id);
   const ended = new AbortController();
-  const busy = sampleBusyShare(stack, names, ended.signal);
-  const kills = inflictAll({ stack, campaignIds, names, signal: ended.signal }, faultsLeft);
-  const parked = await attend(stack, { names, campaignIds }).finally(() => ended.abort());
-  const seconds = (Date.now() - startedAt) / 1000;
-  const result = { number, seconds, twice, parked, kills: await kills, busy: await busy };
+  const watched = { stack, campaignIds, names, signal: ended.signal };
+  const [parked, kills, busy] = await Promise.all([
+    attend(watched).finally(() => ended.abort()),
+    inflictAll(watched, faultsLeft),
+    sampleBusyShare(stack, names, ended.signal),
+  ]).finally(() => ended.abort());
+  const result = { number, seconds: (Date.now() - startedAt) / 1000, twice, parked, kills, busy };
   const verdicts = await patiently(() =>
     Promise.all(campaigns.map((campaign, n) => judge(stack.pool, campaign, hashes[n]))),
   );

@@ -21,7 +21,7 @@ const undisturbed = generation({ number: 0 });
 const kill = (ms: number | null, target = 'trainer' as const) => ({ target, afterSeconds: 1, ms, cutOff: ms ? 1 : 0 });
 
 test('a run of which every campaign came out as it should is well', () => {
-  expect(chaosResult({ undisturbed, generations: [generation()] })).toMatchObject({
+  expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation()] })).toMatchObject({
     ...{ ok: true, lost: 0, duplicated: 0, hashEqual: true, wasteRatio: 0.01, ettr: 0.95, mttrP50Ms: null },
   });
 });
@@ -33,24 +33,24 @@ test.each([
   ['another content', { hashEqual: false }, { hashEqual: false }],
   ['a campaign that did not finish', { unfinished: 'aborted' }, { lost: 1 }],
 ])('%s makes it fail', (_what, changes, told) => {
-  const result = chaosResult({ undisturbed, generations: [generation({ verdicts: [well, { ...well, ...changes }] })] });
+  const result = chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation({ verdicts: [well, { ...well, ...changes }] })] });
   expect(result).toMatchObject({ ok: false, ...told, failures: [{ name: 'eto-1' }] });
 });
 
 test('a run without a generation proves nothing', () => {
-  expect(chaosResult({ undisturbed, generations: [] }).ok).toBe(false);
+  expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [] }).ok).toBe(false);
 });
 
 test('kills that cut nothing off are counted, and are in no percentile', () => {
   const kills = [kill(100), kill(null), kill(300)];
-  const { mttrP50Ms, mttrP95Ms, targets, ...rest } = chaosResult({ undisturbed, generations: [generation({ kills })] });
+  const { mttrP50Ms, mttrP95Ms, targets, ...rest } = chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation({ kills })] });
   expect([rest.kills, mttrP50Ms, mttrP95Ms]).toEqual([3, 100, 300]);
   expect(targets['trainer']).toEqual({ kills: 3, cutOff: 2, p50Ms: 100, p95Ms: 300 });
 });
 
 test('work that was doubled on purpose is no waste', () => {
   const doubled = generation({ twice: true, work: { done: 100, again: 100 } });
-  expect(chaosResult({ undisturbed, generations: [generation(), doubled] }).wasteRatio).toBe(0.01);
+  expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation(), doubled] }).wasteRatio).toBe(0.01);
 });
 
 test('a percentile is the smallest value that so many are not above', () => {
