@@ -31,6 +31,8 @@ export type Config = {
   readonly payloadKeysFile?: string;
   /** How soon dead workers are missed, of campaigns started here and by workers that run here. */
   readonly recovery: RecoveryProfile;
+  /** `pinned`: an iteration ends with the workflow code that it began with, also when the workers run newer code by then. */
+  readonly versioning: 'off' | 'pinned';
   /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
   readonly metricsAddress?: string;
   /** Where workers end themselves, as COEVOLVE_FAILPOINT writes it; for tests. */
@@ -100,7 +102,8 @@ export function readConfig(env: Env = process.env): Config {
     searchPath: env['PATH'] ?? '',
     ...(databaseUrl ? { databaseUrl } : {}),
     temporal: readTemporal(env),
-    recovery: readRecovery(env),
+    recovery: readOneOf(env, 'COEVOLVE_RECOVERY', recoveryProfiles, 'default'),
+    versioning: readOneOf(env, 'COEVOLVE_WORKER_VERSIONING', ['off', 'pinned'], 'off'),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
     ...(environments ? { environmentsFile: path.resolve(environments) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
@@ -141,6 +144,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
     COEVOLVE_RECOVERY: config.recovery,
+    COEVOLVE_WORKER_VERSIONING: config.versioning,
     COEVOLVE_FAILPOINT: config.failpoints,
     COEVOLVE_TWICE: config.twice?.toString(),
     COEVOLVE_KILL_SHARE: config.killShare?.toString(),
@@ -148,11 +152,11 @@ export function variablesOf(config: Config): Record<string, string> {
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }
 
-function readRecovery(env: Env): RecoveryProfile {
-  const text = env['COEVOLVE_RECOVERY'] || 'default';
-  const profile = recoveryProfiles.find((name) => name === text);
-  if (profile) return profile;
-  throw new ConfigError('COEVOLVE_RECOVERY', `expected ${recoveryProfiles.join(' or ')}, got "${text}"`);
+function readOneOf<const Name extends string>(env: Env, variable: string, names: readonly Name[], usual: Name): Name {
+  const text = env[variable] || usual;
+  const found = names.find((name) => name === text);
+  if (found) return found;
+  throw new ConfigError(variable, `expected ${names.join(' or ')}, got "${text}"`);
 }
 
 function readTemporal(env: Env): TemporalConfig {
@@ -197,9 +201,7 @@ function readEndpoint(env: Env, prefix: string): Endpoint {
 }
 
 function readPolicyServer(env: Env, projectRoot: string): PolicyServerConfig {
-  const kind = env['COEVOLVE_POLICY_SERVER'] || 'small';
-  if (kind !== 'small' && kind !== 'vllm')
-    throw new ConfigError('COEVOLVE_POLICY_SERVER', `expected small or vllm, got "${kind}"`);
+  const kind = readOneOf(env, 'COEVOLVE_POLICY_SERVER', ['small', 'vllm'], 'small');
   const contextTokens = readCount(env, 'COEVOLVE_POLICY_CONTEXT');
   const threads = readCount(env, 'COEVOLVE_POLICY_THREADS');
   const vllmArguments = env['COEVOLVE_VLLM_ARGUMENTS'];

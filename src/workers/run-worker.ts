@@ -11,6 +11,7 @@ import { beating } from './beating';
 import { instrumentsOf } from './instruments';
 import { runtimeOptions } from './runtime-options';
 import { createServices, type WorkerServices } from './services';
+import { makeCurrent, versionedWorkers, type Deployment } from './workflow-builds';
 
 /**
  * Polls the queues of a role until the process is told to stop; work that it is in the middle of gets a grace to end.
@@ -24,18 +25,25 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
   const dataConverter = dataConverterOf(config);
   const connection = await connectWorker(config);
   try {
-    const queues = await optionsOf(role, config, services, environments);
+    const { namespace } = config.temporal;
+    const deployment = { connection, namespace };
+    const queues =
+      role === 'workflow'
+        ? await workflowOptions(config, deployment)
+        : await optionsOf(role, config, services, environments);
     const workers = await Promise.all(
       queues.map((options) =>
         Worker.create({
           ...{ ...shared, ...recoveryOptions[config.recovery], ...options },
-          ...{ dataConverter, connection, namespace: config.temporal.namespace },
+          ...{ dataConverter, connection, namespace },
           interceptors: { activity: [beating, ...instruments.interceptors] },
         }),
       ),
     );
     const running = Promise.all(workers.map((worker) => worker.run()));
-    const polled = queues.map(({ taskQueue }) => taskQueue);
+    const newest = queues[0]?.workerDeploymentOptions?.version;
+    if (newest) await makeCurrent(deployment, newest.buildId);
+    const polled = [...new Set(queues.map(({ taskQueue }) => taskQueue))];
     announceReady(config.home, `worker-${role}`, polled);
     process.stdout.write(`worker ${role} is ready, polling ${polled.join(', ')}\n`);
     await running;
@@ -66,19 +74,23 @@ function recoveryWithin(sticky: '1s' | '500ms', throttle: '2s' | '300ms'): Parti
   };
 }
 
+async function workflowOptions(config: Config, deployment: Deployment): Promise<QueueOptions[]> {
+  const queue = { taskQueue: taskQueues.workflow, maxCachedWorkflows: 100 };
+  const bundle = bundleOf(config);
+  if (config.versioning === 'off') return [{ ...queue, workflowBundle: { codePath: bundle } }];
+  const versions = await versionedWorkers(deployment, path.join(config.home, 'workflow-builds'), bundle);
+  return versions.map((version) => ({ ...queue, ...version }));
+}
+
 /** Sizes for one machine; more throughput comes from more processes. */
 async function optionsOf(
-  role: WorkerRole,
+  role: Exclude<WorkerRole, 'workflow'>,
   config: Config,
   services: WorkerServices,
   environments?: readonly string[],
 ): Promise<QueueOptions[]> {
   const activities = createActivities(services);
   switch (role) {
-    case 'workflow':
-      return [
-        { taskQueue: taskQueues.workflow, workflowBundle: { codePath: bundleOf(config) }, maxCachedWorkflows: 100 },
-      ];
     case 'store':
       return [{ taskQueue: taskQueues.store, activities: activities.store, maxConcurrentActivityTaskExecutions: 8 }];
     case 'rollout':

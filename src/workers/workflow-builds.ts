@@ -6,7 +6,7 @@ import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
 import { writeWhole } from '../artifacts/artifact-store';
 
 /** Workflow code under the hash of its content: what Temporal calls a version of the deployment. */
-export type WorkflowBuild = { buildId: string; codePath: string };
+type WorkflowBuild = { buildId: string; codePath: string };
 
 const deploymentName = 'coevolve';
 
@@ -19,20 +19,23 @@ const drained = 2;
 const notFound = 5;
 
 /**
- * Options of the workers that a versioned process runs: one for the bundle, and one for every older build that an
- * iteration is still pinned to. Workflows stay with the build that they began with, and continue as new with the current.
+ * Options of the workers that a versioned process runs: first the one for the bundle, then one for every older build that
+ * an iteration is still pinned to. Workflows stay with the build that they began with, and continue as new with the current.
+ *
+ * @param folder where builds are kept, which other workflow workers of this machine share
  */
 export async function versionedWorkers(
   deployment: Deployment,
   folder: string,
   bundle: string,
-): Promise<{ newest: WorkflowBuild; options: Partial<WorkerOptions>[] }> {
+): Promise<VersionedWorker[]> {
   const newest = await keepBuild(folder, bundle);
-  const builds = [newest, ...(await olderBuildsInUse(deployment, folder, newest))];
-  return { newest, options: builds.map(workerOf) };
+  return [newest, ...(await olderBuildsInUse(deployment, folder, newest))].map(workerOf);
 }
 
-const workerOf = ({ buildId, codePath }: WorkflowBuild): Partial<WorkerOptions> => ({
+type VersionedWorker = Required<Pick<WorkerOptions, 'workflowBundle' | 'workerDeploymentOptions'>>;
+
+const workerOf = ({ buildId, codePath }: WorkflowBuild): VersionedWorker => ({
   workflowBundle: { codePath },
   workerDeploymentOptions: {
     version: { deploymentName, buildId },
@@ -76,7 +79,7 @@ async function isInUse({ connection, namespace }: Deployment, buildId: string): 
       namespace,
       deploymentVersion: { deploymentName, buildId },
     });
-    return info?.drainageInfo?.status !== drained;
+    return Number(info?.drainageInfo?.status) !== drained;
   } catch (error) {
     if ((error as { code?: unknown }).code === notFound) return false;
     throw error;

@@ -23,12 +23,12 @@ afterAll(() => temporal?.remove());
 /** A process that runs workflows with a bundle, from its start to its end. */
 async function deploy(bundle: string): Promise<{ builds: number; end(): Promise<void> }> {
   const { connected } = temporal;
-  const { newest, options } = await versionedWorkers(connected, path.join(temporal.home, 'builds'), bundle);
+  const versions = await versionedWorkers(connected, path.join(temporal.home, 'builds'), bundle);
   const workers = await Promise.all(
-    options.map((option) => Worker.create({ ...connected, ...option, taskQueue: 'workflow' })),
+    versions.map((version) => Worker.create({ ...connected, ...version, taskQueue: 'workflow' })),
   );
   const running = Promise.all(workers.map((worker) => worker.run()));
-  await makeCurrent(connected, newest.buildId);
+  await makeCurrent(connected, versions[0]!.workerDeploymentOptions.version.buildId);
   return {
     builds: workers.length,
     async end() {
