@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { JobKey } from './epoch';
+import type { IterationKey, JobKey } from './epoch';
 import { inTransaction } from './pool';
 import { lockBudget } from './budgets';
 
@@ -16,6 +16,20 @@ export const endingStore = (pool: Pool) => ({
       [campaignId, iteration],
     );
     return rows;
+  },
+
+  /**
+   * Takes back what jobs of an iteration left and nobody has registered as a policy: it is not evaluated, and never acts.
+   */
+  async dropUnregistered({ campaignId, iteration, epoch }: IterationKey): Promise<void> {
+    await pool.query(
+      `update training_runs r set status = 'failed', policy_id = null, failure = $4::jsonb
+       where r.campaign_id = $1::integer and r.iteration = $2::smallint and r.status = 'succeeded'
+         and not exists (select from policies p where p.campaign_id = r.campaign_id and p.id = r.policy_id)
+         and exists (select from iterations i
+           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $3::integer for share)`,
+      [campaignId, iteration, epoch, { type: 'ended', message: 'an operator skipped the phase that trained it' }],
+    );
   },
 
   /**

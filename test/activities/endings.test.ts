@@ -33,7 +33,9 @@ test('an entry of the log with a key is written once, and a late status does not
   const { store, campaignId } = await modelCampaign(database.pool);
   const entry = { kind: 'paused', actor: 'ada', key: 'run/1' };
   await Promise.all([1, 2, 3].map(() => store.campaigns.recordEvent(campaignId, entry)));
-  const { rows } = await database.pool.query('select kind, actor, key from events where campaign_id = $1', [campaignId]);
+  const { rows } = await database.pool.query('select kind, actor, key from events where campaign_id = $1', [
+    campaignId,
+  ]);
   expect(rows).toEqual([entry]);
   await store.campaigns.setStatus(campaignId, 'aborted');
   await store.campaigns.setStatus(campaignId, 'running');
@@ -48,10 +50,29 @@ test('a skipped phase is committed as such, also when it was never begun; a plan
   for (let times = 0; times < 2; times++) await expect(skip(place)).resolves.toBe('skipped');
   expect(await store.iterations.phasesOf(campaignId)).toMatchObject([{ phase: 'detect', result: { skipped: 1 } }]);
   await skip({ ...key, phase: 'report', previous: 'detect' });
-  const { rows } = await database.pool.query('select finished_at is not null as closed from iterations where campaign_id = $1', [
-    campaignId,
-  ]);
+  const { rows } = await database.pool.query(
+    'select finished_at is not null as closed from iterations where campaign_id = $1',
+    [campaignId],
+  );
   expect(rows).toEqual([{ closed: true }]);
+});
+
+test('a policy that was trained and never registered is not evaluated once its phase is skipped', async () => {
+  const { store, key, name } = await modelCampaign(database.pool);
+  const jobKey = `campaign/${name}/iteration/1/train/target`;
+  const run = {
+    jobKey,
+    role: 'target',
+    method: 'import',
+    basePolicy: null,
+    settings: {},
+    seed: 1,
+    backend: 'local',
+  } as const;
+  await store.trainingRuns.save(key, { ...run, datasetSha256: null, datasetUri: null, datasetRows: 0 }, []);
+  await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, 'f'.repeat(64), { tokens: 1, seconds: 1 });
+  await skipPhase({ store } as Services)({ ...key, phase: 'train', previous: null });
+  expect(await store.trainingRuns.get(jobKey)).toMatchObject({ status: 'failed', policyId: null });
 });
 
 test('a promotion waits for the first word of an operator, which the decision names; what the rule keeps waits for none', async () => {
