@@ -38,6 +38,8 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.trajectories.save(attempt(start, { taskId: 'seed' }));
   await addPolicy(campaign, { id: ids.start, examples: [{ trajectoryId: ids.expert, pairId: null }] });
   await store.policies.moveHead(start, 'target', null, ids.start);
+  const approval = { iteration: 0, role: 'target', decision: 'promote', actor: 'test' } as const;
+  await store.promotionApprovals.save(campaignId, approval);
 
   const key: IterationKey = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
   await store.iterations.beginPhase({ ...key, phase: 'plan', previous: null });
