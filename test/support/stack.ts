@@ -62,7 +62,8 @@ export async function bringUpStack(label: string, providers?: object, { supervis
     ...{ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home },
     ...(providers ? { COEVOLVE_LLM_PROVIDERS: providersFile } : {}),
   });
-  const cli = (...args: string[]): Promise<Ran> => runCli(bare, args);
+  const cli = (...args: string[]): Promise<Ran> =>
+    runCli(bare, args[0] === 'up' && !supervised ? [...args, '--unsupervised'] : args);
   const json = async <T>(...args: string[]): Promise<T> => {
     const { code, stdout, stderr } = await cli(...args, '--json');
     if (code !== 0) throw new Error(`coevolve ${args.join(' ')} ended with ${code}: ${stderr}`);
@@ -74,7 +75,7 @@ export async function bringUpStack(label: string, providers?: object, { supervis
     for (const folder of [postgresDirectory, home]) if (folder) rmSync(folder, { recursive: true, force: true });
   };
 
-  await json('up', ...(supervised ? [] : ['--unsupervised'])).catch(async (error: unknown) => {
+  await json('up').catch(async (error: unknown) => {
     await removeHome();
     throw error;
   });
