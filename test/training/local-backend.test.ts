@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore, type ArtifactStore } from '../../src/artifacts/artifact-store';
-import { findProcess } from '../../src/stack/processes';
+import { findProcess, isAlive, startTimeOf } from '../../src/stack/processes';
+import { findTrainer } from '../../src/training/find-trainer';
 import { localBackend } from '../../src/training/local-backend';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../src/training/training-backend';
 
@@ -129,6 +130,24 @@ test('a job that is cancelled stops after a checkpoint and goes on when it is su
   const status = await until(job.jobKey, (now) => now.state === 'running' && now.step > step);
   expect(status).toMatchObject({ state: 'running', totalSteps: 400 });
   await backend.cancel(job.jobKey);
+});
+
+test('a trainer whose pid file was torn is found all the same: it is not started beside itself, and can be stopped', async () => {
+  const job = sft('unknown', { settings: long });
+  await backend.submit(job);
+  await until(job.jobKey, isTraining);
+  const folder = artifacts.jobPath(job.jobKey);
+  const { pid } = findProcess(folder, 'trainer')!;
+  for (const torn of ['', '12', '\0\0\0\0', 'anything at all\n']) {
+    writeFileSync(path.join(folder, 'run', 'trainer.pid'), torn);
+    await aBackend().submit(job);
+    expect(findTrainer(folder)).toMatchObject({ pid });
+    await expect(backend.status(job.jobKey)).resolves.toMatchObject({ state: 'running' });
+  }
+  expect(progressOf(job.jobKey).filter(({ event }) => event === 'started')).toHaveLength(1);
+  await backend.cancel(job.jobKey);
+  expect(isAlive({ pid, startTime: startTimeOf(pid) ?? 'gone' })).toBe(false);
+  await expect(backend.status(job.jobKey)).resolves.toEqual({ state: 'absent' });
 });
 
 test('cancelling a job that does not run is no error', async () => {
