@@ -54,12 +54,15 @@ const openings = (pool: Pool) => ({
    */
   async close(key: IterationKey): Promise<void> {
     const { rowCount } = await pool.query(
-      `with leftover as (
-         delete from attempt_turns t using iterations i
-         where t.campaign_id = $1::integer and t.iteration = $2::smallint
-           and i.campaign_id = t.campaign_id and i.number = t.iteration and i.epoch = $3::integer)
-       update iterations set finished_at = coalesce(finished_at, now())
-       where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer`,
+      `with live as (
+         select campaign_id, number from iterations
+         where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
+         for update
+       ), leftover as (
+         delete from attempt_turns t using live where t.campaign_id = live.campaign_id and t.iteration = live.number)
+       update iterations i set finished_at = coalesce(finished_at, now())
+       from live
+       where i.campaign_id = live.campaign_id and i.number = live.number`,
       [key.campaignId, key.iteration, key.epoch],
     );
     if (rowCount === 0) throw await refusalOf(pool, key);
