@@ -20,16 +20,15 @@ export const registerPolicy =
       uri: `file://${artifacts.policyPath(policyId)}`,
     });
     if (role === 'target' && iteration > 0) return;
-    const incumbent = (await store.policies.heads(campaignId))[role] ?? null;
-    if (incumbent === policyId) return;
-    await store.policies.moveHead(input, role, incumbent, policyId);
-    await store.policies.recordDecision(input, {
-      role,
-      candidateId: policyId,
-      incumbentId: incumbent,
-      decision: 'promote',
-      reason: reasonOf(run.method, incumbent),
+    // The decision before the head: a try that comes between finds the decision, and who acted before it.
+    const acting = (await store.policies.heads(campaignId))[role] ?? null;
+    const decided = await store.policies.decisionOf(campaignId, iteration, role);
+    if (!decided && acting === policyId) return; // training changed nothing
+    const { incumbentId } = await store.policies.recordDecision(input, {
+      ...{ role, candidateId: policyId, incumbentId: acting, decision: 'promote' },
+      reason: reasonOf(run.method, acting),
     });
+    await store.policies.moveHead(input, role, incumbentId, policyId);
   };
 
 function reasonOf(method: TrainingMethod, incumbent: string | null): string {
