@@ -83,8 +83,7 @@ export async function runChaos(from: Config, options: ChaosOptions): Promise<Cha
   }
 }
 
-const countLines = (file: string): number =>
-  existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0;
+const countLines = (file: string): number => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0);
 
 type Turn = { number: number; faultsLeft: Fault[]; hashes: ContentHash[] };
 

@@ -18,7 +18,7 @@ function dying({ store }: NewCampaign, statement: 'recordDecision' | 'moveHead',
       throw new Error('killed');
     },
   };
-  return servicesOf({ ...store, policies } as NewCampaign['store']);
+  return servicesOf({ ...store, policies });
 }
 
 const servicesOf = (store: NewCampaign['store']): Services =>

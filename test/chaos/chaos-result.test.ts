@@ -33,7 +33,11 @@ test.each([
   ['another content', { hashEqual: false }, { hashEqual: false }],
   ['a campaign that did not finish', { unfinished: 'aborted' }, { lost: 1 }],
 ])('%s makes it fail', (_what, changes, told) => {
-  const result = chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation({ verdicts: [well, { ...well, ...changes }] })] });
+  const result = chaosResult({
+    attemptsKilled: 0,
+    undisturbed,
+    generations: [generation({ verdicts: [well, { ...well, ...changes }] })],
+  });
   expect(result).toMatchObject({ ok: false, ...told, failures: [{ name: 'eto-1' }] });
 });
 
@@ -43,7 +47,11 @@ test('a run without a generation proves nothing', () => {
 
 test('kills that cut nothing off are counted, and are in no percentile', () => {
   const kills = [kill(100), kill(null), kill(300)];
-  const { mttrP50Ms, mttrP95Ms, targets, ...rest } = chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation({ kills })] });
+  const { mttrP50Ms, mttrP95Ms, targets, ...rest } = chaosResult({
+    attemptsKilled: 0,
+    undisturbed,
+    generations: [generation({ kills })],
+  });
   expect([rest.kills, mttrP50Ms, mttrP95Ms]).toEqual([3, 100, 300]);
   expect(targets['trainer']).toEqual({ kills: 3, cutOff: 2, p50Ms: 100, p95Ms: 300 });
 });
