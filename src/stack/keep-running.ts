@@ -16,8 +16,8 @@ export type KeepRunningOptions = {
 /**
  * Starts again what has died of these services, until the signal: it looks four times a second. A service that was
  * stopped on purpose, that was never started, or that is elsewhere by the configuration stays as it is; while another
- * process changes the stack of this home nothing is started. What dies at once again and again is given longer and
- * longer pauses. The ports are those of the home; everything else is by the caller's configuration.
+ * process changes the stack of this home nothing is started. What dies again and again before it has answered is given
+ * longer and longer pauses. The ports are those of the home; everything else is by the caller's configuration.
  *
  * @returns when the signal has come; no failure of a service ends it
  * @throws Error when the home is gone
@@ -39,9 +39,6 @@ export async function keepRunning(
 const lookEveryMs = 250;
 const longestPauseMs = 30_000;
 
-/** A service that lives longer than this has not died at once. */
-const atOnceMs = 5_000;
-
 type Watch = Pick<Stack, 'config'> &
   KeepRunningOptions & {
     readonly services: readonly Service[];
@@ -56,7 +53,7 @@ type Life = {
   starting?: Promise<unknown>;
   answered: boolean;
   diedAt?: number;
-  /** Lives before this one that ended at once, one after the other. */
+  /** Lives before this one that ended before they had answered, one after the other. */
   quickDeaths: number;
 };
 
@@ -77,7 +74,7 @@ function isDead({ config }: Watch, { name, foreignAddress }: Service): boolean {
 
 function noteDeath(life: Life): void {
   life.diedAt = Date.now();
-  life.quickDeaths = life.answered && life.diedAt - life.startedAt > atOnceMs ? 0 : life.quickDeaths + 1;
+  life.quickDeaths = life.answered ? 0 : life.quickDeaths + 1;
 }
 
 const pauseAfter = (quickDeaths: number): number =>
