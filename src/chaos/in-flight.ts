@@ -11,11 +11,13 @@ export type BegunActivity = {
   pid: number;
 };
 
-/** A workflow that runs: its begun activities, and since when it waits for a worker to go on, in ms; null: it does not. */
+/** A workflow that runs: its activities, and since when it waits for a worker to go on, in ms; null: it does not. */
 export type OpenWorkflow = {
   workflowId: string;
   runId: string;
   begun: BegunActivity[];
+  /** Ids of the activities that nobody works at: not begun yet, or waiting for their next try. */
+  waiting: string[];
   waitsSince: number | null;
   events: number;
 };
@@ -39,10 +41,26 @@ export const describeAgain = (
 ): Promise<OpenWorkflow> =>
   client.connection.withDeadline(Date.now() + answerWithinMs, () => describe(client, execution));
 
+/** Whether a workflow task of it has been done after a moment, in ms since the epoch. @throws Error while Temporal is away */
+export const wentOnAfter = (
+  client: Client,
+  { workflowId, runId }: { workflowId: string; runId: string },
+  at: number,
+): Promise<boolean> =>
+  client.connection.withDeadline(Date.now() + answerWithinMs, async () => {
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    return (events ?? []).some(({ eventTime, workflowTaskCompletedEventAttributes: done }) => {
+      const ms = Number(eventTime?.seconds ?? 0) * 1000 + (eventTime?.nanos ?? 0) / 1e6;
+      return done && ms > at;
+    });
+  });
+
 async function describe(client: Client, execution: { workflowId: string; runId: string }): Promise<OpenWorkflow> {
   const { workflowId, runId } = execution;
   const { raw, historyLength } = await client.workflow.getHandle(workflowId, runId).describe();
-  const begun = (raw.pendingActivities ?? [])
+  const pending = raw.pendingActivities ?? [];
+  const waiting = pending.filter(({ state }) => Number(state) !== started).map(({ activityId }) => activityId ?? '');
+  const begun = pending
     .filter(({ state }) => Number(state) === started)
     .map(({ activityId, activityType, attempt, lastWorkerIdentity }) => ({
       ...{ workflowId, runId, activityId: activityId ?? '', type: activityType?.name ?? '', attempt: attempt ?? 1 },
@@ -50,5 +68,5 @@ async function describe(client: Client, execution: { workflowId: string; runId: 
     }));
   const since = raw.pendingWorkflowTask?.originalScheduledTime;
   const waitsSince = since ? Number(since.seconds) * 1000 + Math.round((since.nanos ?? 0) / 1e6) : null;
-  return { workflowId, runId, begun, waitsSince, events: historyLength };
+  return { workflowId, runId, begun, waiting, waitsSince, events: historyLength };
 }

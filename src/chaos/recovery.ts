@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findProcess } from '../stack/processes';
 import type { ChaosStack } from './chaos-stack';
 import type { KillTarget } from './fault-plan';
-import { describeAgain, openWorkflows, type BegunActivity, type OpenWorkflow } from './in-flight';
+import { describeAgain, openWorkflows, wentOnAfter, type BegunActivity, type OpenWorkflow } from './in-flight';
 import { eventsOf, ifThere, rowsOfProgress } from './progress';
 import { lastWordOf, livingTrainers, type LivingTrainer } from './trainers';
 
@@ -50,17 +50,18 @@ async function ofActivityWorker({ stack, signal }: Watched, pid: number, at: num
   const cutOff = dead.length;
   while (dead.length > 0 && !signal.aborted) {
     await sleep(lookEveryMs);
-    const still = await Promise.all(dead.map((activity) => isStillBegun(stack, activity)));
+    const still = await Promise.all(dead.map((activity) => isCutOff(stack, activity)));
     dead = dead.filter((_, n) => still[n]);
   }
   return { ms: cutOff > 0 ? Date.now() - at : null, cutOff };
 }
 
-/** A server that does not answer leaves it as it was. */
-async function isStillBegun({ client }: ChaosStack, activity: BegunActivity): Promise<boolean> {
+/** Until another process has begun it, or it is gone: one that waits for its next try has not recovered. */
+async function isCutOff({ client }: ChaosStack, activity: BegunActivity): Promise<boolean> {
   const workflow = await ifThere(() => describeAgain(client, activity));
-  if (!workflow) return true;
-  return workflow.begun.some(({ activityId, pid }) => activityId === activity.activityId && pid === activity.pid);
+  if (!workflow) return true; // a server that does not answer leaves it as it was
+  const again = workflow.begun.find(({ activityId }) => activityId === activity.activityId);
+  return again ? again.pid === activity.pid : workflow.waiting.includes(activity.activityId);
 }
 
 async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
@@ -78,10 +79,7 @@ async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: num
     await sleep(lookEveryMs);
   }
   if (!waiting) return { ms: null, cutOff: 0 };
-  await until(signal, async () => {
-    const now = await ifThere(() => describeAgain(stack.client, waiting));
-    return now && now.waitsSince !== waiting.waitsSince;
-  });
+  await until(signal, () => ifThere(() => wentOnAfter(stack.client, waiting, at)));
   return { ms: Date.now() - at, cutOff: 1 };
 }
 
