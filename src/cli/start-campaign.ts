@@ -8,6 +8,8 @@ import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { specHash } from '../spec/read-spec';
+import { whyRunsVary } from '../spec/varies';
+import { secretFile } from '../stack/home';
 import { memoOf } from '../temporal/memo';
 import type { campaign } from '../workflows';
 import { rebuildState } from '../store/rebuild-state';
@@ -37,10 +39,22 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
     specHash: specHash(spec),
     seed: spec.seed,
   });
+  await noteVariance(session, row.id, spec);
   const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
   if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has forgotten it
   const isNew = await startWorkflow(session, await rebuildState(session.pool, row.id));
   return { ...started, outcome: isNew ? 'started' : 'joined' };
+}
+
+/** Writes down why another run of the campaign may not give the same, for its status and report. */
+export async function noteVariance(session: Session, id: number, spec: CampaignSpec): Promise<void> {
+  const { config, store } = session;
+  const { replay } = await createEnvironments(config).data.capabilities(spec.environment.name);
+  const own = config.policy.tokenFile === secretFile(config.home, 'policy-token');
+  await store.campaigns.addVariance(
+    id,
+    whyRunsVary(spec, { policyServer: own ? config.policyServer.kind : 'other', replay }),
+  );
 }
 
 /**

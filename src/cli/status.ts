@@ -29,12 +29,12 @@ export function addStatus(program: Command): void {
 type Status = Awaited<ReturnType<typeof readStatus>>;
 
 async function readStatus({ store, temporal }: Session, name: string) {
-  const { id, forkedFrom, forkIteration } = await store.campaigns.getByName(name);
+  const { id, forkedFrom, forkIteration, varies } = await store.campaigns.getByName(name);
   const client = await temporal();
   const state = await client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery);
   return {
     ...state,
-    ...{ forkedFrom, forkIteration },
+    ...{ forkedFrom, forkIteration, varies },
     phases: await store.iterations.phasesOf(id),
     jobs: await store.trainingProgress.running(id),
     training: await store.ledger.training(id),
@@ -52,6 +52,7 @@ function statusText({
   jobs,
   training,
   scenarios,
+  varies,
   ...origin
 }: Status): string {
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
@@ -70,6 +71,7 @@ function statusText({
       ? [`needs attention: ${progress.parked}`, whatNext({ name, progress })]
       : []),
     ...forkText(origin),
+    ...varianceText(varies),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
     ...jobs.map(jobText),
     ...scenarios.map(scenarioText),
@@ -84,3 +86,10 @@ const forkText = (origin: ForkOrigin): string[] => {
 
 const scenarioText = ({ policyId, completed, scenarios }: ScenarioCompletion): string =>
   `held-out scenarios completed by ${shortHash(policyId)}: ${completed} of ${scenarios} (${rounded(completed / scenarios)})`;
+
+/** Whether the numbers of the campaign are those of every run of its spec. */
+const varianceText = (varies: string[] | null): string[] => {
+  if (varies === null) return [];
+  if (varies.length === 0) return ['deterministic: another run of this spec gives the same rows'];
+  return ['not deterministic, another run may give other rows:', ...varies.map((reason) => `  ${reason}`)];
+};

@@ -21,6 +21,8 @@ export type CampaignRow<Spec = unknown> = {
   status: CampaignStatus;
   createdAt: Date;
   finishedAt: Date | null;
+  /** Why another run of it may give other rows (src/spec/varies.ts); null: nobody asked, before an upgrade. */
+  varies: string[] | null;
 } & ForkOrigin;
 
 type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' | 'specHash' | 'seed'>;
@@ -28,7 +30,7 @@ type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' 
 const columns = `id, name, recipe, environment, spec, spec_hash as "specHash", seed, status,
   created_at as "createdAt", finished_at as "finishedAt",
   (select source.name from campaigns source where source.id = campaigns.forked_from) as "forkedFrom",
-  fork_iteration as "forkIteration"`;
+  fork_iteration as "forkIteration", varies`;
 
 export const campaignStore = (pool: Pool) => ({
   /**
@@ -38,6 +40,16 @@ export const campaignStore = (pool: Pool) => ({
    */
   async save(campaign: NewCampaign): Promise<CampaignRow> {
     return (await create(pool, campaign)) ?? this.join(campaign);
+  },
+
+  /** Adds reasons why another run may give other rows, each once. */
+  async addVariance(id: number, reasons: readonly string[]): Promise<void> {
+    await pool.query(
+      `update campaigns
+       set varies = array(select distinct reason from unnest(coalesce(varies, '{}') || $2::text[]) as reason order by reason)
+       where id = $1::integer`,
+      [id, reasons],
+    );
   },
 
   async join(campaign: NewCampaign): Promise<CampaignRow> {

@@ -106,7 +106,7 @@ function expectedHeader({ campaign, blocks }: CampaignRows): CampaignReport['cam
     iterations: blocks.length,
     confidence: 0.95,
     hardNegativeReward: 0.6,
-    ...{ forkedFrom: null, forkIteration: null },
+    ...{ forkedFrom: null, forkIteration: null, varies: null },
   };
 }
 
