@@ -22,7 +22,8 @@ const columns = `id, role, parent_id as "parentId", iteration, training_run as "
 
 export const policyStore = (pool: Pool) => ({
   /**
-   * Registers a checkpoint under its content hash; registering it again changes nothing.
+   * Registers a checkpoint under its content hash; registering it again changes nothing. One that several roles begin as
+   * is the target's, or else another agent's, and only then the base's: its attempts are an agent's.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -34,7 +35,8 @@ export const policyStore = (pool: Pool) => ({
        from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
        for share
-       on conflict do nothing`,
+       on conflict (campaign_id, id) do update set role = excluded.role
+         where policies.role = 'base' or excluded.role = 'target'`,
       [key.campaignId, key.iteration, key.epoch, id, role, parentId, trainingRun, step, uri],
     );
     await assertEpoch(pool, key);

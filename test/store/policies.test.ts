@@ -138,3 +138,17 @@ test('a policy that is not there is refused by its hash', async () => {
     message: expect.stringContaining(hash('9')),
   });
 });
+
+test.each([
+  [['base', 'failure', 'target'], 'target'],
+  [['target', 'failure', 'base'], 'target'],
+  [['failure', 'target'], 'target'],
+  [['base', 'failure', 'base'], 'failure'],
+  [['base', 'base'], 'base'],
+] as const)('a checkpoint that %j begin as is of the role %s', async (roles, owner) => {
+  const { store, key, campaignId } = campaign;
+  const { trainingRun } = await store.policies.get(campaignId, a);
+  for (const role of roles)
+    await store.policies.save(key, { id: hash('e'), role, parentId: null, trainingRun, uri: 'file:///e' });
+  expect((await store.policies.get(campaignId, hash('e'))).role).toBe(owner);
+});
