@@ -53,7 +53,7 @@ test('the base is the model that the spec names, and agents that begin as the ba
     ...{ method: 'import', status: 'succeeded', policyId: base, basePolicy: null, datasetRows: 0 },
   });
   expect(await store.trainingRuns.get(trainingJobKey(name, 0, 'target'))).toMatchObject({ basePolicy: base });
-  expect(await store.policies.list(campaignId)).toMatchObject([{ id: base, role: 'base', parentId: null }]);
+  expect(await store.policies.list(campaignId)).toMatchObject([{ id: base, role: 'target', parentId: null }]);
 });
 
 test('a model that a provider serves is a policy too, without weights', async () => {

@@ -8,6 +8,7 @@ import { createStore } from '../../src/store';
 import { createPool } from '../../src/store/pool';
 import { hangUp, silence, startScriptedModel, wordVector, type ScriptedModel } from '../llm/scripted-model';
 import { scriptedModels, scriptedProvider, scriptedProviders } from '../llm/scripted-provider';
+import { raiseEpoch } from '../store/new-campaign';
 import { modelCampaign, type ModelCampaign } from '../store/model-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
@@ -130,10 +131,8 @@ describe('a call', () => {
 
   test('of a later run of the iteration than the caller knows is refused', async () => {
     const c = await campaign();
-    const key = { ...c.key, epoch: 2 };
-    await expect(service().ask(c.spec, question({ ...c, key }, 'reflect/1'))).rejects.toMatchObject({
-      code: 'StaleEpoch',
-    });
+    await raiseEpoch(database.pool, c.key);
+    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ code: 'StaleEpoch' });
     expect(server.log).toHaveLength(0);
   });
 
