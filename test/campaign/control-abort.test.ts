@@ -73,12 +73,11 @@ async function expectAborted(name: string): Promise<void> {
 /** A start that trains for minutes. */
 const studious: Spec = {
   ...tiny('studious', 'eto', 1),
-  training: { ...(tiny('studious', 'eto', 1)['training'] as object), sft: { epochs: 400 } },
+  training: { ...(tiny('studious', 'eto', 1)['training'] as object), sft: { epochs: 1000 } },
 };
 
 test('at a roll-out: sessions and journal are gone, and whoever ordered it is on record', async () => {
   await start(tiny('playing', 'eto', 2));
-  await start(studious);
   await start({ ...tiny('gated', 'eto', 2), promotion: { rule: 'always', approval: true } });
   await until(() => attemptsOf('playing'));
   await stack.cli('abort', 'playing', '--reason', 'wrong seed');
@@ -102,6 +101,7 @@ test('it is safe to repeat, and no other order applies any more', async () => {
 });
 
 test('at training, while the worker that could end the trainer is dead: it is waited for, and no trainer is left', async () => {
+  await start(studious);
   await until(() => Promise.resolve(trainersOf('studious').some((command) => command.includes('/train/target'))));
   process.kill(stack.pidOf('worker-train'), 'SIGKILL');
   const aborting = stack.cli('abort', 'studious');
