@@ -122,7 +122,7 @@ describe('a thousand candidates of a language model whose worker was killed ten 
     expect(paid.filter(({ id }) => ledger.get(id!)!.outcome === 'unpaid')).toEqual([]);
 
     const inVain = paid.filter(({ id }) => !ledger.get(id!)!.winner);
-    const unheard = inVain.filter(({ id }) => ledger.get(id!)!.outcome === null);
+    const unheard = inVain.filter(({ id }) => ledger.get(id!)!.outcome === 'unheard'); // the campaign has ended
     expect(unheard.length).toBeGreaterThan(0); // a killed worker has calls under way
     const { waste } = await stack.json<{ waste: Waste }>('budget', name);
     expect(waste.confirmed).toMatchObject({
