@@ -125,8 +125,8 @@ describe('of services that are watched here', () => {
     });
   });
 
-  test('what dies at once is started after longer and longer pauses', async () => {
-    const short = scripted('worker-store', 'exit 0');
+  test('what dies before it has answered is started after longer and longer pauses', async () => {
+    const short = { ...scripted('worker-store', 'exit 0'), isReady: () => false };
     const starts: number[] = [];
     await startService(stack, scripted('worker-store', 'sleep 1'), tell);
     await watching(
