@@ -137,6 +137,6 @@ def test_a_waiting_job_stops_at_once_on_sigterm(tmp_path: Path, trained: Path) -
         lambda: (job.folder / "progress.jsonl").exists() and any(e["event"] == "waiting" for e in job.events)
     )
     child.send_signal(signal.SIGTERM)
-    _, message = child.communicate(timeout=5)
+    _, message = child.communicate(timeout=60)
     assert child.returncode == EXIT_CODES["cancelled"]
     assert "stopped while it waited for the batch of update 1" in message
