@@ -117,9 +117,9 @@ class Progress(Clock):
 
 
 def ends_whole(lines: Path) -> bool:
-    """Whether the last line of a file has its end; an empty file has no line that lacks it."""
+    """Whether the last line has its end; an empty file has no line that lacks it, and a pipe keeps none."""
     with lines.open("rb") as file:
-        if file.seek(0, os.SEEK_END) == 0:
+        if not file.seekable() or file.seek(0, os.SEEK_END) == 0:
             return True
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"
