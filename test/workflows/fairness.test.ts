@@ -51,6 +51,9 @@ test('memo, heartbeats and share of a campaign reach all that it schedules, in e
 /** Attempts that the one set of workers plays at a time. */
 const slots = 4;
 
+/** So long that a campaign's next task is queued before its share of the slots is due, on a busy machine too. */
+const attemptMs = 200;
+
 type Entrant = { name: string; weight?: number; tasks?: number };
 
 /** Roll-outs of several campaigns on one set of workers. An attempt takes a while; the first begin when all wait. */
@@ -61,7 +64,7 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
   async function collectRollouts(): Promise<object> {
     await gate;
     played.push(Context.current().info.workflowExecution!.workflowId.split('/')[1]!);
-    await sleep(25);
+    await sleep(attemptMs);
     return { attempts: 1, found: 0 };
   }
   const options = { maxConcurrentActivityTaskExecutions: slots, interceptors: { activity: [beating] } };
