@@ -9,7 +9,9 @@ import path from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { specsOf } from '../dist/chaos/campaigns.js';
-import { openWorkflows } from '../dist/chaos/in-flight.js';
+import { percentile } from '../dist/chaos/chaos-result.js';
+import { openWorkflows, wentOnAfter } from '../dist/chaos/in-flight.js';
+import { isCutOff } from '../dist/chaos/recovery.js';
 import { withSession } from '../dist/cli/session.js';
 import { startCampaign } from '../dist/cli/start-campaign.js';
 import { bringUp } from '../dist/cli/up.js';
@@ -48,9 +50,8 @@ async function measure(session, config) {
   }
   process.stdout.write(`| ${profile} | kills | p50 | p95 | longest |\n| --- | --- | --- | --- | --- |\n`);
   for (const [role, all] of recoveries) {
-    const sorted = all.sort((a, b) => a - b);
-    const at = (share) => sorted[Math.ceil(sorted.length * share) - 1];
-    process.stdout.write(`| worker-${role} | ${sorted.length} | ${at(0.5)} | ${at(0.95)} | ${at(1)} |\n`);
+    const at = (share) => percentile(all, share);
+    process.stdout.write(`| worker-${role} | ${all.length} | ${at(0.5)} | ${at(0.95)} | ${at(1)} |\n`);
   }
 }
 
@@ -64,7 +65,9 @@ async function killOne({ client, config }, role) {
   const at = Date.now();
   process.kill(pid, 'SIGKILL');
   const goesOn = () =>
-    role === 'workflow' ? isDecidedSince(client, at) : Promise.all(begun.map((one) => isTakenUp(client, one)));
+    role === 'workflow'
+      ? isDecidedSince(client, at)
+      : Promise.all(begun.map(async (one) => !(await isCutOff({ client }, one))));
   while (![await goesOn()].flat().every(Boolean)) {
     if (Date.now() - at > longestMs) throw new Error(`worker-${role}: nothing goes on`);
     await sleep(25);
@@ -74,29 +77,9 @@ async function killOne({ client, config }, role) {
   return ms;
 }
 
-/** Whether another process has begun it, or it has ended; one that only waits for its next try is not taken up. */
-async function isTakenUp(client, { workflowId, runId, activityId, attempt }) {
-  const { raw } = await client.workflow.getHandle(workflowId, runId).describe();
-  const now = (raw.pendingActivities ?? []).find((pending) => pending.activityId === activityId);
-  return !now || (now.attempt > attempt && Number(now.state) === 2); // PENDING_ACTIVITY_STATE_STARTED
-}
-
 /** Whether a workflow task that was given out after the kill is done. */
 async function isDecidedSince(client, at) {
   const query = `CloseTime > "${new Date(at).toISOString()}" or ExecutionStatus = "Running"`;
-  for await (const { workflowId, runId } of client.workflow.list({ query })) {
-    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    const given = new Set();
-    for (const {
-      eventId,
-      eventTime,
-      workflowTaskStartedEventAttributes,
-      workflowTaskCompletedEventAttributes: done,
-    } of events) {
-      const time = Number(eventTime.seconds) * 1000 + eventTime.nanos / 1e6;
-      if (workflowTaskStartedEventAttributes && time > at) given.add(String(eventId));
-      if (done && given.has(String(done.startedEventId))) return true;
-    }
-  }
+  for await (const run of client.workflow.list({ query })) if (await wentOnAfter(client, run, at)) return true;
   return false;
 }

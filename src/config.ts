@@ -1,7 +1,16 @@
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign-memo';
-import { ConfigError, readAddress, readCount, readShare, readToken, readUrl, type Env } from './read-variable';
+import {
+  ConfigError,
+  readAddress,
+  readCount,
+  readOneOf,
+  readShare,
+  readToken,
+  readUrl,
+  type Env,
+} from './read-variable';
 
 export { ConfigError };
 
@@ -150,13 +159,6 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_KILL_SHARE: config.killShare?.toString(),
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
-}
-
-function readOneOf<const Name extends string>(env: Env, variable: string, names: readonly Name[], usual: Name): Name {
-  const text = env[variable] || usual;
-  const found = names.find((name) => name === text);
-  if (found) return found;
-  throw new ConfigError(variable, `expected ${names.join(' or ')}, got "${text}"`);
 }
 
 function readTemporal(env: Env): TemporalConfig {

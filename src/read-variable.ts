@@ -39,6 +39,18 @@ export function readShare(env: Env, variable: string): number | undefined {
   throw new ConfigError(variable, `expected a number from 0 to 1, got "${text}"`);
 }
 
+export function readOneOf<const Name extends string>(
+  env: Env,
+  variable: string,
+  names: readonly Name[],
+  usual: Name,
+): Name {
+  const text = env[variable] || usual;
+  const found = names.find((name) => name === text);
+  if (found) return found;
+  throw new ConfigError(variable, `expected ${names.join(' or ')}, got "${text}"`);
+}
+
 export function readToken(variable: string, file: string): string {
   let token: string;
   try {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CampaignStatus } from '../store/campaigns';
+import { hasEnded, type CampaignStatus } from '../store/campaigns';
 import { campaignWorkflowId } from '../domain/ids';
 import { resumeUpdate, statusQuery } from '../workflows/messages';
 import type { ChaosStack } from './chaos-stack';
@@ -25,7 +25,7 @@ export async function attend({ stack, names, campaignIds, signal }: Watched): Pr
   let [last, movedAt] = ['', Date.now()];
   while (!signal.aborted) {
     const statuses = await ifThere(() => statusesOf(stack, campaignIds));
-    if (statuses?.every((status) => ['finished', 'stopped', 'aborted'].includes(status))) return parked;
+    if (statuses?.every(hasEnded)) return parked;
     for (const name of names) parked.push(...((await ifThere(() => resumeIfParked(stack, name))) ?? []));
     const rows = await ifThere(() => rowsOfProgress(stack.pool, campaignIds));
     const open = await ifThere(() => openWorkflows(stack.client));

@@ -41,7 +41,7 @@ export const describeAgain = (
 ): Promise<OpenWorkflow> =>
   client.connection.withDeadline(Date.now() + answerWithinMs, () => describe(client, execution));
 
-/** Whether a workflow task of it has been done after a moment, in ms since the epoch. @throws Error while Temporal is away */
+/** Whether a workflow task of it that was given out after a moment, in ms since the epoch, is done. @throws Error while Temporal is away */
 export const wentOnAfter = (
   client: Client,
   { workflowId, runId }: { workflowId: string; runId: string },
@@ -49,10 +49,13 @@ export const wentOnAfter = (
 ): Promise<boolean> =>
   client.connection.withDeadline(Date.now() + answerWithinMs, async () => {
     const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    return (events ?? []).some(({ eventTime, workflowTaskCompletedEventAttributes: done }) => {
+    const given = new Set<string>();
+    for (const { eventId, eventTime, ...event } of events ?? []) {
       const ms = Number(eventTime?.seconds ?? 0) * 1000 + (eventTime?.nanos ?? 0) / 1e6;
-      return done && ms > at;
-    });
+      if (event.workflowTaskStartedEventAttributes && ms > at) given.add(String(eventId));
+      if (given.has(String(event.workflowTaskCompletedEventAttributes?.startedEventId))) return true;
+    }
+    return false;
   });
 
 async function describe(client: Client, execution: { workflowId: string; runId: string }): Promise<OpenWorkflow> {

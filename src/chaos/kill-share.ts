@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import { drawsOf } from './draws-of';
 
 /** An attempt that has begun is killed within so long, or when it ends if that is sooner: before Temporal hears of it. */
 const withinMs = 2_000;
@@ -36,9 +36,3 @@ export const killShare =
   };
 
 export const killShareLog = (home: string): string => path.join(home, 'logs', 'kill-share.log');
-
-/** Two numbers, each uniform in [0, 1), the same for the same text. */
-function drawsOf(text: string): [number, number] {
-  const digest = createHash('sha256').update(text).digest();
-  return [digest.readUInt32BE(0) / 2 ** 32, digest.readUInt32BE(4) / 2 ** 32];
-}

@@ -57,7 +57,7 @@ async function ofActivityWorker({ stack, signal }: Watched, pid: number, at: num
 }
 
 /** Until another process has begun it, or it is gone: one that waits for its next try has not recovered. */
-async function isCutOff({ client }: ChaosStack, activity: BegunActivity): Promise<boolean> {
+export async function isCutOff({ client }: Pick<ChaosStack, 'client'>, activity: BegunActivity): Promise<boolean> {
   const workflow = await ifThere(() => describeAgain(client, activity));
   if (!workflow) return true; // a server that does not answer leaves it as it was
   const again = workflow.begun.find(({ activityId }) => activityId === activity.activityId);

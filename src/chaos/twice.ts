@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import { drawsOf } from './draws-of';
 
 /**
  * Lets a share of all activity executions run twice at once in the worker, both to their end; whichever ends first is
@@ -11,7 +11,8 @@ import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 export const twice =
   (share: number): ActivityInterceptorsFactory =>
   ({ info }: Context) => {
-    if (drawOf(`${info.workflowExecution?.workflowId} ${info.activityId}`) >= share) return {};
+    const [drawn] = drawsOf(`${info.workflowExecution?.workflowId} ${info.activityId}`);
+    if (drawn >= share) return {};
     return {
       inbound: {
         async execute(input, next) {
@@ -23,6 +24,3 @@ export const twice =
       },
     };
   };
-
-/** Uniform in [0, 1), the same for the same text. */
-const drawOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE() / 2 ** 32;

@@ -10,7 +10,7 @@ import { forkCampaign } from '../store/fork-campaign';
 import { rebuildState } from '../store/rebuild-state';
 import { printResult, say } from './output';
 import { withSession, type Session } from './session';
-import { noteVariance, requireStartable, startWorkflow } from './start-campaign';
+import { requireStartable, startWorkflow } from './start-campaign';
 
 type Options = { fromIteration: number; name: string; set: string[]; json?: boolean };
 
@@ -44,12 +44,12 @@ async function fork(session: Session, sourceName: string, request: ForkRequest) 
   const { iteration, name } = request;
   const source = await store.campaigns.getByName(sourceName);
   const spec = forkSpec(withSectionsOfLater(source.spec as CampaignSpec), request);
-  await requireStartable(session, spec);
+  const varies = await requireStartable(session, spec);
   const { id } = await forkCampaign(pool, {
     ...{ source, iteration, name, spec, specHash: specHash(spec) },
     actor: userInfo().username,
   });
-  await noteVariance(session, id, spec);
+  await store.campaigns.addVariance(id, varies);
   const forked = { workflowId: campaignWorkflowId(name), forkedFrom: sourceName, fromIteration: iteration };
   if (hasEnded((await store.campaigns.get(id)).status)) return { ...forked, outcome: 'ended' as const };
   // A crash may have come between the rows and the workflow, so it is started whoever made the rows.

@@ -1,21 +1,24 @@
 import { DomainError } from '../domain/errors';
 import { recipes } from '../domain/recipe';
+import type { Capabilities } from '../envs/environment-data';
 import type { Environments } from '../envs/environments';
 import type { CampaignSpec } from '../spec/campaign-spec';
 
 /**
  * The environment must exist, be playable where its server runs, and be able to do what the recipe asks of it.
  *
+ * @returns what it can do
  * @throws DomainError `InvalidSpec`; EnvironmentError when its server is away
  */
-export async function requireEnvironment({ data, health }: Environments, spec: CampaignSpec): Promise<void> {
+export async function requireEnvironment({ data, health }: Environments, spec: CampaignSpec): Promise<Capabilities> {
   const { name } = spec.environment;
   const names = await data.names();
   if (!names.includes(name))
     throw new DomainError('InvalidSpec', noSuch(name, names, (await health.read()).unavailable));
-  const { variants, compose, gold } = await data.capabilities(name);
+  const capabilities = await data.capabilities(name);
+  const { variants, compose, gold } = capabilities;
   if (!gold) requireStartWithoutGold(spec);
-  if (!synthesizes(spec) || (spec.llm ? compose : variants)) return;
+  if (!synthesizes(spec) || (spec.llm ? compose : variants)) return capabilities;
   const lacks = spec.llm ? 'cannot make a task of what a model writes' : 'has no generator of variants';
   const next =
     spec.llm || !compose ? 'choose a recipe without synthesis, such as co-evolving-agents' : 'add an llm section';

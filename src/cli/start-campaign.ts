@@ -30,7 +30,7 @@ export type StartedCampaign = {
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`; ConfigError
  */
 export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
-  await requireStartable(session, spec);
+  const varies = await requireStartable(session, spec);
   const row = await session.store.campaigns.save({
     name: spec.name,
     recipe: spec.recipe,
@@ -39,36 +39,29 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
     specHash: specHash(spec),
     seed: spec.seed,
   });
-  await noteVariance(session, row.id, spec);
+  await session.store.campaigns.addVariance(row.id, varies);
   const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
   if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has forgotten it
   const isNew = await startWorkflow(session, await rebuildState(session.pool, row.id));
   return { ...started, outcome: isNew ? 'started' : 'joined' };
 }
 
-/** Writes down why another run of the campaign may not give the same, for its status and report. */
-export async function noteVariance(session: Session, id: number, spec: CampaignSpec): Promise<void> {
-  const { config, store } = session;
-  const { replay } = await createEnvironments(config).data.capabilities(spec.environment.name);
-  const own = config.policy.tokenFile === secretFile(config.home, 'policy-token');
-  await store.campaigns.addVariance(
-    id,
-    whyRunsVary(spec, { policyServer: own ? config.policyServer.kind : 'other', replay }),
-  );
-}
-
 /**
  * Refuses what a campaign of this spec could not begin with here.
  *
+ * @returns why another run of it may not give the same (src/spec/varies.ts), for its status and report
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError
  */
-export async function requireStartable(session: Session, spec: CampaignSpec): Promise<void> {
+export async function requireStartable(session: Session, spec: CampaignSpec): Promise<string[]> {
   requireProviders(spec, readProviders(session.config));
   if (spec.compute.backend === 'kubernetes') requireKubernetesSettings(session.config);
-  await requireEnvironment(createEnvironments(session.config), spec);
+  const { replay } = await requireEnvironment(createEnvironments(session.config), spec);
   if (spec.policy.source === 'imported' && spec.policy.model !== null)
     await getModel(session.artifacts, spec.policy.model);
   if (spec.synthesis.match !== null) await session.store.campaigns.getByName(spec.synthesis.match);
+  const { home, policy, policyServer } = session.config;
+  const own = policy.tokenFile === secretFile(home, 'policy-token');
+  return whyRunsVary(spec, { policyServer: own ? policyServer.kind : 'other', replay });
 }
 
 /**

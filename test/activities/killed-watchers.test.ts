@@ -1,70 +1,27 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, truncateSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { trainingOfRun } from '../../src/activities/training-of-run';
-import type { Services } from '../../src/activities/services';
-import { submitTraining } from '../../src/activities/submit-training';
 import { watchTraining } from '../../src/activities/watch-training';
-import { artifactStore } from '../../src/artifacts/artifact-store';
 import { faultOf } from '../../src/artifacts/whole-policy';
 import { findProcess } from '../../src/stack/processes';
-import type { NewTrainingRun } from '../../src/store/training-runs';
-import { localBackend } from '../../src/training/local-backend';
-import { newCampaign, trainingRun, type NewCampaign } from '../store/new-campaign';
-import { freshDatabase, type FreshDatabase } from '../support/database';
 import { inActivity } from './in-activity';
 import { watchInChild } from './watch-in-child';
+import { watchedJobs, type WatchedJobs } from './watched-jobs';
 
-const projectRoot = path.resolve(__dirname, '../..');
-let database: FreshDatabase;
-let root: string;
-let campaign: NewCampaign;
-let services: Services;
+let jobs: WatchedJobs;
 let basePolicy: string;
 beforeAll(async () => {
-  database = await freshDatabase();
-  root = mkdtempSync(path.join(tmpdir(), 'coevolve-watch-'));
-  campaign = await newCampaign(database.pool);
-  const { store } = campaign;
-  const artifacts = artifactStore(root);
-  const local = () => localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
-  services = { store, artifacts, training: trainingOfRun({ local }, store.trainingRuns) } as Services;
-  const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
-  const first = await stored('base', { method: 'init', role: 'base', settings });
-  await submit(first);
-  basePolicy = (await inActivity(() => watchTraining(services)({ jobKey: first }))).policyId;
+  jobs = await watchedJobs();
+  basePolicy = await jobs.trainBase();
 });
-afterAll(async () => {
-  await database.drop();
-  rmSync(root, { recursive: true });
-});
-
-const lines = Array.from({ length: 20 }, (_, n) =>
-  JSON.stringify({
-    trajectory_id: `t${n}`,
-    messages: [
-      { role: 'user', content: `How many rows has table ${n}?` },
-      { role: 'assistant', content: `SELECT COUNT(*) FROM table_${n}` },
-    ],
-  }),
-);
-
-const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey }));
-
-async function stored(role: string, changes: Partial<NewTrainingRun>): Promise<string> {
-  const { sha256 } = await services.artifacts.saveDataset(lines);
-  const jobKey = `campaign/${campaign.name}/iteration/1/train/${role}`;
-  const run = trainingRun(jobKey, { datasetSha256: sha256, datasetRows: lines.length, ...changes });
-  await campaign.store.trainingRuns.save(campaign.key, run, []);
-  return jobKey;
-}
+afterAll(() => jobs?.remove());
 
 test('a killed worker leaves its trainer, another takes it up, and both killed at once end with the weights of one left alone', async () => {
   const settings = { epochs: 30, batch_size: 10, max_length: 64, checkpoint_every: 5, log_every: 1 };
-  const jobs = { basePolicy, settings };
-  const jobKey = await stored('disturbed', jobs);
+  const { services, stored, submit, database, root } = jobs;
+  const changes = { basePolicy, settings };
+  const jobKey = await stored('disturbed', changes);
   const folder = services.artifacts.jobPath(jobKey);
   const watch = (): ChildProcess => watchInChild({ databaseUrl: database.url, root, jobKey });
   const reached = async (step: number): Promise<void> => {
@@ -94,7 +51,7 @@ test('a killed worker leaves its trainer, another takes it up, and both killed a
 
   await submit(jobKey);
   const again = await Promise.all([1, 2].map(() => inActivity(() => watchTraining(services)({ jobKey }))));
-  const alone = await stored('alone', jobs);
+  const alone = await stored('alone', changes);
   await submit(alone);
   const { policyId } = await inActivity(() => watchTraining(services)({ jobKey: alone }));
   expect(again.map((made) => made.policyId)).toEqual([policyId, policyId]);
@@ -103,6 +60,7 @@ test('a killed worker leaves its trainer, another takes it up, and both killed a
 });
 
 test('a policy that is damaged after its job ended is not stored but made again', async () => {
+  const { services, stored, submit } = jobs;
   const jobKey = await stored('marred', { basePolicy, settings: { epochs: 1, batch_size: 10, max_length: 64 } });
   await submit(jobKey);
   for (;;) {

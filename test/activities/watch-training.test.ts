@@ -1,39 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { trainingOfRun } from '../../src/activities/training-of-run';
-import type { Services } from '../../src/activities/services';
-import { submitTraining } from '../../src/activities/submit-training';
 import { watchTraining } from '../../src/activities/watch-training';
-import { artifactStore } from '../../src/artifacts/artifact-store';
 import type { TrainingNews } from '../../src/domain/training-news';
 import { resolveSpec } from '../../src/spec/read-spec';
 import { findProcess } from '../../src/stack/processes';
-import type { NewTrainingRun } from '../../src/store/training-runs';
-import { localBackend } from '../../src/training/local-backend';
-import { newCampaign, trainingRun, type NewCampaign } from '../store/new-campaign';
-import { freshDatabase, type FreshDatabase } from '../support/database';
 import { inActivity } from './in-activity';
+import { watchedJobs, type WatchedJobs } from './watched-jobs';
 
-const projectRoot = path.resolve(__dirname, '../..');
-let database: FreshDatabase;
-let root: string;
-let campaign: NewCampaign;
-let services: Services;
+let jobs: WatchedJobs;
+let { database, campaign, services, stored, submit } = {} as WatchedJobs; // once there are jobs
 beforeAll(async () => {
-  database = await freshDatabase();
-  root = mkdtempSync(path.join(tmpdir(), 'coevolve-watch-'));
-  campaign = await newCampaign(database.pool);
+  jobs = await watchedJobs();
+  ({ database, campaign, services, stored, submit } = jobs);
   await withSpec({ usd: null });
-  const { store } = campaign;
-  const artifacts = artifactStore(root);
-  const local = () => localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
-  services = { store, artifacts, training: trainingOfRun({ local }, store.trainingRuns) } as Services;
 });
-afterAll(async () => {
-  await database.drop();
-  rmSync(root, { recursive: true });
-});
+afterAll(() => jobs?.remove());
 
 /** Two GPUs at 18 dollars an hour each: a cent per second. The machine has none, and the trainer does not ask. */
 async function withSpec(budget: { usd: number | null }): Promise<void> {
@@ -43,32 +22,9 @@ async function withSpec(budget: { usd: number | null }): Promise<void> {
   await database.pool.query('update campaigns set spec = $2::jsonb where id = $1', [campaign.campaignId, spec]);
 }
 
-const lines = Array.from({ length: 20 }, (_, n) =>
-  JSON.stringify({
-    trajectory_id: `t${n}`,
-    messages: [
-      { role: 'user', content: `How many rows has table ${n}?` },
-      { role: 'assistant', content: `SELECT COUNT(*) FROM table_${n}` },
-    ],
-  }),
-);
-
-const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey }));
-
-async function stored(role: string, changes: Partial<NewTrainingRun>): Promise<string> {
-  const { sha256 } = await services.artifacts.saveDataset(lines);
-  const jobKey = `campaign/${campaign.name}/iteration/1/train/${role}`;
-  const run = trainingRun(jobKey, { datasetSha256: sha256, datasetRows: lines.length, ...changes });
-  await campaign.store.trainingRuns.save(campaign.key, run, []);
-  return jobKey;
-}
-
 test('a job that is killed in the middle is watched to its end: its curve is whole, its cost is booked once', async () => {
   const { store } = campaign;
-  const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
-  const first = await stored('base', { method: 'init', role: 'base', settings });
-  await submit(first);
-  const { policyId: basePolicy } = await inActivity(() => watchTraining(services)({ jobKey: first }));
+  const basePolicy = await jobs.trainBase();
 
   const long = { epochs: 150, batch_size: 10, max_length: 64, checkpoint_every: 5, log_every: 1 };
   const jobKey = await stored('target', { basePolicy, settings: long, gpus: 2 });

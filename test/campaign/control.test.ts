@@ -5,26 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CampaignState } from '../../src/domain/campaign-progress';
 import { bringUpStack, runCli, until, type TestStack } from '../support/stack';
-
-const tasks = { train: 30, heldOut: 16 };
-const attempts = 2;
-const small = { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 };
-
-type Spec = { name: string } & Record<string, unknown>;
-
-/** A campaign of a minute or less: a small policy, barely trained, plays few tasks. */
-const tiny = (name: string, recipe: string, iterations: number): Spec => ({
-  name,
-  seed: 5,
-  environment: {
-    name: 'intercode-sql',
-    options: { databases: ['poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: tasks.train, heldOutTasks: tasks.heldOut, maxSteps: 3 },
-  },
-  ...{ recipe, iterations },
-  rollouts: { attempts, maxTokens: 32 },
-  training: { init: small, sft: { epochs: 2 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
-});
+import { attempts, tasks, tiny, type Spec } from './small-campaigns';
 
 let stack: TestStack;
 beforeAll(async () => {
