@@ -33,6 +33,7 @@ module.exports = {
       'spec/**/*',
       'llm/**/*',
       'training/**/*',
+      'workers/**/*',
       'envs/**/*',
       'chaos/**/*',
       'temporal/**/*',

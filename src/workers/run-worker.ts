@@ -7,6 +7,7 @@ import { offlineProvider, taskQueues } from '../domain/task-queues';
 import { announceReady } from '../stack/ready-file';
 import type { WorkerRole } from '../stack/service';
 import { connectWorker, dataConverterOf } from '../temporal/connect';
+import { backingOff } from './backing-off';
 import { beating } from './beating';
 import { instrumentsOf } from './instruments';
 import { runtimeOptions } from './runtime-options';
@@ -36,7 +37,7 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
         Worker.create({
           ...{ ...shared, ...recoveryOptions[config.recovery], ...options },
           ...{ dataConverter, connection, namespace },
-          interceptors: { activity: [beating, ...instruments.interceptors] },
+          interceptors: { activity: [backingOff, beating, ...instruments.interceptors] },
         }),
       ),
     );

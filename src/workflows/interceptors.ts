@@ -33,8 +33,8 @@ const heartbeatTimeouts = {
   fast: { store: '1s', other: '2s' },
 } as const;
 
-/** The first pause before another try; absent: as the activity's own profile says. */
-const firstRetryAfter = { default: undefined, fast: '200ms' } as const;
+/** The pause before another try after a worker's death; absent: the first that the activity's own profile says. */
+const pauseAfterDeath = { default: undefined, fast: '200ms' } as const;
 
 /** How long a dead workflow worker keeps the task it was given; absent: the server's 10 seconds. */
 const workflowTaskTimeouts: Record<RecoveryProfile, { workflowTaskTimeout?: '2s' }> = {
@@ -46,11 +46,12 @@ function ofActivity({ taskQueue, retry }: ActivityOptions): Partial<ActivityOpti
   const carried = memo();
   if (!carried) return {};
   const { store, other } = heartbeatTimeouts[carried.recovery];
-  const initialInterval = firstRetryAfter[carried.recovery];
+  const initialInterval = pauseAfterDeath[carried.recovery];
   return {
     heartbeatTimeout: taskQueue === taskQueues.store ? store : other,
     priority: shareOf(carried),
-    ...(retry && initialInterval ? { retry: { ...retry, initialInterval } } : {}),
+    // Even pauses: a worker that lives asks for growing ones itself (src/workers/backing-off.ts).
+    ...(retry ? { retry: { ...retry, ...(initialInterval ? { initialInterval } : {}), backoffCoefficient: 1 } } : {}),
   };
 }
 
