@@ -1,6 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { NativeConnection } from '@temporalio/worker';
 import type { Config, TemporalConfig } from '../config';
 import { readPayloadKeys } from './payload-keys';
 import { payloadLimit } from './payload-limit';
@@ -42,10 +41,8 @@ async function connect(temporal: TemporalConfig): Promise<Connection> {
   }
 }
 
-export const connectWorker = ({ temporal }: Config): Promise<NativeConnection> =>
-  NativeConnection.connect({ address: addressOf(temporal), ...temporal.connection });
-
-function addressOf({ address }: TemporalConfig): string {
+/** @throws Error when none is configured */
+export function addressOf({ address }: TemporalConfig): string {
   if (address) return address;
   throw new Error('no Temporal server is known: start one with `coevolve up`, or set TEMPORAL_ADDRESS');
 }

@@ -9,7 +9,6 @@ import { policyClient } from '../llm/policy-client';
 import { policyRouter } from '../llm/policy-router';
 import { readProviders, type Providers } from '../llm/providers';
 import { collectReport } from '../store/report-queries';
-import { renderReport } from '../report';
 import { createStore } from '../store';
 import { createPool } from '../store/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
@@ -48,6 +47,7 @@ export function createServices(config: Config, instruments: Instruments): Worker
     models: createModelService({ store, providers }),
     training: trainingOfRun(backends(config, artifacts, providers), store.trainingRuns),
     async writeReport(campaignId) {
+      const { renderReport } = await import('../report/index.js'); // with its charts, the slowest of all to load
       const report = await collectReport(pool, campaignId);
       await artifacts.saveReport(report.campaign.name, renderReport(report));
     },

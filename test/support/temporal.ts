@@ -15,7 +15,8 @@ import {
 } from '@temporalio/worker';
 import { readConfig } from '../../src/config';
 import { stackDown, stackUp } from '../../src/stack';
-import { connectClient, connectWorker, dataConverterOf } from '../../src/temporal/connect';
+import { connectClient, dataConverterOf } from '../../src/temporal/connect';
+import { connectWorker } from '../../src/temporal/connect-worker';
 
 const projectRoot = path.resolve(__dirname, '../..');
 const quiet = new DefaultLogger('ERROR');
