@@ -7,6 +7,8 @@ import { isWell } from './oracle';
 /** What a chaos run found. Times are in ms; the percentiles are of kills that cut something off. */
 export type ChaosResult = {
   kills: number;
+  /** Of these: after which the next fault came at once, so that their own recovery is in no percentile. */
+  overlapping: number;
   /** Activity attempts besides whose worker was killed under them (`--kill-share`). */
   attemptsKilled: number;
   /** Rows that are missing, and rows that are there or were counted for another time, of all campaigns. */
@@ -43,6 +45,7 @@ export function chaosResult({ undisturbed, generations, attemptsKilled }: ChaosR
   const felt = times(kills);
   return {
     kills: kills.length,
+    overlapping: kills.filter(({ overlaps }) => overlaps).length,
     attemptsKilled,
     lost: countBroken(broken, 'lost') + verdicts.filter(({ unfinished }) => unfinished !== null).length,
     duplicated: countBroken(broken, 'duplicated'),

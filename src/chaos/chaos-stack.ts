@@ -28,6 +28,8 @@ export type ChaosStack = {
   proxies: Record<Proxied, FaultProxy>;
   /** Absent where no small file system can be mounted. */
   disk: SmallDisk | undefined;
+  /** Whether every server and worker is there and answers. */
+  isUp(): Promise<boolean>;
   /** Starts the workers again with such shares of their activities run twice at once, and killed under their hands. */
   restartWorkers(shares: { twice: number; killShare: number }): void;
   /** Ends everything; the home goes too unless it is to be kept. */
@@ -72,6 +74,15 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   const client = lookOn(config);
   return {
     ...{ config, pool, client, proxies, disk },
+    async isUp() {
+      const answers = await Promise.all(
+        [...servers, ...ours].map(async (service) => {
+          const running = findProcess(home, service.name);
+          return running !== undefined && (await service.isReady(stack, running.pid));
+        }),
+      );
+      return answers.every(Boolean);
+    },
     restartWorkers({ twice, killShare }) {
       variables['COEVOLVE_TWICE'] = twice > 0 ? String(twice) : '';
       variables['COEVOLVE_KILL_SHARE'] = killShare > 0 ? String(killShare) : '';

@@ -26,16 +26,19 @@ export type Proxied = (typeof proxied)[number];
 export const faultNames = [...(Object.keys(killShares) as KillTarget[]), ...otherFaults];
 export type FaultName = (typeof faultNames)[number];
 
-/** `afterMs`: how long after the work that the last one cut off runs again; `forMs`: how long it holds. */
+/**
+ * `afterMs`: how long after everything runs again; `forMs`: how long it holds. A kill that `overlaps` is not waited for:
+ * the next fault comes while it is still felt.
+ */
 export type Fault = { afterMs: number } & (
-  | { kind: 'kill'; target: KillTarget }
+  | { kind: 'kill'; target: KillTarget; overlaps: boolean }
   | { kind: 'cut'; target: Proxied; forMs: number }
   | { kind: 'delay'; target: Proxied; forMs: number; byMs: number }
   | { kind: 'fill'; forMs: number }
 );
 
-/** A fault of another kind comes before one kill in so many. */
-const killsPerOther = 12;
+/** A fault of another kind comes before one kill in so many, and one kill in so many overlaps the next fault. */
+const [killsPerOther, killsPerOverlap] = [12, 12];
 
 /**
  * What will be done, and when: a pure function of its arguments, so that a run can be repeated.
@@ -51,7 +54,8 @@ export function faultPlan(seed: number, kills: number, names: readonly FaultName
   const plan: Fault[] = [];
   for (let kill = 0; kill < kills; kill++) {
     if (others.length > 0 && random.integer(killsPerOther) === 0) plan.push(otherFault(random, others));
-    plan.push({ kind: 'kill', target: drawTarget(random, targets), afterMs: random.integer(400) });
+    const target = drawTarget(random, targets);
+    plan.push({ kind: 'kill', target, afterMs: random.integer(400), overlaps: random.integer(killsPerOverlap) === 0 });
   }
   return plan;
 }
@@ -73,9 +77,9 @@ function otherFault(random: Random, kinds: readonly ('cut' | 'delay' | 'fill')[]
     : { kind, target, afterMs, forMs, byMs: 20 + random.integer(400) };
 }
 
-/** A fault in a word: `worker-store+120` is a kill 120 ms after the last one is mended. */
+/** A fault in a word: `worker-store+120` is a kill 120 ms after the last one is mended, `&` that it overlaps the next. */
 export function faultText(fault: Fault): string {
-  if (fault.kind === 'kill') return `${fault.target}+${fault.afterMs}`;
+  if (fault.kind === 'kill') return `${fault.target}+${fault.afterMs}${fault.overlaps ? '&' : ''}`;
   const where = 'target' in fault ? ` ${fault.target}` : '';
   const by = fault.kind === 'delay' ? ` by ${fault.byMs}` : '';
   return `${fault.kind}${where}${by} for ${fault.forMs}+${fault.afterMs}`;

@@ -4,7 +4,8 @@ import type { Fault, KillTarget } from './fault-plan';
 import { lookBefore, recoveryOf, serviceOf, type Recovery, type Watched } from './recovery';
 import { livingTrainers, type LivingTrainer } from './trainers';
 
-export type Kill = Recovery & { target: KillTarget; afterSeconds: number };
+/** `overlaps`: the next fault came while it was felt, so that nobody can say for how long it was. */
+export type Kill = Recovery & { target: KillTarget; afterSeconds: number; overlaps: boolean };
 
 /** How long a target is waited for that is dead already, or a trainer while nothing is trained. */
 const patienceMs = 4_000;
@@ -12,12 +13,12 @@ const patienceMs = 4_000;
 const longestMs = 60_000;
 
 /**
- * Does one fault and resolves when what it cut off runs again, or when it is over. undefined: nothing was killed, since
- * the target was not there.
+ * Does one fault and resolves when everything runs again, or when it is over; when it overlaps the next, at once.
+ * undefined: nothing was killed, since the target was not there.
  */
 export async function inflict(watched: Watched, fault: Fault, startedAt: number): Promise<Kill | undefined> {
   await sleep(fault.afterMs);
-  if (fault.kind === 'kill') return kill(watched, fault.target, startedAt);
+  if (fault.kind === 'kill') return kill(watched, fault, startedAt);
   const { proxies, disk } = watched.stack;
   if (fault.kind === 'cut') proxies[fault.target].cut();
   else if (fault.kind === 'delay') proxies[fault.target].delay(fault.byMs);
@@ -28,20 +29,26 @@ export async function inflict(watched: Watched, fault: Fault, startedAt: number)
   return undefined;
 }
 
-async function kill(watched: Watched, target: KillTarget, startedAt: number): Promise<Kill | undefined> {
+type KillFault = Extract<Fault, { kind: 'kill' }>;
+
+async function kill(watched: Watched, fault: KillFault, startedAt: number): Promise<Kill | undefined> {
+  const { target, overlaps } = fault;
   const victim = await findVictim(watched, target);
   if (!victim) return undefined;
   const before = await lookBefore(watched, victim);
   const at = Date.now();
   sendSignal(victim.pid, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL'); // a quit is Postgres's immediate shutdown
+  const done = { target, overlaps, afterSeconds: (at - startedAt) / 1000 };
+  if (overlaps) return { ...done, ms: null, cutOff: 0 };
   const given = new AbortController();
   const giveUp = (): void => given.abort();
   const timer = setTimeout(giveUp, longestMs);
   watched.signal.addEventListener('abort', giveUp);
   const recovery = await recoveryOf({ ...watched, signal: given.signal }, target, before, at);
+  while (!given.signal.aborted && !(await watched.stack.isUp())) await sleep(50); // or the next would be felt as this one
   clearTimeout(timer);
   watched.signal.removeEventListener('abort', giveUp);
-  return { target, afterSeconds: (at - startedAt) / 1000, ...recovery };
+  return { ...done, ...recovery };
 }
 
 type Victim = { pid: number; trainer?: LivingTrainer };

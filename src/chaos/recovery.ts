@@ -23,7 +23,7 @@ export type Watched = { stack: ChaosStack; campaignIds: number[]; names: string[
 /** What was going on right before a kill. */
 export type Before = { open: OpenWorkflow[]; rows: string | undefined; pid: number; trainer?: LivingTrainer };
 
-const lookEveryMs = 50;
+const lookEveryMs = 100;
 
 export async function lookBefore(
   { stack, campaignIds }: Watched,
@@ -65,18 +65,13 @@ export async function isCutOff({ client }: Pick<ChaosStack, 'client'>, activity:
 }
 
 async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
-  const { home } = stack.config;
-  const isBack = (): boolean => {
-    const running = findProcess(home, 'worker-workflow');
-    return running !== undefined && running.pid !== pid;
-  };
+  const isBack = async (): Promise<boolean> =>
+    findProcess(stack.config.home, 'worker-workflow')?.pid !== pid && (await stack.isUp());
   let waiting: OpenWorkflow | undefined;
-  for (let backAt = 0; !waiting && !signal.aborted;) {
+  for (let wasBack = false; !waiting && !wasBack && !signal.aborted; await sleep(lookEveryMs)) {
+    wasBack = await isBack();
     const open = (await ifThere(() => openWorkflows(stack.client))) ?? [];
     waiting = open.find(({ waitsSince }) => waitsSince !== null);
-    if (isBack()) backAt ||= Date.now();
-    if (!waiting && backAt > 0 && Date.now() - backAt > 3_000) return { ms: null, cutOff: 0 }; // longer than it takes to poll
-    await sleep(lookEveryMs);
   }
   if (!waiting) return { ms: null, cutOff: 0 };
   await until(signal, () => ifThere(() => wentOnAfter(stack.client, waiting, at)));
@@ -121,8 +116,8 @@ type ServiceTarget = Exclude<KillTarget, 'trainer'>;
 
 export const serviceOf = (target: ServiceTarget) => (target === 'postmaster' ? 'postgres' : target);
 
-/** A trainer trains on, whatever is down; who watches it loses nothing. */
-function isCutOffBy(target: KillTarget, type: string): boolean {
+/** Of an activity that was begun. A trainer trains on, whatever is down; who watches it loses nothing. */
+export function isCutOffBy(target: KillTarget, type: string): boolean {
   const watches = ['watchTraining', 'trainStep'].includes(type);
   return target === 'environment-server' || target === 'policy-server' ? type === 'collectRollouts' : !watches;
 }

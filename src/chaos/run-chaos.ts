@@ -12,8 +12,10 @@ import { specsOf } from './campaigns';
 import { bringUpChaosStack, type ChaosStack } from './chaos-stack';
 import type { Fault, FaultName } from './fault-plan';
 import { inflict, type Kill } from './inflict';
+import { takeFault } from './take-fault';
 import { killShareLog } from './kill-share';
 import { isWell, judge, type Verdict } from './oracle';
+import type { Watched } from './recovery';
 import { wastedWork, type Work } from './wasted-work';
 
 export type ChaosOptions = {
@@ -28,6 +30,8 @@ export type ChaosOptions = {
   /** Stores a campaign and starts its workflow. */
   start: (stack: ChaosStack, spec: CampaignSpec) => Promise<unknown>;
   tell: (line: string) => void;
+  /** Ends the run before its time; the stack goes down, the home is kept. */
+  signal: AbortSignal;
 };
 
 /** One generation: the same campaigns once more. */
@@ -49,6 +53,8 @@ export type ChaosRun = {
   attemptsKilled: number;
 };
 
+/** A sign of life after so many kills. */
+const tellEvery = 25;
 /** Every third generation runs a fifth of its activities twice at once. */
 const [twiceEvery, twiceShare] = [3, 0.2];
 
@@ -56,7 +62,7 @@ const [twiceEvery, twiceShare] = [3, 0.2];
  * Runs campaigns undisturbed, then the same ones again and again under the faults of a plan, and judges each when it has
  * ended. Ends with the first generation of which one is not as the undisturbed one was: its home is kept.
  *
- * @throws Error when something stands still; StackError
+ * @throws Error when something stands still; the reason of the signal; StackError
  */
 export async function runChaos(from: Config, options: ChaosOptions): Promise<ChaosRun> {
   const { tell, faults } = options;
@@ -104,12 +110,14 @@ async function runGeneration(
   const names = specs.map(({ name }) => name);
   const campaignIds = campaigns.map(({ id }) => id);
   const ended = new AbortController();
+  options.signal.addEventListener('abort', () => ended.abort(), { signal: ended.signal });
   const watched = { stack, campaignIds, names, signal: ended.signal };
   const [parked, kills, busy] = await Promise.all([
     attend(watched).finally(() => ended.abort()),
-    inflictAll(watched, faultsLeft),
+    inflictAll(watched, faultsLeft, options.tell),
     sampleBusyShare(stack, names, ended.signal),
   ]).finally(() => ended.abort());
+  options.signal.throwIfAborted();
   const result = { number, seconds: (Date.now() - startedAt) / 1000, twice, parked, kills, busy };
   const verdicts = await patiently(() =>
     Promise.all(campaigns.map((campaign, n) => judge(stack.pool, campaign, hashes[n]))),
@@ -125,14 +133,16 @@ const forgetJobs = ({ config }: ChaosStack, names: readonly string[]): void =>
   );
 
 /** One after the other, until the campaigns have ended; what is left is for the next generation. */
-async function inflictAll(watched: Parameters<typeof inflict>[0], faultsLeft: Fault[]): Promise<Kill[]> {
+async function inflictAll(watched: Watched, faultsLeft: Fault[], tell: (line: string) => void): Promise<Kill[]> {
   const startedAt = Date.now();
   const kills: Kill[] = [];
-  while (faultsLeft[0] && !watched.signal.aborted) {
-    const kill = await inflict(watched, faultsLeft[0], startedAt);
-    if (kill) kills.push(kill);
-    if (kill || faultsLeft[0].kind !== 'kill') faultsLeft.shift();
-    else if (!watched.signal.aborted) faultsLeft.push(faultsLeft.shift()!); // its target was not there: later
+  while (faultsLeft.length > 0 && !watched.signal.aborted) {
+    const fault = await takeFault(watched, faultsLeft);
+    const kill = await inflict(watched, fault, startedAt);
+    if (!kill && fault.kind === 'kill') faultsLeft.push(fault); // its target was not there: later
+    if (!kill) continue;
+    kills.push(kill);
+    if (kills.length % tellEvery === 0) tell(`${kills.length} kills, the last: ${kill.target} (${kill.ms ?? 'no'} ms)`);
   }
   return kills;
 }

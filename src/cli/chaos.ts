@@ -38,15 +38,19 @@ export function addChaos(program: Command): void {
     .option('--faults <list>', `which of ${faultNames.join(',')}`, faults, [...faultNames])
     .option('--home <folder>', 'an empty folder for the stack; by default a new one, removed when all is well')
     .option('--json', 'print the result as JSON')
-    .action(run);
+    .action(chaos);
 }
 
-async function run({ seed, kills, json, home, ...options }: Options): Promise<void> {
+async function chaos({ seed, kills, json, home, ...options }: Options): Promise<void> {
   const config = readConfig();
   const plan = faultPlan(seed, kills, options.faults);
   say(`seed ${seed}, ${kills} kills, faults: ${plan.map(faultText).join(', ')}`);
-  const chaos = await runChaos(config, { ...options, plan, home: home ?? newHome(config.home), start, tell: say });
-  const result = chaosResult(chaos);
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => stop.abort(new Error(`ended by ${signal} before it was done`)));
+  const run = { plan, home: home ?? newHome(config.home), start, tell: say, signal: stop.signal };
+  const done = await runChaos(config, { ...options, ...run });
+  const result = chaosResult(done);
   printResult(json, { seed, ...options, ...result }, () => resultText(result));
   if (!result.ok) throw new Error('a campaign did not come out as it should: see "failures"');
 }

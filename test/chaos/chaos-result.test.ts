@@ -18,7 +18,9 @@ const generation = (changes: Partial<Generation> = {}): Generation => ({
   ...changes,
 });
 const undisturbed = generation({ number: 0 });
-const kill = (ms: number | null, target = 'trainer' as const) => ({ target, afterSeconds: 1, ms, cutOff: ms ? 1 : 0 });
+const kill = (ms: number | null, overlaps = false) => ({
+  ...{ target: 'trainer' as const, afterSeconds: 1, ms, cutOff: ms ? 1 : 0, overlaps },
+});
 
 test('a run of which every campaign came out as it should is well', () => {
   expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation()] })).toMatchObject({
@@ -46,14 +48,14 @@ test('a run without a generation proves nothing', () => {
 });
 
 test('kills that cut nothing off are counted, and are in no percentile', () => {
-  const kills = [kill(100), kill(null), kill(300)];
+  const kills = [kill(100), kill(null), kill(null, true), kill(300)];
   const { mttrP50Ms, mttrP95Ms, targets, ...rest } = chaosResult({
     attemptsKilled: 0,
     undisturbed,
     generations: [generation({ kills })],
   });
-  expect([rest.kills, mttrP50Ms, mttrP95Ms]).toEqual([3, 100, 300]);
-  expect(targets['trainer']).toEqual({ kills: 3, cutOff: 2, p50Ms: 100, p95Ms: 300 });
+  expect([rest.kills, rest.overlapping, mttrP50Ms, mttrP95Ms]).toEqual([4, 1, 100, 300]);
+  expect(targets['trainer']).toEqual({ kills: 4, cutOff: 2, p50Ms: 100, p95Ms: 300 });
 });
 
 test('work that was doubled on purpose is no waste', () => {

@@ -32,7 +32,8 @@ test('a thousand kills restart Postgres a hundred times and kill Temporal fifty 
 });
 
 test('a fault is said in a word', () => {
-  expect(faultText({ kind: 'kill', target: 'trainer', afterMs: 12 })).toBe('trainer+12');
+  expect(faultText({ kind: 'kill', target: 'trainer', afterMs: 12, overlaps: false })).toBe('trainer+12');
+  expect(faultText({ kind: 'kill', target: 'temporal', afterMs: 7, overlaps: true })).toBe('temporal+7&');
   expect(faultText({ kind: 'delay', target: 'temporal', afterMs: 3, forMs: 500, byMs: 40 })).toBe(
     'delay temporal by 40 for 500+3',
   );
