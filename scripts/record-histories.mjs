@@ -1,13 +1,15 @@
 // Records the histories of finished campaigns for test/workflows/replay.test.ts, from the stack that is up:
 //
-//     npm run -s build && node dist/cli/main.js up && node scripts/record-histories.mjs <combined> <coevolve> <imported>
+//     npm run -s build && node dist/cli/main.js up &&
+//       node scripts/record-histories.mjs <version> <combined> <coevolve> <imported>
 //
-// Do this whenever the workflows change on purpose. The first campaign is of the recipe `combined`, the second of
+// Do this whenever the workflows change on purpose, under the version that will have the change. What earlier versions
+// recorded stays: campaigns that they began go on with the newest code. The first campaign is of the recipe `combined`, the second of
 // `coevolve` with an `llm` section, each with at least one iteration after the supervised start; tiny ones are enough,
 // but the second needs a rare signal to explore for. The third begins from an imported model and trains long enough for its
 // jobs to send news: examples/smollm2.yaml does. What tells of the machine (identities, queue names of processes) is
 // left out.
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
@@ -18,9 +20,10 @@ const { readStackConfig } = require('../dist/stack/index.js');
 const { connectClient } = require('../dist/temporal/connect.js');
 
 const folder = fileURLToPath(new URL('../test/histories/', import.meta.url));
-const [combined, coevolve, imported] = process.argv.slice(2).map((name) => `campaign/${name}`);
+const [version, ...names] = process.argv.slice(2);
+const [combined, coevolve, imported] = names.map((name) => `campaign/${name}`);
 if (!imported) {
-  process.stderr.write('usage: node scripts/record-histories.mjs <combined> <coevolve> <imported>\n');
+  process.stderr.write('usage: node scripts/record-histories.mjs <version> <combined> <coevolve> <imported>\n');
   process.exit(1);
 }
 
@@ -41,11 +44,11 @@ try {
     'train-with-news': [`${imported}/iteration/0/train/target`],
   };
   await mkdir(folder, { recursive: true });
-  for (const old of await readdir(folder)) await rm(`${folder}${old}`);
   for (const [name, id] of Object.entries(ids)) {
     const text = scrubbed(historyToJSON(await client.workflow.getHandle(...id).fetchHistory()));
-    await writeFile(`${folder}${name}.json`, `${text}\n`);
-    process.stdout.write(`${name}.json: ${text.length} bytes\n`);
+    const file = `${name}-${version}.json`;
+    await writeFile(`${folder}${file}`, `${text}\n`);
+    process.stdout.write(`${file}: ${text.length} bytes\n`);
   }
 } finally {
   await client.connection.close();

@@ -13,8 +13,11 @@ const shared = {
     ...{ trainTasks: 12, heldOutTasks: 6, maxSteps: 3 },
   },
   iterations: 1,
-  training: { init: policy, sft: { epochs: 2 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
 } as const;
+
+const training = (epochs: number) => ({
+  ...{ init: policy, sft: { epochs: 2 * epochs }, dpo: { epochs }, target: { epochs } },
+});
 
 const each = [
   { recipe: 'combined', rollouts: { attempts: 2, maxTokens: 24 }, synthesis: { candidatesPerSignal: 6 } },
@@ -34,8 +37,14 @@ export const mostCampaigns = each.length;
  * steps of reinforcement learning, and synthesize tasks without a model. Equal for every generation but for their names.
  *
  * @param count in 1..`mostCampaigns`
+ * @param epochs of every training but the first, which has two for each; in 1..500
  */
-export const specsOf = (generation: number, count: number): CampaignSpec[] =>
+export const specsOf = (generation: number, count: number, epochs = 1): CampaignSpec[] =>
   each
     .slice(0, count)
-    .map((own) => resolveSpec({ ...shared, ...own, name: `${own.recipe}-${generation}` }, 'the chaos run'));
+    .map((own) =>
+      resolveSpec(
+        { ...shared, ...own, training: training(epochs), name: `${own.recipe}-${generation}` },
+        'the chaos run',
+      ),
+    );

@@ -25,6 +25,8 @@ export type ChaosOptions = {
   faults: readonly FaultName[];
   /** How many campaigns run side by side. */
   campaigns: number;
+  /** How long they train: next to nothing by default, so that little but the faults takes time. */
+  epochs: number;
   /** Share of activity attempts whose worker is killed under them; generations run on until the plan is done. */
   killShare: number;
   /** Stores a campaign and starts its workflow. */
@@ -98,7 +100,7 @@ async function runGeneration(
   options: ChaosOptions,
   { number, faultsLeft, hashes }: Turn,
 ): Promise<Generation> {
-  const specs = specsOf(number, options.campaigns);
+  const specs = specsOf(number, options.campaigns, options.epochs);
   const twice = number % twiceEvery === twiceEvery - 1 && options.faults.includes('twice');
   if (number > 0 && (twice || number === 1 || number % twiceEvery === 0))
     stack.restartWorkers({ twice: twice ? twiceShare : 0, killShare: number > 0 ? options.killShare : 0 });

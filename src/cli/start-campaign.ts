@@ -7,6 +7,7 @@ import { createEnvironments } from '../envs/environments';
 import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { withSectionsOfLater } from '../spec/later-sections';
 import { specHash } from '../spec/read-spec';
 import { whyRunsVary } from '../spec/varies';
 import { secretFile } from '../stack/home';
@@ -36,7 +37,7 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
     recipe: spec.recipe,
     environment: spec.environment.name,
     spec,
-    specHash: specHash(spec),
+    specHash: await hashOf(session, spec),
     seed: spec.seed,
   });
   await session.store.campaigns.addVariance(row.id, varies);
@@ -44,6 +45,13 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
   if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has forgotten it
   const isNew = await startWorkflow(session, await rebuildState(session.pool, row.id));
   return { ...started, outcome: isNew ? 'started' : 'joined' };
+}
+
+/** That of the stored spec where it differs by nothing but what specs did not say before an upgrade. */
+async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
+  const [hash, stored] = [specHash(spec), await store.campaigns.find(spec.name)];
+  const isSame = stored && specHash(withSectionsOfLater(stored.spec as CampaignSpec)) === hash;
+  return isSame ? stored.specHash : hash;
 }
 
 /**

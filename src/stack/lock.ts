@@ -77,10 +77,12 @@ function removeStale(file: string, dead: Owner, mine: Owner): void {
   rmSync(guard);
 }
 
+/** undefined: nobody. A lock that a full disk or a lost machine left half written belongs to nobody who lives. */
 function readOwner(file: string): Owner | undefined {
   try {
     return Owner.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return { pid: 0, startTime: '', nonce: 'torn' };
     if (codeOf(error) !== 'ENOENT') throw error;
     return undefined;
   }

@@ -4,7 +4,7 @@ import { DomainError } from '../domain/errors';
 
 /**
  * The state that a campaign's workflow goes on from, out of nothing but the database: its first unfinished iteration, or
- * its last where all are finished, with that iteration's epoch from the second on.
+ * its last where all are finished, with that iteration's epoch from the second on. An order to abort or to stop holds.
  *
  * @throws DomainError `UnknownCampaign`
  */
@@ -12,7 +12,7 @@ export async function rebuildState(pool: Pool, campaignId: number): Promise<Camp
   const { rows } = await pool.query<Standing>(standing, [campaignId]);
   const row = rows[0];
   if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${campaignId}`);
-  const { iteration, epoch, pausedBy, ...campaign } = row;
+  const { iteration, epoch, pausedBy, abortedBy, ...campaign } = row;
   const scores = await scoresOf(pool, campaignId);
   return {
     campaignId,
@@ -21,6 +21,7 @@ export async function rebuildState(pool: Pool, campaignId: number): Promise<Camp
     progress: { iteration, phase: 'plan', note: null, parked: null, score: scores.at(-1)?.score ?? null },
     ...(epoch > 1 ? { epoch } : {}),
     pausedBy,
+    ...(abortedBy === null ? {} : { abortedBy }),
     scores,
   };
 }
@@ -28,12 +29,14 @@ export async function rebuildState(pool: Pool, campaignId: number): Promise<Camp
 type Standing = Pick<CampaignState, 'name' | 'recipe' | 'environment' | 'iterations' | 'stopping' | 'pausedBy'> & {
   iteration: number;
   epoch: number;
+  abortedBy: string | null;
 };
 
 const standing = `
   select c.name, c.recipe, c.environment, (c.spec ->> 'iterations')::integer as iterations,
     next.iteration, coalesce(i.epoch, 1) as epoch,
     exists (select from events where campaign_id = c.id and kind = 'stopping') as stopping,
+    (select actor from events where campaign_id = c.id and kind = 'aborting' order by id desc limit 1) as "abortedBy",
     case when c.status = 'paused' then coalesce(
       (select actor from events where campaign_id = c.id and kind = 'paused' order by id desc limit 1), 'unknown')
     end as "pausedBy"

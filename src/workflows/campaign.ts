@@ -25,6 +25,7 @@ const patientTrainer = proxyActivities<Activities>(profiles.patientTrain);
 export async function campaign(state: CampaignState): Promise<CampaignState> {
   const work = new CancellationScope(); // a cancel of the workflow reaches it too, and is an order to abort
   const operate = answerOperators(state, () => work.cancel());
+  if (state.abortedBy !== undefined) work.cancel(); // the order came before this workflow was rebuilt
   const result = await work
     .run(() => runIteration(state, operate))
     .catch((error: unknown) => {

@@ -67,6 +67,14 @@ describe('an operator', () => {
     expect(await stack.json('list')).toMatchObject([{ name: 'held', status: 'paused' }]);
   });
 
+  test('joins it after an upgrade too, which gave specs keys that the stored one does not have', async () => {
+    const older = `update campaigns set spec = spec - 'weight' - 'compute', spec_hash = 'of older keys' where name = 'held'`;
+    await stack.pool.query(older);
+    expect(await start(tiny('held', 'eto', 3))).toEqual({ workflowId: 'campaign/held', outcome: 'joined' });
+    const { stderr } = await stack.cli('start', stack.specFile(tiny('held', 'eto', 2)));
+    expect(stderr).toContain('held');
+  });
+
   test('tells it to stop and resumes it: it ends after the iteration that it is in', async () => {
     expect(await stack.json('stop', 'held')).toMatchObject({ status: 'paused', stopping: true });
     expect(await stack.json('resume', 'held')).toMatchObject({ status: 'running' });

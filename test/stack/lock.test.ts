@@ -43,6 +43,12 @@ test('the lock of a dead process whose pid a stranger has got is void', async ()
   await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
 });
 
+test.each(['', '{"pid":1'])('a lock that was left half written, as %j, is void', async (content) => {
+  writeFileSync(file, content);
+  await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
+  expect(existsSync(file)).toBe(false);
+});
+
 test('the lock of a living process is waited for, and its owner named', async () => {
   const owner = spawn('sleep', ['60']);
   const pid = owner.pid ?? 0;

@@ -174,6 +174,13 @@ test('a workflow that is cancelled in the Temporal UI is aborted', async () => {
   expect(closed(script)).toEqual(['aborted']);
 });
 
+test('a campaign that was rebuilt while it was being aborted does nothing more than end', async () => {
+  const script = scriptedActivities('rebuilt', {});
+  const state = await campaigns.run('rebuilt', { recipe, iterations: 1, abortedBy: 'ada' }, script);
+  expect(state).toMatchObject({ status: 'aborted', abortedBy: 'ada' });
+  expect(script.calls.map(({ name }) => name)).toEqual(['endTraining', 'closeCampaign']);
+});
+
 /** Orders at any moments: `at` counts begun phases; those after the last come while the campaign waits. */
 const anyOrders = fc.record({
   orders: fc.array(fc.record({ at: fc.nat(14), verb: fc.constantFrom(...verbs.filter((verb) => verb !== 'abort')) }), {

@@ -27,8 +27,8 @@ export const updates = {
 };
 export type Verb = keyof typeof updates;
 
-/** `from`: the first iteration; 0 when left out. */
-export type Plan = { recipe: RecipeName; iterations: number; from?: number };
+/** `from`: the first iteration; 0 when left out. `abortedBy`: who had ordered to abort it before it was started. */
+export type Plan = { recipe: RecipeName; iterations: number; from?: number; abortedBy?: string };
 export type Handle = WorkflowHandle<typeof campaign>;
 
 export type ScriptedCampaigns = {
@@ -62,13 +62,13 @@ export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
 
   const handleOf = (name: string): Handle => temporal.client.workflow.getHandle<typeof campaign>(`campaign/${name}`);
   const status = (name: string): Promise<CampaignState> => handleOf(name).query(statusQuery);
-  const start: ScriptedCampaigns['start'] = (name, { recipe, iterations, from = 0 }, script) => {
+  const start: ScriptedCampaigns['start'] = (name, { recipe, iterations, from = 0, ...ordered }, script) => {
     scripts.set(name, script);
     const state = stateOf(name, recipe, iterations);
     return temporal.client.workflow.start<typeof campaign>('campaign', {
       workflowId: `campaign/${name}`,
       taskQueue: 'workflow',
-      args: [{ ...state, progress: { ...state.progress, iteration: from } }],
+      args: [{ ...state, ...ordered, progress: { ...state.progress, iteration: from } }],
     });
   };
   return {
