@@ -15,7 +15,7 @@ from test_jobs import bytes_of
 
 FULL: dict[str, Any] = {"epochs": 40, "checkpoint_every": 2, "log_every": 5}
 LORA = FULL | {"adapter": "lora", "lora_rank": 4, "lora_dropout": 0.1, "learning_rate": 1e-2}
-STEPS = 12  # updates of the resident job
+STEPS = 36  # updates of the resident job: more than go by on a busy machine between the kills
 
 
 @pytest.mark.parametrize(
