@@ -42,12 +42,14 @@ export type ChaosStackOptions = {
   profile: RecoveryProfile;
   /** Whether a disk is to be filled. */
   fills: boolean;
+  /** Milliseconds by which all that goes to and from the policy server is held back, as a larger model's would be. */
+  latencyMs: number;
   tell: (line: string) => void;
 };
 
 /** @throws Error when the home holds something; StackError */
 export async function bringUpChaosStack(from: Config, options: ChaosStackOptions): Promise<ChaosStack> {
-  const { home, profile, fills, tell } = options;
+  const { home, profile, fills, latencyMs, tell } = options;
   if (existsSync(home) && readdirSync(home).length > 0)
     throw new Error(`--home: ${home} is not empty; a chaos run needs a home of its own`);
   mkdirSync(path.dirname(home), { recursive: true });
@@ -62,7 +64,7 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
     onProgress: tell,
   });
   await migrate(config.databaseUrl!, config.projectRoot);
-  const proxies = await openProxies(home);
+  const proxies = await openProxies(home, { 'policy-server': latencyMs });
   const variables: Record<string, string> = { COEVOLVE_RECOVERY: profile };
   const ours = workers.map((worker) => behindProxies(worker, throughProxies(config, proxies), variables));
   const stack = { config: bare, state: readState(home) };
@@ -114,9 +116,12 @@ function embedded(from: Config, home: string, profile: RecoveryProfile): Config 
   });
 }
 
-async function openProxies(home: string): Promise<Record<Proxied, FaultProxy>> {
+async function openProxies(
+  home: string,
+  latencies: Partial<Record<Proxied, number>>,
+): Promise<Record<Proxied, FaultProxy>> {
   const { ports } = readState(home);
-  const open = async (name: Proxied) => [name, await openFaultProxy(ports[name]!)] as const;
+  const open = async (name: Proxied) => [name, await openFaultProxy(ports[name]!, latencies[name])] as const;
   return Object.fromEntries(await Promise.all(proxied.map(open))) as Record<Proxied, FaultProxy>;
 }
 

@@ -13,10 +13,13 @@ export type FaultProxy = {
   close(): Promise<void>;
 };
 
-/** @param target port of the server behind it, on loopback; it may be down, and come back */
-export async function openFaultProxy(target: number): Promise<FaultProxy> {
+/**
+ * @param target port of the server behind it, on loopback; it may be down, and come back
+ * @param usualMs by how much every piece is held back at all times
+ */
+export async function openFaultProxy(target: number, usualMs = 0): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
-  let [isCut, delayMs] = [false, 0];
+  let [isCut, delayMs] = [false, usualMs];
 
   const held = (): Transform =>
     new Transform({
@@ -54,10 +57,10 @@ export async function openFaultProxy(target: number): Promise<FaultProxy> {
       endAll();
     },
     delay(ms) {
-      delayMs = ms;
+      delayMs = usualMs + ms;
     },
     mend() {
-      [isCut, delayMs] = [false, 0];
+      [isCut, delayMs] = [false, usualMs];
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));

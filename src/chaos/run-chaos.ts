@@ -27,6 +27,8 @@ export type ChaosOptions = {
   campaigns: number;
   /** How long they train: next to nothing by default, so that little but the faults takes time. */
   epochs: number;
+  /** See ChaosStackOptions. */
+  latencyMs: number;
   /** Share of activity attempts whose worker is killed under them; generations run on until the plan is done. */
   killShare: number;
   /** Stores a campaign and starts its workflow. */

@@ -21,6 +21,7 @@ type Options = {
   profile: RecoveryProfile;
   campaigns: number;
   epochs: number;
+  latency: number;
   faults: FaultName[];
   home?: string;
   json?: boolean;
@@ -37,6 +38,7 @@ export function addChaos(program: Command): void {
     .option('--profile <name>', `recovery profile: ${recoveryProfiles.join(' or ')}`, profile, 'fast')
     .option('--campaigns <n>', 'campaigns side by side', integer(1, mostCampaigns), 2)
     .option('--epochs <n>', 'how long they train; 1 is next to nothing', integer(1, 500), 1)
+    .option('--latency <ms>', 'hold back what the policy says, as if it were large', integer(0, 60_000), 0)
     .option('--faults <list>', `which of ${faultNames.join(',')}`, faults, [...faultNames])
     .option('--home <folder>', 'an empty folder for the stack; by default a new one, removed when all is well')
     .option('--json', 'print the result as JSON')
@@ -50,7 +52,14 @@ async function chaos({ seed, kills, json, home, ...options }: Options): Promise<
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stop.abort(new Error(`ended by ${signal} before it was done`)));
-  const run = { plan, home: home ?? newHome(config.home), start, tell: say, signal: stop.signal };
+  const run = {
+    plan,
+    latencyMs: options.latency,
+    home: home ?? newHome(config.home),
+    start,
+    tell: say,
+    signal: stop.signal,
+  };
   const done = await runChaos(config, { ...options, ...run });
   const result = chaosResult(done);
   printResult(json, { seed, ...options, ...result }, () => resultText(result));
