@@ -1,21 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
+import type { Pool } from 'pg';
 import { hasEnded } from '../store/campaigns';
 import type { PhaseRow } from '../store/iterations';
+import { askPatiently } from './ask-patiently';
 import { duration, rounded, say } from './output';
 import type { Session } from './session';
 import { jobText } from './training-text';
 
 const pollMs = 700;
 
-/** Tells of every phase as it commits, until the campaign ends. What runs now is shown on a terminal's last line. */
+/**
+ * Tells of every phase as it commits, until the campaign ends. What runs now is shown on a terminal's last line. A database
+ * that restarts meanwhile is waited for.
+ */
 export async function followCampaign({ pool, store }: Session, name: string): Promise<string> {
   const { id } = await store.campaigns.getByName(name);
   const told = new Set<string>();
   let parked = '';
   for (;;) {
-    const { status } = await store.campaigns.getByName(name);
-    const phases = await store.iterations.phasesOf(id);
+    const { status } = await askPatiently(() => store.campaigns.getByName(name));
+    const phases = await askPatiently(() => store.iterations.phasesOf(id));
     for (const phase of phases.filter((row) => row.finishedAt && !told.has(keyOf(row)))) {
       clearLine();
       say(phaseText(phase));
@@ -27,17 +32,22 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
     if (status === 'parked' && parked !== keyOf(running)) say(pc.yellow(`  parked: see \`coevolve status ${name}\``));
     parked = status === 'parked' ? keyOf(running) : '';
     if (running && process.stderr.isTTY) {
-      const { rows } = await pool.query<{ count: number }>(
-        'select count(*)::integer as count from trajectories where campaign_id = $1::integer and iteration = $2::smallint',
-        [id, running.iteration],
-      );
-      const jobs = (await store.trainingProgress.running(id)).map((job) => `; ${jobText(job)}`).join('');
-      const line = `  ${running.phase} … ${elapsed(running)}, ${rows[0]!.count} attempts in this iteration${jobs}`;
+      const attempts = await askPatiently(() => countAttempts(pool, id, running.iteration));
+      const jobs = await askPatiently(() => store.trainingProgress.running(id));
+      const line = `  ${running.phase} … ${elapsed(running)}, ${attempts} attempts in this iteration${jobs.map((job) => `; ${jobText(job)}`).join('')}`;
       clearLine();
       process.stderr.write(pc.dim(line.slice(0, process.stderr.columns - 1))); // a line that wraps cannot be cleared
     }
     await sleep(pollMs);
   }
+}
+
+async function countAttempts(pool: Pool, id: number, iteration: number): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    'select count(*)::integer as count from trajectories where campaign_id = $1::integer and iteration = $2::smallint',
+    [id, iteration],
+  );
+  return rows[0]!.count;
 }
 
 const keyOf = (row?: PhaseRow): string => (row ? `${row.iteration}/${row.phase}` : '');
