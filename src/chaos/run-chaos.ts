@@ -80,6 +80,7 @@ export async function runChaos(from: Config, options: ChaosOptions): Promise<Cha
     const generations: Generation[] = [];
     isSound = first.verdicts.every(isWell);
     while (isSound && (faultsLeft.length > 0 || (generations.length === 0 && options.killShare > 0))) {
+      isSound = false; // until it has ended well: one that stands still or is ended keeps its home
       const generation = await runGeneration(stack, options, { number: generations.length + 1, faultsLeft, hashes });
       generations.push(generation);
       isSound = generation.verdicts.every(isWell);
@@ -114,12 +115,11 @@ async function runGeneration(
   const names = specs.map(({ name }) => name);
   const campaignIds = campaigns.map(({ id }) => id);
   const ended = new AbortController();
-  options.signal.addEventListener('abort', () => ended.abort(), { signal: ended.signal });
-  const watched = { stack, campaignIds, names, signal: ended.signal };
+  const watched = { stack, campaignIds, names, signal: AbortSignal.any([options.signal, ended.signal]) };
   const [parked, kills, busy] = await Promise.all([
     attend(watched).finally(() => ended.abort()),
     inflictAll(watched, faultsLeft, options.tell),
-    sampleBusyShare(stack, names, ended.signal),
+    sampleBusyShare(stack, names, watched.signal),
   ]).finally(() => ended.abort());
   options.signal.throwIfAborted();
   const result = { number, seconds: (Date.now() - startedAt) / 1000, twice, parked, kills, busy };
