@@ -4,11 +4,11 @@
 //       node scripts/record-histories.mjs <version> <combined> <coevolve> <imported>
 //
 // Do this whenever the workflows change on purpose, under the version that will have the change. What earlier versions
-// recorded stays: campaigns that they began go on with the newest code. The first campaign is of the recipe `combined`, the second of
-// `coevolve` with an `llm` section, each with at least one iteration after the supervised start; tiny ones are enough,
-// but the second needs a rare signal to explore for. The third begins from an imported model and trains long enough for its
-// jobs to send news: examples/smollm2.yaml does. What tells of the machine (identities, queue names of processes) is
-// left out.
+// recorded stays: campaigns that they began go on with the newest code. The first campaign is of the recipe `combined`,
+// the second of `coevolve` with an `llm` section, each with at least one iteration after the supervised start; tiny ones
+// are enough, but the second needs a rare signal to explore for. The third begins from an imported model and trains long
+// enough for its jobs to send news: examples/smollm2.yaml does. What tells of the machine (identities, queue names of
+// processes) is left out.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

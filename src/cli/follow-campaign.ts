@@ -33,8 +33,8 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
     parked = status === 'parked' ? keyOf(running) : '';
     if (running && process.stderr.isTTY) {
       const attempts = await askPatiently(() => countAttempts(pool, id, running.iteration));
-      const jobs = await askPatiently(() => store.trainingProgress.running(id));
-      const line = `  ${running.phase} … ${elapsed(running)}, ${attempts} attempts in this iteration${jobs.map((job) => `; ${jobText(job)}`).join('')}`;
+      const jobs = (await askPatiently(() => store.trainingProgress.running(id))).map((job) => `; ${jobText(job)}`);
+      const line = `  ${running.phase} … ${elapsed(running)}, ${attempts} attempts in this iteration${jobs.join('')}`;
       clearLine();
       process.stderr.write(pc.dim(line.slice(0, process.stderr.columns - 1))); // a line that wraps cannot be cleared
     }

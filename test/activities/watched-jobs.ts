@@ -10,6 +10,7 @@ import type { NewTrainingRun } from '../../src/store/training-runs';
 import { localBackend } from '../../src/training/local-backend';
 import { newCampaign, trainingRun, type NewCampaign } from '../store/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
+import { twentyLines } from '../training/twenty-lines';
 import { inActivity } from './in-activity';
 
 /** A campaign whose jobs are real trainers of this machine, in a folder of their own. */
@@ -28,16 +29,6 @@ export type WatchedJobs = {
 
 const projectRoot = path.resolve(__dirname, '../..');
 
-const lines = Array.from({ length: 20 }, (_, n) =>
-  JSON.stringify({
-    trajectory_id: `t${n}`,
-    messages: [
-      { role: 'user', content: `How many rows has table ${n}?` },
-      { role: 'assistant', content: `SELECT COUNT(*) FROM table_${n}` },
-    ],
-  }),
-);
-
 export async function watchedJobs(): Promise<WatchedJobs> {
   const database = await freshDatabase();
   const root = mkdtempSync(path.join(tmpdir(), 'coevolve-watch-'));
@@ -48,9 +39,9 @@ export async function watchedJobs(): Promise<WatchedJobs> {
   const services = { store, artifacts, training: trainingOfRun({ local }, store.trainingRuns) } as Services;
   const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey }));
   async function stored(role: string, changes: Partial<NewTrainingRun>): Promise<string> {
-    const { sha256 } = await artifacts.saveDataset(lines);
+    const { sha256 } = await artifacts.saveDataset(twentyLines);
     const jobKey = `campaign/${campaign.name}/iteration/1/train/${role}`;
-    const run = trainingRun(jobKey, { datasetSha256: sha256, datasetRows: lines.length, ...changes });
+    const run = trainingRun(jobKey, { datasetSha256: sha256, datasetRows: twentyLines.length, ...changes });
     await store.trainingRuns.save(campaign.key, run, []);
     return jobKey;
   }

@@ -7,6 +7,7 @@ import { findProcess, isAlive, startTimeOf } from '../../src/stack/processes';
 import { findTrainer } from '../../src/training/find-trainer';
 import { localBackend } from '../../src/training/local-backend';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../src/training/training-backend';
+import { twentyLines } from './twenty-lines';
 
 const projectRoot = path.resolve(__dirname, '../..');
 let root: string;
@@ -19,7 +20,7 @@ beforeAll(async () => {
   root = mkdtempSync(path.join(tmpdir(), 'coevolve-training-'));
   artifacts = artifactStore(root);
   backend = aBackend();
-  dataset = await artifacts.saveDataset(rows);
+  dataset = await artifacts.saveDataset(twentyLines);
   const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
   const job = sft('base', { jobKey: 'campaign/x/base', method: 'init', base: null, settings });
   await backend.submit(job);
@@ -30,16 +31,6 @@ afterAll(() => rmSync(root, { recursive: true }));
 /** A worker that knows nothing of the one before. */
 const aBackend = (): TrainingBackend =>
   localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
-
-const rows = Array.from({ length: 20 }, (_, n) =>
-  JSON.stringify({
-    trajectory_id: `t${n}`,
-    messages: [
-      { role: 'user', content: `How many rows has table ${n}?` },
-      { role: 'assistant', content: `SELECT COUNT(*) FROM table_${n}` },
-    ],
-  }),
-);
 
 const quick = { epochs: 1, batch_size: 10, max_length: 64 };
 /** Long enough to be caught in the middle: it checkpoints after every update. */
