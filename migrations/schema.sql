@@ -342,6 +342,7 @@ create table phases (
   started_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   result jsonb,
+  worked text[],
   constraint phases_pkey PRIMARY KEY (campaign_id, iteration, phase),
   constraint phases_check CHECK ((finished_at IS NULL) = (result IS NULL))
 );

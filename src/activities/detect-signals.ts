@@ -10,4 +10,5 @@ export const detectSignals =
     const history = await services.store.trajectories.listScored(key.campaignId, key.iteration);
     const current = history.filter(({ iteration }) => iteration === key.iteration);
     await services.store.feedbackSignals.save(key, detect(current, history, spec.signals));
+    await services.store.iterations.noteWork(key, 'detect', 'signals');
   };

@@ -25,6 +25,7 @@ export const planExploration =
         ? await drawnPlaces(services, key.campaignId, seed, contexts)
         : (await flaggedTasks(services, key, aim, seed)).map(({ signal }) => toContext(signal));
     await exploration.planContexts(key, aim, chosen.slice(0, contexts));
+    await services.store.iterations.noteWork(key, 'synthesize', aim);
     return { contexts: await exploration.countContexts(key, aim) };
   };
 

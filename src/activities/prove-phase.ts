@@ -53,7 +53,15 @@ const proofOf: Partial<Record<Phase, Proof>> = {
     if (!(await services.store.trainingSteps.policyOf(jobKey, steps))) return `the policy of step ${steps}`;
     return untrained(context);
   },
+  detect: (context) => undone(context, 'detect', ['signals']),
+  async synthesize(context) {
+    const { services, key, plan } = context;
+    const unexplored = plan.providers ? await services.store.proofs.countUnexplored(key, plan.explorationRounds) : 0;
+    if (unexplored > 0) return `${unexplored} of its explorations`;
+    return undone(context, 'synthesize', [...plan.aims, 'validation plan']);
+  },
   validate: (context) => references(context, 'validation'),
+  pair: (context) => undone(context, 'pair', ['pairs']),
   async train(context) {
     const { services, key, name } = context;
     for (const role of await trainedRoles(context))
@@ -71,6 +79,11 @@ const proofOf: Partial<Record<Phase, Proof>> = {
     return policies(context, 'evaluation');
   },
 };
+
+async function undone({ services, key }: Context, phase: Phase, pieces: readonly string[]): Promise<string | null> {
+  const lack = await services.store.proofs.listUndone(key, phase, pieces);
+  return lack.length === 0 ? null : `its work: ${lack.join(', ')}`;
+}
 
 const references = ({ services, key }: Context, purpose: Purpose): Promise<string | null> =>
   attempts(services, key, { purpose, players: [null], step: 0, from: 0, to: 1 });

@@ -34,30 +34,35 @@ const mostParents = 2_000;
 export const synthesizeTasks =
   (services: Services) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
-    const { spec } = await getCampaign(services, key.campaignId);
-    const { name, options, form } = spec.environment;
-    const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
-    const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
-    const { candidates: wanted } = explorationSize(size, spec.synthesis);
-    const parents = (await parentsFor(services, key, aim, seed)).slice(0, mostParents);
-    if (parents.length === 0 || wanted === 0) return;
-    await requireGenerator(services, spec);
-
-    const relations = relationsOf[aim];
-    const candidates: NewTask[] = [];
-    for (const [index, relation] of relations.entries()) {
-      const count = shareOf(wanted, relations.length, index);
-      if (count === 0) continue;
-      const definitions = parents.map(({ task }) => task.definition);
-      const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
-      const records = await drawPatiently(() => services.environmentData.variants(name, request));
-      for (const record of records) {
-        const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
-        candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
-      }
-    }
-    await services.store.tasks.propose(key, candidates);
+    await services.store.tasks.propose(key, await candidatesFor(services, key, aim));
+    await services.store.iterations.noteWork(key, 'synthesize', aim);
   };
+
+async function candidatesFor(services: Services, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {
+  const { spec } = await getCampaign(services, key.campaignId);
+  const { name, options, form } = spec.environment;
+  const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
+  const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
+  const { candidates: wanted } = explorationSize(size, spec.synthesis);
+  const parents = (await parentsFor(services, key, aim, seed)).slice(0, mostParents);
+  if (parents.length === 0 || wanted === 0) return [];
+  await requireGenerator(services, spec);
+
+  const relations = relationsOf[aim];
+  const candidates: NewTask[] = [];
+  for (const [index, relation] of relations.entries()) {
+    const count = shareOf(wanted, relations.length, index);
+    if (count === 0) continue;
+    const definitions = parents.map(({ task }) => task.definition);
+    const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
+    const records = await drawPatiently(() => services.environmentData.variants(name, request));
+    for (const record of records) {
+      const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
+      candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
+    }
+  }
+  return candidates;
+}
 
 type Parent = { task: TaskRow; signal: { id: string } | null };
 

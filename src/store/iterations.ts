@@ -118,8 +118,8 @@ const commits = (pool: Pool) => ({
    */
   async beginPhase({ campaignId, iteration, epoch, phase, previous }: PhaseKey): Promise<boolean> {
     const { rows } = await pool.query<{ committed: boolean }>(
-      `insert into phases (campaign_id, iteration, phase, epoch)
-       select $1::integer, $2::smallint, $3, $4::integer
+      `insert into phases (campaign_id, iteration, phase, epoch, worked)
+       select $1::integer, $2::smallint, $3, $4::integer, '{}'
        from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer
          and ($5::text is null or exists (
@@ -130,6 +130,7 @@ const commits = (pool: Pool) => ({
        on conflict (campaign_id, iteration, phase) do update
          set epoch = excluded.epoch,
              started_at = case when phases.epoch = excluded.epoch then phases.started_at else excluded.started_at end,
+             worked = case when phases.epoch = excluded.epoch then phases.worked else excluded.worked end,
              finished_at = case when phases.epoch = excluded.epoch then phases.finished_at end,
              result = case when phases.epoch = excluded.epoch then phases.result end
        returning finished_at is not null as committed`,
@@ -142,6 +143,16 @@ const commits = (pool: Pool) => ({
       pool,
       campaignId,
       `phase ${phase} of iteration ${iteration} came before ${previous} committed`,
+    );
+  },
+
+  /** Notes a piece of a phase's work that is in the database, for the proof before the commit. Safe to repeat. */
+  async noteWork({ campaignId, iteration, epoch }: IterationKey, phase: Phase, piece: string): Promise<void> {
+    await pool.query(
+      `update phases set worked = array_append(worked, $5::text)
+       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
+         and not $5::text = any (worked)`,
+      [campaignId, iteration, phase, epoch, piece],
     );
   },
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Phase } from '../domain/phases';
 import type { Purpose } from '../domain/trajectory';
 import { stateMismatch, type IterationKey } from './epoch';
 
@@ -50,6 +51,38 @@ export const proofStore = (pool: Pool) => ({
       [campaignId, iteration],
     );
     return rows.map(({ name }) => name);
+  },
+
+  /** Those pieces of a phase's work that nobody has noted; of a phase that began before they were, none. */
+  async listUndone(
+    { campaignId, iteration, epoch }: IterationKey,
+    phase: Phase,
+    pieces: readonly string[],
+  ): Promise<string[]> {
+    const { rows } = await pool.query<{ piece: string }>(
+      `select piece from phases p, unnest($5::text[]) as piece
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.phase = $3 and p.epoch = $4::integer
+         and not piece = any (p.worked)`,
+      [campaignId, iteration, phase, epoch, pieces],
+    );
+    return rows.map(({ piece }) => piece);
+  },
+
+  /** Contexts that were not explored to their end: `rounds` runs, and an abstraction unless none of them has a step. */
+  async countUnexplored({ campaignId, iteration }: IterationKey, rounds: number): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count from exploration_contexts c
+       where c.campaign_id = $1::integer and c.iteration = $2::smallint and c.status <> 'failed'
+         and ((select count(*) from exploration_runs r
+             where r.campaign_id = c.campaign_id and r.context_id = c.id) < $3::integer
+           or exists (select from exploration_runs r
+             join exploration_steps s on s.campaign_id = r.campaign_id and s.run_id = r.id
+             where r.campaign_id = c.campaign_id and r.context_id = c.id)
+           and not exists (select from abstractions a
+             where a.campaign_id = c.campaign_id and a.context_id = c.id))`,
+      [campaignId, iteration, rounds],
+    );
+    return rows[0]!.count;
   },
 
   /** The error of a phase that did what the database does not hold. */

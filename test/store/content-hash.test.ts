@@ -84,7 +84,8 @@ const leftOutTables = [
 const leftOutColumns = [
   ...['campaign_id', 'epoch', 'uri', 'call_id', 'seconds', 'tokens', 'prompt_tokens', 'completion_tokens', 'fault'],
   ...['campaigns.id', 'campaigns.spec_hash', 'campaigns.status', 'campaigns.varies'],
-  ...['campaigns.forked_from', 'campaigns.fork_iteration', 'policy_heads.version', 'promotion_approvals.actor'],
+  ...['campaigns.forked_from', 'campaigns.fork_iteration', 'phases.worked', 'policy_heads.version'],
+  'promotion_approvals.actor',
   ...['training_runs.dataset_uri', 'training_runs.backend', 'training_runs.failure', 'training_runs.gpus'],
   ...['training_runs.steps', 'training_runs.initial_state', 'training_runs.final_state', 'training_steps.metrics'],
 ];
