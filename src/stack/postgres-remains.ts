@@ -22,11 +22,14 @@ export async function killBackends(home: string): Promise<void> {
   for (const backend of backends) while (isAlive(backend)) await sleep(10);
 }
 
-/** Postgres does not start while a process has the pid in its pid file; after a crash that may be a stranger. */
+/**
+ * Postgres does not start while any process has the pid in its pid file. After a crash that may be a stranger, or the
+ * dead server itself, for as long as its parent has not reaped it. Its own check of shared memory stays.
+ */
 export function removeStalePidFile(data: string): void {
   const file = path.join(data, 'postmaster.pid');
   if (!existsSync(file)) return;
   const owner = Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
   const isServer = listCommands().some(({ pid, command }) => pid === owner && command.includes(data));
-  if (startTimeOf(owner) !== undefined && !isServer) rmSync(file);
+  if (!isServer) rmSync(file);
 }

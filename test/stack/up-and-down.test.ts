@@ -1,4 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Config } from '../../src/config';
 import { searchAttributes, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
@@ -89,6 +94,21 @@ test('a Postgres whose busy backends outlive it starts again', async () => {
 
   expect(await up()).toEqual(filled);
   await client.end().catch(() => undefined);
+});
+
+test('a Postgres that its parent has not reaped starts again', async () => {
+  const file = path.join(config.home, 'postgres', 'data', 'postmaster.pid');
+  const { uid, gid } = statSync(file); // Postgres asks after pids of its own user only
+  const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { uid, gid }); // asks after none
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+  const unreaped = Number(line);
+  while (startTimeOf(unreaped) !== undefined) await sleep(20);
+  process.kill(pidOf('postgres'), 'SIGKILL');
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^\d+/, String(unreaped)));
+
+  expect(await up()).toEqual(filled);
+  expect(() => process.kill(unreaped, 0)).not.toThrow(); // dead, it still has its pid
+  parent.kill();
 });
 
 test("a port that a stranger took meanwhile is given up, and the stranger's process left alone", async () => {
