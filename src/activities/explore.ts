@@ -4,6 +4,7 @@ import { explorationRunId, sessionHolder } from '../domain/ids';
 import { deriveSeed, seedLimit } from '../domain/seed-tree';
 import type { Observation } from '../envs/environment';
 import { EnvironmentError } from '../envs/environment-error';
+import { sessionTries } from '../envs/session-tries';
 import { whenFree } from '../envs/when-free';
 import { explorePrompts } from '../llm/prompts';
 import { promptId } from '../llm/prompts/prompt';
@@ -73,7 +74,8 @@ type Seen = { opening: ChatMessage[]; steps: ExplorationStep[] };
 const nothingSeen = (): Seen => ({ opening: [], steps: [] });
 
 async function playRun(services: Services, run: Run): Promise<Played> {
-  for (let tries = 1; ; tries++) {
+  const mayTryAgain = sessionTries(triesPerRun);
+  for (;;) {
     const record = nothingSeen();
     try {
       const played = await whenFree(run.signal, () => {
@@ -83,7 +85,8 @@ async function playRun(services: Services, run: Run): Promise<Played> {
       return { ...played, ...record };
     } catch (error) {
       if (run.signal.aborted || !(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-      if (tries === triesPerRun) return { outcome: 'environment-fault', fault: error.message, reward: null, ...record };
+      if (!(await mayTryAgain(error, run.signal)))
+        return { outcome: 'environment-fault', fault: error.message, reward: null, ...record };
     }
   }
 }

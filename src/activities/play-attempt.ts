@@ -4,6 +4,7 @@ import type { Outcome } from '../domain/trajectory';
 import { EnvironmentError } from '../envs/environment-error';
 import { playJournaledEpisode, type Episode, type Player } from '../envs/play-episode';
 import { ReplayMismatch } from '../envs/replay-turns';
+import { sessionTries } from '../envs/session-tries';
 import { whenFree } from '../envs/when-free';
 import { ModelError } from '../llm/model-error';
 import type { SampledAction } from '../llm/policy-client';
@@ -80,7 +81,8 @@ async function playUntilEnd(
 ): Promise<Played> {
   let began = performance.now();
   const givenUp = (outcome: Outcome, fault: string): Played => ({ outcome, fault, reward: null, episode: null, began });
-  for (let tries = 1; ;) {
+  const mayTryAgain = sessionTries(triesPerAttempt);
+  for (;;) {
     let deadline: AbortSignal | undefined;
     try {
       const episode = await whenFree(watch.signal, () => {
@@ -97,7 +99,7 @@ async function playUntilEnd(
         continue;
       }
       if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-      if (tries++ === triesPerAttempt) return givenUp('environment-fault', error.message);
+      if (!(await mayTryAgain(error, watch.signal))) return givenUp('environment-fault', error.message);
       const id = trajectoryId(planned.attempt);
       await services.store.trajectories.recordFault(
         { ...planned, iteration: planned.attempt.iteration },

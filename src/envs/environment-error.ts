@@ -7,12 +7,15 @@ export type EnvironmentErrorKind = 'unreachable' | 'capacity' | 'refused' | 'fau
 
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
+  /** Of a fault: the connection broke without a word of the server, which was killed or cut off. */
+  readonly lost: boolean;
 
   constructor(
     readonly kind: EnvironmentErrorKind,
     message: string,
-    options?: { cause?: unknown },
+    options: { cause?: unknown; lost?: boolean } = {},
   ) {
     super(message, options);
+    this.lost = options.lost ?? false;
   }
 }

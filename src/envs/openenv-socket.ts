@@ -120,10 +120,13 @@ function answerTo(inbox: Inbox, signal: AbortSignal, timeoutMs: number): Promise
       clearTimeout(timer);
       inbox.onNews(() => undefined);
       if (text !== undefined) resolve(text);
-      else reject(signal.aborted ? signal.reason : new EnvironmentError(inbox.ended!.kind, inbox.ended!.why));
+      else reject(signal.aborted ? signal.reason : errorOf(inbox.ended!));
     });
   });
 }
+
+const errorOf = ({ kind, why, lost }: NonNullable<Inbox['ended']>): EnvironmentError =>
+  new EnvironmentError(kind, why, { lost });
 
 function readAnswer(text: string): WireObservation {
   const parsed = answerSchema.safeParse(parseJson(text));

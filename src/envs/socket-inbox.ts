@@ -7,10 +7,10 @@ export type Inbox = {
   /** The oldest message that is not read yet. */
   next(): string | undefined;
   /** Why the session can say no more; null while it can. */
-  readonly ended: { kind: EnvironmentErrorKind; why: string } | null;
+  readonly ended: { kind: EnvironmentErrorKind; why: string; lost: boolean } | null;
   /** Called at once and whenever something has changed. */
   onNews(look: () => void): void;
-  end(kind: EnvironmentErrorKind, why: string): void;
+  end(kind: EnvironmentErrorKind, why: string, lost?: boolean): void;
   stop(): void;
 };
 
@@ -20,7 +20,8 @@ const silenceMs = 90_000;
 /** Servers end silent sessions, ours after 300 s, and a language model may think for longer than that. */
 const defaultBeatMs = 60_000;
 
-/** WebSocket close codes (RFC 6455, registry of IANA): the server restarts; it has no room. */
+/** WebSocket close codes (RFC 6455, registry of IANA): no word came, the server restarts, it has no room. */
+const noWord = 1006;
 const restarts = 1012;
 const tryLater = 1013;
 
@@ -37,8 +38,8 @@ export function listen(socket: WebSocket, beatMs = defaultBeatMs): Inbox {
   let sentAt = heardAt;
 
   const heard = (): void => void (heardAt = performance.now());
-  const end: Inbox['end'] = (kind, why) => {
-    ended ??= { kind, why };
+  const end: Inbox['end'] = (kind, why, lost = false) => {
+    ended ??= { kind, why, lost };
     inbox.stop();
     socket.terminate();
     look();
@@ -65,8 +66,10 @@ export function listen(socket: WebSocket, beatMs = defaultBeatMs): Inbox {
     messages.push(data.toString('utf8'));
     look();
   });
-  socket.on('close', (code) => end(kindOfClose(code), `the environment closed the session (code ${code})`));
-  socket.on('error', (error) => end('fault', `the session broke: ${error.message}`));
+  socket.on('close', (code) =>
+    end(kindOfClose(code), `the environment closed the session (code ${code})`, code === noWord),
+  );
+  socket.on('error', (error) => end('fault', `the session broke: ${error.message}`, true));
 
   const inbox: Inbox = {
     send: (message) => say(message, 'observation'),

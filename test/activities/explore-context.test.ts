@@ -1,6 +1,8 @@
 import { abstractTasks } from '../../src/activities/abstract-tasks';
+import { commitPhase } from '../../src/activities/commit-phase';
 import { explore } from '../../src/activities/explore';
 import { planExploration } from '../../src/activities/plan-exploration';
+import { planValidation } from '../../src/activities/plan-validation';
 import { reflect } from '../../src/activities/reflect';
 import { taskLineageOf } from '../../src/store/task-lineage';
 import { startEnvironmentServer, type EnvironmentServer } from '../envs/environment-server';
@@ -317,4 +319,24 @@ describe('an abstraction', () => {
       ...{ candidates: 0, failure: { type: 'malformed' }, callId: 'abstract/1/random/0/repair' },
     });
   });
+});
+
+test('synthesis commits when every context is explored to its end, and not when some of it is gone', async () => {
+  const flagged = await campaign({
+    synthesis: { ...settings, exploration: { ...settings.exploration, contextsPerSignal: 1 } },
+  });
+  const { services, key, pool } = flagged;
+  const phaseKey = { ...key, phase: 'synthesize', previous: null } as const;
+  await services.store.iterations.beginPhase(phaseKey);
+  const commit = () => commitPhase(services)(phaseKey);
+  const aims = ['forgetting', 'boundary', 'rare'] as const;
+  for (const aim of aims) await plan(flagged, aim);
+  await expect(commit()).rejects.toMatchObject({ message: expect.stringContaining('lacks 3 of its explorations;') });
+
+  for (const aim of aims) await exploreWhole(flagged, `1/${aim}/0`);
+  await planValidation(services)(key);
+  await pool.query(`delete from abstractions where campaign_id = $1 and context_id = '1/rare/0'`, [key.campaignId]);
+  await expect(commit()).rejects.toMatchObject({ message: expect.stringContaining('lacks 1 of its explorations;') });
+  await exploreWhole(flagged, '1/rare/0');
+  await expect(commit()).resolves.toBe('candidates 18');
 });

@@ -59,6 +59,19 @@ test('an attempt whose environment server is killed after turn 2 goes on at turn
   await expect(storedOf(rollouts, rollout)).resolves.toEqual(await undisturbed(bfcl));
 });
 
+test('an attempt whose environment servers are killed under four turns, one after the other, plays on', async () => {
+  const rollout = await openRollout(rollouts, bfcl);
+  const killed = new Set<number>();
+  rollouts.policy.act(rollout.actions, async ({ step }) => {
+    if (step > 3 || killed.has(step)) return;
+    killed.add(step);
+    await rollouts.replaceEnvironment();
+  });
+  await playRollout(rollouts, rollout);
+  expect([...killed]).toEqual([0, 1, 2, 3]);
+  await expect(storedOf(rollouts, rollout)).resolves.toEqual(await undisturbed(bfcl));
+});
+
 test('attempts that lose their policy server fail, and a later try of the activity plays them on', async () => {
   const rollout = await openRollout(rollouts, bfcl);
   rollouts.policy.act(
