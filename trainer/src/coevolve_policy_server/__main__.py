@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from ipaddress import ip_address
@@ -28,6 +29,7 @@ def main() -> int:
 
     # Read by torch and tokenizers when they are imported, so set before that
     os.environ |= {"OMP_NUM_THREADS": str(arguments.threads), "TOKENIZERS_PARALLELISM": "false"}
+    gc.set_threshold(50_000)  # what is imported stays, and is not worth a look for garbage
     from .engine import Engine
 
     engine = Engine(
