@@ -7,16 +7,18 @@ import type { RecoveryProfile } from '../domain/campaign-memo';
 import { stackDown, stackUp } from '../stack';
 import { openHome } from '../stack/home';
 import { keepRunning } from '../stack/keep-running';
-import { findProcess, sendSignal } from '../stack/processes';
-import type { Service } from '../stack/service';
-import { servers, workers } from '../stack/services';
+import { findProcess, sendSignal, type ProcessRecord } from '../stack/processes';
+import type { Service, Stack } from '../stack/service';
+import { servers } from '../stack/services';
 import { startService } from '../stack/start-service';
-import { readState } from '../stack/state';
+import { readState, type StackState } from '../stack/state';
+import { nthWorkers } from '../stack/workers';
 import { migrate } from '../store/migrate';
 import { createPool } from '../store/pool';
 import { dataConverterOf } from '../temporal/connect';
-import { proxied, type Proxied } from './fault-plan';
+import { proxied, type Proxied, type ServiceTarget } from './fault-plan';
 import { openFaultProxy, type FaultProxy } from './fault-proxy';
+import { openModelGate, type ModelGate } from './model-gate';
 import { mountSmallDisk, type SmallDisk } from './small-disk';
 
 /** A stack of its own whose workers reach every server through a proxy, and which is kept running. */
@@ -26,8 +28,11 @@ export type ChaosStack = {
   pool: Pool;
   client: Client;
   proxies: Record<Proxied, FaultProxy>;
+  gate: Pick<ModelGate, 'generated'>;
   /** Absent where no small file system can be mounted. */
   disk: SmallDisk | undefined;
+  /** What lives of a target: one process, of a worker's role one or more. */
+  processesOf(target: ServiceTarget): ProcessRecord[];
   /** Whether every server and worker is there and answers. */
   isUp(): Promise<boolean>;
   /** Starts the workers again with such shares of their activities run twice at once, and killed under their hands. */
@@ -40,16 +45,18 @@ export type ChaosStackOptions = {
   /** Empty, or not there yet. */
   home: string;
   profile: RecoveryProfile;
+  /** Workers of every role. */
+  workers: number;
   /** Whether a disk is to be filled. */
   fills: boolean;
-  /** Milliseconds by which all that goes to and from the policy server is held back, as a larger model's would be. */
+  /** Milliseconds by which all that the policy generates is kept back, as if it were large. */
   latencyMs: number;
   tell: (line: string) => void;
 };
 
 /** @throws Error when the home holds something; StackError */
 export async function bringUpChaosStack(from: Config, options: ChaosStackOptions): Promise<ChaosStack> {
-  const { home, profile, fills, latencyMs, tell } = options;
+  const { home, profile, workers, fills, latencyMs, tell } = options;
   if (existsSync(home) && readdirSync(home).length > 0)
     throw new Error(`--home: ${home} is not empty; a chaos run needs a home of its own`);
   mkdirSync(path.dirname(home), { recursive: true });
@@ -64,27 +71,29 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
     onProgress: tell,
   });
   await migrate(config.databaseUrl!, config.projectRoot);
-  const proxies = await openProxies(home, { 'policy-server': latencyMs });
+  const gate = await openModelGate(readState(home).ports['policy-server']!, latencyMs);
+  const proxies = await openProxies({ ...readState(home).ports, 'policy-server': gate.port });
   const variables: Record<string, string> = { COEVOLVE_RECOVERY: profile };
-  const ours = workers.map((worker) => behindProxies(worker, throughProxies(config, proxies), variables));
+  const ours = Array.from({ length: workers }, (_, before) => nthWorkers(before + 1))
+    .flat()
+    .map((worker) => behindProxies(worker, throughProxies(config, proxies), variables));
   const stack = { config: bare, state: readState(home) };
   await Promise.all(ours.map((worker) => startService(stack, worker, tell)));
 
   const ended = new AbortController();
-  const kept = keepRunning(stack, [...servers, ...ours], { signal: ended.signal, tell: () => undefined });
+  const services = [...servers, ...ours];
+  const kept = keepRunning(stack, services, { signal: ended.signal, tell: () => undefined });
   const pool = createPool(config.databaseUrl!, 4);
   const client = lookOn(config);
   return {
-    ...{ config, pool, client, proxies, disk },
-    async isUp() {
-      const answers = await Promise.all(
-        [...servers, ...ours].map(async (service) => {
-          const running = findProcess(home, service.name);
-          return running !== undefined && (await service.isReady(stack, running.pid));
-        }),
-      );
-      return answers.every(Boolean);
+    ...{ config, pool, client, proxies, gate, disk },
+    processesOf(target) {
+      const name = target === 'postmaster' ? 'postgres' : target;
+      return services
+        .filter((service) => service.name === name || service.name.startsWith(`${name}-`))
+        .flatMap((service) => findProcess(home, service.name) ?? []);
     },
+    isUp: () => allAnswer(stack, services),
     restartWorkers({ twice, killShare }) {
       variables['COEVOLVE_TWICE'] = twice > 0 ? String(twice) : '';
       variables['COEVOLVE_KILL_SHARE'] = killShare > 0 ? String(killShare) : '';
@@ -99,12 +108,22 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
       await pool.end();
       await client.connection.close();
       await stackDown(bare);
-      await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
+      await Promise.all([gate, ...Object.values(proxies)].map((proxy) => proxy.close()));
       disk?.unmount();
       const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
       if (!keepHome) for (const folder of [postgresDirectory, home]) if (folder) rmSync(folder, { recursive: true });
     },
   };
+}
+
+async function allAnswer(stack: Stack, services: readonly Service[]): Promise<boolean> {
+  const answers = await Promise.all(
+    services.map(async (service) => {
+      const running = findProcess(stack.config.home, service.name);
+      return running !== undefined && (await service.isReady(stack, running.pid));
+    }),
+  );
+  return answers.every(Boolean);
 }
 
 /** Everything in the home, whatever the caller's own environment points at. */
@@ -116,12 +135,8 @@ function embedded(from: Config, home: string, profile: RecoveryProfile): Config 
   });
 }
 
-async function openProxies(
-  home: string,
-  latencies: Partial<Record<Proxied, number>>,
-): Promise<Record<Proxied, FaultProxy>> {
-  const { ports } = readState(home);
-  const open = async (name: Proxied) => [name, await openFaultProxy(ports[name]!, latencies[name])] as const;
+async function openProxies(ports: StackState['ports']): Promise<Record<Proxied, FaultProxy>> {
+  const open = async (name: Proxied) => [name, await openFaultProxy(ports[name]!)] as const;
   return Object.fromEntries(await Promise.all(proxied.map(open))) as Record<Proxied, FaultProxy>;
 }
 

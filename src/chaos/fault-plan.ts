@@ -16,6 +16,8 @@ export const killShares = {
   postmaster: 3,
 } as const;
 export type KillTarget = keyof typeof killShares;
+/** Of which there is always a process. */
+export type ServiceTarget = Exclude<KillTarget, 'trainer'>;
 
 /** Faults beside the kills; `twice` is of a whole generation and has no moment. */
 export const otherFaults = ['cut', 'delay', 'fill', 'twice'] as const;

@@ -13,13 +13,10 @@ export type FaultProxy = {
   close(): Promise<void>;
 };
 
-/**
- * @param target port of the server behind it, on loopback; it may be down, and come back
- * @param usualMs by how much every piece is held back at all times
- */
-export async function openFaultProxy(target: number, usualMs = 0): Promise<FaultProxy> {
+/** @param target port of the server behind it, on loopback; it may be down, and come back */
+export async function openFaultProxy(target: number): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
-  let [isCut, delayMs] = [false, usualMs];
+  let [isCut, delayMs] = [false, 0];
 
   const held = (): Transform =>
     new Transform({
@@ -57,10 +54,10 @@ export async function openFaultProxy(target: number, usualMs = 0): Promise<Fault
       endAll();
     },
     delay(ms) {
-      delayMs = usualMs + ms;
+      delayMs = ms;
     },
     mend() {
-      [isCut, delayMs] = [false, usualMs];
+      [isCut, delayMs] = [false, 0];
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));

@@ -16,8 +16,8 @@ export type OpenWorkflow = {
   workflowId: string;
   runId: string;
   begun: BegunActivity[];
-  /** Ids of the activities that nobody works at: not begun yet, or waiting for their next try. */
-  waiting: string[];
+  /** The activities that nobody works at: not begun yet, or waiting for their next try. */
+  waiting: Pick<BegunActivity, 'activityId' | 'type'>[];
   waitsSince: number | null;
   events: number;
 };
@@ -62,7 +62,9 @@ async function describe(client: Client, execution: { workflowId: string; runId: 
   const { workflowId, runId } = execution;
   const { raw, historyLength } = await client.workflow.getHandle(workflowId, runId).describe();
   const pending = raw.pendingActivities ?? [];
-  const waiting = pending.filter(({ state }) => Number(state) !== started).map(({ activityId }) => activityId ?? '');
+  const waiting = pending
+    .filter(({ state }) => Number(state) !== started)
+    .map(({ activityId, activityType }) => ({ activityId: activityId ?? '', type: activityType?.name ?? '' }));
   const begun = pending
     .filter(({ state }) => Number(state) === started)
     .map(({ activityId, activityType, attempt, lastWorkerIdentity }) => ({

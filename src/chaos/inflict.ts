@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findProcess, sendSignal } from '../stack/processes';
+import { sendSignal, type ProcessRecord } from '../stack/processes';
+import type { ChaosStack } from './chaos-stack';
 import type { Fault, KillTarget } from './fault-plan';
-import { lookBefore, recoveryOf, serviceOf, type Recovery, type Watched } from './recovery';
+import { openWorkflows } from './in-flight';
+import { ifThere } from './progress';
+import { lookBefore, recoveryOf, type Recovery, type Watched } from './recovery';
 import { livingTrainers, type LivingTrainer } from './trainers';
 
 /** `overlaps`: the next fault came while it was felt, so that nobody can say for how long it was. */
@@ -40,29 +43,31 @@ async function kill(watched: Watched, fault: KillFault, startedAt: number): Prom
   sendSignal(victim.pid, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL'); // a quit is Postgres's immediate shutdown
   const done = { target, overlaps, afterSeconds: (at - startedAt) / 1000 };
   if (overlaps) return { ...done, ms: null, cutOff: 0 };
-  const given = new AbortController();
-  const giveUp = (): void => given.abort();
-  const timer = setTimeout(giveUp, longestMs);
-  watched.signal.addEventListener('abort', giveUp);
-  const recovery = await recoveryOf({ ...watched, signal: given.signal }, target, before, at);
-  while (!given.signal.aborted && !(await watched.stack.isUp())) await sleep(50); // or the next would be felt as this one
-  clearTimeout(timer);
-  watched.signal.removeEventListener('abort', giveUp);
+  const signal = AbortSignal.any([watched.signal, AbortSignal.timeout(longestMs)]);
+  const recovery = await recoveryOf({ ...watched, signal }, target, before, at);
+  while (!signal.aborted && !(await watched.stack.isUp())) await sleep(50); // or the next would be felt as this one
   return { ...done, ...recovery };
 }
 
 type Victim = { pid: number; trainer?: LivingTrainer };
 
 async function findVictim({ stack, names, signal }: Watched, target: KillTarget): Promise<Victim | undefined> {
-  const { home, artifacts } = stack.config;
+  const { artifacts } = stack.config;
   for (const deadline = Date.now() + patienceMs; Date.now() < deadline && !signal.aborted; await sleep(50)) {
     if (target === 'trainer') {
       const trainer = livingTrainers(artifacts, names)[0];
       if (trainer) return { pid: trainer.pid, trainer };
     } else {
-      const running = findProcess(home, serviceOf(target));
-      if (running) return running;
+      const living = stack.processesOf(target);
+      if (living.length > 0) return firstAtWork(stack, living);
     }
   }
   return undefined;
+}
+
+/** Of several workers of a role one that has begun something, if one has. */
+async function firstAtWork({ client }: ChaosStack, living: readonly ProcessRecord[]): Promise<ProcessRecord> {
+  const open = (await ifThere(() => openWorkflows(client))) ?? [];
+  const pids = new Set(open.flatMap(({ begun }) => begun.map(({ pid }) => pid)));
+  return living.find(({ pid }) => pids.has(pid)) ?? living[0]!;
 }

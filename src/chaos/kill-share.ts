@@ -4,13 +4,13 @@ import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { drawsOf } from './draws-of';
 
-/** An attempt that has begun is killed within so long, or when it ends if that is sooner: before Temporal hears of it. */
-const withinMs = 2_000;
+/** An attempt is killed so long after it began, every order of magnitude as likely: some live for 10 ms, some for half a minute. */
+const [soonestMs, latestMs] = [10, 30_000];
 
 /**
- * Kills the worker under a share of all activity attempts, each at a moment of its own. Which ones follows from their
- * workflow and activity ids and from which attempt it is, so that the next one may live. Each kill is a line of
- * `<home>/logs/kill-share.log`, written before it.
+ * Kills the worker under a share of all activity attempts, each at a moment of its own, or when it ends if that is
+ * sooner: before Temporal hears of it. Which ones follows from their workflow and activity ids and from which attempt it
+ * is, so that the next one may live. Each kill is a line of `<home>/logs/kill-share.log`, written before it.
  *
  * @param share in [0, 1)
  */
@@ -28,7 +28,7 @@ export const killShare =
     return {
       inbound: {
         async execute(input, next) {
-          setTimeout(kill, moment * withinMs);
+          setTimeout(kill, soonestMs * (latestMs / soonestMs) ** moment);
           await next(input).finally(kill);
         },
       },

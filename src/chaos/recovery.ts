@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findProcess } from '../stack/processes';
+import { startTimeOf } from '../stack/processes';
 import type { ChaosStack } from './chaos-stack';
-import type { KillTarget } from './fault-plan';
+import type { KillTarget, ServiceTarget } from './fault-plan';
 import { describeAgain, openWorkflows, wentOnAfter, type BegunActivity, type OpenWorkflow } from './in-flight';
 import { eventsOf, ifThere, rowsOfProgress } from './progress';
 import { lastWordOf, livingTrainers, type LivingTrainer } from './trainers';
@@ -13,7 +13,8 @@ import { lastWordOf, livingTrainers, type LivingTrainer } from './trainers';
  * - of a trainer: until its job says again how far it is, or that it has ended;
  * - of a server: until the next row of progress appears or the next activity completes.
  * null: it cut nothing off. No activity was begun (of environments and policies: no attempt was being played), no
- * workflow task came while no worker was there.
+ * workflow task came while no worker was there, nobody waited for the trainer: one that makes an update a step lives on
+ * between its steps.
  */
 export type Recovery = { ms: number | null; cutOff: number };
 
@@ -24,6 +25,8 @@ export type Watched = { stack: ChaosStack; campaignIds: number[]; names: string[
 export type Before = { open: OpenWorkflow[]; rows: string | undefined; pid: number; trainer?: LivingTrainer };
 
 const lookEveryMs = 100;
+const watchActivities = ['watchTraining', 'trainStep'];
+const trainActivities = ['submitTraining', ...watchActivities];
 
 export async function lookBefore(
   { stack, campaignIds }: Watched,
@@ -38,7 +41,7 @@ export async function lookBefore(
 
 /** Resolves when the kill of `at` (ms since the epoch) is no longer felt. */
 export function recoveryOf(watched: Watched, target: KillTarget, before: Before, at: number): Promise<Recovery> {
-  if (target === 'trainer') return ofTrainer(watched, before.trainer!, at);
+  if (target === 'trainer') return ofTrainer(watched, before, before.trainer!, at);
   if (target === 'worker-workflow') return ofWorkflowWorker(watched, before.pid, at);
   if (target.startsWith('worker-')) return ofActivityWorker(watched, before.pid, at);
   return ofServer(watched, target, before, at);
@@ -61,12 +64,13 @@ export async function isCutOff({ client }: Pick<ChaosStack, 'client'>, activity:
   const workflow = await ifThere(() => describeAgain(client, activity));
   if (!workflow) return true; // a server that does not answer leaves it as it was
   const again = workflow.begun.find(({ activityId }) => activityId === activity.activityId);
-  return again ? again.pid === activity.pid : workflow.waiting.includes(activity.activityId);
+  return again
+    ? again.pid === activity.pid
+    : workflow.waiting.some(({ activityId }) => activityId === activity.activityId);
 }
 
 async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
-  const isBack = async (): Promise<boolean> =>
-    findProcess(stack.config.home, 'worker-workflow')?.pid !== pid && (await stack.isUp());
+  const isBack = async (): Promise<boolean> => startTimeOf(pid) === undefined && (await stack.isUp());
   let waiting: OpenWorkflow | undefined;
   for (let wasBack = false; !waiting && !wasBack && !signal.aborted; await sleep(lookEveryMs)) {
     wasBack = await isBack();
@@ -78,7 +82,13 @@ async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: num
   return { ms: Date.now() - at, cutOff: 1 };
 }
 
-async function ofTrainer({ stack, names, signal }: Watched, killed: LivingTrainer, at: number): Promise<Recovery> {
+async function ofTrainer(
+  { stack, names, signal }: Watched,
+  { open }: Before,
+  killed: LivingTrainer,
+  at: number,
+): Promise<Recovery> {
+  if (!open.some((workflow) => waitsForTrainer(workflow, killed.folder))) return { ms: null, cutOff: 0 };
   const { artifacts } = stack.config;
   await until(signal, async () => {
     if (lastWordOf(killed.folder) > at + 1) return true;
@@ -86,6 +96,10 @@ async function ofTrainer({ stack, names, signal }: Watched, killed: LivingTraine
   });
   return { ms: Date.now() - at, cutOff: 1 };
 }
+
+/** Whether a workflow waits for the job of a folder, whose path holds the id of each workflow above it. */
+export const waitsForTrainer = ({ workflowId, begun, waiting }: OpenWorkflow, folder: string): boolean =>
+  `${folder}/`.includes(`${workflowId}/`) && [...begun, ...waiting].some(({ type }) => trainActivities.includes(type));
 
 /** False when the job had said that it ended before its process was killed. */
 const isTraining = async ({ client }: ChaosStack, { folder }: LivingTrainer): Promise<boolean> => {
@@ -97,10 +111,7 @@ async function ofServer(watched: Watched, target: ServiceTarget, before: Before,
   const { stack, campaignIds, signal } = watched;
   const begun = before.open.flatMap((workflow) => workflow.begun);
   const cut = begun.filter(({ type }) => isCutOffBy(target, type));
-  await until(
-    signal,
-    async () => (findProcess(stack.config.home, serviceOf(target))?.pid ?? before.pid) !== before.pid,
-  );
+  await until(signal, async () => stack.processesOf(target).some(({ pid }) => pid !== before.pid));
   if (cut.length === 0) return { ms: null, cutOff: 0 };
   const events = eventsOf(before.open);
   await until(signal, async () => {
@@ -112,13 +123,9 @@ async function ofServer(watched: Watched, target: ServiceTarget, before: Before,
   return { ms: Date.now() - at, cutOff: cut.length };
 }
 
-type ServiceTarget = Exclude<KillTarget, 'trainer'>;
-
-export const serviceOf = (target: ServiceTarget) => (target === 'postmaster' ? 'postgres' : target);
-
 /** Of an activity that was begun. A trainer trains on, whatever is down; who watches it loses nothing. */
 export function isCutOffBy(target: KillTarget, type: string): boolean {
-  const watches = ['watchTraining', 'trainStep'].includes(type);
+  const watches = watchActivities.includes(type);
   return target === 'environment-server' || target === 'policy-server' ? type === 'collectRollouts' : !watches;
 }
 

@@ -25,6 +25,8 @@ export type ChaosOptions = {
   faults: readonly FaultName[];
   /** How many campaigns run side by side. */
   campaigns: number;
+  /** How many workers of every role do their work. */
+  workers: number;
   /** How long they train: next to nothing by default, so that little but the faults takes time. */
   epochs: number;
   /** See ChaosStackOptions. */
@@ -108,6 +110,7 @@ async function runGeneration(
   if (number > 0 && (twice || number === 1 || number % twiceEvery === 0))
     stack.restartWorkers({ twice: twice ? twiceShare : 0, killShare: number > 0 ? options.killShare : 0 });
   const startedAt = Date.now();
+  const generatedBefore = stack.gate.generated();
   for (const spec of specs) await patiently(() => options.start(stack, spec));
   const campaigns = await patiently(() =>
     Promise.all(specs.map(({ name }) => createStore(stack.pool).campaigns.getByName(name))),
@@ -127,7 +130,8 @@ async function runGeneration(
     Promise.all(campaigns.map((campaign, n) => judge(stack.pool, campaign, hashes[n]))),
   );
   if (verdicts.every(isWell)) forgetJobs(stack, names);
-  return { ...result, verdicts, work: await patiently(() => wastedWork(stack.pool, campaignIds)) };
+  const generated = stack.gate.generated() - generatedBefore;
+  return { ...result, verdicts, work: await patiently(() => wastedWork(stack.pool, campaignIds, generated)) };
 }
 
 /** The disk is small; policies, of which every generation makes the same, are kept once. */

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findProcess } from '../stack/processes';
 import type { Fault } from './fault-plan';
 import { openWorkflows, type BegunActivity } from './in-flight';
 import { ifThere } from './progress';
-import { isCutOffBy, serviceOf, type Watched } from './recovery';
+import { isCutOffBy, type Watched } from './recovery';
 import { livingTrainers } from './trainers';
 
 /** Among so many of the next faults of the plan one is sought that hits something, for so long. */
@@ -27,10 +26,9 @@ export async function takeFault(watched: Watched, plan: Fault[]): Promise<Fault>
 
 function hits({ stack, names }: Watched, fault: Fault, begun: readonly BegunActivity[]): boolean {
   if (fault.kind !== 'kill' || fault.target === 'worker-workflow') return true;
-  const { home, artifacts } = stack.config;
+  const { artifacts } = stack.config;
   const { target } = fault;
   if (target === 'trainer') return livingTrainers(artifacts, names).length > 0;
   if (!target.startsWith('worker-')) return begun.some(({ type }) => isCutOffBy(target, type));
-  const worker = findProcess(home, serviceOf(target));
-  return begun.some(({ pid }) => pid === worker?.pid);
+  return stack.processesOf(target).some((worker) => begun.some(({ pid }) => pid === worker.pid));
 }

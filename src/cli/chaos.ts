@@ -20,6 +20,7 @@ type Options = {
   killShare: number;
   profile: RecoveryProfile;
   campaigns: number;
+  workers: number;
   epochs: number;
   latency: number;
   faults: FaultName[];
@@ -37,8 +38,9 @@ export function addChaos(program: Command): void {
     .option('--kill-share <share>', 'share of activity attempts to kill besides, under their hands', share, 0)
     .option('--profile <name>', `recovery profile: ${recoveryProfiles.join(' or ')}`, profile, 'fast')
     .option('--campaigns <n>', 'campaigns side by side', integer(1, mostCampaigns), 2)
+    .option('--workers <n>', 'workers of every role', integer(1, 8), 1)
     .option('--epochs <n>', 'how long they train; 1 is next to nothing', integer(1, 500), 1)
-    .option('--latency <ms>', 'hold back what the policy says, as if it were large', integer(0, 60_000), 0)
+    .option('--latency <ms>', 'keep back what the policy generates, as if it were large', integer(0, 60_000), 0)
     .option('--faults <list>', `which of ${faultNames.join(',')}`, faults, [...faultNames])
     .option('--home <folder>', 'an empty folder for the stack; by default a new one, removed when all is well')
     .option('--json', 'print the result as JSON')

@@ -6,7 +6,13 @@ export const workerRoles = ['workflow', 'store', 'rollout', 'llm', 'train'] as c
 export type WorkerRole = (typeof workerRoles)[number];
 
 export type ServiceName =
-  'postgres' | 'temporal' | 'environment-server' | 'policy-server' | `worker-${WorkerRole}` | 'supervisor';
+  | 'postgres'
+  | 'temporal'
+  | 'environment-server'
+  | 'policy-server'
+  | `worker-${WorkerRole}`
+  | `worker-${WorkerRole}-${number}`
+  | 'supervisor';
 
 /** What the services share while a command runs: the environment's configuration and the stack's memory. */
 export type Stack = { readonly config: Config; readonly state: StackState };

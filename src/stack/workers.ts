@@ -9,12 +9,17 @@ import { workerRoles, type Service, type WorkerRole } from './service';
 import { readStackConfig } from './state';
 
 /** One worker process per role. */
-export const workers: Service[] = workerRoles.map(worker);
+export const workers: Service[] = nthWorkers(1);
 
-function worker(role: WorkerRole): Service {
-  const name = `worker-${role}` as const;
+/** The n-th worker process of every role, n from 1: several of a role share its work. */
+export function nthWorkers(n: number): Service[] {
+  return workerRoles.map((role) => worker(role, n));
+}
+
+function worker(role: WorkerRole, n: number): Service {
+  const ready = `worker-${role}` as const; // each process says so by its pid
   return {
-    name,
+    name: n === 1 ? ready : `${ready}-${n}`,
     ports: [],
     foreignAddress: () => undefined,
     readyTimeoutMs: 120_000,
@@ -24,14 +29,14 @@ function worker(role: WorkerRole): Service {
     prepare({ config }) {
       const program = programOf(config);
       if (!existsSync(program)) throw new StackError(`the program is not built: no ${program}`, 'npm run build');
-      removeReadyOfDead(config.home, name);
+      removeReadyOfDead(config.home, ready);
     },
 
     launch({ config }) {
       const env = {
         ...variablesOf(readStackConfig(config)),
         ...plainTemporal(config),
-        ...metricsVariable(config, role),
+        ...metricsVariable(config, workerRoles.indexOf(role) + (n - 1) * workerRoles.length),
         COEVOLVE_STACK: config.home,
       };
       return {
@@ -50,7 +55,7 @@ function worker(role: WorkerRole): Service {
     },
 
     isReady({ config }, pid) {
-      return readReady(config.home, name, pid) !== undefined;
+      return readReady(config.home, ready, pid) !== undefined;
     },
   };
 }
@@ -63,10 +68,10 @@ const programOf = ({ projectRoot }: Config): string => path.join(projectRoot, 'd
 const plainTemporal = (config: Config): Record<string, string> =>
   config.temporal.address ? {} : { TEMPORAL_TLS: 'false', TEMPORAL_API_KEY: '', TEMPORAL_PROFILE: '' };
 
-/** Every process listens at a port of its own: the configured one is that of the first role, and the others follow. */
-function metricsVariable({ metricsAddress }: Config, role: WorkerRole): Record<string, string> {
+/** Every process listens at a port of its own: the configured one is that of the first, and the others follow. */
+function metricsVariable({ metricsAddress }: Config, place: number): Record<string, string> {
   if (!metricsAddress) return {};
   const end = metricsAddress.lastIndexOf(':') + 1;
-  const port = Number(metricsAddress.slice(end)) + workerRoles.indexOf(role);
+  const port = Number(metricsAddress.slice(end)) + place;
   return { COEVOLVE_METRICS_ADDRESS: `${metricsAddress.slice(0, end)}${port}` };
 }

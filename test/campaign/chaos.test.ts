@@ -27,6 +27,7 @@ test.each([
   ['--faults', 'earthquake', '"earthquake" is none of worker-rollout'],
   ['--profile', 'slow', 'expected default or fast'],
   ['--kill-share', '1', 'expected a share in [0, 1)'],
+  ['--workers', '0', 'expected a whole number in 1..8'],
 ])('%s %s is refused', async (option, value, says) => {
   const { code, stdout, stderr } = await runCli(config, ['chaos', option, value]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

@@ -5,10 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { readConfig, variablesOf, type Config } from '../../src/config';
+import type { CampaignState } from '../../src/domain/campaign-progress';
+import { campaignWorkflowId } from '../../src/domain/ids';
 import { readStackConfig, stackStatus, type ServiceName } from '../../src/stack';
 import { readState } from '../../src/stack/state';
 import { createPool } from '../../src/store/pool';
 import { connectClient } from '../../src/temporal/connect';
+import { statusQuery } from '../../src/workflows/messages';
 
 const projectRoot = path.resolve(__dirname, '../..');
 const program = path.join(projectRoot, 'dist', 'cli', 'main.js');
@@ -37,6 +40,8 @@ export type TestStack = {
   cli(...args: string[]): Promise<Ran>;
   /** Runs a command with --json and returns what it printed; throws with its talk when it failed. */
   json<T>(...args: string[]): Promise<T>;
+  /** Where a campaign is, asked without a process for each question: for tests that ask again and again. */
+  status(name: string): Promise<CampaignState>;
   /** Writes a spec to a file, since that is what `start` takes. */
   specFile(spec: { name: string } & Record<string, unknown>): string;
   /** Pid of a running service. */
@@ -84,6 +89,7 @@ export async function bringUpStack(label: string, providers?: object, { supervis
   const client = await connectClient(config);
   return {
     ...{ bare, config, pool, client, cli, json },
+    status: (name) => client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery),
     specFile(spec) {
       const file = path.join(home, `${spec.name}.yaml`);
       writeFileSync(file, JSON.stringify(spec)); // JSON is YAML
