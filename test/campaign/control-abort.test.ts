@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { artifactStore } from '../../src/artifacts/artifact-store';
-import type { CampaignState } from '../../src/domain/campaign-progress';
 import { listCommands } from '../../src/stack/marked-processes';
 import { bringUpStack, until, type TestStack } from '../support/stack';
 import { tiny, type Spec } from './small-campaigns';
@@ -12,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => stack?.remove(), 60_000);
 
 const start = (spec: Spec) => stack.json('start', stack.specFile(spec));
-const status = (name: string) => stack.json<CampaignState>('status', name);
+const status = (name: string) => stack.status(name);
 const trainersOf = (name: string): string[] =>
   listCommands()
     .map(({ command }) => command)

@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CampaignState } from '../../src/domain/campaign-progress';
 import { bringUpStack, runCli, until, type TestStack } from '../support/stack';
 import { attempts, tasks, tiny, type Spec } from './small-campaigns';
 
@@ -14,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => stack?.remove(), 60_000);
 
 const start = (spec: Spec) => stack.json<{ workflowId: string; outcome: string }>('start', stack.specFile(spec));
-const status = (name: string) => stack.json<CampaignState>('status', name);
+const status = (name: string) => stack.status(name);
 const one = async <T>(sql: string): Promise<T> => (await stack.pool.query(sql)).rows[0] as T;
 
 const attemptsOf = async (name: string, iteration: number): Promise<number> => {

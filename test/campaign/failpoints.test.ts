@@ -6,7 +6,6 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
 import { failpointFile, failpointName, failpointPlaces, type Failpoint } from '../../src/chaos/failpoints-named';
 import type { Config } from '../../src/config';
-import type { CampaignState } from '../../src/domain/campaign-progress';
 import { contentHash, type ContentHash } from '../../src/store/content-hash';
 import { violations } from '../../src/store/invariants';
 import { localBackend } from '../../src/training/local-backend';
@@ -144,7 +143,7 @@ async function rows<Row extends QueryResultRow>(sql: string, values: unknown[] =
 /** What a campaign found, once it has ended well. */
 async function ended(name: CampaignName, run: string): Promise<ContentHash> {
   await until(async () => {
-    const { status, progress } = await stack.json<CampaignState>('status', `${name}-${run}`);
+    const { status, progress } = await stack.status(`${name}-${run}`);
     if (status === 'parked') throw new Error(`${name}-${run} parked: ${progress.parked}`);
     return status === 'finished';
   }, 3_000);
@@ -172,9 +171,9 @@ async function operate(config: Config): Promise<void> {
     return (await rows(trained, [aborted])).length > 0;
   }, 200);
   await command(config, 'abort', aborted);
-  await until(async () => (await stack.json<CampaignState>('status', skipping)).status === 'parked', 2_000);
+  await until(async () => (await stack.status(skipping)).status === 'parked', 2_000);
   await command(config, 'skip', skipping);
-  await until(async () => (await stack.json<CampaignState>('status', skipping)).status === 'finished', 2_000);
+  await until(async () => (await stack.status(skipping)).status === 'finished', 2_000);
   expect(
     await rows(`select name, status from campaigns where name = any ($1) order by name`, [[skipping, aborted]]),
   ).toEqual([

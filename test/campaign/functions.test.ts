@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { QueryResultRow } from 'pg';
-import type { CampaignState } from '../../src/domain/campaign-progress';
 import { functionCaller } from '../llm/rules/caller';
 import { judgeAnswer, judgeByReference, judgeQuestion } from '../llm/rules/judge';
 import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../llm/scripted-model';
@@ -71,7 +70,7 @@ afterAll(async () => {
 const parkedBecause = (before: number): Promise<string> =>
   until(async () => {
     const { n } = (await rows<{ n: number }>(`select count(*)::integer as n from events where kind = 'parked'`))[0]!;
-    const { status, progress } = await stack.json<CampaignState>('status', 'doubted');
+    const { status, progress } = await stack.status('doubted');
     return n > before && status === 'parked' && progress.parked;
   }, 200);
 

@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { QueryResultRow } from 'pg';
-import type { CampaignState } from '../../src/domain/campaign-progress';
 import { readState } from '../../src/stack/state';
 import type { TaskLineage } from '../../src/store/task-lineage';
 import type { TaskRow } from '../../src/store/tasks';
@@ -76,7 +75,7 @@ afterAll(async () => {
 
 async function approveAllButOne(iteration: number): Promise<void> {
   const parked = await until(async () => {
-    const { status, progress } = await stack.json<CampaignState>('status', name);
+    const { status, progress } = await stack.status(name);
     return status === 'parked' && progress.iteration === iteration && progress.parked;
   }, 200);
   const waiting = (await stack.json<TaskRow[]>('tasks', name, '--verdict', 'candidate')).map(({ id }) => id);

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import type { CampaignState } from '../../src/domain/campaign-progress';
 import { readState } from '../../src/stack/state';
 import { contentHash } from '../../src/store/content-hash';
 import { bringUpStack, until, type TestStack } from '../support/stack';
@@ -31,7 +30,7 @@ type Reconciled = { name: string; outcome: string; iteration: number | null; epo
 
 const start = (name: string) => stack.json('start', stack.specFile(tiny(name)));
 const reconcile = (...args: string[]) => stack.json<Reconciled[]>('reconcile', ...args);
-const status = (name: string) => stack.json<CampaignState>('status', name);
+const status = (name: string) => stack.status(name);
 const ended = (name: string) => stack.cli('status', name, '--watch');
 
 async function one<T>(sql: string, name: string): Promise<T> {

@@ -37,7 +37,7 @@ beforeAll(async () => {
     const goals = await goalsOfHeldOut();
     return goals.length === 100 && goals;
   });
-  await until(async () => (await status()).parked);
+  await until(async () => (await stack.status(name)).progress.parked);
   chargedAtPark = charged(server.log);
   await stack.json('budget', 'raise', name, '--tokens', '50000000');
   for (let kill = 1; kill <= kills; kill++) {
@@ -51,12 +51,6 @@ afterAll(async () => {
   await stack?.remove();
   await server?.stop();
 }, 60_000);
-
-type Progress = { phase: string; parked: string | null };
-
-async function status(): Promise<Progress> {
-  return (await stack.json<{ progress: Progress }>('status', name)).progress;
-}
 
 /** Held-out questions that no task to train on asks too: each a leak that is nothing else. */
 async function goalsOfHeldOut(): Promise<string[]> {
