@@ -33,12 +33,15 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
       return null;
     });
   const number = state.progress.iteration;
+  const last = number >= state.iterations;
   if (result && result.score !== null) state.scores.push({ iteration: number, score: result.score });
+  const held = (): boolean => state.status === 'paused' && !state.stopping;
+  if (result && last && held() && patched('paused-at-the-end'))
+    await work.run(() => condition(() => !held())).catch(() => undefined); // an abort ends the wait too
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (!result || work.consideredCancelled)
     return CancellationScope.nonCancellable(() => end(state, operate, 'aborted'));
 
-  const last = number >= state.iterations;
   if (!last && !state.stopping) {
     const { epoch: _ended, ...next } = state;
     const progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null } as const;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { until } from '../support/stack';
 import { scriptedActivities } from './scripted-activities';
@@ -58,6 +59,30 @@ test('paused at the end of an iteration, it starts no other until it is resumed'
     await campaigns.order('pauses', 'resume');
   });
   expect(state).toMatchObject({ status: 'finished', pausedBy: null });
+});
+
+test.each([
+  ['resume', 'finished'],
+  ['stop', 'finished'],
+  ['abort', 'aborted'],
+] as const)('paused at its very end, it ends by %s only', async (verb, status) => {
+  const name = `lingers-${verb}`;
+  const script = scriptedActivities(name, {
+    async writeReport() {
+      await campaigns.order(name, 'pause');
+    },
+  });
+  const state = await campaigns.run(name, { recipe: 'eto', iterations: 0 }, script, async () => {
+    await until(async () => {
+      const query = `WorkflowId = "campaign/${name}/iteration/0" and ExecutionStatus = "Completed"`;
+      return (await campaigns.client.workflow.count(query)).count === 1;
+    });
+    await sleep(1_000); // time enough to end if nothing held it
+    expect(await campaigns.status(name)).toMatchObject({ status: 'paused', pausedBy: 'ada' });
+    expect(script.callsOf('closeCampaign')).toEqual([]);
+    await campaigns.order(name, verb);
+  });
+  expect(state).toMatchObject({ status, scores: [{ iteration: 0, score: 0.5 }] });
 });
 
 test('paused in mid-iteration, it goes through no further phase until it is resumed', async () => {
