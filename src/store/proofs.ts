@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Phase } from '../domain/phases';
 import type { Purpose } from '../domain/trajectory';
-import { stateMismatch, type IterationKey } from './epoch';
+import { assertEpoch, stateMismatch, type IterationKey, type JobKey } from './epoch';
 
 export type PlannedAttempts = {
   purpose: Purpose;
@@ -13,8 +13,23 @@ export type PlannedAttempts = {
   to: number;
 };
 
-/** What the database has to hold before a phase commits. */
+/** What the database has to hold before a phase commits, and while somebody works for it. */
 export const proofStore = (pool: Pool) => ({
+  /**
+   * Whether the database knows the iteration, or the training job, that somebody works for.
+   *
+   * @throws DomainError `StateMismatch` when it is older than them, `StaleEpoch` when a later run owns the iteration
+   */
+  async assertKnown(work: IterationKey | JobKey): Promise<void> {
+    if ('campaignId' in work) return assertEpoch(pool, work);
+    const { rows } = await pool.query<{ campaignId: number }>(
+      `select id as "campaignId" from campaigns
+       where starts_with($1, 'campaign/' || name || '/') and not exists (select from training_runs where job_key = $1)`,
+      [work.jobKey],
+    );
+    if (rows[0]) throw await stateMismatch(pool, rows[0].campaignId, `there is no training job ${work.jobKey}`);
+  },
+
   /** Planned attempts that are not stored. */
   async countMissing(key: IterationKey, { purpose, players, step, from, to }: PlannedAttempts): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(

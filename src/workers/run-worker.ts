@@ -11,6 +11,7 @@ import { connectWorker } from '../temporal/connect-worker';
 import { backingOff } from './backing-off';
 import { beating } from './beating';
 import { instrumentsOf } from './instruments';
+import { knowingOlderDatabases } from './older-database';
 import { runtimeOptions } from './runtime-options';
 import { createServices, type WorkerServices } from './services';
 import { makeCurrent, versionedWorkers, type Deployment } from './workflow-builds';
@@ -38,7 +39,9 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
         Worker.create({
           ...{ ...shared, ...recoveryOptions[config.recovery], ...options },
           ...{ dataConverter, connection, namespace },
-          interceptors: { activity: [backingOff, beating, ...instruments.interceptors] },
+          interceptors: {
+            activity: [backingOff, beating, knowingOlderDatabases(services.store), ...instruments.interceptors],
+          },
         }),
       ),
     );
