@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { readConfig, variablesOf, type Config } from '../config';
@@ -7,7 +8,7 @@ import type { RecoveryProfile } from '../domain/campaign-memo';
 import { stackDown, stackUp } from '../stack';
 import { openHome } from '../stack/home';
 import { keepRunning } from '../stack/keep-running';
-import { findProcess, sendSignal, type ProcessRecord } from '../stack/processes';
+import { findProcess, isAlive, sendSignal, type ProcessRecord } from '../stack/processes';
 import type { Service, Stack } from '../stack/service';
 import { servers } from '../stack/services';
 import { startService } from '../stack/start-service';
@@ -35,8 +36,13 @@ export type ChaosStack = {
   processesOf(target: ServiceTarget): ProcessRecord[];
   /** Whether every server and worker is there and answers. */
   isUp(): Promise<boolean>;
-  /** Starts the workers again with such shares of their activities run twice at once, and killed under their hands. */
-  restartWorkers(shares: { twice: number; killShare: number }): void;
+  /**
+   * Starts the workers again with such shares of their activities run twice at once, and killed under their hands; waits
+   * until they answer.
+   *
+   * @throws Error when they do not within a minute; the signal's reason
+   */
+  restartWorkers(shares: { twice: number; killShare: number }, signal: AbortSignal): Promise<void>;
   /** Ends everything; the home goes too unless it is to be kept. */
   remove(options: { keepHome: boolean }): Promise<void>;
 };
@@ -53,6 +59,8 @@ export type ChaosStackOptions = {
   latencyMs: number;
   tell: (line: string) => void;
 };
+
+const restartWithinMs = 60_000;
 
 /** @throws Error when the home holds something; StackError */
 export async function bringUpChaosStack(from: Config, options: ChaosStackOptions): Promise<ChaosStack> {
@@ -94,13 +102,10 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
         .flatMap((service) => findProcess(home, service.name) ?? []);
     },
     isUp: () => allAnswer(stack, services),
-    restartWorkers({ twice, killShare }) {
+    async restartWorkers({ twice, killShare }, signal) {
       variables['COEVOLVE_TWICE'] = twice > 0 ? String(twice) : '';
       variables['COEVOLVE_KILL_SHARE'] = killShare > 0 ? String(killShare) : '';
-      for (const { name } of ours) {
-        const running = findProcess(home, name);
-        if (running) sendSignal(running.pid, 'SIGKILL');
-      }
+      await restart(stack, { those: ours, until: services, signal });
     },
     async remove({ keepHome }) {
       ended.abort();
@@ -114,6 +119,19 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
       if (!keepHome) for (const folder of [postgresDirectory, home]) if (folder) rmSync(folder, { recursive: true });
     },
   };
+}
+
+type Restart = { those: readonly Service[]; until: readonly Service[]; signal: AbortSignal };
+
+/** Kills `those`, which are kept running, and waits until all of `until` answer. */
+async function restart(stack: Stack, { those, until, signal }: Restart): Promise<void> {
+  const before = those.flatMap(({ name }) => findProcess(stack.config.home, name) ?? []);
+  for (const { pid } of before) sendSignal(pid, 'SIGKILL');
+  const deadline = Date.now() + restartWithinMs;
+  while (before.some(isAlive) || !(await allAnswer(stack, until))) {
+    if (Date.now() > deadline) throw new Error(`the workers do not answer ${restartWithinMs / 1000} s after a restart`);
+    await sleep(50, undefined, { signal });
+  }
 }
 
 async function allAnswer(stack: Stack, services: readonly Service[]): Promise<boolean> {

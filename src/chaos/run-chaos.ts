@@ -108,7 +108,7 @@ async function runGeneration(
   const specs = specsOf(number, options.campaigns, options.epochs);
   const twice = number % twiceEvery === twiceEvery - 1 && options.faults.includes('twice');
   if (number > 0 && (twice || number === 1 || number % twiceEvery === 0))
-    stack.restartWorkers({ twice: twice ? twiceShare : 0, killShare: number > 0 ? options.killShare : 0 });
+    await stack.restartWorkers({ twice: twice ? twiceShare : 0, killShare: options.killShare }, options.signal);
   const startedAt = Date.now();
   const generatedBefore = stack.gate.generated();
   for (const spec of specs) await patiently(() => options.start(stack, spec));
