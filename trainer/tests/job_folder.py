@@ -5,7 +5,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -58,6 +58,17 @@ class JobFolder:
         staging.write_text(json.dumps({"dataset": str(dataset), "sha256": sha256}))
         staging.rename(batches / f"step-{step:06d}.json")
         return sha256
+
+    def fork(self, arm: Callable[[], object] = lambda: None) -> int:
+        """Runs it, armed, in a process of its own that has imported everything already; returns its pid."""
+        child = os.fork()
+        if child == 0:
+            try:
+                arm()
+                os._exit(self.run())
+            finally:
+                os._exit(1)
+        return child
 
     def spawn(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "coevolve_trainer", "run", str(self.folder)]

@@ -1,12 +1,15 @@
-"""Jobs of two processes, launched as the service launches them."""
+"""Jobs of two processes: launched as the service launches them, or forked, which saves them their imports."""
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import psutil
@@ -15,6 +18,7 @@ import torch
 from safetensors.torch import load_file
 
 from coevolve_trainer.failures import EXIT_CODES, JobFailure
+from coevolve_trainer.run import ENDING_S, run_job
 from coevolve_trainer.updates.sharding import require_sharded
 from job_folder import SOURCES, JobFolder, resident_job
 from rollouts_of import Rows
@@ -38,6 +42,15 @@ def launch(job: JobFolder, processes: int = 2) -> subprocess.CompletedProcess[st
         capture_output=True,
         text=True,
     )
+
+
+def run_forked(job: JobFolder) -> None:
+    """Does the job in two processes that meet as launched ones do."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+    ranks = [meeting | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]
+    children = [job.fork(partial(os.environ.update, rank)) for rank in ranks]
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
 
 
 def job_in(folder: Path, method: str, workshop: Path, base: Path, **settings: Any) -> JobFolder:
@@ -83,8 +96,7 @@ def test_two_processes_learn_what_one_learns(
     trained: Path,
 ) -> None:
     job = job_in(tmp_path / "job", method, workshop, trained, sharding=sharding, processes=2)
-    child = launch(job)
-    assert child.returncode == 0, child.stderr
+    run_forked(job)
     assert (job.status["sharding"], job.status["processes"]) == (sharding, 2)
     assert curve(job) == pytest.approx(curve(alone(method)), abs=1e-5)
     assert job.status["tokens"] == alone(method).status["tokens"]
@@ -97,8 +109,7 @@ def test_two_processes_make_the_updates_of_a_resident_job(
     job = resident_job(tmp_path / "job", trained, settings={"sharding": "fsdp", "processes": 2})
     for step in (1, 2, 3):
         job.submit(step, batches[step - 1])
-    child = launch(job)
-    assert child.returncode == 0, child.stderr
+    run_forked(job)
     assert curve(job) == pytest.approx(curve(finished("grpo")), abs=1e-5)
     assert_same_policy(job, finished("grpo"))
 
@@ -112,7 +123,7 @@ def test_a_sharded_adapter_killed_in_the_middle_ends_with_the_same_policy(
         job_in(tmp_path / name, "sft", workshop, trained, sharding="fsdp", processes=2, **lora)
         for name in ("smooth", "killed")
     )
-    assert launch(smooth).returncode == 0
+    run_forked(smooth)
     child = subprocess.Popen(
         [*LAUNCH, "2", "-m", "coevolve_trainer", "run", str(killed.folder)], env=ENVIRONMENT
     )
@@ -144,6 +155,24 @@ def test_a_launch_that_is_not_what_the_settings_say_is_refused(
     assert job.status["failure"]["type"] == "bad-input"
     assert message in job.status["failure"]["message"]
     assert not job.output.exists()
+
+
+def test_a_second_process_that_was_told_to_end_before_it_met_the_first_leaves_at_once(
+    tmp_path: Path, workshop: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one may be gone, so that nobody would come."""
+    job = job_in(tmp_path / "job", "sft", workshop, base, sharding="ddp", processes=2)
+    meeting = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
+    for name, value in meeting.items():
+        monkeypatch.setenv(name, value)
+    told = Event()
+    told.set()
+    began, handler = time.monotonic(), signal.getsignal(signal.SIGTERM)
+    try:
+        assert run_job(job.folder, told) == EXIT_CODES["cancelled"]
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert time.monotonic() - began < ENDING_S
 
 
 def test_one_process_of_a_job_for_two_is_refused(tmp_path: Path, workshop: Path, base: Path) -> None:

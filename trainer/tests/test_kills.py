@@ -47,7 +47,7 @@ def test_a_job_killed_at_random_moments_ends_with_the_same_policy(
     for kill in range(kills):
         ahead = draw.choice((0, 1, 2) if method == "grpo" else (0, 1, 2, 4, 8))
         until = reached(killed) + ahead
-        child = forked(killed)
+        child = killed.fork()
         while reached(killed) < until and not has_ended(child):
             time.sleep(0.005)
         # Some moments lie in a process's first moments, when it loads; the others within an update or two
@@ -70,14 +70,6 @@ def test_a_job_killed_at_random_moments_ends_with_the_same_policy(
 def repeated(job: JobFolder, event: str) -> int:
     steps = [told["step"] for told in job.events if told["event"] == event]
     return len(steps) - len(set(steps))
-
-
-def forked(job: JobFolder) -> int:
-    """The job in a process of its own, which has imported everything already: its id."""
-    child = os.fork()
-    if child == 0:
-        os._exit(job.run())
-    return child
 
 
 def has_ended(child: int) -> bool:

@@ -3,16 +3,17 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
+from importlib import import_module
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coevolve_trainer.failures import EXIT_CODES
 from coevolve_trainer.files.policy_files import verify_policy
-from job_folder import SOURCES, JobFolder, resident_job
+from job_folder import JobFolder, resident_job
 from rollouts_of import Rows
 from test_jobs import bytes_of
 from test_resident import STEPS, count_of_updates, hashes, until
@@ -28,33 +29,26 @@ MOMENTS = {
     "before the output": ("resident.publish_directory", 4),
 }
 
-DYING = """
-import os, sys
-from importlib import import_module
-from pathlib import Path
-from threading import Event
-*path, name = sys.argv[2].split(".")
-owner = import_module("coevolve_trainer.updates." + path[0])
-if path[1:]:
-    owner = getattr(owner, path[1])
-original, left = getattr(owner, name), int(sys.argv[3])
-def dying(*args, **kwargs):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), 9)
-    return original(*args, **kwargs)
-import coevolve_trainer.updates.resident, coevolve_trainer.updates.session
-setattr(owner, name, dying)
-from coevolve_trainer.run import run_job
-sys.exit(run_job(Path(sys.argv[1]), Event()))
-"""
-
 
 def die_at(job: JobFolder, place: str, call: int) -> None:
-    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
-    child = subprocess.run([sys.executable, "-c", DYING, str(job.folder), place, str(call)], env=environment)
-    assert child.returncode == -signal.SIGKILL
+    _, status = os.waitpid(job.fork(lambda: make_deadly(place, call)), 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+
+
+def make_deadly(place: str, call: int) -> None:
+    """From here on the function at `place` kills its process when it is called for the `call`th time."""
+    *path, name = place.split(".")
+    owner: Any = import_module("coevolve_trainer.updates." + path[0])
+    if path[1:]:
+        owner = getattr(owner, path[1])
+    original, calls = getattr(owner, name), count(1)
+
+    def deadly(*arguments: Any, **named: Any) -> Any:
+        if next(calls) == call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*arguments, **named)
+
+    setattr(owner, name, deadly)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

@@ -6,7 +6,6 @@ import fcntl
 import os
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -65,12 +64,12 @@ def _report(job_dir: Path, progress: Progress, stop: Event) -> None:
     joined = False
     try:
         job = read_job(job_dir)
-        with _joined(job) as ranks:
+        with _joined(job, stop) as ranks:
             joined = True
             progress.succeeded(_policy_of(job, job_dir, progress, ranks, stop))
     except Exception as error:
         if isinstance(progress, Silent) and not joined:
-            _wait_to_be_ended()
+            _wait_to_be_ended(stop)
         with suppress(OSError):  # the disk may be what is full
             progress.failed(as_job_failure(error))
         raise
@@ -189,13 +188,15 @@ def _locked(job_dir: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _joined(job: Job) -> Iterator[Ranks]:
+def _joined(job: Job, stop: Event) -> Iterator[Ranks]:
     """The other processes, from the meeting to the farewell.
 
     Until they have met, SIGTERM ends a process that is not the first: its wait cannot hear of anything else.
     """
     several = "RANK" in os.environ and os.environ["RANK"] != "0"
     handler = signal.signal(signal.SIGTERM, signal.SIG_DFL) if several else None
+    if several and stop.is_set():  # by a signal that came before: the first one may be gone already
+        raise JobFailure("cancelled", "stopped before the job's processes had met")
     ranks = join(job.settings)
     if several:
         signal.signal(signal.SIGTERM, handler)
@@ -205,7 +206,7 @@ def _joined(job: Job) -> Iterator[Ranks]:
         ranks.leave()
 
 
-def _wait_to_be_ended() -> None:
-    """The launcher ends all processes when one leaves. So the first one leaves first, which tells why."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    time.sleep(ENDING_S)
+def _wait_to_be_ended(stop: Event) -> None:
+    """The launcher ends all processes when one leaves. So the first one leaves first, which tells why; it may
+    have done so, and we may have been told to end, before we wait."""
+    stop.wait(ENDING_S)
