@@ -143,6 +143,7 @@ async function copyParts(
   for (const { part } of parts) {
     const source = client.query(copyTo(`copy ${part} (${columns.join(', ')}) to stdout`));
     await pipeline(source, sink, { end: false });
+    await client.query('select'); // the count comes after the last row, and this answer after the count
     rows += source.rowCount;
   }
   sink.end();
