@@ -1,33 +1,50 @@
-import type { Context } from '@temporalio/activity';
-import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  TemporalFailure,
+  defaultPayloadConverter,
+  type Headers,
+  type RetryPolicy,
+} from '@temporalio/common';
 import { msToNumber } from '@temporalio/common/lib/time';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import { mostFailuresHeader } from '../domain/patience';
 
 /**
- * What fails is left alone twice as long after each try, up to the policy's longest pause. Temporal would do the same to
- * a try whose worker died; such work is to go on at once, however often it was hit: so the policies of campaigns pause
- * evenly (src/workflows/interceptors.ts), and a failure, which unlike a death can say so, asks for its longer pause.
+ * What fails is left alone twice as long after each failure, up to the policy's longest pause, and is given up after as many
+ * as its workflow allows. Temporal would take a try whose worker died for one of them; such work is to go on at once,
+ * however often it was hit: so the policies of campaigns pause evenly and allow many tries (src/workflows/interceptors.ts),
+ * and a failure, which unlike a death can say so, is counted in the details of the heartbeat.
  */
-export const backingOff: ActivityInterceptorsFactory = ({ info }: Context) => ({
+export const backingOff: ActivityInterceptorsFactory = (context) => ({
   inbound: {
     async execute(input, next) {
+      const { retryPolicy, heartbeatDetails } = context.info;
       try {
         return await next(input);
       } catch (error) {
         const failed = !(error instanceof TemporalFailure) || error instanceof ApplicationFailure;
-        const nextRetryDelay = failed ? pauseAfter(info) : undefined;
-        if (nextRetryDelay === undefined) throw error;
+        if (!failed || retryPolicy?.backoffCoefficient !== 1) throw error;
+        const failures = 1 + ((heartbeatDetails as Counted | undefined)?.failures ?? 0);
+        context.heartbeat({ failures } satisfies Counted);
         const failure = ApplicationFailure.fromError(error);
-        throw failure.nextRetryDelay ? failure : ApplicationFailure.fromError(failure, { nextRetryDelay });
+        if (failures >= mostFailures(input.headers))
+          throw ApplicationFailure.fromError(failure, { nonRetryable: true });
+        const nextRetryDelay = failure.nextRetryDelay ?? pauseAfter(failures, retryPolicy);
+        throw ApplicationFailure.fromError(failure, { nextRetryDelay });
       }
     },
   },
 });
 
-/** Milliseconds; undefined where the policy grows its pauses by itself. */
-function pauseAfter({ attempt, retryPolicy }: Pick<Context['info'], 'attempt' | 'retryPolicy'>): number | undefined {
-  const { backoffCoefficient, initialInterval, maximumInterval } = retryPolicy ?? {};
-  if (backoffCoefficient !== 1 || !initialInterval) return undefined;
+type Counted = { failures: number };
+
+/** Where a workflow says none, Temporal's own count of tries is the limit. */
+function mostFailures({ [mostFailuresHeader]: payload }: Headers): number {
+  return payload ? defaultPayloadConverter.fromPayload<number>(payload) : Infinity;
+}
+
+/** Milliseconds. */
+function pauseAfter(failures: number, { initialInterval = '1s', maximumInterval }: RetryPolicy): number {
   const longest = maximumInterval ? msToNumber(maximumInterval) : Infinity;
-  return Math.min(longest, msToNumber(initialInterval) * 2 ** (attempt - 1));
+  return Math.min(longest, msToNumber(initialInterval) * 2 ** (failures - 1));
 }

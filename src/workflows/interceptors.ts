@@ -1,3 +1,4 @@
+import { defaultPayloadConverter, type Headers, type RetryPolicy } from '@temporalio/common';
 import {
   workflowInfo,
   type ActivityOptions,
@@ -6,6 +7,7 @@ import {
   type WorkflowInterceptors,
 } from '@temporalio/workflow';
 import { fairnessOf, readCampaignMemo, type CampaignMemo, type RecoveryProfile } from '../domain/campaign-memo';
+import { mostFailuresHeader, mostTries } from '../domain/patience';
 import { taskQueues } from '../domain/task-queues';
 
 /**
@@ -16,7 +18,11 @@ export const interceptors = (): WorkflowInterceptors => ({
   outbound: [
     {
       scheduleActivity: (input, next) =>
-        next({ ...input, options: { ...input.options, ...ofActivity(input.options) } }),
+        next({
+          ...input,
+          options: { ...input.options, ...ofActivity(input.options) },
+          headers: { ...input.headers, ...patienceOf(input.options) },
+        }),
       startChildWorkflowExecution: (input, next) =>
         next({ ...input, options: { ...input.options, ...ofChild(memo()) } }),
       continueAsNew: (input, next) => next({ ...input, options: { ...input.options, ...ofNextRun(memo()) } }),
@@ -50,9 +56,20 @@ function ofActivity({ taskQueue, retry }: ActivityOptions): Partial<ActivityOpti
   return {
     heartbeatTimeout: taskQueue === taskQueues.store ? store : other,
     priority: shareOf(carried),
-    // Even pauses: a worker that lives asks for growing ones itself (src/workers/backing-off.ts).
-    ...(retry ? { retry: { ...retry, ...(initialInterval ? { initialInterval } : {}), backoffCoefficient: 1 } } : {}),
+    ...(retry ? { retry: { ...retry, ...(initialInterval ? { initialInterval } : {}), ...afterDeaths(retry) } } : {}),
   };
+}
+
+/** Temporal counts tries whatever ended them; a worker that lives counts failures, and asks for growing pauses, itself. */
+const afterDeaths = ({ maximumAttempts }: RetryPolicy): RetryPolicy => ({
+  backoffCoefficient: 1,
+  ...(maximumAttempts ? { maximumAttempts: mostTries } : {}),
+});
+
+/** Tells the worker how many failures the activity's profile allows (src/workers/backing-off.ts). */
+function patienceOf({ retry }: ActivityOptions): Headers {
+  const most = memo() && retry?.maximumAttempts;
+  return most ? { [mostFailuresHeader]: defaultPayloadConverter.toPayload(most) } : {};
 }
 
 const ofChild = (carried: CampaignMemo | undefined): Partial<ChildWorkflowOptions> =>

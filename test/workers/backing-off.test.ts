@@ -1,40 +1,55 @@
+import { ApplicationFailure, CancelledFailure, defaultPayloadConverter } from '@temporalio/common';
 import type { Context } from '@temporalio/activity';
-import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { DomainError } from '../../src/domain/errors';
+import { mostFailuresHeader } from '../../src/domain/patience';
 import { backingOff } from '../../src/workers/backing-off';
+import { beating } from '../../src/workers/beating';
 
 const even = { initialInterval: 200, maximumInterval: 10_000, backoffCoefficient: 1 };
+const headers = { [mostFailuresHeader]: defaultPayloadConverter.toPayload(8) };
 
-/** What an activity that throws `error` at its try `attempt` throws on. */
-async function thrownOn(error: Error, attempt: number, retryPolicy: object = even): Promise<unknown> {
-  const { inbound } = backingOff({ info: { attempt, retryPolicy } } as Context);
-  const next = (): Promise<never> => Promise.reject(error);
-  return inbound!.execute!({ args: [], headers: {} }, next).catch((thrown: unknown) => thrown);
+/** What an activity that throws `error` throws on at its next try, and the details that its heartbeat leaves behind. */
+async function next(error: Error, heartbeatDetails: unknown, retryPolicy: object = even) {
+  let details = heartbeatDetails;
+  const heartbeat = (said: unknown): unknown => (details = said);
+  const context = { info: { heartbeatDetails, heartbeatTimeoutMs: 60_000, retryPolicy }, heartbeat } as Context;
+  const [counting, keeping] = [backingOff(context).inbound!, beating(context).inbound!];
+  const input = { args: [], headers };
+  const thrown = await counting.execute!(input, () => keeping.execute!(input, () => Promise.reject(error))).catch(
+    (failure: unknown) => failure,
+  );
+  return { thrown, details };
 }
 
-test('a failure is tried again after pauses that double up to the longest of the policy', async () => {
+test('a failure is tried again after pauses that double up to the longest of the policy, and the eighth is the last', async () => {
   const pauses = [];
-  for (let attempt = 1; attempt <= 8; attempt++) {
-    const thrown = await thrownOn(new RangeError('away'), attempt);
-    expect(thrown).toMatchObject({ message: 'away', type: 'RangeError', nonRetryable: false });
+  let details: unknown = { steps: 12 };
+  for (let failures = 1; failures <= 8; failures++) {
+    const { thrown, ...left } = await next(new RangeError('away'), details);
+    details = left.details;
+    expect(details).toEqual({ steps: 12, failures });
+    expect(thrown).toMatchObject({ message: 'away', type: 'RangeError', nonRetryable: failures === 8 });
     pauses.push((thrown as ApplicationFailure).nextRetryDelay);
   }
-  expect(pauses).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+  expect(pauses).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, undefined]);
 });
 
 test('a server that names a time to come back is taken at its word', async () => {
-  const thrown = await thrownOn(ApplicationFailure.create({ message: 'full', nextRetryDelay: '45s' }), 3);
+  const { thrown } = await next(ApplicationFailure.create({ message: 'full', nextRetryDelay: '45s' }), { failures: 3 });
   expect(thrown).toMatchObject({ message: 'full', nextRetryDelay: '45s' });
 });
 
 test('a refusal stays one that no retry mends', async () => {
-  const refused = await thrownOn(ApplicationFailure.nonRetryable('no such model', 'ModelError.refused'), 1);
-  expect(refused).toMatchObject({ type: 'ModelError.refused', nonRetryable: true });
-  expect(await thrownOn(new DomainError('InvalidSpec', 'name'), 1)).toMatchObject({ type: 'DomainError' });
+  const refused = await next(ApplicationFailure.nonRetryable('no such model', 'ModelError.refused'), undefined);
+  expect(refused.thrown).toMatchObject({ type: 'ModelError.refused', nonRetryable: true });
+  const invalid = await next(new DomainError('InvalidSpec', 'name'), undefined);
+  expect(invalid.thrown).toMatchObject({ type: 'DomainError' });
 });
 
 test('a cancellation is passed on as it is, and so is all under a policy that grows its pauses', async () => {
   const [cancelled, away] = [new CancelledFailure('aborted'), new Error('away')];
-  expect(await thrownOn(cancelled, 2)).toBe(cancelled);
-  expect(await thrownOn(away, 2, { ...even, backoffCoefficient: 2 })).toBe(away);
+  const { thrown, details } = await next(cancelled, undefined);
+  expect([thrown === cancelled, details]).toEqual([true, undefined]);
+  const grown = await next(away, undefined, { ...even, backoffCoefficient: 2 });
+  expect([grown.thrown === away, grown.details]).toEqual([true, undefined]);
 });
