@@ -1,17 +1,11 @@
-import {
-  ApplicationFailure,
-  TemporalFailure,
-  defaultPayloadConverter,
-  type Headers,
-  type RetryPolicy,
-} from '@temporalio/common';
+import { ApplicationFailure, TemporalFailure, type RetryPolicy } from '@temporalio/common';
 import { msToNumber } from '@temporalio/common/lib/time';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { mostFailuresHeader } from '../domain/patience';
+import { failuresWithin } from '../domain/patience';
 
 /**
  * What fails is left alone twice as long after each failure, up to the policy's longest pause, and is given up after as many
- * as its workflow allows. Temporal would take a try whose worker died for one of them; such work is to go on at once,
+ * as the policy allows. Temporal takes a try whose worker died for one of them; such work is to go on at once,
  * however often it was hit: so the policies of campaigns pause evenly and allow many tries (src/workflows/interceptors.ts),
  * and a failure, which unlike a death can say so, is counted in the details of the heartbeat.
  */
@@ -27,7 +21,7 @@ export const backingOff: ActivityInterceptorsFactory = (context) => ({
         const failures = 1 + ((heartbeatDetails as Counted | undefined)?.failures ?? 0);
         context.heartbeat({ failures } satisfies Counted);
         const failure = ApplicationFailure.fromError(error);
-        if (failures >= mostFailures(input.headers))
+        if (failures >= failuresWithin(retryPolicy.maximumAttempts))
           throw ApplicationFailure.fromError(failure, { nonRetryable: true });
         const nextRetryDelay = failure.nextRetryDelay ?? pauseAfter(failures, retryPolicy);
         throw ApplicationFailure.fromError(failure, { nextRetryDelay });
@@ -37,11 +31,6 @@ export const backingOff: ActivityInterceptorsFactory = (context) => ({
 });
 
 type Counted = { failures: number };
-
-/** Where a workflow says none, Temporal's own count of tries is the limit. */
-function mostFailures({ [mostFailuresHeader]: payload }: Headers): number {
-  return payload ? defaultPayloadConverter.fromPayload<number>(payload) : Infinity;
-}
 
 /** Milliseconds. */
 function pauseAfter(failures: number, { initialInterval = '1s', maximumInterval }: RetryPolicy): number {

@@ -1,4 +1,4 @@
-import { defaultPayloadConverter, type Headers, type RetryPolicy } from '@temporalio/common';
+import type { RetryPolicy } from '@temporalio/common';
 import {
   workflowInfo,
   type ActivityOptions,
@@ -7,7 +7,7 @@ import {
   type WorkflowInterceptors,
 } from '@temporalio/workflow';
 import { fairnessOf, readCampaignMemo, type CampaignMemo, type RecoveryProfile } from '../domain/campaign-memo';
-import { mostFailuresHeader, mostTries } from '../domain/patience';
+import { triesFor } from '../domain/patience';
 import { taskQueues } from '../domain/task-queues';
 
 /**
@@ -18,11 +18,7 @@ export const interceptors = (): WorkflowInterceptors => ({
   outbound: [
     {
       scheduleActivity: (input, next) =>
-        next({
-          ...input,
-          options: { ...input.options, ...ofActivity(input.options) },
-          headers: { ...input.headers, ...patienceOf(input.options) },
-        }),
+        next({ ...input, options: { ...input.options, ...ofActivity(input.options) } }),
       startChildWorkflowExecution: (input, next) =>
         next({ ...input, options: { ...input.options, ...ofChild(memo()) } }),
       continueAsNew: (input, next) => next({ ...input, options: { ...input.options, ...ofNextRun(memo()) } }),
@@ -60,17 +56,11 @@ function ofActivity({ taskQueue, retry }: ActivityOptions): Partial<ActivityOpti
   };
 }
 
-/** Temporal counts tries whatever ended them; a worker that lives counts failures, and asks for growing pauses, itself. */
+/** A worker that lives counts failures, and asks for growing pauses, itself (src/workers/backing-off.ts). */
 const afterDeaths = ({ maximumAttempts }: RetryPolicy): RetryPolicy => ({
   backoffCoefficient: 1,
-  ...(maximumAttempts ? { maximumAttempts: mostTries } : {}),
+  ...(maximumAttempts ? { maximumAttempts: triesFor(maximumAttempts) } : {}),
 });
-
-/** Tells the worker how many failures the activity's profile allows (src/workers/backing-off.ts). */
-function patienceOf({ retry }: ActivityOptions): Headers {
-  const most = memo() && retry?.maximumAttempts;
-  return most ? { [mostFailuresHeader]: defaultPayloadConverter.toPayload(most) } : {};
-}
 
 const ofChild = (carried: CampaignMemo | undefined): Partial<ChildWorkflowOptions> =>
   carried ? { memo: carried, priority: shareOf(carried), ...workflowTaskTimeouts[carried.recovery] } : {};

@@ -1,12 +1,11 @@
-import { ApplicationFailure, CancelledFailure, defaultPayloadConverter } from '@temporalio/common';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Context } from '@temporalio/activity';
 import { DomainError } from '../../src/domain/errors';
-import { mostFailuresHeader } from '../../src/domain/patience';
+import { triesFor } from '../../src/domain/patience';
 import { backingOff } from '../../src/workers/backing-off';
 import { beating } from '../../src/workers/beating';
 
-const even = { initialInterval: 200, maximumInterval: 10_000, backoffCoefficient: 1 };
-const headers = { [mostFailuresHeader]: defaultPayloadConverter.toPayload(8) };
+const even = { initialInterval: 200, maximumInterval: 10_000, backoffCoefficient: 1, maximumAttempts: triesFor(8) };
 
 /** What an activity that throws `error` throws on at its next try, and the details that its heartbeat leaves behind. */
 async function next(error: Error, heartbeatDetails: unknown, retryPolicy: object = even) {
@@ -14,7 +13,7 @@ async function next(error: Error, heartbeatDetails: unknown, retryPolicy: object
   const heartbeat = (said: unknown): unknown => (details = said);
   const context = { info: { heartbeatDetails, heartbeatTimeoutMs: 60_000, retryPolicy }, heartbeat } as Context;
   const [counting, keeping] = [backingOff(context).inbound!, beating(context).inbound!];
-  const input = { args: [], headers };
+  const input = { args: [], headers: {} };
   const thrown = await counting.execute!(input, () => keeping.execute!(input, () => Promise.reject(error))).catch(
     (failure: unknown) => failure,
   );
