@@ -3,7 +3,6 @@ import { DomainError } from '../domain/errors';
 import { deriveSeed } from '../domain/seed-tree';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { TrainingRunRow } from '../store/training-runs';
-import { providerPolicy } from '../training/provider-policy';
 import type { TrainingRequest } from './prepare-training';
 import type { Services } from './services';
 
@@ -39,8 +38,7 @@ export async function importPolicy(
 }
 
 async function basePolicy({ artifacts }: Origin, { policy }: CampaignSpec): Promise<string> {
-  const { model, provider } = policy;
+  const { model } = policy;
   if (model === null) throw new DomainError('InvalidSpec', 'policy.model: found nothing, expected a name');
-  if (provider !== null) return providerPolicy(artifacts, { provider, model });
   return (await getModel(artifacts, model)).policyId;
 }

@@ -2,9 +2,8 @@ import type { ArtifactStore } from '../artifacts/artifact-store';
 import type { OpenEnvironment } from '../envs/environment';
 import type { EnvironmentData } from '../envs/environment-data';
 import type { ModelService } from '../llm/model-service';
-import type { PolicyService } from '../llm/policy-client';
+import type { PolicyClient } from '../llm/policy-client';
 import type { CampaignSpec } from '../spec/campaign-spec';
-import { withSectionsOfLater } from '../spec/later-sections';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaigns';
 import type { Training } from './training-of-run';
@@ -17,7 +16,7 @@ export type Services = {
   openEnvironment: OpenEnvironment;
   /** Ends the sessions that a holder still has; never fails. */
   closeLeases(holder: string): Promise<unknown>;
-  policies: PolicyService;
+  policies: PolicyClient;
   models: ModelService;
   training: Training;
   /** Renders and stores the report of a campaign. */
@@ -25,7 +24,5 @@ export type Services = {
 };
 
 /** The campaign with its resolved spec, as it was stored at its start. */
-export async function getCampaign({ store }: Pick<Services, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> {
-  const campaign = await store.campaigns.get<CampaignSpec>(id);
-  return { ...campaign, spec: withSectionsOfLater(campaign.spec) };
-}
+export const getCampaign = ({ store }: Pick<Services, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
+  store.campaigns.get<CampaignSpec>(id);

@@ -4,7 +4,7 @@ import type { TrainingBackend } from '../training/training-backend';
 import { failureOf } from './boundary-failure';
 
 /** Training as activities see it: a job's backend is the one that its stored run names. */
-export type Training = Required<Omit<TrainingBackend, 'name'>>;
+export type Training = Omit<TrainingBackend, 'name'>;
 
 /** Made when a job first wants them: a backend may need what this worker was not given. */
 export type TrainingBackends = Readonly<Record<string, () => TrainingBackend>>;
@@ -41,10 +41,9 @@ export function trainingOfRun(backends: TrainingBackends, runs: Pick<TrainingRun
     submit: (job) => ask(job.jobKey, (backend) => backend.submit(job)),
     submitStep: (jobKey, step, dataset) => ask(jobKey, (backend) => backend.submitStep(jobKey, step, dataset)),
     status: (jobKey) => ask(jobKey, (backend) => backend.status(jobKey)),
-    curve: (jobKey, after) =>
-      ask(jobKey, (backend) => (backend.curve ? backend.curve(jobKey, after) : Promise.resolve([]))),
+    curve: (jobKey, after) => ask(jobKey, (backend) => backend.curve(jobKey, after)),
     cancel: (jobKey) => ask(jobKey, (backend) => backend.cancel(jobKey)),
-    redo: (jobKey) => ask(jobKey, (backend) => (backend.redo ? backend.redo(jobKey) : Promise.resolve())),
+    redo: (jobKey) => ask(jobKey, (backend) => backend.redo(jobKey)),
     logs: (jobKey) => ask(jobKey, (backend) => backend.logs(jobKey)),
   };
 }

@@ -3,7 +3,6 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { campaignWorkflowId } from '../domain/ids';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { forkSpec, type ForkRequest } from '../spec/fork-spec';
-import { withSectionsOfLater } from '../spec/later-sections';
 import { specHash } from '../spec/read-spec';
 import { hasEnded } from '../store/campaigns';
 import { forkCampaign } from '../store/fork-campaign';
@@ -43,7 +42,7 @@ async function fork(session: Session, sourceName: string, request: ForkRequest) 
   const { store, pool } = session;
   const { iteration, name } = request;
   const source = await store.campaigns.getByName(sourceName);
-  const spec = forkSpec(withSectionsOfLater(source.spec as CampaignSpec), request);
+  const spec = forkSpec(source.spec as CampaignSpec, request);
   const varies = await requireStartable(session, spec);
   const { id } = await forkCampaign(pool, {
     ...{ source, iteration, name, spec, specHash: specHash(spec) },

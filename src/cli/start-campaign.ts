@@ -7,7 +7,6 @@ import { createEnvironments } from '../envs/environments';
 import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
-import { withSectionsOfLater } from '../spec/later-sections';
 import { specHash } from '../spec/read-spec';
 import { whyRunsVary } from '../spec/varies';
 import { secretFile } from '../stack/home';
@@ -50,7 +49,7 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
 /** That of the stored spec where it differs by nothing but what specs did not say before an upgrade. */
 async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
   const [hash, stored] = [specHash(spec), await store.campaigns.find(spec.name)];
-  const isSame = stored && specHash(withSectionsOfLater(stored.spec as CampaignSpec)) === hash;
+  const isSame = stored && specHash(stored.spec as CampaignSpec) === hash;
   return isSame ? stored.specHash : hash;
 }
 

@@ -98,15 +98,15 @@ const toMessages = ({ action, observation }: StoredStep): ChatMessage[] => [
   ...observation,
 ];
 
-/** Tokens are counted by the ids that were sampled; a model that gives none says how many there were. */
+/** Tokens are counted by the ids that were sampled; reference actions have none. */
 function saidBy(action: SampledAction | string): Said {
   if (typeof action === 'string')
     return { action, promptTokenIds: null, tokenIds: null, logprobs: null, promptTokens: 0, completionTokens: 0 };
-  const { content, promptTokenIds, tokenIds, logprobs, usage } = action;
+  const { content, promptTokenIds, tokenIds, logprobs } = action;
   return {
     ...{ action: content, promptTokenIds, tokenIds, logprobs },
-    promptTokens: promptTokenIds?.length ?? usage?.promptTokens ?? 0,
-    completionTokens: tokenIds?.length ?? usage?.completionTokens ?? 0,
+    promptTokens: promptTokenIds.length,
+    completionTokens: tokenIds.length,
   };
 }
 

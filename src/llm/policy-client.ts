@@ -5,22 +5,15 @@ import { ModelError, policyServer, toModelError } from './model-error';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
 
-/**
- * One sampled action with the ids that were sampled: training never re-tokenizes text. A provider's model gives text
- * alone, and `usage` says what it counted.
- */
+/** One sampled action with the ids that were sampled: training never re-tokenizes text. */
 export type SampledAction = {
   content: string;
   finishReason: string;
-  promptTokenIds: number[] | null;
-  tokenIds: number[] | null;
-  logprobs: number[] | null;
-  /** Tokens, where there are no ids to count. */
-  usage?: { promptTokens: number; completionTokens: number };
+  promptTokenIds: number[];
+  tokenIds: number[];
+  /** Natural logarithms, one per sampled token. */
+  logprobs: number[];
 };
-
-/** Of a policy server, which gives the ids of what it sampled. */
-export type SampledTokens = SampledAction & { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] };
 
 export type SampleRequest = {
   policyId: string;
@@ -79,7 +72,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
 
   return {
     /** @throws ModelError, or the signal's reason when it was aborted */
-    async sample(request: SampleRequest): Promise<SampledTokens> {
+    async sample(request: SampleRequest): Promise<SampledAction> {
       const answer = await complete(request);
       if (answer.model !== undefined && answer.model !== request.policyId)
         throw wrongPolicy(url, request.policyId, answer.model);
@@ -139,7 +132,7 @@ const bodyOf = ({ policyId, messages, temperature, seed, maxTokens }: SampleRequ
   return_token_ids: true, // vLLM's extension
 });
 
-function toAction({ prompt_token_ids: promptTokenIds, choices }: Completion): SampledTokens {
+function toAction({ prompt_token_ids: promptTokenIds, choices }: Completion): SampledAction {
   const { message, finish_reason: finishReason, token_ids: tokenIds, logprobs } = choices[0]!;
   return {
     content: message.content ?? '',
@@ -199,6 +192,3 @@ const notTheDialect = (url: string, cause: z.ZodError): ModelError => {
 };
 
 export type PolicyClient = ReturnType<typeof policyClient>;
-
-/** Whatever serves policies, with token ids or without. */
-export type PolicyService = Omit<PolicyClient, 'sample'> & { sample(request: SampleRequest): Promise<SampledAction> };

@@ -65,11 +65,10 @@ export function readProviders({ providersFile: file }: Pick<Config, 'providersFi
  *
  * @throws DomainError `UnknownProvider`: a line per provider, with the fields that name it
  */
-export function requireProviders({ llm, policy }: NamesProviders, providers: Providers): void {
-  const named = [
-    ...Object.entries(llm?.models ?? {}).map(([purpose, model]) => [`llm.models.${purpose}`, model?.provider] as const),
-    ['policy', policy?.provider] as const,
-  ];
+export function requireProviders({ llm }: NamesProviders, providers: Providers): void {
+  const named = Object.entries(llm?.models ?? {}).map(
+    ([purpose, model]) => [`llm.models.${purpose}`, model?.provider] as const,
+  );
   const fields = new Map<string, string[]>();
   for (const [place, provider] of named) {
     if (!provider || providers.has(provider)) continue;

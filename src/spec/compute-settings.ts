@@ -15,17 +15,11 @@ const adapterSchema = z.strictObject({
 export const policySettingsSchema = z.strictObject({
   /**
    * `scratch`: a small decoder and its tokenizer, made from the expert trajectories; `imported`: a pretrained model
-   * that `coevolve model import` has stored; `provider`: a model that a provider serves and fine-tunes.
+   * that `coevolve model import` has stored.
    */
-  source: z.enum(['scratch', 'imported', 'provider']).default('scratch'),
-  /** Name of the imported model, or the provider's name of its model; null for `scratch`. */
+  source: z.enum(['scratch', 'imported']).default('scratch'),
+  /** Name of the imported model; null for `scratch`. */
   model: z.string().min(1).max(200).nullable().default(null),
-  /** Of the file of COEVOLVE_LLM_PROVIDERS; only with `source: provider`. */
-  provider: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'lower-case letters, digits and hyphens, at most 31')
-    .nullable()
-    .default(null),
   /** null trains all weights. */
   adapter: adapterSchema.nullable().default(null),
   /** Of matrix products and activations in training; what is trained is kept in float32 either way. */
@@ -34,8 +28,7 @@ export const policySettingsSchema = z.strictObject({
 
 /** Where and how training jobs run. */
 export const computeSettingsSchema = z.strictObject({
-  /** `openai`: the provider's fine-tuning service; it belongs to `policy.source: provider`, and that to it. */
-  backend: z.enum(['local', 'kubernetes', 'openai']).default('local'),
+  backend: z.enum(['local', 'kubernetes']).default('local'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto'),
   /** Of torch on a CPU, per process. */
   threads: count.max(256).default(1),

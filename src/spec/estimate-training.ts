@@ -100,14 +100,9 @@ function mostPairs({ pairs }: CampaignSpec, role: TrainingStep['role']): number 
 const tokensPerRow = ({ training }: CampaignSpec): number =>
   Math.min(measuredTraining.tokensPerTrajectory, training.sft.maxLength);
 
-function costOf(
-  { policy, compute }: CampaignSpec,
-  jobs: number,
-  tokens: number,
-  tokensPerS: number | null,
-): TrainingAmounts {
+function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
   if (tokensPerS === null) {
-    const free = policy.source !== 'provider' && compute.gpus === 0 ? 0 : null; // one's own CPUs, however long
+    const free = compute.gpus === 0 ? 0 : null; // one's own CPUs, however long
     return { tokens: Math.round(tokens), seconds: null, gpuSeconds: free, usd: free };
   }
   const seconds = tokens / tokensPerS + jobs * measuredTraining.secondsToStart;

@@ -70,10 +70,10 @@ export function estimate(spec: CampaignSpec, parameters: number | null = null): 
   };
 }
 
-/** How fast attempts are played on two cores; a server with GPUs, or a provider's, was not measured. */
+/** How fast attempts are played on two cores; a server with GPUs was not measured. */
 function attemptsPerSecond({ policy, compute }: CampaignSpec, parameters: number | null): number | null {
   if (policy.source === 'scratch') return measured.attemptsPerSecond;
-  if (policy.source === 'provider' || parameters === null || compute.gpus > 0) return null;
+  if (parameters === null || compute.gpus > 0) return null;
   return (measured.importedAttemptsPerSecond * measured.importedParameters) / parameters;
 }
 

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { isReinforcement, recipes } from '../domain/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
-import { idleAtProvider } from './idle-provider';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
@@ -16,7 +15,6 @@ export function idleKeys(spec: Spec): string[] {
     ...idlePool(spec),
     ...idlePolicy(spec),
     ...idleCompute(spec),
-    ...idleAtProvider(spec),
   ];
 }
 
@@ -83,22 +81,13 @@ function idlePool({ pool: { strategy, band, retirement, window } }: Spec): strin
   ];
 }
 
-function idlePolicy({ policy: { source, model, provider, adapter }, compute, start }: Spec): string[] {
-  const wants = (key: 'model' | 'provider', found: string | null, wanted: boolean, why: string): string[] => {
-    if ((found !== null) === wanted) return [];
-    return wanted
-      ? [`policy.${key}: found nothing, expected a name: ${why}`]
-      : [`policy.${key}: found "${found}", expected nothing: policy.source is ${source}`];
-  };
-  const atProvider = source === 'provider';
+function idlePolicy({ policy: { source, model, adapter }, start }: Spec): string[] {
   return [
-    ...wants('model', model, source !== 'scratch', `policy.source is ${source}`),
-    ...wants('provider', provider, atProvider, 'a provider serves and fine-tunes the model'),
-    ...(atProvider !== (compute.backend === 'openai')
-      ? [
-          `compute.backend: found ${compute.backend}, expected ${atProvider ? 'openai' : 'local or kubernetes'}:` +
-            ` policy.source is ${source}`,
-        ]
+    ...(source === 'imported' && model === null
+      ? ['policy.model: found nothing, expected a name: policy.source is imported']
+      : []),
+    ...(source === 'scratch' && model !== null
+      ? [`policy.model: found "${model}", expected nothing: policy.source is scratch`]
       : []),
     ...(adapter && source !== 'imported'
       ? [

@@ -11,17 +11,8 @@ const reinforcementDefaults = {
 /** The three recipes that train on synthetic tasks alone. */
 const synthetic: readonly RecipeName[] = ['coevolve', 'random-synthesis', 'static-synthesis'];
 
-/** A provider's models are large and trained on, epoch by epoch, for money: the embedded policy's epochs are too many. */
-const providerDefaults = { training: { sft: { epochs: 3 }, rft: { epochs: 3 }, dpo: { epochs: 1 } } };
-
-/** A spec as its author wrote it, over what its recipe and its backend would rather have than the general defaults. */
+/** Merges a spec as its author wrote it over the defaults of its recipe, where these differ from the general ones. */
 export function withRecipeDefaults(input: unknown): unknown {
-  const compute = isObject(input) ? input['compute'] : undefined;
-  const atProvider = isObject(compute) && compute['backend'] === 'openai';
-  return overRecipe(atProvider ? merge(providerDefaults, input) : input);
-}
-
-function overRecipe(input: unknown): unknown {
   const name = isObject(input) ? input['recipe'] : undefined;
   if (typeof name !== 'string' || !(name in recipes) || !isReinforcement(recipes[name as RecipeName])) return input;
   const initial = synthetic.includes(name as RecipeName) ? { synthesis: { initialTasks: 100 } } : {};

@@ -14,8 +14,6 @@ export type TrainingRate = { tokensPerS: number | null; basis: string };
  */
 export function trainingRate(spec: CampaignSpec, parameters: number | null): TrainingRate {
   const { policy, compute } = spec;
-  if (policy.source === 'provider')
-    return { tokensPerS: null, basis: 'how fast a provider fine-tunes, and its price, are unknown' };
   const onGpus = compute.device === 'cuda' || compute.gpus > 0;
   if (policy.source === 'scratch') {
     if (onGpus) return { tokensPerS: null, basis: 'policies from scratch were not measured on GPUs' };

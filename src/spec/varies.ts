@@ -13,10 +13,9 @@ export type Serving = {
  * datasets, checkpoints and evaluations are the same to the last bit, whatever the batches, workers and interruptions.
  */
 export function whyRunsVary(spec: CampaignSpec, { policyServer, replay }: Serving): string[] {
-  const { compute, environment, llm, policy } = spec;
+  const { compute, environment, llm } = spec;
   const reasons: [boolean, string][] = [
     [llm !== null, 'llm: language models do not repeat their answers'],
-    [policy.source === 'provider', 'policy.source: the answers and the fine-tuning are those of a provider'],
     [policyServer === 'vllm', 'policy server: vLLM computes a row together with whatever is in its batch'],
     [policyServer === 'other', 'policy server: not started here, so nothing is known of its batches'],
     [compute.backend === 'kubernetes', 'compute.backend: the machines of a cluster may differ'],

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ModelError } from '../llm/model-error';
 import { BackendError } from './backend-error';
 import type { TrainingBackend, TrainingStatus } from './training-backend';
 
@@ -66,14 +65,11 @@ export function withPatience(
       await backend.cancel(jobKey);
     },
 
-    ...(backend.redo && {
-      async redo(jobKey: string) {
-        looks.delete(jobKey);
-        await backend.redo!(jobKey);
-      },
-    }),
+    async redo(jobKey) {
+      looks.delete(jobKey);
+      await backend.redo(jobKey);
+    },
   };
 }
 
-const mayPass = (error: unknown): error is BackendError | ModelError =>
-  (error instanceof BackendError || error instanceof ModelError) && error.kind === 'retry';
+const mayPass = (error: unknown): error is BackendError => error instanceof BackendError && error.kind === 'retry';

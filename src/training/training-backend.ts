@@ -46,7 +46,6 @@ export type TrainingStatus =
       policies: TrainedPolicy[];
       /** What a job that is accepted waits for, in words; absent when it works. */
       waiting?: string;
-      /** Left out by a backend that is told of nothing between start and end. */
       progress?: TrainingProgress;
     }
   | {
@@ -73,14 +72,14 @@ export type TrainingBackend = {
    */
   submitStep(jobKey: string, step: number, dataset: Dataset): Promise<void>;
   status(jobKey: string): Promise<TrainingStatus>;
-  /** What a job told of its updates after update `after`, in their order; a backend that is told of none lacks it. */
-  curve?(jobKey: string, after: number): Promise<TrainingProgress[]>;
+  /** Returns the job's recorded updates after update `after`, in order. */
+  curve(jobKey: string, after: number): Promise<TrainingProgress[]>;
   cancel(jobKey: string): Promise<void>;
   /**
    * Takes back that a job has made what was found damaged since: submitted again, it makes that anew from its
-   * checkpoints, to the same bytes. A backend whose policies lie elsewhere lacks it.
+   * checkpoints, to the same bytes.
    */
-  redo?(jobKey: string): Promise<void>;
+  redo(jobKey: string): Promise<void>;
   /** The newest lines that the job wrote. */
   logs(jobKey: string): Promise<string>;
 };

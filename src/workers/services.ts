@@ -6,7 +6,6 @@ import { closeLeases } from '../envs/close-leases';
 import { createEnvironments } from '../envs/environments';
 import { createModelService } from '../llm/model-service';
 import { policyClient } from '../llm/policy-client';
-import { policyRouter } from '../llm/policy-router';
 import { readProviders, type Providers } from '../llm/providers';
 import { collectReport } from '../store/report-queries';
 import { createStore } from '../store';
@@ -14,7 +13,6 @@ import { createPool } from '../store/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { localBackend } from '../training/local-backend';
-import { openaiBackend } from '../training/openai-backend';
 import { withPatience } from '../training/patient-status';
 import type { TrainingBackend } from '../training/training-backend';
 import type { Instruments } from './instruments';
@@ -43,9 +41,9 @@ export function createServices(config: Config, instruments: Instruments): Worker
     environmentData: environments.data,
     openEnvironment: environments.open,
     closeLeases: (holder) => closeLeases(environment, holder),
-    policies: policyRouter({ server: policyClient(policy), providers, pace: store.providers, artifacts }),
+    policies: policyClient(policy),
     models: createModelService({ store, providers }),
-    training: trainingOfRun(backends(config, artifacts, providers), store.trainingRuns),
+    training: trainingOfRun(backends(config, artifacts), store.trainingRuns),
     async writeReport(campaignId) {
       const { renderReport } = await import('../report/index.js'); // with its charts, the slowest of all to load
       const report = await collectReport(pool, campaignId);
@@ -56,10 +54,9 @@ export function createServices(config: Config, instruments: Instruments): Worker
 }
 
 /** By the names that `compute.backend` has; those far away are looked at less often, and forgiven two minutes' absence. */
-const backends = (config: Config, artifacts: ArtifactStore, providers: Providers): TrainingBackends => ({
+const backends = (config: Config, artifacts: ArtifactStore): TrainingBackends => ({
   local: () => localBackend(config, artifacts),
   kubernetes: () => withPatience(inCluster(config, artifacts), { everyMs: 3_000, patienceMs: 120_000 }),
-  openai: () => withPatience(openaiBackend(providers, artifacts), { everyMs: 10_000, patienceMs: 120_000 }),
 });
 
 const inCluster = (config: Config, artifacts: ArtifactStore): TrainingBackend =>

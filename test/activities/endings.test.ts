@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { approvedPromotion } from '../../src/activities/approved-promotion';
 import { skipPhase } from '../../src/activities/skip-phase';
 import type { Services } from '../../src/activities/services';
-import { withSectionsOfLater } from '../../src/spec/later-sections';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { modelCall, modelCampaign, settlement } from '../store/model-campaign';
 
@@ -89,11 +87,4 @@ test('a promotion waits for the first word of an operator, which the decision na
   await say('promote', 'ada');
   expect(await say('keep', 'bob')).toEqual({ decision: 'promote', actor: 'ada' });
   await expect(ask('promote')).resolves.toEqual({ decision: 'promote', reason: 'ada approved it; it is better' });
-});
-
-test('a spec that was stored before promotions could be approved asks for no approval', async () => {
-  const { spec } = await modelCampaign(database.pool);
-  const { approval: _unknown, ...promotion } = spec.promotion;
-  const stored = { ...spec, name: randomUUID(), promotion } as typeof spec;
-  expect(withSectionsOfLater(stored).promotion.approval).toBe(false);
 });

@@ -56,17 +56,6 @@ test('the base is the model that the spec names, and agents that begin as the ba
   expect(await store.policies.list(campaignId)).toMatchObject([{ id: base, role: 'target', parentId: null }]);
 });
 
-test('a model that a provider serves is a policy too, without weights', async () => {
-  const campaign = await start({
-    recipe: 'eto',
-    policy: { source: 'provider', provider: 'openai', model: 'small-1' },
-    compute: { backend: 'openai' },
-  });
-  const policyId = await takeOver(campaign, 'base');
-  expect(policyId).toMatch(/^[0-9a-f]{64}$/);
-  expect(await campaign.store.policies.heads(campaign.campaignId)).toEqual({ base: policyId });
-});
-
 test('a model whose name is gone stops the campaign with the command that brings it back', async () => {
   const campaign = await start({ policy: { source: 'imported', model: 'gone' } });
   await expect(takeOver(campaign, 'base')).rejects.toMatchObject({

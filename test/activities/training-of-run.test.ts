@@ -14,7 +14,9 @@ const telling = (name: string): TrainingBackend => ({
   submit: () => Promise.resolve(),
   submitStep: () => Promise.resolve(),
   status: () => Promise.resolve({ state: 'absent' }),
+  curve: () => Promise.resolve([]),
   cancel: () => Promise.resolve(),
+  redo: () => Promise.resolve(),
   logs: (jobKey) => Promise.resolve(`${jobKey} at ${name}`),
 });
 

@@ -111,22 +111,3 @@ test.each(['reset', 'step'] as const)('a session that breaks at its %s breaks th
   const broken = { ...session, [place]: () => Promise.reject(new Error('it broke')) };
   await expect(playEpisode(broken, request, says, 2)).rejects.toThrow('it broke');
 });
-
-test('text without token ids is stored as such, and its tokens are those that the model counted', async () => {
-  const { session } = scripted(seen('question'));
-  const usage = { promptTokens: 30, completionTokens: 4 };
-  const text: SampledAction = {
-    ...{ content: 'select 1', finishReason: 'stop', promptTokenIds: null, tokenIds: null, logprobs: null, usage },
-  };
-  const episode = await playEpisode(session, request, () => Promise.resolve(text), 2);
-  expect(episode).toMatchObject({ promptTokens: 60, completionTokens: 8 });
-  expect(episode.steps[0]).toEqual({
-    ...{
-      action: 'select 1',
-      observation: seen('again').messages,
-      promptTokenIds: null,
-      tokenIds: null,
-      logprobs: null,
-    },
-  });
-});

@@ -132,14 +132,6 @@ test('a provider that the file lacks is refused by the field that names it', () 
   );
 });
 
-test('the provider of the policy must be known too', () => {
-  const policy = { source: 'provider', model: 'm', provider: 'other' };
-  const changes = { recipe: 'sft', llm: null, policy, compute: { backend: 'openai' } };
-  expect(() => requireProviders(specWithModels('a', changes), scriptedProviders('http://a/v1'))).toThrow(
-    /^policy\.provider: found "other", expected one of scripted/,
-  );
-});
-
 test('without a file, the message says how to have one', () => {
   expect(() => requireProviders(specWithModels('a'), new Map())).toThrow(
     /^llm\.models\.explorer\.provider: found "scripted", expected a provider of the file that COEVOLVE_LLM_PROVIDERS names.*so too .*embedding/,

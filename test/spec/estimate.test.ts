@@ -70,9 +70,7 @@ test('GPU-seconds are seconds times GPUs, dollars their price, and the sum is th
   );
 });
 
-const provider = { policy: { source: 'provider', model: 'm', provider: 'p' }, compute: { backend: 'openai' } };
 test.each([
-  { what: 'a provider’s fine-tuning', spec: provider, gpuSeconds: null },
   { what: 'a model that is not imported yet', spec: { policy: adapted }, gpuSeconds: 0 },
   { what: 'a policy from scratch on a GPU', spec: { compute: { gpus: 1 } }, gpuSeconds: null },
 ])('the time of $what is unknown, and said to be', ({ spec, gpuSeconds }) => {

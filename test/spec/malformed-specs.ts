@@ -255,7 +255,7 @@ const wrongValues = [
   more(
     'a policy from elsewhere',
     'policy: { source: hub }',
-    'policy.source: found "hub", expected one of scratch, imported, provider',
+    'policy.source: found "hub", expected one of scratch, imported',
   ),
   more('no epochs', 'training: { sft: { epochs: 0 } }', 'training.sft.epochs: found 0, expected at least 1'),
   more(

@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore, writeWhole } from '../../src/artifacts/artifact-store';
-import { saveServedPolicy, servedBy } from '../../src/artifacts/served-policy';
 
 let root: string;
 beforeEach(() => {
@@ -99,24 +98,4 @@ test('a checkpoint without a manifest, or none at all, is refused', async () => 
   rmSync(path.join(from, 'manifest.json'));
   for (const place of [from, path.join(root, 'nowhere')])
     await expect(store.adoptPolicy(place, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
-});
-
-const served = { format: 1, files: [], served_by: { provider: 'somewhere', model: 'm-1' } } as const;
-
-test('a policy that is served elsewhere is its manifest, under its hash, whatever the order of its keys', async () => {
-  const store = artifactStore(root);
-  const id = await saveServedPolicy(store, { ...served, job: 'j', seed: 1 });
-  await expect(saveServedPolicy(store, { seed: 1, job: 'j', ...served })).resolves.toBe(id);
-  expect(sha256(readFileSync(path.join(store.policyPath(id), 'manifest.json'), 'utf8'))).toBe(id);
-  await expect(store.adoptPolicy(store.policyPath(id), id)).resolves.toBe(id);
-  await expect(servedBy(store, id)).resolves.toEqual(served.served_by);
-  await expect(saveServedPolicy(store, { ...served, seed: 2 })).resolves.not.toBe(id);
-});
-
-test('a policy whose weights are here is served by nobody else, and a policy that is not here is named', async () => {
-  const store = artifactStore(root);
-  const { from, hash } = checkpoint('one');
-  await store.adoptPolicy(from, hash);
-  await expect(servedBy(store, hash)).resolves.toBeUndefined();
-  await expect(servedBy(store, 'f'.repeat(64))).rejects.toMatchObject({ code: 'UnknownPolicy' });
 });

@@ -15,7 +15,9 @@ function scripted(...looks: (TrainingStatus | Error)[]) {
       const look = looks[clock.asked++]!;
       return look instanceof Error ? Promise.reject(look) : Promise.resolve(look);
     },
+    curve: () => Promise.resolve([]),
     cancel: () => Promise.resolve(),
+    redo: () => Promise.resolve(),
     logs: () => Promise.resolve(''),
   };
   return { clock, patient: withPatience(backend, { everyMs: 10, patienceMs: 100, now: () => clock.now }) };
