@@ -1,9 +1,9 @@
-/**
- * Three projects, so that one can be run alone: `unit` needs nothing, `store` a Postgres, `system` starts servers,
- * workers and trainers. Everything is real; only a language model's place is taken by a scripted HTTP server.
- */
-const shared = {
+/** Tests use real servers, workers and trainers; only language models and fine-grained faults are scripted. */
+module.exports = {
   testEnvironment: 'node',
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testTimeout: 120_000,
+  globalTeardown: '<rootDir>/test/support/stop-postgres.ts',
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
@@ -14,31 +14,4 @@ const shared = {
     ],
   },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.coevolve', '<rootDir>/.venv'],
-};
-
-const project = (displayName, places, more = {}) => ({
-  ...shared,
-  ...more,
-  displayName,
-  testMatch: places.map((place) => `<rootDir>/test/${place}.test.ts`),
-});
-
-module.exports = {
-  testTimeout: 120_000,
-  projects: [
-    project('unit', [
-      '*',
-      'domain/**/*',
-      'report/**/*',
-      'spec/**/*',
-      'llm/**/*',
-      'training/**/*',
-      'workers/**/*',
-      'envs/**/*',
-      'chaos/**/*',
-      'temporal/**/*',
-    ]),
-    project('store', ['store/**/*', 'activities/**/*'], { globalTeardown: '<rootDir>/test/support/stop-postgres.ts' }),
-    project('system', ['stack/**/*', 'workflows/**/*', 'cli/**/*', 'campaign/**/*', 'security/**/*']),
-  ],
 };

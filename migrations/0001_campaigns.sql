@@ -1,5 +1,5 @@
 -- Up Migration
--- A campaign is one run of one spec. Its id also names its partitions of the big tables (src/store/campaigns.ts).
+-- A campaign is one run of one spec. Its id also names its partitions of the big tables (src/store/campaign/campaigns.ts).
 create table campaigns (
   id          integer generated always as identity primary key,
   name        text not null unique check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),

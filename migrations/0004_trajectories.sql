@@ -2,7 +2,7 @@
 -- One row per finished attempt. Append-only: nothing updates a trajectory.
 create table trajectories (
   campaign_id       integer not null references campaigns (id) on delete cascade,
-  id                text not null,    -- derived from the columns of the unique key below: src/domain/ids.ts
+  id                text not null,    -- derived from the columns of the unique key below: src/domain/campaign/ids.ts
   iteration         smallint not null,
   purpose           text not null check (purpose in ('train', 'evaluation', 'expert', 'validation')),
   task_id           text not null,

@@ -3,7 +3,7 @@
 -- policy again. They go with the statement that stores the attempt, the rest with the end of the iteration.
 create table attempt_turns (
   campaign_id       integer not null references campaigns (id) on delete cascade,
-  trajectory_id     text not null,    -- of the trajectory to be: src/domain/ids.ts
+  trajectory_id     text not null,    -- of the trajectory to be: src/domain/campaign/ids.ts
   ordinal           smallint not null check (ordinal > 0),
   iteration         smallint not null,
   epoch             integer not null,

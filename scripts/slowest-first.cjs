@@ -2,7 +2,7 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 /** Folders of test/ whose files take longest, the longest first. */
-const slow = ['campaign', 'chaos', 'stack', 'workflows', 'security', 'activities', 'training'];
+const slow = ['scenarios', 'tools', 'stack', 'workflows', 'activities', 'training'];
 
 module.exports = class SlowestFirst extends Sequencer {
   async sort(tests) {

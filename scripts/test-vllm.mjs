@@ -1,4 +1,4 @@
-// Asks of real vLLM, on the CPU, what every policy server must do: test/stack/policy-conformance.test.ts, with adapters
+// Asks of real vLLM, on the CPU, what every policy server must do: test/scenarios/policy-conformance.test.ts, with adapters
 // that the trainer makes. Not part of `npm test`: vLLM is 3.3 GB, and starts several times.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { status } = spawnSync(
   join(root, 'node_modules', '.bin', 'jest'),
-  ['test/stack/policy-conformance.test.ts', '--verbose', '--selectProjects', 'system'],
+  ['test/scenarios/policy-conformance.test.ts', '--verbose'],
   {
     cwd: root,
     stdio: 'inherit',

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { recoveryProfiles, type RecoveryProfile } from './domain/campaign-memo';
+import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
 import {
   ConfigError,
   readAddress,
@@ -10,7 +10,7 @@ import {
   readToken,
   readUrl,
   type Env,
-} from './read-variable';
+} from './base/read-variable';
 
 export { ConfigError };
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DomainError } from '../domain/errors';
-import { faultOf } from './whole-policy';
+import { DomainError } from '../domain/base/errors';
+import { faultOf } from './verify-policy';
 
 /**
  * Moves a policy to its home, the name of its hash, where it is whole and its home has no whole one. What lies there

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { adoptPolicy } from './adopt-policy';
-import { requireFile, sha256OfFile } from './whole-policy';
+import { requireFile, sha256OfFile } from './verify-policy';
 
 /**
  * Datasets and checkpoints on a file system that every worker sees. Names are content hashes, files are written to a

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DomainError } from '../domain/errors';
+import { DomainError } from '../domain/base/errors';
 import { writeWhole, type ArtifactStore } from './artifact-store';
 
 /** A model that was trained elsewhere and is stored as a policy. */

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../store/trajectories';
+import type { ChatMessage } from '../store/trajectories/trajectories';
 
 /** What the environment shows after a reset or a step. */
 export type Observation = {

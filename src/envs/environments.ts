@@ -1,12 +1,12 @@
 import { required, type Config } from '../config';
 import type { OpenEnvironment } from './environment';
-import { environmentData, type EnvironmentData } from './environment-data';
+import { environmentData, type EnvironmentData } from './server/environment-data';
 import { EnvironmentError } from './environment-error';
-import { readEnvironmentServers, type ForeignServers } from './environment-servers';
-import { foreignClient } from './foreign-client';
-import { foreignData } from './foreign-data';
-import { openEnvClient } from './openenv-client';
-import { serverHealth, type ServerHealth } from './server-health';
+import { readEnvironmentServers, type ForeignServers } from './server/environment-servers';
+import { foreignClient } from './third-party/client';
+import { foreignData } from './third-party/data';
+import { openEnvClient } from './openenv/client';
+import { serverHealth, type ServerHealth } from './server/health';
 
 /** Every environment that campaigns may name: those of our server, and servers of others, by the same interfaces. */
 export type Environments = {

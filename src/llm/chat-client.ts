@@ -1,9 +1,9 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
-import type { ChatMessage } from '../store/trajectories';
+import type { ChatMessage } from '../store/trajectories/trajectories';
 import { ModelError, toModelError, type Boundary } from './model-error';
 import type { Provider } from './providers';
-import type { Reply } from './question';
+import type { Reply } from './request';
 import { estimatePrompt, estimateText } from './token-estimate';
 
 /** `estimated`: the server named no usage, so that the tokens were counted here. */

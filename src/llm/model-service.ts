@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { DomainError } from '../domain/errors';
+import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
-import { providerLine, type PaidCall, type ProviderLine } from './paid-call';
+import { providerLine, type PaidCall, type ProviderLine } from './provider-client';
 import { promptId } from './prompts/prompt';
 import { requireProviders, type Providers } from './providers';
-import type { EmbeddingRequest, Question, Reply, Structured } from './question';
+import type { EmbeddingRequest, Question, Reply, Structured } from './request';
 import { readStructured } from './read-structured';
 import { repairPrompt } from './repair-prompt';
 import { estimatePrompt, estimateText } from './token-estimate';
 import { packVectors, unitVectors, type PackedVectors } from './unit-vectors';
 
-export type { EmbeddingRequest, Question, Reply, Structured } from './question';
+export type { EmbeddingRequest, Question, Reply, Structured } from './request';
 
 /** The language models of a campaign, behind its budget and their providers' pace. */
 export type ModelService = {

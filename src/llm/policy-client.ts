@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
-import type { ChatMessage } from '../store/trajectories';
+import type { ChatMessage } from '../store/trajectories/trajectories';
 import { ModelError, policyServer, toModelError } from './model-error';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };

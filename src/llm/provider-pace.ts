@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DomainError } from '../domain/errors';
+import { DomainError } from '../domain/base/errors';
 import type { Store } from '../store';
 import { ModelError } from './model-error';
 import type { Provider } from './providers';

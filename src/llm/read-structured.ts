@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { describeIssue } from '../spec/describe-issue';
 import { extractJson } from './extract-json';
-import type { Reply } from './question';
+import type { Reply } from './request';
 
 export type Read<T> = { ok: true; value: T } | { ok: false; failure: Failure; problems: string[] };
 

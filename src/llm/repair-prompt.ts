@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../store/trajectories';
+import type { ChatMessage } from '../store/trajectories/trajectories';
 import { fillTemplate, type Prompt } from './prompts/prompt';
 
 export type RepairInput = {

@@ -1,21 +1,21 @@
-import type { CampaignReport } from '../store/report-queries';
-import { renderHeader } from './header';
+import type { CampaignReport } from './collect-report';
+import { renderHeader } from './sections/header/section';
 import { html, trusted } from './html';
 import { renderSection } from './section';
-import { attemptsSection } from './sections/attempts';
-import { failuresSection } from './sections/failures';
-import { heldOutSection } from './sections/held-out';
-import { judgeSection } from './sections/judge';
-import { lineageSection } from './sections/lineage';
-import { modelsSection } from './sections/models';
-import { pairsSection } from './sections/pairs';
-import { readingSection } from './sections/reading';
-import { signalsSection } from './sections/signals';
-import { stepsSection } from './sections/steps';
-import { taskPoolSection } from './sections/task-pool';
-import { timeAndCostSection } from './sections/time-and-cost';
-import { trainingCurvesSection } from './sections/training-curves';
-import { trainingRunsSection } from './sections/training-runs';
+import { attemptsSection } from './sections/attempts/section';
+import { failuresSection } from './sections/failures/section';
+import { heldOutSection } from './sections/held-out/section';
+import { judgeSection } from './sections/judge/section';
+import { lineageSection } from './sections/lineage/section';
+import { modelsSection } from './sections/models/section';
+import { pairsSection } from './sections/pairs/section';
+import { readingSection } from './sections/reading/section';
+import { signalsSection } from './sections/signals/section';
+import { stepsSection } from './sections/steps/section';
+import { taskPoolSection } from './sections/task-pool/section';
+import { timeAndCostSection } from './sections/time-and-cost/section';
+import { trainingCurvesSection } from './sections/training-curves/section';
+import { trainingRunsSection } from './sections/training-runs/section';
 import { stylesheet } from './stylesheet';
 
 /** Renders a campaign as one HTML page that needs nothing else: no script, no font, no request. */

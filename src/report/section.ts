@@ -1,9 +1,9 @@
-import { type RecipeName, recipes } from '../domain/recipe';
-import type { Phase } from '../domain/phases';
-import type { CampaignReport } from '../store/report-queries';
+import { type RecipeName, recipes } from '../domain/campaign/recipe';
+import type { Phase } from '../domain/campaign/phases';
+import type { CampaignReport } from './collect-report';
 import { type Chart, figure } from './charts/figure';
 import { type Content, html, type Html } from './html';
-import { counted } from './quantities';
+import { counted } from './format';
 
 export type Section = { id: string; title: string; body: Content };
 

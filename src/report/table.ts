@@ -1,5 +1,5 @@
 import { type Content, html, type Html } from './html';
-import { count } from './quantities';
+import { count } from './format';
 
 export type Table = {
   caption: string;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defaultFeedbackSettings } from '../domain/detect-signals';
-import { defaultPromotionSettings } from '../domain/promotion';
-import { recipeNames, recipes } from '../domain/recipe';
+import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
+import { defaultPromotionSettings } from '../domain/evaluation/promotion';
+import { recipeNames, recipes } from '../domain/campaign/recipe';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../envs/experts/react';
 import { modelSettingsSchema } from './model-settings';

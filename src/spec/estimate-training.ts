@@ -1,4 +1,4 @@
-import { isReinforcement, recipes, type TrainingStep } from '../domain/recipe';
+import { isReinforcement, recipes, type TrainingStep } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { trainingRate } from './training-rate';
 

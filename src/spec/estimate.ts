@@ -1,4 +1,4 @@
-import { recipes } from '../domain/recipe';
+import { recipes } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { estimateModels, type ModelEstimate } from './estimate-models';
 import { estimateTraining, measuredTraining, type TrainingEstimate } from './estimate-training';

@@ -1,4 +1,4 @@
-import { DomainError } from '../domain/errors';
+import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from './campaign-spec';
 import { differencesOf } from './differences';
 import { parseYaml } from './parse-yaml';

@@ -1,6 +1,6 @@
-import type { IterationPlan, Updates } from '../domain/iteration-plan';
-import type { Phase } from '../domain/phases';
-import { recipes, type Recipe, type SynthesisAim } from '../domain/recipe';
+import type { IterationPlan, Updates } from '../domain/campaign/iteration-plan';
+import type { Phase } from '../domain/campaign/phases';
+import { recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 
 /** What an iteration does: 0 is the supervised start, which synthesizes the first pool where the spec asks for one. */

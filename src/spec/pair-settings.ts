@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defaultFailurePairSettings, defaultTargetPairSettings } from '../domain/pair-settings';
+import { defaultFailurePairSettings, defaultTargetPairSettings } from '../domain/pairs/pair-settings';
 
 const unit = z.number().min(0).max(1);
 const quota = z.number().int().min(1).nullable();

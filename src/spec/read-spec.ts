@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../domain/canonical-json';
-import { DomainError } from '../domain/errors';
-import { recipes } from '../domain/recipe';
+import { canonicalJson } from '../domain/base/canonical-json';
+import { DomainError } from '../domain/base/errors';
+import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from './describe-issue';
-import { idleKeys } from './idle-keys';
+import { idleKeys } from './unused-keys';
 import { parseYaml } from './parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
 

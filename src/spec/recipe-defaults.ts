@@ -1,4 +1,4 @@
-import { isReinforcement, recipes, type RecipeName } from '../domain/recipe';
+import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/recipe';
 
 /** Table 9 of arXiv:2604.15840; the training rates stand with the methods that they belong to. */
 const reinforcementDefaults = {

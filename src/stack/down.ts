@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '../config';
 import { openHome } from './home';
-import { withStackLock } from './lock';
-import { findMarked } from './marked-processes';
-import { findProcess, stopProcess } from './processes';
+import { withStackLock } from '../process/lock';
+import { findMarked } from '../process/marked-processes';
+import { findProcess, stopProcess } from '../process/processes';
 import type { Service } from './service';
 import { servers, supervisor, workers } from './services';
 import { stopService, type Stopped } from './stop-service';

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Launch } from './processes';
+import type { Launch } from '../process/processes';
 
 /**
  * Of everything that the stack decides about a process, of its code and its settings: a service that runs under another fingerprint

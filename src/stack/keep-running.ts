@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from './errors';
+import { messageOf } from '../base/stack-error';
 import { fingerprintOf } from './fingerprint';
-import { withStackLockIfFree } from './lock';
-import { findProcess, isAlive, readRecord, stopProcess } from './processes';
+import { withStackLockIfFree } from '../process/lock';
+import { findProcess, isAlive, readRecord, stopProcess } from '../process/processes';
 import type { Service, Stack } from './service';
 import { becomesReady, launch } from './start-service';
 import { readState } from './state';

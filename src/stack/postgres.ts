@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { chownSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
-import { codeOf, StackError } from './errors';
+import { codeOf, StackError } from '../base/stack-error';
 import { ensureSecret, secretFile } from './home';
 import { findPostgres } from './postgres-binaries';
-import { placePostgres, type PostgresPlace } from './postgres-place';
-import { clusterName, killBackends, removeStalePidFile } from './postgres-remains';
+import { placePostgres, type PostgresPlace } from './postgres-location';
+import { clusterName, killBackends, removeStalePidFile } from './stale-postgres';
 import { portOf, type Service, type Stack } from './service';
 
 /** The embedded database server: Postgres 18, loopback only, one generated password, no Unix socket. */

@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import type { Config, Endpoint } from '../config';
-import { codeOf, StackError } from './errors';
+import { codeOf, StackError } from '../base/stack-error';
 import { ensureSecret, secretFile, type SecretName } from './home';
-import type { Launch } from './processes';
+import type { Launch } from '../process/processes';
 import { portOf, type Service } from './service';
 
 /** Hosts the environments' sessions. */

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import type { Launch } from './processes';
+import type { Launch } from '../process/processes';
 import type { PortName, StackState } from './state';
 
 export const workerRoles = ['workflow', 'store', 'rollout', 'llm', 'train'] as const;

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StackError } from './errors';
+import { StackError } from '../base/stack-error';
 import { fingerprintOf } from './fingerprint';
-import { chooseFreePort, isPortFree } from './ports';
+import { chooseFreePort, isPortFree } from '../process/ports';
 import {
   findProcess,
   isAlive,
@@ -12,7 +12,7 @@ import {
   startDetached,
   stopProcess,
   type ProcessRecord,
-} from './processes';
+} from '../process/processes';
 import type { Service, Stack } from './service';
 import { writeState } from './state';
 

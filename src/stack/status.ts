@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { findProcess } from './processes';
+import { findProcess } from '../process/processes';
 import type { Service, ServiceName } from './service';
 import { allServices } from './services';
 import { readState, type PortName } from './state';

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { findProcess, forgetProcess, killGroup, readRecord, stopProcess } from './processes';
+import { findProcess, forgetProcess, killGroup, readRecord, stopProcess } from '../process/processes';
 import type { Service, ServiceName } from './service';
 import { readState } from './state';
 

@@ -1,7 +1,7 @@
 import type { Config } from '../config';
 import { openHome } from './home';
 import { keepRunning, type KeepRunningOptions } from './keep-running';
-import { announceReady } from './ready-file';
+import { announceReady } from '../process/ready-file';
 import { supervised } from './services';
 
 /** The supervisor's work, in the process that is to do it: keeps every service of this home running until the signal. */

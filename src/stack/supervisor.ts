@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf } from '../config';
 import { providerFiles } from '../llm/providers';
-import { StackError } from './errors';
-import { readReady, removeReadyOfDead } from './ready-file';
+import { StackError } from '../base/stack-error';
+import { readReady, removeReadyOfDead } from '../process/ready-file';
 import type { Service } from './service';
 
 /** Starts again what dies of the others (src/stack/keep-running.ts). When it dies itself, nothing else does. */

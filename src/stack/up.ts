@@ -1,7 +1,7 @@
 import type { Config } from '../config';
-import { messageOf } from './errors';
+import { messageOf } from '../base/stack-error';
 import { openHome } from './home';
-import { withStackLock } from './lock';
+import { withStackLock } from '../process/lock';
 import type { Service, ServiceName, Stack, WorkerRole } from './service';
 import { allServices, servers, supervisor, workers } from './services';
 import { startService } from './start-service';

@@ -1,7 +1,7 @@
-import { DomainError } from '../domain/errors';
-import type { PreferencePairRow } from '../store/preference-pairs';
-import type { RolloutRow } from '../store/rollouts';
-import type { TrajectoryRow } from '../store/trajectories';
+import { DomainError } from '../domain/base/errors';
+import type { PreferencePairRow } from '../store/trajectories/preference-pairs';
+import type { RolloutRow } from '../store/trajectories/rollouts';
+import type { TrajectoryRow } from '../store/trajectories/trajectories';
 
 /**
  * One line of a training dataset. Sampled actions carry the ids that were sampled; reference actions carry text, which

@@ -2,10 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pool } from 'pg';
-import { DomainError } from '../domain/errors';
-import type { AgentRole } from '../domain/roles';
+import { DomainError } from '../domain/base/errors';
+import type { AgentRole } from '../domain/campaign/roles';
 import type { Store } from '../store';
-import { listDemonstrations, listTrainingPairs, type ExampleQuery } from '../store/training-examples';
+import { listDemonstrations, listTrainingPairs, type ExampleQuery } from '../store/training/training-examples';
 import { demonstrationLine, pairLine } from './export-rows';
 
 export const exportFormats = ['trl-sft', 'trl-dpo'] as const;

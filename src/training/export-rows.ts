@@ -1,5 +1,5 @@
-import type { TrainingDemonstration, TrainingPair } from '../store/training-examples';
-import type { ChatMessage, TrajectoryRow } from '../store/trajectories';
+import type { TrainingDemonstration, TrainingPair } from '../store/training/training-examples';
+import type { ChatMessage, TrajectoryRow } from '../store/trajectories/trajectories';
 
 /** A column whose numbers keep their point, so that a reader that guesses types from the first rows guesses right. */
 type Floats = Record<string, number>;

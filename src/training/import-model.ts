@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/artifact-store';
 import type { ImportedModel } from '../artifacts/imported-models';
 import type { Config } from '../config';
-import { DomainError } from '../domain/errors';
+import { DomainError } from '../domain/base/errors';
 
 const run = promisify(execFile);
 

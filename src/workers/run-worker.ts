@@ -3,17 +3,17 @@ import path from 'node:path';
 import { Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { activityNames, createActivities } from '../activities';
 import type { Config } from '../config';
-import { offlineProvider, taskQueues } from '../domain/task-queues';
-import { announceReady } from '../stack/ready-file';
+import { offlineProvider, taskQueues } from '../domain/campaign/task-queues';
+import { announceReady } from '../process/ready-file';
 import type { WorkerRole } from '../stack/service';
 import { dataConverterOf } from '../temporal/connect';
 import { connectWorker } from '../temporal/connect-worker';
-import { backingOff } from './backing-off';
-import { beating } from './beating';
-import { instrumentsOf } from './instruments';
-import { knowingOlderDatabases } from './older-database';
+import { backingOff } from './retry-backoff';
+import { beating } from './auto-heartbeat';
+import { instrumentsOf } from '../failpoints/failpoint-hooks';
+import { knowingOlderDatabases } from './stale-database';
 import { runtimeOptions } from './runtime-options';
-import { createServices, type WorkerServices } from './services';
+import { createServices, type WorkerServices } from './create-dependencies';
 import { makeCurrent, versionedWorkers, type Deployment } from './workflow-builds';
 
 /**

@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { CampaignState, IterationProgress } from '../domain/campaign-progress';
-import type { TrainingNews } from '../domain/training-news';
+import type { CampaignState, IterationProgress } from '../domain/campaign/progress';
+import type { TrainingNews } from '../domain/training/training-progress';
 
 /** Who asks, for the log of events. */
 export type Operator = { actor: string; reason?: string };

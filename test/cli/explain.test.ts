@@ -1,5 +1,5 @@
 import { explain } from '../../src/cli/explain';
-import { DomainError } from '../../src/domain/errors';
+import { DomainError } from '../../src/domain/base/errors';
 
 const coded = (message: string, code: string): Error => Object.assign(new Error(message), { code });
 

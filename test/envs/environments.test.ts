@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createEnvironments, type Environments } from '../../src/envs/environments';
-import type { TaskRecord, VariantRequest } from '../../src/envs/environment-data';
-import { playEpisode, type Player } from '../../src/envs/play-episode';
-import { whenFree } from '../../src/envs/when-free';
-import { startEnvironmentServer, type EnvironmentServer } from './environment-server';
-import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from './third-party-server';
+import type { TaskRecord, VariantRequest } from '../../src/envs/server/environment-data';
+import { playEpisode, type Player } from '../../src/envs/episode/play-episode';
+import { whenFree } from '../../src/envs/episode/retry-when-unavailable';
+import { startEnvironmentServer, type EnvironmentServer } from './server/environment-server';
+import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from './third-party/third-party-server';
 
 const { signal } = new AbortController();
 const real = hasOpenEnv ? describe : describe.skip;

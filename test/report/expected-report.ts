@@ -1,13 +1,13 @@
-import { groupBy } from '../../src/domain/group-by';
-import { compareText } from '../../src/domain/order';
-import { deriveSeed } from '../../src/domain/seed-tree';
-import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../src/domain/statistics';
-import type { CampaignReport } from '../../src/store/report-queries';
-import type { Evaluation } from '../../src/store/report/evaluations';
-import type { ShownAttempt } from '../../src/store/report/example-attempts';
-import type { Lineage } from '../../src/store/report/lineage';
-import type { TrainingCurve } from '../../src/store/report/training-curves';
-import type { TaskGroup } from '../../src/store/report/task-pool';
+import { groupBy } from '../../src/domain/base/group-by';
+import { compareText } from '../../src/domain/base/compare-text';
+import { deriveSeed } from '../../src/domain/base/seed-tree';
+import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../src/domain/evaluation/statistics';
+import type { CampaignReport } from '../../src/report/collect-report';
+import type { Evaluation } from '../../src/report/sections/held-out/query';
+import type { ShownAttempt } from '../../src/report/sections/attempts/query';
+import type { Lineage } from '../../src/report/sections/lineage/query';
+import type { TrainingCurve } from '../../src/report/sections/training-curves/query';
+import type { TaskGroup } from '../../src/report/sections/task-pool/query';
 import { type CampaignRows, rowsOf } from './campaign-rows';
 import type { Row } from './fixture-rows';
 

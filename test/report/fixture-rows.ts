@@ -5,7 +5,7 @@ import {
   mean,
   pairedBootstrap,
   wilsonInterval,
-} from '../../src/domain/statistics';
+} from '../../src/domain/evaluation/statistics';
 
 export type Row = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
-import { groupBy } from '../../src/domain/group-by';
-import type { Random } from '../../src/domain/seeded-random';
+import { groupBy } from '../../src/domain/base/group-by';
+import type { Random } from '../../src/domain/base/seeded-random';
 import { at, evaluationRow, type FixtureSettings, policyId, type Row } from './fixture-rows';
 
 export type World = {

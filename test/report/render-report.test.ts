@@ -1,5 +1,5 @@
 import { renderReport } from '../../src/report';
-import type { CampaignReport } from '../../src/store/report-queries';
+import type { CampaignReport } from '../../src/report/collect-report';
 import { campaignRows, rowsOf } from './campaign-rows';
 import { expectedReport, tasksOf, trajectoriesOf } from './expected-report';
 import type { Row } from './fixture-rows';

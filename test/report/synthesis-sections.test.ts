@@ -1,5 +1,5 @@
 import { renderReport } from '../../src/report';
-import type { CampaignReport } from '../../src/store/report-queries';
+import type { CampaignReport } from '../../src/report/collect-report';
 import { campaignRows } from './campaign-rows';
 import { expectedReport } from './expected-report';
 import { tableOf, textOf } from './read-page';

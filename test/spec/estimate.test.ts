@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { estimateText } from '../../src/cli/estimate-text';
+import { estimateText } from '../../src/cli/campaign/estimate-text';
 import type { CampaignSpec } from '../../src/spec/campaign-spec';
 import { estimate } from '../../src/spec/estimate';
 import { readSpec, resolveSpec } from '../../src/spec/read-spec';

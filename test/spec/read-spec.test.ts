@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { stringify } from 'yaml';
-import { recipeNames, recipes } from '../../src/domain/recipe';
+import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
 import { readSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
 import { malformedSpecs } from './malformed-specs';
 

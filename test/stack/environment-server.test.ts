@@ -5,8 +5,8 @@ import path from 'node:path';
 import { WebSocket } from 'ws';
 import { stackStatus, stackUp } from '../../src/stack';
 import { readStackConfig } from '../../src/stack/state';
-import { findMarked } from '../../src/stack/marked-processes';
-import { startTimeOf } from '../../src/stack/processes';
+import { findMarked } from '../../src/process/marked-processes';
+import { startTimeOf } from '../../src/process/processes';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const canary = 'a-secret-of-whoever-called-up';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { doctor, keepRunning, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
 import { openHome } from '../../src/stack/home';
-import { withStackLock } from '../../src/stack/lock';
-import { findMarked } from '../../src/stack/marked-processes';
-import { findProcess, startTimeOf } from '../../src/stack/processes';
+import { withStackLock } from '../../src/process/lock';
+import { findMarked } from '../../src/process/marked-processes';
+import { findProcess, startTimeOf } from '../../src/process/processes';
 import type { Service } from '../../src/stack/service';
 import { startService } from '../../src/stack/start-service';
 import { stopService } from '../../src/stack/stop-service';

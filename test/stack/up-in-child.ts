@@ -14,7 +14,7 @@ stackUp(readConfig(), { services: process.env.SERVICES.split(','), onProgress: t
 
 /** `stackUp` of those services in a process of its own, which prints its progress and at the end `status <JSON>`. */
 export function upInChild(config: Config, services: string[], user: { uid?: number; gid?: number } = {}): ChildProcess {
-  return spawn(process.execPath, ['-r', path.join(__dirname, 'typescript-hook.cjs'), '-e', program], {
+  return spawn(process.execPath, ['-r', path.join(__dirname, '../../tools/typescript-hook.cjs'), '-e', program], {
     cwd: config.projectRoot,
     env: { PATH: config.searchPath, ...variablesOf(config), SERVICES: services.join(',') },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { readConfig, variablesOf, type Config } from '../../src/config';
-import type { CampaignState } from '../../src/domain/campaign-progress';
-import { campaignWorkflowId } from '../../src/domain/ids';
+import type { CampaignState } from '../../src/domain/campaign/progress';
+import { campaignWorkflowId } from '../../src/domain/campaign/ids';
 import { readStackConfig, stackStatus, type ServiceName } from '../../src/stack';
 import { readState } from '../../src/stack/state';
-import { createPool } from '../../src/store/pool';
+import { createPool } from '../../src/store/base/pool';
 import { connectClient } from '../../src/temporal/connect';
 import { statusQuery } from '../../src/workflows/messages';
 
@@ -18,11 +18,17 @@ const program = path.join(projectRoot, 'dist', 'cli', 'main.js');
 
 export type Ran = { code: number; stdout: string; stderr: string };
 
-/** Runs the built command line as a person does, in a process of its own, with nothing of the caller's environment. */
-export function runCli(config: Config, args: readonly string[]): Promise<Ran> {
+/** Runs the built command line as a user does: in a separate process, without the caller's environment. */
+export const runCli = (config: Config, args: readonly string[]): Promise<Ran> => runNode(config, [program, ...args]);
+
+/** Runs a tool of the source tree, such as the chaos runner, in a separate process. */
+export const runTool = (config: Config, tool: string, args: readonly string[]): Promise<Ran> =>
+  runNode(config, ['-r', path.join(projectRoot, 'tools/typescript-hook.cjs'), path.join(projectRoot, tool), ...args]);
+
+function runNode(config: Config, args: readonly string[]): Promise<Ran> {
   const env = { PATH: config.searchPath, ...variablesOf(config) };
   return new Promise((resolve) => {
-    execFile(process.execPath, [program, ...args], { env, maxBuffer: 1 << 28 }, (error, stdout, stderr) => {
+    execFile(process.execPath, args, { env, maxBuffer: 1 << 28 }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
       resolve({ code, stdout, stderr });
     });

@@ -1,10 +1,10 @@
 import type { Activities } from '../../src/activities';
-import type { CampaignState } from '../../src/domain/campaign-progress';
-import { trainingJobKey } from '../../src/domain/ids';
-import type { RecipeName } from '../../src/domain/recipe';
+import type { CampaignState } from '../../src/domain/campaign/progress';
+import { trainingJobKey } from '../../src/domain/campaign/ids';
+import type { RecipeName } from '../../src/domain/campaign/recipe';
 import { resolveSpec } from '../../src/spec/read-spec';
 import { planOf } from '../../src/spec/iteration-plan';
-import { taskQueues } from '../../src/domain/task-queues';
+import { taskQueues } from '../../src/domain/campaign/task-queues';
 
 export const environment = 'scripted';
 

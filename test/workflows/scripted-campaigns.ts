@@ -1,8 +1,8 @@
 import { Context } from '@temporalio/activity';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { activityNames, type Activities } from '../../src/activities';
-import type { CampaignState } from '../../src/domain/campaign-progress';
-import type { RecipeName } from '../../src/domain/recipe';
+import type { CampaignState } from '../../src/domain/campaign/progress';
+import type { RecipeName } from '../../src/domain/campaign/recipe';
 import type { campaign } from '../../src/workflows';
 import {
   abortUpdate,

@@ -1,10 +1,10 @@
-import { isSuccess } from '../../domain/trajectory';
-import type { Capabilities, TaskRecord } from '../environment-data';
+import { isSuccess } from '../../domain/rollout/trajectory';
+import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
-import { whenFree } from '../when-free';
+import { whenFree } from '../episode/retry-when-unavailable';
 import { cutOff, type Leak } from './cut-off';
 import { playPass, type Pass, type Play, type Played } from './play-pass';
-import { brokenPlays, nonsensePlays } from './wrong-plays';
+import { brokenPlays, nonsensePlays } from './corrupted-episodes';
 
 export type CheckSettings = {
   environment: string;

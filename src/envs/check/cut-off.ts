@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createRandom } from '../../domain/seeded-random';
+import { createRandom } from '../../domain/base/seeded-random';
 import type { OpenEnvironment } from '../environment';
 import { EnvironmentError } from '../environment-error';
-import { whenFree } from '../when-free';
+import { whenFree } from '../episode/retry-when-unavailable';
 import type { Play } from './play-pass';
 
 export type Leak = {

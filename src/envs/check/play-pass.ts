@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { TaskRecord } from '../environment-data';
+import type { TaskRecord } from '../server/environment-data';
 import type { OpenEnvironment } from '../environment';
 import { EnvironmentError } from '../environment-error';
-import { playEpisode, type Episode } from '../play-episode';
-import { whenFree } from '../when-free';
+import { playEpisode, type Episode } from '../episode/play-episode';
+import { whenFree } from '../episode/retry-when-unavailable';
 
 export type Play = { task: TaskRecord; actions: readonly string[] };
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { TaskSplit } from '../../store/tasks';
-import { callServer } from '../call-server';
-import type { EnvironmentEndpoint } from '../environment-endpoint';
+import type { TaskSplit } from '../../store/tasks/tasks';
+import { callServer } from '../server/call-server';
+import type { EnvironmentEndpoint } from '../server/endpoint';
 import type { ActionForm } from './react';
 
 export type GoldRequest = {

@@ -1,7 +1,7 @@
 import type { OpenEnvironment } from '../environment';
-import type { TaskRecord } from '../environment-data';
+import type { TaskRecord } from '../server/environment-data';
 import { EnvironmentError } from '../environment-error';
-import { playEpisode } from '../play-episode';
+import { playEpisode } from '../episode/play-episode';
 import type { ImportedExpert } from './expert-file';
 import type { Measured } from './measure-experts';
 import type { Conversation } from './read-conversations';

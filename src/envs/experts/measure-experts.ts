@@ -1,4 +1,4 @@
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/base/group-by';
 /** What is measured of one expert trajectory. */
 export type Measured = {
   pattern: string;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AbstractedTask } from '../../domain/exploration';
-import type { ChatMessage } from '../../store/trajectories';
+import type { AbstractedTask } from '../../domain/tasks/exploration';
+import type { ChatMessage } from '../../store/trajectories/trajectories';
 import { fillTemplate, type Prompt } from './prompt';
 import { shownOpening, transcriptOf, type ShownStep } from './transcript';
 

@@ -1,5 +1,5 @@
-import type { Reflection } from '../../domain/exploration';
-import type { ChatMessage } from '../../store/trajectories';
+import type { Reflection } from '../../domain/tasks/exploration';
+import type { ChatMessage } from '../../store/trajectories/trajectories';
 import { fillTemplate, type Prompt } from './prompt';
 import { shownObservation, shownOpening, type ShownStep } from './transcript';
 

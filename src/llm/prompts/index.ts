@@ -1,4 +1,4 @@
-import type { FeedbackSignalKind } from '../../domain/feedback-signal';
+import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
 import { repairPrompt } from '../repair-prompt';
 import { abstractionPrompt } from './abstraction';
 import type { ExploreInput } from './explore';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Reflection } from '../../domain/exploration';
-import type { FeedbackSignalKind } from '../../domain/feedback-signal';
-import type { ChatMessage } from '../../store/trajectories';
+import type { Reflection } from '../../domain/tasks/exploration';
+import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
+import type { ChatMessage } from '../../store/trajectories/trajectories';
 import { fillTemplate, type Prompt } from './prompt';
 import { shownOpening, transcriptOf, type ShownStep } from './transcript';
 

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../store/trajectories';
+import type { ChatMessage } from '../../store/trajectories/trajectories';
 
 /** An action and what came back, as a prompt shows them. */
 export type ShownStep = { action: string; observation: readonly ChatMessage[] };

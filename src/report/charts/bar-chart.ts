@@ -1,4 +1,4 @@
-import { count } from '../quantities';
+import { count } from '../format';
 import { countScale, namesAxis, quantityAxis } from './axes';
 import type { Chart } from './figure';
 

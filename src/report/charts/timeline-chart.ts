@@ -1,4 +1,4 @@
-import { duration } from '../quantities';
+import { duration } from '../format';
 import { axisText } from './axes';
 import type { Chart } from './figure';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
-import { DomainError } from '../../domain/errors';
+import { DomainError } from '../../domain/base/errors';
 import { describeIssue } from '../../spec/describe-issue';
 import { parseYaml } from '../../spec/parse-yaml';
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { parseYaml } from '../../spec/parse-yaml';
 import { BackendError } from '../backend-error';
-import { trainerCommand } from '../trainer-command';
+import { trainerCommand } from '../local/trainer-command';
 import type { KubernetesSettings } from './kubernetes-settings';
 
 export type JobRequest = {

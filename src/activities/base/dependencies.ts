@@ -1,0 +1,28 @@
+import type { ArtifactStore } from '../../artifacts/artifact-store';
+import type { OpenEnvironment } from '../../envs/environment';
+import type { EnvironmentData } from '../../envs/server/environment-data';
+import type { ModelService } from '../../llm/model-service';
+import type { PolicyClient } from '../../llm/policy-client';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { Store } from '../../store';
+import type { CampaignRow } from '../../store/campaign/campaigns';
+import type { Training } from '../train/backend-for-run';
+
+/** What activities are made from; a worker builds it once. */
+export type Services = {
+  store: Store;
+  artifacts: ArtifactStore;
+  environmentData: EnvironmentData;
+  openEnvironment: OpenEnvironment;
+  /** Ends the sessions that a holder still has; never fails. */
+  closeLeases(holder: string): Promise<unknown>;
+  policies: PolicyClient;
+  models: ModelService;
+  training: Training;
+  /** Renders and stores the report of a campaign. */
+  writeReport(campaignId: number): Promise<void>;
+};
+
+/** The campaign with its resolved spec, as it was stored at its start. */
+export const getCampaign = ({ store }: Pick<Services, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
+  store.campaigns.get<CampaignSpec>(id);

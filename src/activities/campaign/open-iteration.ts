@@ -1,0 +1,20 @@
+import type { IterationPlan } from '../../domain/campaign/iteration-plan';
+import { planOf } from '../../spec/iteration-plan';
+import { getCampaign, type Services } from '../base/dependencies';
+
+type Input = { campaignId: number; iteration: number; recipe: string; epoch?: number };
+
+/**
+ * Opens an iteration, or finds it open, and says what its recipe and spec ask for.
+ *
+ * @throws DomainError `StateMismatch` when the database is older than the campaign, `StaleEpoch`
+ */
+export const openIteration =
+  (services: Services) =>
+  async ({ campaignId, iteration, epoch }: Input): Promise<IterationPlan> => {
+    const { spec } = await getCampaign(services, campaignId);
+    return {
+      epoch: await services.store.iterations.openNext(campaignId, iteration, epoch ?? null),
+      ...planOf(spec, iteration),
+    };
+  };

@@ -1,0 +1,107 @@
+import { trainingJobKey } from '../../domain/campaign/ids';
+import { decidePromotion } from '../../domain/evaluation/promotion';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { exactMcNemar, mean, pairedBootstrap, wilsonInterval } from '../../domain/evaluation/statistics';
+import { isSuccess } from '../../domain/rollout/trajectory';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { EvaluationRow } from '../../store/training/evaluations';
+import type { IterationKey } from '../../store/campaign/iterations';
+import { approvedPromotion } from './approved-promotion';
+import { getCampaign, type Services } from '../base/dependencies';
+
+type Rewards = Map<string, number>;
+
+/**
+ * Scores the policy that this iteration trained on the held-out tasks, task by task against the incumbent, and decides
+ * which of them acts next. Returns the held-out success of the one that acts.
+ */
+export const evaluatePolicy =
+  (services: Services) =>
+  async (key: IterationKey): Promise<{ score: number }> => {
+    const { store } = services;
+    const { name, spec } = await getCampaign(services, key.campaignId);
+    const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
+    const acting = (await store.policies.heads(key.campaignId)).target ?? null;
+    const candidate = run?.policyId;
+    if (!candidate) return { score: successRate(await store.evaluations.heldOutRewards(key.campaignId, acting!)) };
+
+    // A retry finds its own decision made: the incumbent is then the one of that decision, not who acts by now.
+    const decided = await store.policies.decisionOf(key.campaignId, key.iteration, 'target');
+    const incumbent = decided ? decided.incumbentId : acting;
+    const rewards = await store.evaluations.heldOutRewards(key.campaignId, candidate);
+    const baseline = incumbent ? await store.evaluations.heldOutRewards(key.campaignId, incumbent) : null;
+    const seed = deriveSeed(spec.seed, key.iteration, 'evaluate');
+    await store.evaluations.save(key, {
+      ...{ policyId: candidate, incumbentId: incumbent },
+      ...summarize(rewards, spec),
+      ...compare(rewards, baseline, spec, seed),
+    });
+    if (!baseline) return { score: successRate(rewards) };
+
+    const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
+    const decision = await approvedPromotion(services, { name, spec }, key, byRule);
+    const stored = await store.policies.recordDecision(key, {
+      ...{ role: 'target', candidateId: candidate, incumbentId: incumbent },
+      ...decision,
+    });
+    if (stored.decision === 'promote') await store.policies.moveHead(key, 'target', incumbent, candidate);
+    return { score: successRate(stored.decision === 'promote' ? rewards : baseline) };
+  };
+
+const successesIn = (rewards: Rewards): number => [...rewards.values()].filter(isSuccess).length;
+const successRate = (rewards: Rewards): number => (rewards.size === 0 ? 0 : successesIn(rewards) / rewards.size);
+
+function summarize(rewards: Rewards, { evaluation }: CampaignSpec) {
+  const successes = successesIn(rewards);
+  const interval = wilsonInterval(successes, rewards.size, evaluation.confidence);
+  return {
+    tasks: rewards.size,
+    successes,
+    successLow: interval.low,
+    successHigh: interval.high,
+    meanReward: rewards.size === 0 ? 0 : mean([...rewards.values()]),
+  };
+}
+
+type Comparison = Pick<
+  EvaluationRow,
+  'wins' | 'losses' | 'mcnemarP' | 'meanDifference' | 'differenceLow' | 'differenceHigh'
+>;
+
+/** Counts and intervals over the tasks that were scored for both. */
+function compare(rewards: Rewards, baseline: Rewards | null, { evaluation }: CampaignSpec, seed: number): Comparison {
+  const { candidate, incumbent } = inPairs(rewards, baseline ?? new Map());
+  if (candidate.length === 0)
+    return {
+      wins: null,
+      losses: null,
+      mcnemarP: null,
+      meanDifference: null,
+      differenceLow: null,
+      differenceHigh: null,
+    };
+  const wins = candidate.filter((reward, i) => isSuccess(reward) && !isSuccess(incumbent[i]!)).length;
+  const losses = incumbent.filter((reward, i) => isSuccess(reward) && !isSuccess(candidate[i]!)).length;
+  const differences = candidate.map((reward, i) => reward - incumbent[i]!);
+  const {
+    mean: difference,
+    low,
+    high,
+  } = pairedBootstrap(differences, {
+    seed,
+    resamples: 2000,
+    confidence: evaluation.confidence,
+  });
+  return {
+    ...{ wins, losses, mcnemarP: exactMcNemar(wins, losses) },
+    ...{ meanDifference: difference, differenceLow: low, differenceHigh: high },
+  };
+}
+
+function inPairs(rewards: Rewards, baseline: Rewards): { candidate: number[]; incumbent: number[] } {
+  const shared = [...rewards.keys()].filter((taskId) => baseline.has(taskId));
+  return {
+    candidate: shared.map((taskId) => rewards.get(taskId)!),
+    incumbent: shared.map((taskId) => baseline.get(taskId)!),
+  };
+}

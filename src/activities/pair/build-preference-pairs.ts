@@ -1,0 +1,27 @@
+import { pairForFailureAgent } from '../../domain/pairs/pair-for-failure-agent';
+import { pairForTarget } from '../../domain/pairs/pair-for-target';
+import { recipes } from '../../domain/campaign/recipe';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { failurePairSettings, targetPairSettings } from '../../spec/resolve-pair-settings';
+import type { IterationKey } from '../../store/campaign/iterations';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/** Pairs the attempts of an iteration for every agent that trains on pairs. A pure function of stored rows. */
+export const buildPreferencePairs =
+  (services: Services) =>
+  async (key: IterationKey): Promise<void> => {
+    const { store } = services;
+    const { spec } = await getCampaign(services, key.campaignId);
+    const attempts = await store.trajectories.listScored(key.campaignId, key.iteration, key.iteration);
+    const experts = await store.trajectories.listExperts(key.campaignId);
+
+    for (const { role } of recipes[spec.recipe].training.filter(({ data }) => data.startsWith('pairs'))) {
+      const seed = deriveSeed(spec.seed, key.iteration, 'pairs', role);
+      const result =
+        role === 'failure'
+          ? pairForFailureAgent({ attempts, seed }, failurePairSettings(spec))
+          : pairForTarget({ attempts, experts, seed }, targetPairSettings(spec, role));
+      await store.preferencePairs.save(key, role, result);
+    }
+    await store.iterations.noteWork(key, 'pair', 'pairs');
+  };

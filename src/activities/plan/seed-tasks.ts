@@ -1,0 +1,55 @@
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { DomainError } from '../../domain/base/errors';
+import type { TaskRecord } from '../../envs/server/environment-data';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { NewTask, TaskSplit } from '../../store/tasks/tasks';
+import { drawPatiently } from './draw-with-heartbeat';
+import { withExperts } from './seed-experts';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/** Asks the environment for the campaign's train and held-out tasks and puts them into the pool. */
+export const seedTasks =
+  (services: Services) =>
+  async (key: IterationKey): Promise<void> => {
+    const { spec } = await getCampaign(services, key.campaignId);
+    const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
+    for (const [split, count] of [
+      ['train', trainTasks],
+      ['held-out', heldOutTasks],
+    ] as const) {
+      const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
+      const records = await drawPatiently(() => services.environmentData.tasks(name, request));
+      if (records.length < count)
+        throw new DomainError(
+          'TooFewTasks',
+          `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec asks for ${count}`,
+        );
+      const given = split === 'train' ? await withExperts(services, spec, records) : records;
+      await services.store.tasks.seed(
+        key,
+        given.map((record) => seedTask(record, name, split)),
+      );
+      const stored = await services.store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
+      if (stored.length < count)
+        throw new DomainError(
+          'OverlappingSplits',
+          `${name} gave ${count} ${split} tasks, of which ${count - stored.length} equal another seed task`,
+        );
+    }
+  };
+
+function seedTask(record: TaskRecord, environment: string, split: TaskSplit): NewTask {
+  return { ...toTask(record, environment), id: record.task_id, split, origin: 'seed' };
+}
+
+/** The part of a task that the environment decides. */
+export const toTask = (record: TaskRecord, environment: string) => ({
+  environment,
+  goal: record.goal,
+  definition: record.definition,
+  features: record.features,
+  referenceActions: record.reference_actions,
+  contentKey: record.content_key,
+  parentTaskId: null,
+  parentSignalId: null,
+});

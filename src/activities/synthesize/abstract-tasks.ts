@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import {
+  abstractionCallId,
+  executedActions,
+  explorationSize,
+  shareOf,
+  type AbstractedTask,
+} from '../../domain/tasks/exploration';
+import { candidateTaskId } from '../../domain/campaign/ids';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { abstractionPrompt } from '../../llm/prompts/abstraction';
+import { promptId } from '../../llm/prompts/prompt';
+import { enabledSignals } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { ContextRow, RunRow } from '../../store/tasks/exploration';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { NewTask, TaskRow } from '../../store/tasks/tasks';
+import { failureOf } from '../base/activity-failure';
+import { toTask } from '../plan/seed-tasks';
+import { getCampaign, type Services } from '../base/dependencies';
+import { whileBeating } from '../base/while-beating';
+
+/**
+ * Asks the abstractor for tasks that the runs of a context show to be possible (arXiv:2604.15840, section 3.3), and
+ * makes each a task of the environment by executing its actions in a fresh instance. What cannot be made a task is kept
+ * as a rejected candidate with the reason.
+ *
+ * Idempotent: an abstraction that is stored is found; its candidates are stored before it, under ids of their own.
+ */
+export const abstractTasks =
+  (services: Services) =>
+  async ({ contextId, ...key }: IterationKey & { contextId: string }): Promise<{ candidates: number }> => {
+    const { exploration, tasks } = services.store;
+    const stored = await exploration.findAbstraction(key.campaignId, contextId);
+    if (stored) return { candidates: stored.candidates };
+    const context = await exploration.getContext(key.campaignId, contextId);
+    const runs = (await exploration.listRuns(key.campaignId, contextId)).filter(({ steps }) => steps.length > 0);
+    if (runs.length === 0) return { candidates: 0 };
+
+    const { spec } = await getCampaign(services, key.campaignId);
+    const task = await tasks.get(key.campaignId, context.taskId);
+    const limit = await limitOf(services, spec, key, context);
+    return whileBeating(async (signal) => {
+      const answer = await services.models.askFor(
+        spec,
+        {
+          ...{ key, callId: abstractionCallId(contextId), purpose: 'abstractor', prompt: promptId(abstractionPrompt) },
+          messages: abstractionPrompt.render({
+            opening: runs[0]!.opening,
+            runs: runs.map(({ steps }) => steps),
+            limit,
+          }),
+          seed: deriveSeed(spec.seed, key.iteration, 'abstract', context.aim, context.ordinal),
+          signal,
+        },
+        abstractionPrompt.schema,
+      );
+      const written = answer.ok ? answer.value.candidates : [];
+      const candidates = await toCandidates(services, { spec, context, task, runs, limit }, written);
+      await tasks.propose(key, candidates);
+      const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
+      const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
+      return { candidates: (await exploration.saveAbstraction(key, made)).candidates };
+    }).catch(failureOf);
+  };
+
+/** The contexts of an aim share its candidates evenly. */
+async function limitOf(
+  { store }: Services,
+  spec: CampaignSpec,
+  key: IterationKey,
+  { aim, ordinal }: ContextRow,
+): Promise<number> {
+  const signals = enabledSignals(spec);
+  const { candidates } = explorationSize({ aim, iteration: key.iteration, signals }, spec.synthesis);
+  return shareOf(candidates, await store.exploration.countContexts(key, aim), ordinal);
+}
+
+type Source = { spec: CampaignSpec; context: ContextRow; task: TaskRow; runs: readonly RunRow[]; limit: number };
+
+/** Numbered as the model wrote them, so that a candidate below the confidence that is asked for leaves a gap. */
+async function toCandidates(
+  services: Services,
+  source: Source,
+  written: readonly AbstractedTask[],
+): Promise<NewTask[]> {
+  const { minConfidence } = source.spec.synthesis;
+  const chosen = written
+    .map((candidate, number) => ({ candidate, number }))
+    .filter(({ candidate }) => candidate.confidence >= minConfidence)
+    .slice(0, source.limit);
+  const candidates: NewTask[] = [];
+  for (const { candidate, number } of chosen) candidates.push(await toCandidate(services, source, candidate, number));
+  return candidates;
+}
+
+async function toCandidate(
+  { environmentData }: Services,
+  { spec, context, task, runs }: Source,
+  candidate: AbstractedTask,
+  number: number,
+): Promise<NewTask> {
+  const { name, options, form } = spec.environment;
+  const named = {
+    id: candidateTaskId(context.iteration, context.aim, `${context.ordinal}.${number}`),
+    split: 'train',
+    origin: context.aim === 'random' ? 'random' : 'synthesized',
+    parentTaskId: task.id,
+    parentSignalId: context.signalId,
+    contextId: context.id,
+    description: candidate.description,
+    confidence: candidate.confidence,
+    completionCriterion: candidate.completionCriterion,
+  } as const;
+
+  const executed = runs.flatMap(({ steps }) => steps.map(({ action }) => action));
+  const seen = executedActions(candidate.actions, executed);
+  if ('unseen' in seen)
+    return { ...refusedTask(candidate, name, 'actions-not-seen', `in no run: ${seen.unseen}`), ...named };
+  const request = { parent: task.definition, query: candidate.query, actions: seen.actions, options, form };
+  const composed = await environmentData.compose(name, request);
+  if ('refused' in composed) {
+    const { reason, detail } = composed.refused;
+    return { ...refusedTask(candidate, name, reason, detail), ...named };
+  }
+  const grader = spec.synthesis.grader === 'judge' ? 'judge' : composed.task.grader;
+  return { ...toTask(composed.task, name), ...named, grader };
+}
+
+/** What the model wrote, which the environment does not play: it has the model's words where a task has its definition. */
+const refusedTask = ({ query, actions }: AbstractedTask, environment: string, refusal: string, detail: string) => ({
+  environment,
+  goal: query,
+  definition: { refused: detail },
+  features: {},
+  referenceActions: actions,
+  contentKey: createHash('sha256')
+    .update(JSON.stringify([environment, query, actions]))
+    .digest('hex'),
+  refusal,
+});

@@ -1,0 +1,143 @@
+import { DomainError } from '../../domain/base/errors';
+import { explorationCallId, type ExplorationOutcome } from '../../domain/tasks/exploration';
+import { explorationRunId, sessionHolder } from '../../domain/campaign/ids';
+import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
+import type { Observation } from '../../envs/environment';
+import { EnvironmentError } from '../../envs/environment-error';
+import { sessionTries } from '../../envs/episode/session-retries';
+import { whenFree } from '../../envs/episode/retry-when-unavailable';
+import { explorePrompts } from '../../llm/prompts';
+import { promptId } from '../../llm/prompts/prompt';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { ContextRow, ExplorationStep, NewRun } from '../../store/tasks/exploration';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { TaskRow } from '../../store/tasks/tasks';
+import type { ChatMessage } from '../../store/trajectories/trajectories';
+import { failureOf } from '../base/activity-failure';
+import { getCampaign, type Services } from '../base/dependencies';
+import { whileBeating } from '../base/while-beating';
+
+export type ExploreInput = IterationKey & { contextId: string; round: number };
+
+/** `outcome` is null when there was nothing to explore, because the reflection had failed. */
+export type Explored = { outcome: ExplorationOutcome | null; steps: number };
+
+/** A session may break for reasons that are not the explorer's; the run is then played again with its own seed. */
+const triesPerRun = 3;
+
+/**
+ * One run of a model in a fresh session of the context's environment, under the template of its signal
+ * (arXiv:2604.15840, section 3.2), stored whole when it has ended.
+ *
+ * Idempotent: a stored run is found. A try that was cut short is played again from the start; its answered calls are
+ * stored, so that nothing is paid twice.
+ */
+export const explore =
+  (services: Services) =>
+  async ({ contextId, round, ...key }: ExploreInput): Promise<Explored> => {
+    const { exploration, tasks } = services.store;
+    const runId = explorationRunId(contextId, round);
+    const stored = await exploration.findRun(key.campaignId, runId);
+    if (stored) return summary(stored);
+    const context = await exploration.getContext(key.campaignId, contextId);
+    if (context.status === 'failed') return { outcome: null, steps: 0 };
+    if (context.status === 'planned' && context.aim !== 'random')
+      throw new DomainError('NotReflected', `${contextId} is explored before anybody reflected upon it`);
+
+    const { spec } = await getCampaign(services, key.campaignId);
+    const task = await tasks.get(key.campaignId, context.taskId);
+    const seed = deriveSeed(spec.seed, key.iteration, 'explore', context.aim, context.ordinal, round);
+    const run = await whileBeating((signal) =>
+      playRun(services, { key, spec, context, task, runId, round, seed, signal }),
+    ).catch(failureOf);
+    return summary(await exploration.saveRun(key, { contextId, round, seed, ...run }));
+  };
+
+const summary = ({ outcome, steps }: { outcome: ExplorationOutcome; steps: number }): Explored => ({ outcome, steps });
+
+type Run = {
+  key: IterationKey;
+  spec: CampaignSpec;
+  context: ContextRow;
+  task: TaskRow;
+  runId: string;
+  round: number;
+  seed: number;
+  signal: AbortSignal;
+};
+
+type Played = Omit<NewRun, 'contextId' | 'round' | 'seed'>;
+
+/** What has been seen of a session, kept when it breaks. */
+type Seen = { opening: ChatMessage[]; steps: ExplorationStep[] };
+
+const nothingSeen = (): Seen => ({ opening: [], steps: [] });
+
+async function playRun(services: Services, run: Run): Promise<Played> {
+  const mayTryAgain = sessionTries(triesPerRun);
+  for (;;) {
+    const record = nothingSeen();
+    try {
+      const played = await whenFree(run.signal, () => {
+        Object.assign(record, nothingSeen());
+        return playOnce(services, run, record);
+      });
+      return { ...played, ...record };
+    } catch (error) {
+      if (run.signal.aborted || !(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
+      if (!(await mayTryAgain(error, run.signal)))
+        return { outcome: 'environment-fault', fault: error.message, reward: null, ...record };
+    }
+  }
+}
+
+async function playOnce(
+  services: Services,
+  run: Run,
+  record: Seen,
+): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
+  const { key, task, runId, seed, signal, spec } = run;
+  const session = await services.openEnvironment(task.environment, { signal });
+  try {
+    let seen = await session.reset({
+      task: task.definition,
+      seed,
+      episodeId: runId,
+      holder: sessionHolder(key.campaignId),
+    });
+    record.opening = shown(seen);
+    while (!seen.done && record.steps.length < spec.synthesis.exploration.maxSteps) {
+      const callId = explorationCallId(runId, record.steps.length);
+      const reply = await askForAction(services, run, record, callId);
+      if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
+      if (reply.kind === 'cut-off')
+        return {
+          outcome: 'cut-off',
+          fault: "the action reached maxTokens, or the prompt the model's context",
+          reward: null,
+        };
+      const action = reply.text.trim();
+      seen = await session.step(action);
+      record.steps.push({ action, observation: shown(seen), callId });
+    }
+    return { outcome: seen.done ? 'finished' : 'step-limit', fault: null, reward: seen.done ? seen.reward : null };
+  } finally {
+    session.close();
+  }
+}
+
+/** Functions come beside the messages; the explorer, and who abstracts from its runs, read them in a message. */
+const shown = ({ messages, tools }: Observation): ChatMessage[] =>
+  tools ? [...messages, { role: 'system', content: `Functions: ${JSON.stringify(tools)}` }] : messages;
+
+function askForAction(services: Services, run: Run, { opening, steps }: Seen, callId: string) {
+  const { key, spec, context, round, seed, signal } = run;
+  const { rounds, maxSteps } = spec.synthesis.exploration;
+  const prompt = explorePrompts[context.aim];
+  return services.models.ask(spec, {
+    ...{ key, callId, purpose: 'explorer', prompt: promptId(prompt) },
+    messages: prompt.render({ reflection: context.context, opening, steps, round, rounds, maxSteps }),
+    seed: (seed + steps.length) % seedLimit,
+    signal,
+  });
+}

@@ -1,0 +1,51 @@
+import { explorationSize } from '../../domain/tasks/exploration';
+import type { SynthesisAim } from '../../domain/campaign/recipe';
+import { createRandom } from '../../domain/base/seeded-random';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { enabledSignals } from '../../spec/iteration-plan';
+import type { NewContext } from '../../store/tasks/exploration';
+import type { IterationKey } from '../../store/campaign/iterations';
+import { flaggedTasks } from './flagged-tasks';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/**
+ * Writes down once what is explored for an aim: flagged trajectories, one per task, or for `random` the environments of
+ * seed tasks drawn without regard to any signal. Returns how many contexts that gives.
+ */
+export const planExploration =
+  (services: Services) =>
+  async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<{ contexts: number }> => {
+    const { exploration } = services.store;
+    const { spec } = await getCampaign(services, key.campaignId);
+    const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
+    const signals = enabledSignals(spec);
+    const { contexts } = explorationSize({ aim, iteration: key.iteration, signals }, spec.synthesis);
+    const chosen =
+      aim === 'random'
+        ? await drawnPlaces(services, key.campaignId, seed, contexts)
+        : (await flaggedTasks(services, key, aim, seed)).map(({ signal }) => toContext(signal));
+    await exploration.planContexts(key, aim, chosen.slice(0, contexts));
+    await services.store.iterations.noteWork(key, 'synthesize', aim);
+    return { contexts: await exploration.countContexts(key, aim) };
+  };
+
+const toContext = (signal: { id: string; taskId: string; trajectoryId: string }): NewContext => ({
+  taskId: signal.taskId,
+  signalId: signal.id,
+  trajectoryId: signal.trajectoryId,
+});
+
+/** Every seed task once before any comes again: the same place explored twice has other seeds. */
+async function drawnPlaces(
+  { store }: Services,
+  campaignId: number,
+  seed: number,
+  count: number,
+): Promise<NewContext[]> {
+  const seeds = (await store.tasks.list(campaignId, { split: 'train' })).filter(({ origin }) => origin === 'seed');
+  const random = createRandom(seed);
+  const rounds = seeds.length === 0 ? 0 : Math.ceil(count / seeds.length);
+  return Array.from({ length: rounds }, () => random.shuffle(seeds))
+    .flat()
+    .map(({ id }) => ({ taskId: id, signalId: null, trajectoryId: null }));
+}

@@ -1,0 +1,50 @@
+import { DomainError } from '../../domain/base/errors';
+import { reflectionCallId } from '../../domain/tasks/exploration';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { promptId } from '../../llm/prompts/prompt';
+import { reflectionPrompt } from '../../llm/prompts/reflection';
+import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ContextRow } from '../../store/tasks/exploration';
+import type { IterationKey } from '../../store/campaign/iterations';
+import { failureOf } from '../base/activity-failure';
+import { getCampaign, type Services } from '../base/dependencies';
+import { whileBeating } from '../base/while-beating';
+
+/**
+ * Asks the reflector what a flagged trajectory shows and what to explore because of it (arXiv:2604.15840, section 3.2).
+ * An answer that even a repair does not bring into shape is kept as the context's failure, and nothing is explored then.
+ *
+ * Idempotent: a context that was reflected upon, or failed, is left as it is. An unguided one needs no reflection.
+ */
+export const reflect =
+  (services: Services) =>
+  async ({ contextId, ...key }: IterationKey & { contextId: string }): Promise<{ usable: boolean }> => {
+    const { exploration } = services.store;
+    const context = await exploration.getContext(key.campaignId, contextId);
+    if (context.status !== 'planned' || context.aim === 'random') return { usable: context.status !== 'failed' };
+
+    const { spec } = await getCampaign(services, key.campaignId);
+    const messages = await questionAbout(services, key, context);
+    const answer = await whileBeating((signal) =>
+      services.models.askFor(
+        spec,
+        {
+          ...{ key, callId: reflectionCallId(contextId), purpose: 'reflector', prompt: promptId(reflectionPrompt) },
+          ...{ messages, seed: deriveSeed(spec.seed, key.iteration, 'reflect', context.aim, context.ordinal), signal },
+        },
+        reflectionPrompt.schema,
+      ),
+    ).catch(failureOf);
+    const result = answer.ok ? answer.value : { type: answer.failure, detail: answer.detail };
+    const { status } = await exploration.saveReflection(key, contextId, result);
+    return { usable: status === 'reflected' };
+  };
+
+async function questionAbout({ store }: Services, key: IterationKey, context: ContextRow): Promise<ChatMessage[]> {
+  const signals = await store.feedbackSignals.list(key.campaignId, context.iteration);
+  const signal = signals.find(({ id }) => id === context.signalId);
+  if (!signal) throw new DomainError('UnknownSignal', `${context.id} is explored for no signal that is stored`);
+  const task = await store.tasks.get(key.campaignId, context.taskId);
+  const { opening, steps, reward } = await store.trajectories.get(key.campaignId, signal.trajectoryId);
+  return reflectionPrompt.render({ goal: task.goal, opening, steps, reward, signal });
+}

@@ -1,0 +1,99 @@
+import { DomainError } from '../../domain/base/errors';
+import { explorationSize, shareOf } from '../../domain/tasks/exploration';
+import { candidateTaskId } from '../../domain/campaign/ids';
+import type { SynthesisAim } from '../../domain/campaign/recipe';
+import { createRandom } from '../../domain/base/seeded-random';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import type { TaskRecord, VariantRelation } from '../../envs/server/environment-data';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { enabledSignals } from '../../spec/iteration-plan';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { NewTask, TaskRow } from '../../store/tasks/tasks';
+import { failureOf } from '../base/activity-failure';
+import { drawPatiently } from '../plan/draw-with-heartbeat';
+import { flaggedTasks } from './flagged-tasks';
+import { toTask } from '../plan/seed-tasks';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/**
+ * What each aim asks for, after Fig. 10 of arXiv:2604.15840: forgetting practises the same operation with other
+ * parameters; boundary moves a step to either side of the difficulty; rare seeks out uncommon patterns; random draws
+ * anything, for the first pool and for the control.
+ */
+const relationsOf: Record<SynthesisAim, readonly VariantRelation[]> = {
+  forgetting: ['neighbour'],
+  boundary: ['easier', 'harder'],
+  rare: ['rarer'],
+  random: ['random'],
+};
+
+/** What the environment's route takes at once. */
+const mostParents = 2_000;
+
+/** Candidates from the environment's own generator, without asking a model: variants of flagged tasks, or any tasks. */
+export const synthesizeTasks =
+  (services: Services) =>
+  async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
+    await services.store.tasks.propose(key, await candidatesFor(services, key, aim));
+    await services.store.iterations.noteWork(key, 'synthesize', aim);
+  };
+
+async function candidatesFor(services: Services, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {
+  const { spec } = await getCampaign(services, key.campaignId);
+  const { name, options, form } = spec.environment;
+  const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
+  const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
+  const { candidates: wanted } = explorationSize(size, spec.synthesis);
+  const parents = (await parentsFor(services, key, aim, seed)).slice(0, mostParents);
+  if (parents.length === 0 || wanted === 0) return [];
+  await requireGenerator(services, spec);
+
+  const relations = relationsOf[aim];
+  const candidates: NewTask[] = [];
+  for (const [index, relation] of relations.entries()) {
+    const count = shareOf(wanted, relations.length, index);
+    if (count === 0) continue;
+    const definitions = parents.map(({ task }) => task.definition);
+    const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
+    const records = await drawPatiently(() => services.environmentData.variants(name, request));
+    for (const record of records) {
+      const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
+      candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
+    }
+  }
+  return candidates;
+}
+
+type Parent = { task: TaskRow; signal: { id: string } | null };
+
+/** The flagged tasks; for `random` the seed tasks, which the draw leaves out. */
+async function parentsFor(services: Services, key: IterationKey, aim: SynthesisAim, seed: number): Promise<Parent[]> {
+  if (aim !== 'random') return flaggedTasks(services, key, aim, seed);
+  const tasks = await services.store.tasks.list(key.campaignId, { split: 'train' });
+  const seeds = tasks.filter(({ origin }) => origin === 'seed');
+  return createRandom(seed)
+    .shuffle(seeds)
+    .map((task) => ({ task, signal: null }));
+}
+
+/** @throws DomainError `NoGenerator` */
+async function requireGenerator({ environmentData }: Services, { environment, recipe }: CampaignSpec): Promise<void> {
+  const { variants } = await environmentData.capabilities(environment.name).catch(failureOf);
+  if (variants) return;
+  throw new DomainError(
+    'NoGenerator',
+    `environment.name: ${environment.name} has no generator of tasks, so ${recipe} needs an \`llm\` section in its spec; ` +
+      'add one and `coevolve start` it under another name',
+  );
+}
+
+function toCandidate(record: TaskRecord, environment: string, id: string, parent: Parent | null): NewTask {
+  return {
+    ...toTask(record, environment),
+    id,
+    split: 'train',
+    origin: parent ? 'synthesized' : 'random',
+    parentTaskId: parent?.task.id ?? null,
+    parentSignalId: parent?.signal?.id ?? null,
+  };
+}

@@ -1,0 +1,44 @@
+import { getModel } from '../../artifacts/imported-models';
+import { DomainError } from '../../domain/base/errors';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { TrainingRunRow } from '../../store/training/training-runs';
+import type { TrainingRequest } from './prepare-training';
+import type { Services } from '../base/dependencies';
+
+type Origin = Pick<Services, 'store' | 'artifacts'>;
+
+/**
+ * Stores a run of which nothing is to be done: its policy was trained elsewhere. The base is the model that the spec
+ * names, any other role begins as the base.
+ *
+ * @throws DomainError `UnknownModel` when the model's name was removed since the start
+ */
+export async function importPolicy(
+  services: Origin,
+  request: TrainingRequest,
+  spec: CampaignSpec,
+  jobKey: string,
+): Promise<TrainingRunRow> {
+  const { trainingRuns, policies } = services.store;
+  const { campaignId, iteration, role } = request;
+  const base = role === 'base' ? null : ((await policies.heads(campaignId)).base ?? null);
+  const policyId = base ?? (await basePolicy(services, spec));
+  await trainingRuns.save(
+    request,
+    {
+      ...{ jobKey, role, method: 'import', basePolicy: base, settings: {}, backend: spec.compute.backend },
+      ...{ datasetSha256: null, datasetUri: null, datasetRows: 0 },
+      seed: deriveSeed(spec.seed, iteration, 'train', role),
+    },
+    [],
+  );
+  await trainingRuns.succeed({ jobKey, epoch: request.epoch }, policyId, { tokens: 0, seconds: 0 });
+  return trainingRuns.get(jobKey);
+}
+
+async function basePolicy({ artifacts }: Origin, { policy }: CampaignSpec): Promise<string> {
+  const { model } = policy;
+  if (model === null) throw new DomainError('InvalidSpec', 'policy.model: found nothing, expected a name');
+  return (await getModel(artifacts, model)).policyId;
+}

@@ -1,0 +1,87 @@
+import { DomainError } from '../../domain/base/errors';
+import { groupAdvantages } from '../../domain/training/group-advantage';
+import { groupBy } from '../../domain/base/group-by';
+import { trainingJobKey } from '../../domain/campaign/ids';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { trainerSettings } from '../../spec/trainer-settings';
+import type { AgentRole } from '../../domain/campaign/roles';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { RolloutRow } from '../../store/trajectories/rollouts';
+import type { TrainingRunRow } from '../../store/training/training-runs';
+import { rolloutRow } from '../../training/dataset';
+import { getCampaign, type Services } from '../base/dependencies';
+
+export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };
+
+/**
+ * Writes the batch of one step and stores what it is made of: the attempts of the step with their group-relative
+ * advantages, or with their rewards where a value head judges them. The first step also opens the resident job.
+ *
+ * @throws DomainError `NothingScored` when no attempt of the step has a reward
+ */
+export const prepareStep =
+  (services: Services) =>
+  async (request: StepRequest): Promise<{ jobKey: string; rows: number }> => {
+    const { store, artifacts } = services;
+    const { name, spec } = await getCampaign(services, request.campaignId);
+    const jobKey = trainingJobKey(name, request.iteration, request.role);
+    await openRun(services, request, jobKey, spec);
+    const stored = await store.trainingSteps.find(jobKey, request.step);
+    if (stored) return { jobKey, rows: stored.datasetRows };
+
+    const { attempts } = spec.rollouts;
+    const rollouts = await store.rollouts.list(request, {
+      from: (request.step - 1) * attempts,
+      to: request.step * attempts,
+    });
+    if (rollouts.length === 0)
+      throw new DomainError('NothingScored', `no attempt of step ${request.step} was scored; see \`coevolve doctor\``);
+    const lines = rowsOf(rollouts, request.method);
+    const dataset = await artifacts.saveDataset(lines);
+    await store.trainingSteps.save(
+      request,
+      { jobKey, step: request.step, datasetSha256: dataset.sha256, datasetRows: lines.length },
+      rollouts.map(({ id }) => id),
+    );
+    return { jobKey, rows: lines.length };
+  };
+
+/** The job goes on from the policy that acts, with the optimizer of the iteration before if that left this policy. */
+async function openRun({ store }: Services, request: StepRequest, jobKey: string, spec: CampaignSpec): Promise<void> {
+  if (await store.trainingRuns.find(jobKey)) return;
+  const { campaignId, iteration, role, method } = request;
+  const base = (await store.policies.heads(campaignId))[role];
+  if (!base) throw new DomainError('NoPolicy', `no ${role} policy acts yet`);
+  const before = await store.trainingRuns.find(trainingJobKey(spec.name, iteration - 1, role));
+  const first = await store.trainingRuns.get(trainingJobKey(spec.name, 0, role));
+  const run: Omit<TrainingRunRow, 'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState'> = {
+    ...{
+      jobKey,
+      role,
+      method,
+      basePolicy: base,
+      referencePolicy: first.policyId,
+      steps: spec.rollouts.stepsPerIteration,
+    },
+    ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method) },
+    seed: deriveSeed(spec.seed, iteration, 'train', role),
+    backend: spec.compute.backend,
+    gpus: spec.compute.gpus,
+    initialState: before?.policyId === base ? before.finalState : null,
+  };
+  await store.trainingRuns.save(request, run, []);
+}
+
+/** A group is the attempts at one task in one step. */
+function rowsOf(rollouts: readonly RolloutRow[], method: 'grpo' | 'ppo'): string[] {
+  const advantage = new Map<string, number>();
+  for (const group of groupBy(rollouts, ({ taskId }) => taskId).values())
+    groupAdvantages(group.map(({ reward }) => reward)).forEach((value, i) => advantage.set(group[i]!.id, value));
+  return rollouts.map((rollout) => {
+    const { id, taskId: group, reward } = rollout;
+    return JSON.stringify(
+      rolloutRow(rollout, method === 'grpo' ? { group, advantage: advantage.get(id)! } : { group, reward }),
+    );
+  });
+}

@@ -1,0 +1,60 @@
+import { trainingJobKey } from '../../domain/campaign/ids';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { trainerSettings } from '../../spec/trainer-settings';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { PolicyRole } from '../../store/training/policies';
+import type { TrainingMethod } from '../../store/training/training-runs';
+import { importPolicy } from './import-policy';
+import { getCampaign, type Services } from '../base/dependencies';
+import { trainingData, type TrainingSource } from './training-data';
+
+export type TrainingRequest = IterationKey & {
+  role: PolicyRole;
+  method: TrainingMethod;
+  data: TrainingSource;
+  from: 'base' | 'head';
+};
+
+/** `policyId`: there is no job to run, because the policy was trained elsewhere. */
+export type PreparedTraining = { jobKey: string; rows: number; policyId?: string };
+
+/** Writes a job's dataset and stores the run with what it is trained on. null: there is nothing to train on. */
+export const prepareTraining =
+  (services: Services) =>
+  async (request: TrainingRequest): Promise<PreparedTraining | null> => {
+    const { campaignId, iteration, role, method, from } = request;
+    const { name, spec } = await getCampaign(services, campaignId);
+    const jobKey = trainingJobKey(name, iteration, role);
+    const stored = await services.store.trainingRuns.find(jobKey);
+    if (method === 'import') {
+      const policyId = stored?.policyId ?? (await importPolicy(services, request, spec, jobKey)).policyId;
+      return { jobKey, rows: 0, ...(policyId ? { policyId } : {}) };
+    }
+    if (stored) return { jobKey, rows: stored.datasetRows };
+
+    const { lines, examples } = await trainingData(services, {
+      ...request,
+      successReward: spec.training.rft.successReward,
+    });
+    if (lines.length === 0) return null;
+    const dataset = await services.artifacts.saveDataset(lines);
+    const heads = await services.store.policies.heads(campaignId);
+    const run = await services.store.trainingRuns.save(
+      request,
+      {
+        jobKey,
+        role,
+        method,
+        basePolicy: method === 'init' ? null : (heads[from === 'base' ? 'base' : role] ?? null),
+        datasetSha256: dataset.sha256,
+        datasetUri: `file://${dataset.path}`,
+        datasetRows: lines.length,
+        settings: trainerSettings(spec, method),
+        seed: deriveSeed(spec.seed, iteration, 'train', role),
+        backend: spec.compute.backend,
+        gpus: method === 'init' ? 0 : spec.compute.gpus,
+      },
+      examples,
+    );
+    return { jobKey, rows: run.datasetRows };
+  };

@@ -1,0 +1,20 @@
+import { getModel } from '../../artifacts/imported-models';
+import { estimateJob } from '../../spec/estimate-training';
+import type { JobKey } from '../../store/base/epoch';
+import type { TrainingRunRow } from '../../store/training/training-runs';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/**
+ * Reserves what a job may cost, where its GPUs have a price. A job reserves once, however often it is submitted.
+ *
+ * @throws DomainError `BudgetReached`
+ */
+export async function reserveTraining({ store, artifacts }: Services, run: TrainingRunRow & JobKey): Promise<void> {
+  const { campaignId, method, datasetRows: rows, steps } = run;
+  if (run.gpus === 0 || method === 'import') return;
+  const { spec } = await getCampaign({ store }, campaignId);
+  if (spec.compute.pricePerGpuHour === 0) return;
+  const { source, model } = spec.policy;
+  const parameters = source === 'imported' ? (await getModel(artifacts, model!)).parameters : null;
+  await store.ledger.reserveTraining(run, estimateJob(spec, { method, rows, steps }, parameters));
+}

@@ -1,0 +1,34 @@
+import type { TrainingRunRow } from '../../store/training/training-runs';
+import type { TrainingJob } from '../../training/training-backend';
+import { reserveTraining } from './reserve-budget';
+import type { Services } from '../base/dependencies';
+import { whileBeating } from '../base/while-beating';
+
+/**
+ * Hands a stored run to the backend. A job that runs or has finished is found there, not started again.
+ *
+ * @throws DomainError `BudgetReached`
+ */
+export const submitTraining =
+  (services: Services) =>
+  async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<void> => {
+    const run = await services.store.trainingRuns.get(jobKey);
+    await reserveTraining(services, { ...run, epoch });
+    await whileBeating(() => services.training.submit(jobOf(services, run))); // an upload takes minutes
+  };
+
+export function jobOf({ artifacts }: Services, run: TrainingRunRow): TrainingJob {
+  const policy = (hash: string | null) => (hash ? { hash, path: artifacts.policyPath(hash) } : null);
+  return {
+    jobKey: run.jobKey,
+    method: run.method,
+    base: policy(run.basePolicy),
+    reference: policy(run.referencePolicy),
+    dataset: run.datasetSha256 ? { path: artifacts.datasetPath(run.datasetSha256), sha256: run.datasetSha256 } : null,
+    ...(run.steps ? { steps: run.steps } : {}),
+    trainerState: run.initialState,
+    seed: run.seed,
+    settings: run.settings,
+    gpus: run.gpus,
+  };
+}

@@ -1,0 +1,78 @@
+import type { TrainingStep } from '../../domain/campaign/recipe';
+import type { TrainingExample } from '../../store/training/training-runs';
+import { pairRow, trajectoryRow } from '../../training/dataset';
+import type { Services } from '../base/dependencies';
+
+export type TrainingSource = TrainingStep['data'];
+
+export type TrainingData = { lines: string[]; examples: TrainingExample[] };
+
+type Request = {
+  campaignId: number;
+  iteration: number;
+  role: string;
+  data: TrainingSource;
+  /** Least reward of an attempt that is learnt from. */
+  successReward: number;
+};
+
+/** The rows of a training dataset and where each comes from, in a fixed order. */
+export async function trainingData(services: Services, request: Request): Promise<TrainingData> {
+  switch (request.data) {
+    case 'pairs':
+      return pairData(services, request);
+    case 'pairs-and-experts': {
+      const parts = [await pairData(services, request), await trajectoryData(services, request)];
+      return { lines: parts.flatMap(({ lines }) => lines), examples: parts.flatMap(({ examples }) => examples) };
+    }
+    default:
+      return trajectoryData(services, request);
+  }
+}
+
+async function pairData({ store }: Services, { campaignId, iteration, role }: Request): Promise<TrainingData> {
+  const all = await store.preferencePairs.list(campaignId, iteration);
+  const pairs = all.filter(({ forRole }) => forRole === role);
+  const ids = pairs.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
+  const trajectories = await store.trajectories.getMany(campaignId, [...new Set(ids)]);
+  return {
+    lines: pairs.map((pair) =>
+      JSON.stringify(pairRow(pair, trajectories.get(pair.chosenId)!, trajectories.get(pair.rejectedId)!)),
+    ),
+    examples: pairs.map(({ id }) => ({ trajectoryId: null, pairId: id })),
+  };
+}
+
+async function trajectoryData({ store }: Services, request: Request): Promise<TrainingData> {
+  const { campaignId, data } = request;
+  const played = await store.trajectories.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
+  const experts = played.map(({ trajectoryId }) => trajectoryId);
+  const successes =
+    data === 'expert-and-successes' ? await distinctSuccesses(store, request) : new Map<string, number>();
+  const ids = [...experts, ...successes.keys()];
+  const trajectories = await store.trajectories.getMany(campaignId, ids);
+  return {
+    lines: ids.map((id) => {
+      const reward = successes.get(id);
+      return JSON.stringify({ ...trajectoryRow(trajectories.get(id)!), ...(reward === undefined ? {} : { reward }) });
+    }),
+    examples: ids.map((id) => ({ trajectoryId: id, pairId: null })),
+  };
+}
+
+/** Rejection sampling: successful attempts of all iterations so far, each way to solve a task once; with their rewards. */
+async function distinctSuccesses(
+  store: Services['store'],
+  { campaignId, iteration, successReward }: Request,
+): Promise<Map<string, number>> {
+  const attempts = await store.trajectories.listScored(campaignId, iteration);
+  const ways = new Set<string>();
+  const kept = new Map<string, number>();
+  for (const { taskId, actions, reward, trajectoryId } of attempts) {
+    const way = JSON.stringify([taskId, actions]);
+    if (reward < successReward || ways.has(way)) continue;
+    ways.add(way);
+    kept.set(trajectoryId, reward);
+  }
+  return kept;
+}

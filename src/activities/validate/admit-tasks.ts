@@ -1,0 +1,113 @@
+import { admit, type Decision } from '../../domain/tasks/admission/admit';
+import { aimOfTask } from '../../domain/tasks/admission/aim-of-task';
+import {
+  admissionReasons,
+  type Candidate,
+  type Execution,
+  type KnownTask,
+} from '../../domain/tasks/admission/candidate';
+import { approvalNeeded } from '../../domain/campaign/approval';
+import { DomainError } from '../../domain/base/errors';
+import { trajectoryId } from '../../domain/campaign/ids';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { TaskRow, TaskSplit } from '../../store/tasks/tasks';
+import type { TrajectorySummary } from '../../store/trajectories/trajectories';
+import { admissionRulesOf } from './admission-rules';
+import { failureOf } from '../base/activity-failure';
+import { embedGoals, type GoalVectors } from './embed-goals';
+import { matchedAdmissions } from '../synthesize/matched-admissions';
+import { recordDiversity } from './record-diversity';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/** Embeddings were asked for before; this only reads their answers back. */
+const readingLimitMs = 60_000;
+
+/**
+ * Decides every candidate of an iteration (`admit`) and records how diverse and how relevant the admitted ones are.
+ *
+ * Exactly once: decisions follow from stored rows that deciding does not change, so a retry of a killed try decides the
+ * same and leaves what is decided alone.
+ *
+ * @throws DomainError `ApprovalNeeded` when the spec asks for approval and nobody has given it: all others are decided;
+ * `MatchTooEarly` when the campaign that a control is matched with has not validated this iteration yet
+ */
+export const admitTasks =
+  (services: Services) =>
+  async (key: IterationKey): Promise<void> => {
+    const { spec, name } = await getCampaign(services, key.campaignId);
+    const { tasks, admission } = services.store;
+    const all = await tasks.list(key.campaignId);
+    const watch = { signal: AbortSignal.timeout(readingLimitMs) };
+    const vectors = await embedGoals(services, { spec, key }, all, watch).catch(failureOf);
+    const approval = await admission.approval(key.campaignId, key.iteration);
+    const matched = await matchedAdmissions(services.store, spec, name, key.iteration);
+    const rules = admissionRulesOf(spec, key.iteration, { approval, matched });
+
+    const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
+    const pool = all.filter((task) => task.verdict === 'admitted' && !isCandidateOf(key, task));
+    const inSplit = (split: TaskSplit): KnownTask[] =>
+      toKnown(
+        pool.filter((task) => task.split === split),
+        known,
+      );
+    const made = all.filter((task) => isCandidateOf(key, task));
+    const candidates = await toCandidates(services, key, made, known);
+    const decisions = admit(candidates, inSplit('train'), inSplit('held-out'), rules);
+    await admission.decide(key, decisions);
+    requireApproval(name, key, decisions);
+    await recordDiversity(services, key, spec.admission.diversity, vectors);
+  };
+
+/** Whether the iteration synthesized it, whatever became of it. */
+const isCandidateOf = ({ iteration }: IterationKey, { origin, createdIteration }: TaskRow): boolean =>
+  origin !== 'seed' && createdIteration === iteration;
+
+const toKnown = (tasks: readonly TaskRow[], vectors: GoalVectors | null): KnownTask[] =>
+  tasks.map((task) => ({
+    id: task.id,
+    goal: task.goal,
+    contentKey: task.contentKey,
+    vector: vectors?.vectorOf(task) ?? null,
+  }));
+
+async function toCandidates(
+  { store }: Services,
+  key: IterationKey,
+  tasks: readonly TaskRow[],
+  vectors: GoalVectors | null,
+): Promise<Candidate[]> {
+  const idOf = (taskId: string): string =>
+    trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
+  const ids = tasks.map(({ id }) => idOf(id));
+  const played = await store.trajectories.findFinished(key.campaignId, ids);
+  const judgements = await store.judgements.list(key, 'candidate');
+  const said = new Map(judgements.map((judgement) => [judgement.taskId, judgement]));
+  return tasks.map((task) => ({
+    id: task.id,
+    aim: aimOfTask(task.id),
+    goal: task.goal,
+    contentKey: task.contentKey,
+    actions: task.referenceActions,
+    refusal: refusalOf(task),
+    execution: executionOf(task, played.get(idOf(task.id))),
+    judgement: said.get(task.id) ?? null,
+    vector: vectors?.vectorOf(task) ?? null,
+  }));
+}
+
+/** Rejected before admission: for a reason that is none of admission's, or because it could not be executed at all. */
+function refusalOf({ verdict, reason }: TaskRow): string | null {
+  const isOurs = reason !== 'not-executable' && admissionReasons.some((own) => own === reason);
+  return verdict === 'rejected' && !isOurs ? reason : null;
+}
+
+/** Where a judge rewards attempts, the environment's own reward says nothing of the task. */
+const executionOf = ({ grader }: TaskRow, play: TrajectorySummary | undefined): Execution => ({
+  played: play?.outcome === 'scored',
+  reward: grader === 'environment' ? (play?.reward ?? null) : null,
+});
+
+function requireApproval(name: string, { iteration }: IterationKey, decisions: readonly Decision[]): void {
+  const waiting = decisions.filter(({ outcome }) => outcome === 'waiting').length;
+  if (waiting > 0) throw new DomainError('ApprovalNeeded', approvalNeeded(name, iteration, waiting));
+}

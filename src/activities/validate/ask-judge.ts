@@ -1,0 +1,44 @@
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { judgePrompt, judgeVersion, type JudgeInput } from '../../llm/prompts/judge';
+import { promptId } from '../../llm/prompts/prompt';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { JudgementKind, JudgementRow } from '../../store/tasks/judgements';
+import type { TaskRow } from '../../store/tasks/tasks';
+import type { Services } from '../base/dependencies';
+
+export type Subject = {
+  kind: JudgementKind;
+  /** Of the judgement, which is made once. */
+  id: string;
+  task: Pick<TaskRow, 'id' | 'goal' | 'referenceActions' | 'completionCriterion'>;
+  transcript: Pick<JudgeInput, 'opening' | 'steps' | 'stopReason'>;
+};
+
+/**
+ * The judge's verdict on one subject, asked for at most once: a judgement that is stored comes back as it is. An answer
+ * that even a repair does not bring into shape is stored with its failure, and is no verdict.
+ */
+export async function askJudge(
+  { store, models }: Services,
+  { spec, key }: { spec: CampaignSpec; key: IterationKey },
+  { kind, id, task, transcript }: Subject,
+  watch: { signal: AbortSignal; onWait?: () => void },
+): Promise<JudgementRow> {
+  const known = (await store.judgements.find(key.campaignId, [id])).get(id);
+  if (known) return known;
+
+  const { goal, referenceActions, completionCriterion: criterion } = task;
+  const question = {
+    ...({ key, callId: `judge/${kind}/${id}`, purpose: 'judge', prompt: promptId(judgePrompt) } as const),
+    messages: judgePrompt.render({ goal, criterion, referenceActions, ...transcript }),
+    seed: deriveSeed(spec.seed, 'judge', id),
+    ...watch,
+  };
+  const answer = await models.askFor(spec, question, judgePrompt.schema);
+  const said = answer.ok
+    ? { ...answer.value, failure: null }
+    : { completed: null, criteria: null, reason: answer.detail, failure: answer.failure };
+  const made = { id, kind, taskId: task.id, judgeVersion: judgeVersion(spec), callId: answer.callId };
+  return store.judgements.save(key, { ...made, ...said });
+}

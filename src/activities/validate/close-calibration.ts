@@ -1,0 +1,38 @@
+import { countVerdicts, findDrift, measureTrust } from '../../domain/evaluation/judge-calibration';
+import { DomainError } from '../../domain/base/errors';
+import { judgeVersion } from '../../llm/prompts/judge';
+import type { IterationKey } from '../../store/campaign/iterations';
+import { calibrationJudgementId, isAsMeant } from './judge-calibration';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/**
+ * Stores how far the judge can be trusted: what it said of trajectories whose verdict is known, and whether it is still
+ * the judge of the campaign's first calibration.
+ *
+ * @throws DomainError `StateMismatch` when an item was not judged
+ */
+export const closeCalibration =
+  ({ store }: Services) =>
+  async (key: IterationKey): Promise<void> => {
+    const { spec } = await getCampaign({ store }, key.campaignId);
+    const items = await store.judgeCalibrations.items(key);
+    const known = items.filter(isAsMeant);
+    const said = await store.judgements.find(
+      key.campaignId,
+      known.map(({ ordinal }) => calibrationJudgementId(key, ordinal)),
+    );
+    const judged = known.map(({ ordinal, breakage }) => {
+      const judgement = said.get(calibrationJudgementId(key, ordinal));
+      if (!judgement) throw new DomainError('StateMismatch', `item ${ordinal} of the calibration was not judged`);
+      return { broken: breakage !== null, completed: judgement.completed };
+    });
+
+    const now = { judgeVersion: judgeVersion(spec), counts: countVerdicts(judged) };
+    const [first] = await store.judgeCalibrations.list(key.campaignId);
+    await store.judgeCalibrations.close(key, {
+      ...now,
+      ...measureTrust(now.counts, spec.evaluation.confidence),
+      dropped: items.length - known.length,
+      drift: findDrift(now, first && first.iteration < key.iteration ? first : null),
+    });
+  };

@@ -1,0 +1,55 @@
+import { compareNaturally } from '../../domain/tasks/admission/decision-order';
+import { hashedNgrams } from '../../domain/tasks/admission/sentence-encoder';
+import { groupBy } from '../../domain/base/group-by';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { TaskRow } from '../../store/tasks/tasks';
+import { hasEmbeddings } from './admission-rules';
+import type { Services } from '../base/dependencies';
+
+export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly number[] };
+
+type Watch = { signal: AbortSignal; onWait?: () => void };
+
+/**
+ * Unit sentence embeddings of the goals of a campaign's tasks: by its embedding model, or else by hashed n-grams.
+ *
+ * The model is asked once for the seed tasks and once for the candidates of each iteration. Whoever asks again gets the
+ * stored answers, unpaid: the groups hold every task, whatever became of it, and so never change.
+ *
+ * @param tasks all tasks of the campaign
+ */
+export async function embedGoals(
+  { models }: Pick<Services, 'models'>,
+  { spec, key }: { spec: CampaignSpec; key: IterationKey },
+  tasks: readonly TaskRow[],
+  watch: Watch,
+): Promise<GoalVectors> {
+  if (!hasEmbeddings(spec)) return hashedGoals();
+
+  const { provider, model } = spec.llm!.models.embedding!;
+  const vectors = new Map<string, readonly number[]>();
+  const present = tasks.filter(({ createdIteration }) => createdIteration <= key.iteration);
+  for (const [callId, members] of groupBy(present, callOf)) {
+    const ordered = [...members].sort((a, b) => compareNaturally(a.id, b.id));
+    const texts = ordered.map(({ goal }) => goal);
+    const embedded = await models.embed(spec, { key, callId, texts, ...watch });
+    for (const [i, { id }] of ordered.entries()) vectors.set(id, embedded![i]!);
+  }
+  return { encoder: `${provider}/${model}`, vectorOf: ({ id }) => vectors.get(id)! };
+}
+
+const callOf = ({ origin, createdIteration }: TaskRow): string =>
+  origin === 'seed' ? 'embed/seeds' : `embed/${createdIteration}/admission`;
+
+function hashedGoals(): GoalVectors {
+  const vectors = new Map<string, readonly number[]>();
+  return {
+    encoder: hashedNgrams.name,
+    vectorOf({ id, goal }) {
+      const vector = vectors.get(id) ?? hashedNgrams.encode(goal);
+      vectors.set(id, vector);
+      return vector;
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { IterationKey } from '../../store/campaign/iterations';
+import { getCampaign, type Services } from '../base/dependencies';
+
+/** Plans the validation of every candidate that the iteration synthesized, of none where validation is off: synthesis ends. */
+export const planValidation =
+  (services: Services) =>
+  async (key: IterationKey): Promise<void> => {
+    const { spec } = await getCampaign(services, key.campaignId);
+    const { tasks, iterations } = services.store;
+    if (spec.synthesis.validation !== 'off') {
+      const made = await tasks.list(key.campaignId, { createdIteration: key.iteration, verdict: 'candidate' });
+      const ids = made.map(({ id }) => id);
+      await tasks.plan(key, 'validation', ids);
+    }
+    await iterations.noteWork(key, 'synthesize', 'validation plan');
+  };

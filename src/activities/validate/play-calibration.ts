@@ -1,0 +1,96 @@
+import { heartbeat } from '@temporalio/activity';
+import { sessionHolder } from '../../domain/campaign/ids';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { isSuccess } from '../../domain/rollout/trajectory';
+import { playEpisode, type Episode, type Player } from '../../envs/episode/play-episode';
+import { whenFree } from '../../envs/episode/retry-when-unavailable';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { CalibrationItem, PlayedItem } from '../../store/tasks/judge-calibrations';
+import type { TaskRow } from '../../store/tasks/tasks';
+import { failureOf } from '../base/activity-failure';
+import { breakagesOf } from './plan-calibration';
+import { getCampaign, type Services } from '../base/dependencies';
+import { settleWithin } from '../base/settle-within';
+import { whileBeating } from '../base/while-beating';
+
+const playedAtOnce = 16;
+
+/**
+ * Plays every item of a calibration in its environment and stores what was seen and the reward. A broken version that
+ * scores 1 all the same gives way to the next; where none loses, the item stays with its reward of 1, and is not judged.
+ *
+ * Idempotent: an item that was played is not played again.
+ */
+export const playCalibration =
+  (services: Services) =>
+  async (key: IterationKey): Promise<{ played: number }> => {
+    const { spec } = await getCampaign(services, key.campaignId);
+    const { judgeCalibrations, tasks } = services.store;
+    const items = await judgeCalibrations.items(key);
+    const gold = items.filter(({ breakage }) => breakage === null);
+    const open = items.filter(({ transcript }) => transcript === null);
+    let steps = 0;
+    const onStep = (): void => heartbeat({ steps: ++steps });
+
+    const playAll = (signal: AbortSignal): Promise<void> =>
+      settleWithin(playedAtOnce, open, async (item) => {
+        const task = await tasks.get(key.campaignId, item.taskId);
+        const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
+        const versions = item.breakage === null ? [] : breakagesOf(spec, { taskId: item.taskId, actions }, gold);
+        const play = { ...{ campaignId: key.campaignId, item, task, versions }, ...{ signal, onStep } };
+        await judgeCalibrations.recordPlay(key, await playVersions(services, spec, play));
+      });
+    await whileBeating(playAll, () => ({ steps })).catch(failureOf); // a full environment is waited for
+    return { played: open.length };
+  };
+
+type Play = {
+  campaignId: number;
+  item: CalibrationItem;
+  task: TaskRow;
+  /** Broken versions in the order in which they are tried; none of a gold item. */
+  versions: ReturnType<typeof breakagesOf>;
+  signal: AbortSignal;
+  onStep: () => void;
+};
+
+async function playVersions(services: Services, spec: CampaignSpec, play: Play): Promise<PlayedItem> {
+  const { item, versions } = play;
+  const [first, ...more] = versions;
+  let played = await playActions(services, spec, play, first ?? { kind: item.breakage, actions: item.actions });
+  for (const version of more) {
+    if (!isSuccess(played.reward)) break;
+    played = await playActions(services, spec, play, version);
+  }
+  return played;
+}
+
+async function playActions(
+  services: Services,
+  spec: CampaignSpec,
+  { campaignId, item, task, signal, onStep }: Play,
+  { kind, actions }: { kind: PlayedItem['breakage']; actions: string[] },
+): Promise<PlayedItem> {
+  const reset = {
+    task: task.definition,
+    seed: deriveSeed(spec.seed, 'calibration', item.ordinal),
+    ...{ episodeId: `calibration/${item.ordinal}`, holder: sessionHolder(campaignId) },
+  };
+  const player: Player = (_, step) => {
+    onStep();
+    return Promise.resolve(actions[step] ?? null);
+  };
+  const playOnce = async (): Promise<Episode> => {
+    const session = await services.openEnvironment(task.environment, { signal });
+    try {
+      return await playEpisode(session, reset, player, actions.length + 1);
+    } finally {
+      session.close();
+    }
+  };
+  const episode = await whenFree(signal, playOnce);
+  const steps = episode.steps.map(({ action, observation }) => ({ action, observation }));
+  const transcript = { opening: episode.opening, steps, stopReason: episode.stopReason };
+  return { ordinal: item.ordinal, breakage: kind, actions, transcript, reward: episode.reward };
+}

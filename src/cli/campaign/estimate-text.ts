@@ -1,0 +1,59 @@
+import type { Estimate } from '../../spec/estimate';
+import type { TrainingAmounts, TrainingEstimate } from '../../spec/estimate-training';
+import { duration, table } from '../output';
+
+/** What a dry run says below the spec, as comments of it. */
+export function estimateText({ attempts, tokens, updates, seconds, training, models }: Estimate): string {
+  const time = seconds === null ? 'time unknown' : `${duration(seconds)} on two cores`;
+  const lines = [
+    `about ${shown(attempts)} attempts, ${shown(tokens)} tokens,`,
+    `${shown(updates)} training updates, ${time}`,
+    ...(models
+      ? [`about ${shown(models.calls)} model calls, ${shown(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
+      : []),
+    ...trainingLines(training),
+  ];
+  return lines.map((line) => `# ${line}`).join('\n');
+}
+
+function trainingLines({ phases, assumptions, ...all }: TrainingEstimate): string[] {
+  if (phases.length === 0) return [];
+  const rows = [
+    ...folded(phases).map(({ name, ...amounts }) => row(name, amounts)),
+    ...(phases.length > 1 ? [row('in all', all)] : []),
+  ];
+  const head = ['training', 'tokens', 'job time', 'GPU time', 'cost'];
+  return [...table(head, rows).split('\n'), `assumed: ${assumptions}`];
+}
+
+type Named = TrainingAmounts & { name: string };
+
+/** More iterations than this are one line. */
+const mostLines = 6;
+
+function folded(phases: TrainingEstimate['phases']): Named[] {
+  const named = phases.map((phase) => ({
+    ...phase,
+    name: phase.iteration === 0 ? 'supervised start' : `iteration ${phase.iteration}`,
+  }));
+  const [later, start] = [
+    named.filter(({ iteration }) => iteration > 0),
+    named.filter(({ iteration }) => iteration === 0),
+  ];
+  if (later.length <= mostLines) return named;
+  const last = later.at(-1)!.iteration;
+  const sum = (amount: 'seconds' | 'gpuSeconds' | 'usd'): number | null =>
+    later.reduce<number | null>((all, one) => (all === null || one[amount] === null ? null : all + one[amount]), 0);
+  const tokens = later.reduce((all, one) => all + one.tokens, 0);
+  const name = `iterations 1 to ${last}`;
+  return [...start, { name, tokens, seconds: sum('seconds'), gpuSeconds: sum('gpuSeconds'), usd: sum('usd') }];
+}
+
+const row = (name: string, { tokens, seconds, gpuSeconds, usd }: TrainingAmounts): string[] => [
+  ...[name, shown(tokens), time(seconds), time(gpuSeconds)],
+  usd === null ? 'unknown' : `$${usd.toFixed(2)}`,
+];
+
+const time = (seconds: number | null): string => (seconds === null ? 'unknown' : duration(seconds));
+
+const shown = (count: number): string => count.toLocaleString('en');

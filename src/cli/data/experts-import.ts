@@ -1,0 +1,157 @@
+import { readFile } from 'node:fs/promises';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { z } from 'zod';
+import { artifactStore } from '../../artifacts/artifact-store';
+import { createEnvironments } from '../../envs/environments';
+import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
+import { saveExperts } from '../../envs/experts/expert-file';
+import { importExperts, type ImportReport } from '../../envs/experts/import-experts';
+import { measureExperts, type Measures } from '../../envs/experts/measure-experts';
+import { conversationFormats, readConversations, type ConversationFormat } from '../../envs/experts/read-conversations';
+import { parseJson } from '../../base/parse-json';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { readSpec } from '../../spec/read-spec';
+import { expertsTable, optionsOf, wholeFrom } from './experts-text';
+import { printResult, rounded, say, table } from '../output';
+import { currentConfig } from '../../client/session';
+
+type Flags = {
+  environment?: string;
+  spec?: string;
+  format: ConversationFormat;
+  idField: string;
+  map?: string;
+  above: number;
+  count: number;
+  seed: number;
+  options: string;
+  replay: boolean;
+  json?: true;
+};
+
+const mostSessions = 8;
+
+/** `coevolve experts import <file>`: what others recorded, played again here. */
+export function addExpertsImport(experts: Command): void {
+  experts
+    .command('import <file>')
+    .description("replay conversations of others in an environment, and store those that earn a reward as its experts'")
+    .option('--environment <name>', 'whose tasks they are about')
+    .option('--spec <file>', "a campaign's: its environment, and no tasks but those it will train on")
+    .addOption(new Option('--format <format>', 'of the file').choices(conversationFormats).default('eto'))
+    .option('--id-field <field>', "a conversation's field that holds the task's id", 'id')
+    .option('--map <file>', 'a JSON object of conversation ids and task ids, where they differ')
+    .option('--above <reward>', 'an expert must earn more than this; 0.7 is what ETO keeps', unit, 0.7)
+    .option('--count <tasks>', 'train tasks of the environment that are looked through', wholeFrom(1, 20_000), 20_000)
+    .option('--seed <number>', 'of that draw', wholeFrom(0, 2 ** 31 - 1), 1)
+    .option('--options <json>', 'options of the environment, as in the spec that will use them', '{}')
+    .option('--no-replay', "play nothing: the rewards are the file's own claim")
+    .option('--json', 'print what was imported as JSON')
+    .action(async (file: string, { json, ...flags }: Flags) => {
+      const imported = await run(file, flags);
+      printResult(json, imported, () => textOf(imported));
+      if (imported.imported === 0) process.exitCode = 1;
+      else say(`a spec uses them with \`environment: { experts: ${imported.sha256} }\``);
+    });
+}
+
+type Imported = {
+  environment: string;
+  /** Of the stored file; null when nothing was accepted. */
+  sha256: string | null;
+  path: string | null;
+  replayed: boolean;
+  imported: number;
+  refused: ImportReport['refused'];
+  claimedMean: number | null;
+  replayedMean: number | null;
+  table: Measures[];
+};
+
+async function run(file: string, flags: Omit<Flags, 'json'>): Promise<Imported> {
+  const { format, idField, above, replay } = flags;
+  const { environment, ...request } = await drawOf(flags);
+  const config = currentConfig();
+  const read = readConversations(await readFile(file, 'utf8'), format, idField);
+  const environments = replay ? createEnvironments(config) : null;
+  const taskOf = await mapping(flags.map);
+  const tasks = environments
+    ? await environments.data.tasks(environment, request)
+    : read.conversations.map((conversation) => unseen(taskOf.get(conversation.id) ?? conversation.id));
+  const capacity = (await environments?.data.capacity(environment)) ?? mostSessions;
+  const settings = { environment, taskOf, above, sessions: Math.min(mostSessions, capacity) };
+  const { experts, refused } = await importExperts(environments?.open ?? null, tasks, read.conversations, {
+    ...settings,
+    onJudged: told(read.conversations.length),
+  });
+  const stored = experts.length > 0 ? await saveExperts(artifactStore(config.artifacts), experts) : null;
+  return {
+    ...{ environment, sha256: stored?.sha256 ?? null, path: stored?.path ?? null, replayed: replay },
+    ...{ imported: experts.length, refused: [...read.refused, ...refused] },
+    claimedMean: mean(experts.map(({ claimed_reward: claimed }) => claimed)),
+    replayedMean: replay ? mean(experts.map(({ reward }) => reward)) : null,
+    table: measureExperts(experts),
+  };
+}
+
+type Draw = TaskRequest & { environment: string };
+
+/** Which tasks are looked through: those that a spec's campaign will draw, or what the flags say. */
+async function drawOf({ environment, spec: file, ...flags }: Omit<Flags, 'json'>): Promise<Draw> {
+  if (file !== undefined) {
+    const { seed, environment: of } = readSpec(await readFile(file, 'utf8'), file);
+    if (environment !== undefined && environment !== of.name)
+      throw new Error(`--environment: found ${environment}, ${file} is about ${of.name}; leave it out`);
+    const drawn = { count: of.trainTasks, seed: deriveSeed(seed, 'tasks'), options: of.options };
+    return { environment: of.name, split: 'train', ...drawn };
+  }
+  if (environment === undefined)
+    throw new Error('whose experts? Name a spec (--spec) or an environment (--environment)');
+  return { environment, split: 'train', count: flags.count, seed: flags.seed, options: optionsOf(flags.options) };
+}
+
+/** What is known of a task whose environment cannot be asked. */
+const unseen = (id: string): TaskRecord => ({
+  ...{ task_id: id, goal: '', definition: {}, features: {}, content_key: '', reference_actions: [] },
+});
+
+async function mapping(file: string | undefined): Promise<ReadonlyMap<string, string>> {
+  if (file === undefined) return new Map();
+  const read = z.record(z.string(), z.string()).safeParse(parseJson(await readFile(file, 'utf8')));
+  if (!read.success) throw new Error(`--map: ${file} is no JSON object of conversation ids and task ids`);
+  return new Map(Object.entries(read.data));
+}
+
+const told =
+  (all: number) =>
+  (done: number): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done}/${all} conversations${done === all ? '\n' : ''}`);
+  };
+
+const mean = (rewards: readonly (number | null)[]): number | null => {
+  const known = rewards.filter((reward) => reward !== null);
+  return known.length === 0 ? null : known.reduce((sum, reward) => sum + reward, 0) / known.length;
+};
+
+function textOf({ imported, refused, claimedMean, replayedMean, replayed, table: measures, path }: Imported): string {
+  const shown = (reward: number | null): string => (reward === null ? 'unknown' : rounded(reward));
+  const reasons = new Map<string, { count: number; example: string }>();
+  for (const { id, reason } of refused) {
+    const kind = reason.replace(/\d[\d.]*/g, 'n').replace(/task \S+/, 'task ...');
+    reasons.set(kind, { count: (reasons.get(kind)?.count ?? 0) + 1, example: `${id}: ${reason}` });
+  }
+  const rows = [...reasons.values()].map(({ count, example }) => ['refused', count, example] as const);
+  return [
+    ...(measures.length > 0 ? [expertsTable(measures), ''] : []),
+    table(['', 'conversations', ''], [['imported', imported, path ?? 'nothing is stored'], ...rows]),
+    '',
+    `mean reward as claimed: ${shown(claimedMean)}`,
+    `mean reward as replayed: ${replayed ? shown(replayedMean) : 'not replayed: the rewards above are claims of the file'}`,
+  ].join('\n');
+}
+
+function unit(text: string): number {
+  const number = Number(text);
+  if (text.trim() && number >= 0 && number <= 1) return number;
+  throw new InvalidArgumentError('expected a number in [0, 1]');
+}

@@ -1,0 +1,32 @@
+import { InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import type { Measures } from '../../envs/experts/measure-experts';
+import { rounded, table } from '../output';
+
+/** The length and reward table. */
+export function expertsTable(measures: readonly Measures[]): string {
+  const header = ['pattern', 'tasks', 'turns min', 'mean', 'max', 'characters mean', 'max', 'reward mean', 'successes'];
+  const rows = measures.map((row) => [
+    ...[row.pattern || '-', row.tasks, row.turnsMin, row.turnsMean.toFixed(1), row.turnsMax],
+    ...[Math.round(row.charactersMean), row.charactersMax],
+    ...[row.rewardMean === null ? 'unknown' : rounded(row.rewardMean), row.successes],
+  ]);
+  return table(header, rows);
+}
+
+/** The options of an environment, written as a JSON object. */
+export function optionsOf(text: string): Record<string, unknown> {
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  } catch {
+    throw new Error(`--options: found ${text}, expected a JSON object such as {"source":"wheel"}`);
+  }
+}
+
+export const wholeFrom =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const number = Number(text);
+    if (Number.isInteger(number) && number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`expected a whole number in ${least}..${most}`);
+  };

@@ -1,0 +1,67 @@
+import { resolve } from 'node:path';
+import { Option, type Command } from 'commander';
+import { writeWhole } from '../../artifacts/artifact-store';
+import { required } from '../../config';
+import { expertFormats, expertRow, type ExpertFormat } from '../../envs/experts/expert-rows';
+import { goldTrajectories, type GoldRequest, type GoldTrajectory } from '../../envs/experts/gold-trajectories';
+import { measureExperts } from '../../envs/experts/measure-experts';
+import { actionForms } from '../../envs/experts/react';
+import { addExpertsImport } from './experts-import';
+import { expertsTable, optionsOf, wholeFrom } from './experts-text';
+import { printResult, say } from '../output';
+import { currentConfig } from '../../client/session';
+
+type Flags = Omit<GoldRequest, 'options'> & { options: string; json?: true };
+
+/** `coevolve experts show|export|import`: expert trajectories, played in the environment. */
+export function addExperts(program: Command): void {
+  const experts = program.command('experts').description("show, export and import experts' trajectories");
+  withDraw(experts.command('show <environment>'))
+    .description('play the reference actions of drawn tasks and print their lengths and rewards')
+    .option('--json', 'print the table as JSON')
+    .action(async (environment: string, { json, ...flags }: Flags) => {
+      const played = await play(environment, flags);
+      const table = measureExperts(played.map((one) => ({ ...one, turns: one.steps })));
+      printResult(json, { environment, form: flags.form, split: flags.split, table }, () => expertsTable(table));
+    });
+  withDraw(experts.command('export <environment> <file>'))
+    .description('play them and write the conversations as JSON lines')
+    .addOption(
+      new Option('--format <format>', 'TRL messages, or conversations of ShareGPT or ETO')
+        .choices(expertFormats)
+        .default('trl'),
+    )
+    .option('--json', 'print what was written as JSON')
+    .action(async (environment: string, file: string, { json, format, ...flags }: Flags & { format: ExpertFormat }) => {
+      const played = await play(environment, flags);
+      const output = resolve(file);
+      await writeWhole(output, played.map((trajectory) => `${expertRow(trajectory, format)}\n`).join(''));
+      const written = { environment, format, form: flags.form, rows: played.length, output };
+      printResult(json, written, () => `${written.rows} trajectories: ${output}`);
+    });
+  addExpertsImport(experts);
+}
+
+function withDraw(command: Command): Command {
+  return command
+    .addOption(new Option('--split <split>', 'of the tasks').choices(['train', 'held-out']).default('train'))
+    .option('--count <tasks>', 'most tasks that are drawn', wholeFrom(1, 20_000), 100)
+    .option('--seed <number>', 'of the draw', wholeFrom(0, 2 ** 31 - 1), 1)
+    .option('--options <json>', 'options of the environment, as in a spec', '{}')
+    .addOption(
+      new Option('--form <form>', 'bare actions, or "Action: ..." lines').choices(actionForms).default('plain'),
+    );
+}
+
+async function play(environment: string, { options, ...flags }: Omit<Flags, 'json'>): Promise<GoldTrajectory[]> {
+  const { environment: server } = currentConfig();
+  const url = required(server.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
+  const request = { ...flags, options: optionsOf(options) };
+  const tell = (done: number): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done} played`);
+  };
+  const played = await goldTrajectories({ url, token: server.token }, environment, request, tell);
+  if (process.stderr.isTTY) say('');
+  if (played.length === 0) throw new Error(`${environment} has no ${flags.split} tasks for these options`);
+  return played;
+}

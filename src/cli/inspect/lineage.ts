@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { forkOrigin } from '../../domain/campaign/fork-origin';
+import { lineageOf, type Lineage } from '../../store/audit/lineage';
+import { taskLineageOf } from '../../store/tasks/task-lineage';
+import { taskLineageText } from './task-lineage-text';
+import { printResult, shortHash, table } from '../output';
+import { withSession } from '../../client/session';
+
+/**
+ * `coevolve lineage <checkpoint>` traces a checkpoint back to every task and signal that it was trained on,
+ * `coevolve lineage <campaign>/<task>` a task to the signal and the exploration that it comes from.
+ */
+export function addLineage(program: Command): void {
+  program
+    .command('lineage <origin>')
+    .description('trace a checkpoint to what it was trained on, or <campaign>/<task> to why and how it was made')
+    .option('--json', 'print it as JSON')
+    .action((origin: string, { json }: { json?: boolean }) =>
+      withSession(async ({ pool }) => {
+        const slash = origin.indexOf('/');
+        if (slash < 0) {
+          const lineage = await lineageOf(pool, origin);
+          return printResult(json, lineage, () => lineageText(lineage));
+        }
+        const lineage = await taskLineageOf(pool, origin.slice(0, slash), origin.slice(slash + 1));
+        printResult(json, lineage, () => taskLineageText(lineage));
+      }),
+    );
+}
+
+function lineageText({ campaign, policyId, ancestors, examples, ...origin }: Lineage): string {
+  const from = forkOrigin(origin);
+  const chain = ancestors.map((a) => [a.iteration, a.role, a.method, shortHash(a.policyId), a.rows, a.jobKey]);
+  const origins = examples.map((e) => [e.source, e.examples, e.trajectories, e.tasks, e.synthesizedTasks, e.signals]);
+  return [
+    `policy ${policyId} of campaign ${campaign}${from ? ` (forked from ${from})` : ''}`,
+    table(['iteration', 'role', 'method', 'policy', 'rows', 'training run'], chain),
+    ...(origins.length > 0
+      ? ['trained on', table(['source', 'examples', 'trajectories', 'tasks', 'synthesized', 'signals'], origins)]
+      : ['trained elsewhere; `coevolve model list` says where']),
+  ].join('\n\n');
+}

@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import { printResult, table } from '../output';
+import { withSession } from '../../client/session';
+
+/** `coevolve pairs <campaign> <iteration>` lists the preference pairs of an iteration. */
+export function addPairs(program: Command): void {
+  program
+    .command('pairs <campaign> [iteration]')
+    .description('list the preference pairs of an iteration (default: the last one that has any)')
+    .option('--json', 'print them as JSON')
+    .action((name: string, iteration: string | undefined, { json }: { json?: boolean }) =>
+      withSession(async ({ store }) => {
+        const { id } = await store.campaigns.getByName(name);
+        const number = iteration === undefined ? await store.preferencePairs.lastIteration(id) : Number(iteration);
+        if (!Number.isInteger(number)) throw new Error(`iteration: found "${iteration}", expected a number`);
+        const pairs = await store.preferencePairs.list(id, number);
+        const rows = pairs.map((p) => [
+          ...[p.forRole, p.kind, p.chosenReward.toFixed(2), p.rejectedReward.toFixed(2), p.hardNegative ? 'hard' : ''],
+          ...[`${name}/${p.chosenId}`, `${name}/${p.rejectedId}`],
+        ]);
+        printResult(json, pairs, () =>
+          table(['trains', 'kind', 'chosen', 'rejected', '', 'chosen trajectory', 'rejected trajectory'], rows),
+        );
+      }),
+    );
+}

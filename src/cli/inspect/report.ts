@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { renderReport } from '../../report';
+import { collectReport } from '../../report/collect-report';
+import { printResult } from '../output';
+import { withSession } from '../../client/session';
+
+/** `coevolve report <campaign>` writes the HTML report as the campaign stands, and prints where. */
+export function addReport(program: Command): void {
+  program
+    .command('report <campaign>')
+    .description('write the HTML report of a campaign as it stands now')
+    .option('--json', 'print the path as JSON')
+    .action((name: string, { json }: { json?: boolean }) =>
+      withSession(async ({ pool, store, artifacts }) => {
+        const { id } = await store.campaigns.getByName(name);
+        const path = await artifacts.saveReport(name, renderReport(await collectReport(pool, id)));
+        printResult(json, { path }, () => path);
+      }),
+    );
+}

@@ -1,0 +1,58 @@
+import { Option, type Command } from 'commander';
+import type { StageVerdict } from '../../domain/tasks/admission/candidate';
+import type { TaskFilter, TaskRow } from '../../store/tasks/tasks';
+import { printResult, table } from '../output';
+import { withSession } from '../../client/session';
+
+type Options = TaskFilter & { verdicts?: boolean; json?: boolean };
+
+type TracedTask = TaskRow & { trail?: StageVerdict[] };
+
+/** `coevolve tasks <campaign>` lists the task pool and its candidates. */
+export function addTasks(program: Command): void {
+  program
+    .command('tasks <campaign>')
+    .description('list the tasks of a campaign, the rejected candidates with their reasons')
+    .addOption(new Option('--verdict <verdict>').choices(['admitted', 'candidate', 'rejected']))
+    .addOption(new Option('--split <split>').choices(['train', 'held-out']))
+    .option('--verdicts', 'print what each stage of admission said of each synthesized task')
+    .option('--json', 'print them whole, as JSON')
+    .action((name: string, { json, verdicts, ...filter }: Options) =>
+      withSession(async ({ store }) => {
+        const { id } = await store.campaigns.getByName(name);
+        const tasks = await store.tasks.list(id, filter);
+        if (!verdicts) return printResult(json, tasks, () => listOf(tasks));
+        const trails = await store.admission.trails(id);
+        const traced = tasks.flatMap((task): TracedTask[] =>
+          task.origin === 'seed' ? [] : [{ ...task, trail: trails.get(task.id) ?? [] }],
+        );
+        printResult(json, traced, () => traced.map(trailOf).join('\n\n'));
+      }),
+    );
+}
+
+function listOf(tasks: readonly TaskRow[]): string {
+  const header = ['id', 'split', 'origin', 'verdict', 'grader', 'signal', 'goal', 'description'];
+  const rows = tasks.map((task) => [
+    ...[task.id, task.split, task.origin, task.reason ?? task.verdict, task.grader, task.parentSignalId],
+    ...[short(task.goal), task.description && short(task.description)],
+  ]);
+  return table(header, rows);
+}
+
+/** A line on the task, then one per stage with what it measured. */
+function trailOf({ id, goal, verdict, trail = [] }: TracedTask): string {
+  const rows = trail.map(({ stage, passed, reason, detail }) => [
+    `  ${stage}`,
+    passed ? 'passed' : 'failed',
+    reason,
+    Object.entries(detail)
+      .map(([key, value]) => `${key} ${typeof value === 'number' ? Number(value.toFixed(3)) : short(value)}`)
+      .join(', '),
+  ]);
+  const stages = rows.length > 0 ? table(['  stage', '', 'reason', 'measured'], rows) : '  not decided yet';
+  return `${id}: ${verdict}\n  ${short(goal)}\n${stages}`;
+}
+
+/** Line breaks in what a model wrote would break the table. */
+const short = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 70);

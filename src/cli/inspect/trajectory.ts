@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import type { Resume } from '../../store/trajectories/attempt-turns';
+import type { TrajectoryRow } from '../../store/trajectories/trajectories';
+import { printResult } from '../output';
+import { withSession } from '../../client/session';
+
+/** `coevolve trajectory <campaign>/<id>` prints one attempt, turn by turn. */
+export function addTrajectory(program: Command): void {
+  program
+    .command('trajectory <id>')
+    .description('print an attempt turn by turn; its id begins with the name of the campaign')
+    .option('--json', 'print it as JSON')
+    .action((qualified: string, { json }: { json?: boolean }) =>
+      withSession(async ({ store }) => {
+        const slash = qualified.indexOf('/');
+        if (slash < 1)
+          throw new Error(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
+        const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
+        const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));
+        const resumes = await store.attemptTurns.resumesOf(id, trajectory.id);
+        printResult(json, { ...trajectory, resumes }, () => transcript(trajectory, resumes));
+      }),
+    );
+}
+
+/** Its turns one below the other, and above them what became of its interruptions. */
+export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]): string {
+  const { id, outcome, reward, stopReason, seed, opening, steps } = trajectory;
+  const turns = steps.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
+  return [
+    [`${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`, ...resumes.map(toLine)].join('\n'),
+    ...[...opening, ...turns].map(({ role, content }) => `${role}:\n${content.replace(/^/gm, '  ')}`),
+  ].join('\n\n');
+}
+
+const toLine = ({ outcome, turns, detail }: Resume): string =>
+  outcome === 'resumed'
+    ? `interrupted, and played on after ${turns} replayed turn${turns === 1 ? '' : 's'}`
+    : `interrupted, and begun again: ${detail}`;

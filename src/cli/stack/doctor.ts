@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+import pc from 'picocolors';
+import { readConfig } from '../../config';
+import { doctor, type Check } from '../../stack';
+
+/** `coevolve doctor` says what is there and what is missing; exit code 1 when something is. */
+export function addDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description('check everything that a campaign relies on, and name the next command where something is missing')
+    .option('--json', 'print the checks as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
+      const checks = await doctor(readConfig());
+      process.stdout.write(json ? `${JSON.stringify({ checks }, null, 2)}\n` : checks.map(lineOf).join(''));
+      if (checks.some(({ ok }) => !ok)) process.exitCode = 1;
+    });
+}
+
+function lineOf({ name, ok, detail, next }: Check): string {
+  const mark = ok ? pc.green('ok  ') : pc.red('FAIL');
+  return `${mark}  ${name.padEnd(30)} ${detail}\n${next ? `      ${pc.dim(`next: ${next}`)}\n` : ''}`;
+}

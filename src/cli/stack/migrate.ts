@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+import { required } from '../../config';
+import { migrate } from '../../store/base/migrate';
+import { printResult } from '../output';
+import { currentConfig } from '../../client/session';
+
+/** `coevolve migrate` brings the database to the newest schema; two at once do no harm. */
+export function addMigrate(program: Command): void {
+  program
+    .command('migrate')
+    .description('bring the database to the newest schema; safe to repeat')
+    .option('--json', 'print the applied migrations as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
+      const { databaseUrl, projectRoot } = currentConfig();
+      const applied = await migrate(required(databaseUrl, 'database', 'DATABASE_URL'), projectRoot);
+      printResult(json, { applied }, () => applied.join('\n') || 'the schema is up to date');
+    });
+}

@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import pc from 'picocolors';
+import { readConfig, type Config } from '../../config';
+import { readSpec } from '../../spec/read-spec';
+import { stackDown } from '../../stack';
+import { followCampaign } from '../campaign/follow-campaign';
+import { duration, print, printResult, say } from '../output';
+import { withSession, type Session } from '../../client/session';
+import { startCampaign } from '../../client/start-campaign';
+import { bringUp } from './up';
+
+const specFile = 'examples/quickstart.yaml';
+
+/** `coevolve quickstart` brings everything up, runs a whole campaign and shows what came of it. */
+export function addQuickstart(program: Command): void {
+  program
+    .command('quickstart')
+    .description('run a whole co-evolution campaign on this machine, with nothing else set up')
+    .option('--keep', 'leave the stack running afterwards')
+    .option('--json', 'print the result as JSON')
+    .action(async ({ keep, json }: { keep?: boolean; json?: boolean }) => {
+      const config = readConfig();
+      const started = performance.now();
+      say(pc.bold('bringing the stack up'));
+      try {
+        const filled = await bringUp(config);
+        await withSession((session) => runCampaign(session, filled, { started, json }), filled);
+      } finally {
+        if (keep) say(`the stack stays up; stop it with ${pc.bold('npx coevolve down')}`);
+        else await stackDown(config);
+      }
+    });
+}
+
+async function runCampaign(
+  session: Session,
+  config: Config,
+  { started, json }: { started: number; json: boolean | undefined },
+): Promise<void> {
+  const { store, artifacts } = session;
+  const text = await readFile(path.join(config.projectRoot, specFile), 'utf8');
+  const spec = { ...readSpec(text, specFile), name: await freeName(session) };
+  const { campaignId, workflowId } = await startCampaign(session, spec);
+  const ui = config.temporal.uiUrl;
+  say(`campaign ${pc.bold(spec.name)}: ${spec.recipe} on ${spec.environment.name}, spec ${specFile}`);
+  if (ui)
+    say(
+      `watch it in the Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
+    );
+
+  const status = await followCampaign(session, spec.name);
+  const scores = (await store.evaluations.list(campaignId)).map(
+    ({ iteration, successes, tasks, successLow, successHigh }) => ({
+      ...{ iteration, success: successes / tasks, low: successLow, high: successHigh, tasks },
+    }),
+  );
+  const report = artifacts.reportPath(spec.name);
+  const seconds = (performance.now() - started) / 1000;
+  printResult(json, { campaign: spec.name, status, scores, report, seconds }, () => '');
+  if (json) return;
+  for (const { iteration, success, low, high, tasks } of scores)
+    print(
+      `held-out success ${iteration === 0 ? 'after the supervised start' : `after iteration ${iteration}         `}  ` +
+        `${success.toFixed(3)}  (95% ${low.toFixed(3)} to ${high.toFixed(3)}, ${tasks} tasks)`,
+    );
+  print(`report: ${report}`);
+  say(pc.dim(`done in ${duration(seconds)}`));
+}
+
+/** quickstart-1, quickstart-2, ...: every call is a campaign of its own. */
+async function freeName({ store }: Session): Promise<string> {
+  const taken = new Set((await store.campaigns.list()).map(({ name }) => name));
+  let number = 1;
+  while (taken.has(`quickstart-${number}`)) number += 1;
+  return `quickstart-${number}`;
+}

@@ -1,0 +1,150 @@
+import type { FeedbackSignalKind } from '../signals/feedback-signal';
+import type { Phase } from './phases';
+import type { AgentRole } from './roles';
+
+/** A training job of one iteration. */
+export type TrainingStep = {
+  role: AgentRole;
+  method: 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
+  /**
+   * `pairs-and-experts`: eq. 9 over the pairs, and its second term alone over every expert of the task pool;
+   * `rollouts`: a batch of fresh attempts per step.
+   */
+  data: 'expert' | 'expert-and-successes' | 'pairs' | 'pairs-and-experts' | 'rollouts';
+  /** `head`: goes on from the policy that acted; `base`: starts afresh, as rejection-sampling fine-tuning does. */
+  from: 'base' | 'head';
+};
+
+/** Data, not code: every recipe runs the same workflows and activities. */
+export type Recipe = {
+  name: string;
+  summary: string;
+  /** Agents that are trained at the start, then play every iteration. */
+  agents: readonly AgentRole[];
+  /** Co-evolution iterations after the supervised start, unless the spec says otherwise. */
+  iterations: number;
+  /** Phases of an iteration after the start. */
+  phases: readonly Phase[];
+  training: readonly TrainingStep[];
+  /** What candidates are synthesized for; empty when the task pool stays as it is. */
+  aims: readonly SynthesisAim[];
+};
+
+/** What a candidate is synthesized for: a feedback signal, or nothing in particular. */
+export type SynthesisAim = FeedbackSignalKind | 'random';
+
+const preferencePhases: readonly Phase[] = ['plan', 'roll-out', 'detect', 'pair', 'train', 'evaluate', 'report'];
+
+const target = (method: TrainingStep['method']): TrainingStep => ({
+  role: 'target',
+  method,
+  data: 'pairs',
+  from: 'head',
+});
+
+/** 120 steps, 10 between two rounds of synthesis: table 9 of arXiv:2604.15840. */
+const reinforcement = (method: 'grpo' | 'ppo') =>
+  ({
+    agents: ['target'],
+    iterations: 12,
+    phases: ['plan', 'optimize', 'detect', 'evaluate', 'report'],
+    training: [{ role: 'target', method, data: 'rollouts', from: 'head' }],
+    aims: [],
+  }) as const;
+
+const evolvingPhases = ['plan', 'optimize', 'detect', 'synthesize', 'validate', 'evaluate', 'report'] as const;
+
+export const recipes = {
+  sft: {
+    name: 'sft',
+    summary: 'supervised fine-tuning on expert trajectories',
+    agents: ['target'],
+    iterations: 0,
+    phases: [],
+    training: [],
+    aims: [],
+  },
+  rft: {
+    name: 'rft',
+    summary: 'rejection-sampling fine-tuning: experts plus the attempts that succeeded',
+    agents: ['target'],
+    iterations: 2,
+    phases: ['plan', 'roll-out', 'detect', 'train', 'evaluate', 'report'],
+    training: [{ role: 'target', method: 'rft', data: 'expert-and-successes', from: 'base' }],
+    aims: [],
+  },
+  eto: {
+    name: 'eto',
+    summary: 'exploration-based trajectory optimisation: failures against experts, by DPO',
+    agents: ['target'],
+    iterations: 2,
+    phases: preferencePhases,
+    training: [target('dpo')],
+    aims: [],
+  },
+  'co-evolving-agents': {
+    name: 'co-evolving-agents',
+    summary: 'a failure agent supplies hard negatives to the target agent',
+    agents: ['failure', 'target'],
+    iterations: 2,
+    phases: preferencePhases,
+    training: [{ role: 'failure', method: 'dpo', data: 'pairs', from: 'head' }, target('target')],
+    aims: [],
+  },
+  'positive-agent': {
+    name: 'positive-agent',
+    summary: 'ablation: the second agent is trained like the first instead of on failures',
+    agents: ['positive', 'target'],
+    iterations: 2,
+    phases: preferencePhases,
+    training: [{ role: 'positive', method: 'dpo', data: 'pairs', from: 'head' }, target('target')],
+    aims: [],
+  },
+  combined: {
+    name: 'combined',
+    summary: 'co-evolving agents on a task pool that grows where the signals point',
+    agents: ['failure', 'target'],
+    iterations: 2,
+    phases: ['plan', 'roll-out', 'detect', 'synthesize', 'validate', 'pair', 'train', 'evaluate', 'report'],
+    training: [
+      { role: 'failure', method: 'dpo', data: 'pairs', from: 'head' },
+      { ...target('target'), data: 'pairs-and-experts' },
+    ],
+    aims: ['forgetting', 'boundary', 'rare'],
+  },
+  grpo: {
+    name: 'grpo',
+    summary: 'group-relative policy optimisation on the task pool as it is',
+    ...reinforcement('grpo'),
+  },
+  ppo: {
+    name: 'ppo',
+    summary: 'proximal policy optimisation with a value head on the task pool as it is',
+    ...reinforcement('ppo'),
+  },
+  coevolve: {
+    name: 'coevolve',
+    summary: 'GRPO on synthetic tasks, to which the signals add where the policy is weak',
+    ...reinforcement('grpo'),
+    phases: evolvingPhases,
+    aims: ['forgetting', 'boundary', 'rare'],
+  },
+  'random-synthesis': {
+    name: 'random-synthesis',
+    summary: 'control: as coevolve, with as many tasks synthesized from no signal',
+    ...reinforcement('grpo'),
+    phases: evolvingPhases,
+    aims: ['random'],
+  },
+  'static-synthesis': {
+    name: 'static-synthesis',
+    summary: 'control: as coevolve, with the tasks of the start alone',
+    ...reinforcement('grpo'),
+  },
+} as const satisfies Record<string, Recipe>;
+
+export type RecipeName = keyof typeof recipes;
+export const recipeNames = Object.keys(recipes) as RecipeName[];
+
+/** Whether a recipe learns from rewards, in steps, rather than from pairs or demonstrations. */
+export const isReinforcement = (recipe: Recipe): boolean => recipe.phases.includes('optimize');

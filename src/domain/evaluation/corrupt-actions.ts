@@ -1,0 +1,129 @@
+import { joinCalls, splitCalls } from '../signals/split-calls';
+import type { Random } from '../base/seeded-random';
+
+export type BreakageKind = 'dropped-call' | 'changed-number' | 'changed-text' | 'other-task' | 'truncated' | 'swapped';
+
+export type Breakage = { kind: BreakageKind; actions: string[] };
+
+/**
+ * Versions of an action sequence that should no longer do what it was for, one of each kind that applies, in random
+ * order: gold made wrong on purpose, so that a judge can be measured. Each differs from the original; whether it really
+ * fails is for the environment to say.
+ *
+ *   dropped-call    one call is left out
+ *   changed-number  one number literal is larger
+ *   changed-text    one quoted text is another one
+ *   other-task      the actions of another task
+ *   truncated       the calls after a random one are left out; of a single call, the last third of its words
+ *   swapped         two neighbouring calls change places
+ *
+ * The last action of several ends the attempt (`submit`, a closing message) and stays, so that no attempt is merely
+ * unfinished.
+ *
+ * @param others action sequences of other tasks of the environment
+ */
+export function breakActions(
+  actions: readonly string[],
+  others: readonly (readonly string[])[],
+  random: Random,
+): Breakage[] {
+  const made = Object.entries(breakers).flatMap(([kind, breaker]) => {
+    const broken = breaker(actions, others, random);
+    return broken && broken.length > 0 && !isSame(broken, actions)
+      ? [{ kind: kind as BreakageKind, actions: broken }]
+      : [];
+  });
+  return random.shuffle(made);
+}
+
+type Breaker = (
+  actions: readonly string[],
+  others: readonly (readonly string[])[],
+  random: Random,
+) => string[] | undefined;
+
+const breakers: Record<BreakageKind, Breaker> = {
+  'dropped-call': (actions, _, random) => {
+    const { calls, end } = callsOf(actions);
+    if (calls.length === 0 || (calls.length === 1 && end.length === 0)) return undefined;
+    const dropped = random.integer(calls.length);
+    return [...actionsOf(calls.filter((_call, place) => place !== dropped)), ...end];
+  },
+  'changed-number': (actions, _, random) =>
+    changeOne(actions, /(?<![\w.'"])\d+(?:\.\d+)?(?![\w.'"])/g, random, (number) =>
+      String(Number(number) + 1 + random.integer(9)),
+    ),
+  'changed-text': (actions, others, random) =>
+    changeOne(actions, quoted, random, (text) => {
+      const [quote] = text;
+      const candidates = others.flat().flatMap((action) => action.match(quoted) ?? []);
+      const fit = candidates.filter((candidate) => candidate.startsWith(quote!) && candidate !== text);
+      return fit.length > 0 ? fit[random.integer(fit.length)]! : `${text.slice(0, -1)}x${quote}`;
+    }),
+  'other-task': (actions, others, random) => {
+    const fit = others.filter((other) => other.length > 0 && !isSame(other, actions));
+    return fit.length > 0 ? [...fit[random.integer(fit.length)]!] : undefined;
+  },
+  truncated: (actions, _, random) => {
+    const { calls, end } = callsOf(actions);
+    if (calls.length > 1) return [...actionsOf(calls.slice(0, 1 + random.integer(calls.length - 1))), ...end];
+    const words = calls[0]?.text.split(' ') ?? [];
+    if (words.length < 3) return undefined;
+    return [
+      ...actionsOf([{ ...calls[0]!, text: words.slice(0, Math.ceil((words.length * 2) / 3)).join(' ') }]),
+      ...end,
+    ];
+  },
+  swapped: (actions, _, random) => {
+    const { calls, end } = callsOf(actions);
+    if (calls.length < 2) return undefined;
+    const first = random.integer(calls.length - 1);
+    const texts = calls.map(({ text }) => text);
+    [texts[first], texts[first + 1]] = [texts[first + 1]!, texts[first]!];
+    return [...actionsOf(calls.map((call, place) => ({ ...call, text: texts[place]! }))), ...end];
+  },
+};
+
+/** Without escapes: what holds one is left alone. */
+const quoted = /'[^'\\]+'|"[^"\\]+"/g;
+
+type PlacedCall = { text: string; action: number; listed: boolean };
+
+/** Every call with the action that it stands in; `end` is the action that ends the attempt. */
+function callsOf(actions: readonly string[]): { calls: PlacedCall[]; end: string[] } {
+  const working = actions.length > 1 ? actions.slice(0, -1) : actions;
+  const calls = working.flatMap((text, action) => {
+    const { calls: parts, listed } = splitCalls(text);
+    return parts.map((part) => ({ text: part, action, listed }));
+  });
+  return { calls, end: actions.slice(working.length) };
+}
+
+function actionsOf(calls: readonly PlacedCall[]): string[] {
+  const byAction = new Map<number, PlacedCall[]>();
+  for (const call of calls) byAction.set(call.action, [...(byAction.get(call.action) ?? []), call]);
+  return [...byAction.values()].map((parts) =>
+    joinCalls(
+      parts.map(({ text }) => text),
+      parts[0]!.listed,
+    ),
+  );
+}
+
+function changeOne(
+  actions: readonly string[],
+  pattern: RegExp,
+  random: Random,
+  change: (found: string) => string,
+): string[] | undefined {
+  const places = actions.flatMap((action, index) =>
+    [...action.matchAll(pattern)].map((match) => ({ index, from: match.index, found: match[0] })),
+  );
+  if (places.length === 0) return undefined;
+  const { index, from, found } = places[random.integer(places.length)]!;
+  const changed = `${actions[index]!.slice(0, from)}${change(found)}${actions[index]!.slice(from + found.length)}`;
+  return actions.map((action, place) => (place === index ? changed : action));
+}
+
+const isSame = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((action, place) => action === other[place]);

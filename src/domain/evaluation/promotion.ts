@@ -1,0 +1,74 @@
+import { DomainError } from '../base/errors';
+import { requireSetting } from '../base/require-setting';
+import { defaultBootstrapSettings, mean, pairedBootstrap } from './statistics';
+
+export type PromotionSettings = {
+  /**
+   * `always`: the newest policy acts next, as the papers do. `not-worse`: the mean paired difference is at least
+   * -tolerance. `significantly-better`: the lower end of its bootstrap interval is above 0.
+   */
+  rule: 'always' | 'not-worse' | 'significantly-better';
+  /** Mean reward that a candidate may lose under `not-worse`, in [0, 1]. */
+  tolerance: number;
+  /** Of the bootstrap interval, in (0, 1). */
+  confidence: number;
+  /** Bootstrap resamples, >= 1. */
+  resamples: number;
+};
+
+export const defaultPromotionSettings: PromotionSettings = {
+  rule: 'not-worse',
+  tolerance: 0,
+  ...defaultBootstrapSettings,
+};
+
+/** Equal sums of rewards, subtracted pair by pair, may differ by this much. */
+const rounding = 1e-12;
+
+/** Rewards at the same held-out attempts, place by place. */
+export type PairedEvaluation = {
+  candidate: readonly number[];
+  incumbent: readonly number[];
+  /** Of the bootstrap, in [0, 2^31). */
+  seed: number;
+};
+
+export type PromotionDecision = { decision: 'promote' | 'keep'; reason: string };
+
+/**
+ * Whether a newly trained policy replaces the one that acts.
+ *
+ * Without a single pair nothing speaks for the candidate: the incumbent is kept, unless the rule is `always`.
+ *
+ * @throws DomainError `UnpairedEvaluation` when the two have different lengths; `InvalidSetting`
+ */
+export function decidePromotion(
+  { candidate, incumbent, seed }: PairedEvaluation,
+  { rule, tolerance, confidence, resamples }: PromotionSettings,
+): PromotionDecision {
+  requireSetting(tolerance >= 0 && tolerance <= 1, 'promotion.tolerance', 'in [0, 1]', tolerance);
+  if (candidate.length !== incumbent.length)
+    throw new DomainError('UnpairedEvaluation', `${candidate.length} rewards against ${incumbent.length}`);
+  if (rule === 'always') return { decision: 'promote', reason: 'the rule promotes every candidate' };
+  if (candidate.length === 0) return { decision: 'keep', reason: 'no held-out attempt was scored for both policies' };
+
+  const differences = candidate.map((reward, i) => reward - (incumbent[i] ?? 0));
+  if (rule === 'not-worse') {
+    const difference = mean(differences);
+    return decide(
+      difference >= -tolerance - rounding,
+      `${describe(difference, differences.length)}, allowed ${-tolerance}`,
+    );
+  }
+  const { low, high, mean: difference } = pairedBootstrap(differences, { seed, resamples, confidence });
+  const interval = `${confidence * 100}% interval ${low.toFixed(4)} to ${high.toFixed(4)}`;
+  return decide(low > 0, `${describe(difference, differences.length)}, ${interval}`);
+}
+
+function decide(promote: boolean, reason: string): PromotionDecision {
+  return { decision: promote ? 'promote' : 'keep', reason };
+}
+
+function describe(difference: number, pairs: number): string {
+  return `mean reward changed by ${difference.toFixed(4)} over ${pairs} paired attempts`;
+}

@@ -1,0 +1,114 @@
+import type { PairKind } from './preference-pair';
+import type { AgentRole } from '../campaign/roles';
+
+export type PairKindSettings = {
+  enabled: boolean;
+  /** Quota: most pairs of this kind in one training set, null for no limit. Others are dropped by seeded chance. */
+  maxPairs: number | null;
+  /** Most pairs of this kind from one task, null for no limit. */
+  maxPairsPerTask: number | null;
+  /** Weight of the DPO term, >= 0. */
+  lambdaDpo: number;
+  /** Weight of the negative log-likelihood of the chosen trajectory, >= 0. */
+  lambdaSft: number;
+};
+
+/** What the failure agent's pairs and the target's have in common. */
+type SharedPairSettings = {
+  /**
+   * Drops a candidate whose two sides took the same actions, and all but one candidate of a task and kind with the
+   * same chosen and the same rejected actions: K attempts of a small policy repeat each other, and their pairs would
+   * weigh one mistake K times. The papers play one attempt per task and need no such rule.
+   */
+  dropSameActions: boolean;
+  /**
+   * A rejected trajectory below success with at least this reward is a hard negative, in [0, 1]. 0.6 is known only
+   * from summaries of later versions of arXiv:2511.22254; the first says "near-success".
+   */
+  hardNegativeReward: number;
+};
+
+export type FailurePairSettings = PairKindSettings &
+  SharedPairSettings & {
+    /**
+     * Eq. 6 pairs F_tgt with F_fail (`cross-only`); its prose speaks of both agents' failures together, which also
+     * pairs two failures of one agent (`union`).
+     */
+    candidates: 'cross-only' | 'union';
+  };
+
+export const defaultFailurePairSettings: FailurePairSettings = {
+  enabled: true,
+  maxPairs: null,
+  maxPairsPerTask: null,
+  lambdaDpo: 1, // eq. 7 is DPO alone
+  lambdaSft: 0,
+  dropSameActions: true,
+  hardNegativeReward: 0.6,
+  candidates: 'cross-only',
+};
+
+export type TargetPairSettings = SharedPairSettings & {
+  /** The agent that trains on the pairs: the target, or the ablation's positive agent. */
+  forRole: AgentRole;
+  kinds: Record<PairKind, PairKindSettings>;
+  /**
+   * When an attempt beats its expert: `flip` makes the attempt the chosen one, as ETO's code does (eq. 8 is silent);
+   * `drop` counts the candidate as `expert-not-better`.
+   */
+  expertBeaten: 'flip' | 'drop';
+};
+
+const kind = (enabled: boolean, lambdaDpo: number, lambdaSft: number): PairKindSettings => ({
+  enabled,
+  maxPairs: null,
+  maxPairsPerTask: null,
+  lambdaDpo,
+  lambdaSft,
+});
+
+/** Eq. 8 with the weights of eq. 9: both expert kinds and failures against failures. */
+export const defaultTargetPairSettings: TargetPairSettings = {
+  forRole: 'target',
+  kinds: {
+    'failure-failure': kind(true, 1, 0),
+    'expert-target': kind(true, 0.5, 0.5),
+    'expert-failure': kind(true, 0.5, 0.5),
+    'expert-positive': kind(false, 0.5, 0.5),
+  },
+  expertBeaten: 'flip',
+  dropSameActions: true,
+  hardNegativeReward: 0.6,
+};
+
+/** ETO (arXiv:2403.02502): the target's own attempts against experts, by DPO alone. */
+export const etoPairSettings: TargetPairSettings = {
+  ...defaultTargetPairSettings,
+  kinds: {
+    'failure-failure': kind(false, 1, 0),
+    'expert-target': kind(true, 1, 0),
+    'expert-failure': kind(false, 1, 0),
+    'expert-positive': kind(false, 1, 0),
+  },
+};
+
+/** The ablation's second agent, trained like ETO on its own attempts. */
+export const positiveAgentPairSettings: TargetPairSettings = {
+  ...etoPairSettings,
+  forRole: 'positive',
+  kinds: {
+    ...etoPairSettings.kinds,
+    'expert-target': kind(false, 1, 0),
+    'expert-positive': kind(true, 1, 0),
+  },
+};
+
+/** The target beside a positive agent: eq. 8 with that agent in the failure agent's place. */
+export const positivePartnerPairSettings: TargetPairSettings = {
+  ...defaultTargetPairSettings,
+  kinds: {
+    ...defaultTargetPairSettings.kinds,
+    'expert-failure': kind(false, 0.5, 0.5),
+    'expert-positive': kind(true, 0.5, 0.5),
+  },
+};

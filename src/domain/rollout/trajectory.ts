@@ -1,0 +1,33 @@
+import type { AgentRole } from '../campaign/roles';
+
+/** How an attempt ended. Only `scored` ones reach signals, pairs or evaluation: a fault is never a reward of 0. */
+export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-limit' | 'cancelled';
+
+export const outcomes: readonly Outcome[] = ['scored', 'environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
+
+/** What an attempt was played for. */
+export type Purpose = 'train' | 'evaluation' | 'expert' | 'validation';
+
+export const purposes: readonly Purpose[] = ['train', 'evaluation', 'expert', 'validation'];
+
+/** What signals and pairs need of a stored, scored attempt. */
+export type ScoredAttempt = {
+  trajectoryId: string;
+  taskId: string;
+  /** Kind of task, for a forgetting window shared by all tasks of a kind; the environment's grouping. */
+  taskType?: string;
+  iteration: number;
+  /** Which of the K attempts at this task in this iteration, from 0. */
+  attempt: number;
+  policyId: string;
+  role: AgentRole;
+  /** In [0, 1]. */
+  reward: number;
+  /** What the policy wrote, step by step. */
+  actions: readonly string[];
+};
+
+/** Success is a reward of exactly 1; everything below is a failure (arXiv:2511.22254, section 3.1). */
+export function isSuccess(reward: number): boolean {
+  return reward >= 1;
+}

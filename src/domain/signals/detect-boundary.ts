@@ -1,0 +1,51 @@
+import { distinctAttempts } from '../rollout/distinct-attempts';
+import type { FeedbackSignal } from './feedback-signal';
+import { groupBy } from '../base/group-by';
+import { compareText } from '../base/compare-text';
+import { requireSetting } from '../base/require-setting';
+import type { ScoredAttempt } from '../rollout/trajectory';
+
+export type BoundarySettings = {
+  enabled: boolean;
+  /** In [0, 1]. Strict on both sides: a reward of exactly this is neither success nor failure. The formula's 0.5. */
+  threshold: number;
+};
+
+export const defaultBoundarySettings: BoundarySettings = { enabled: true, threshold: 0.5 };
+
+/**
+ * Marks all attempts of one policy at one task in one iteration when they disagree:
+ *
+ *   exists i, j : R_i > 0.5   and   R_j < 0.5
+ *
+ * Source: arXiv:2604.15840, section 3.1. With success probability p it fires with probability
+ * 1 - p^K - (1-p)^K, so more attempts mean more signals: at p = 0.05, 0.19 for K = 4 and 0.34 for K = 8.
+ *
+ * @param current attempts to judge, in any order
+ * @returns       at most one signal per trajectory, by trajectory id
+ * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`
+ */
+export function detectBoundary(current: readonly ScoredAttempt[], settings: BoundarySettings): FeedbackSignal[] {
+  const { enabled, threshold } = settings;
+  requireSetting(threshold >= 0 && threshold <= 1, 'boundary.threshold', 'in [0, 1]', threshold);
+  if (!enabled) return [];
+
+  const groups = groupBy(distinctAttempts(current), ({ taskId, iteration, role, policyId }) =>
+    JSON.stringify([taskId, iteration, role, policyId]),
+  );
+  return [...groups.values()]
+    .flatMap((group) => markMixed(group, threshold))
+    .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
+}
+
+function markMixed(group: readonly ScoredAttempt[], threshold: number): FeedbackSignal[] {
+  const above = group.filter(({ reward }) => reward > threshold).length;
+  const below = group.filter(({ reward }) => reward < threshold).length;
+  if (above === 0 || below === 0) return [];
+  return group.map(({ taskId, trajectoryId, reward }) => ({
+    kind: 'boundary',
+    taskId,
+    trajectoryId,
+    detail: { reward, above, below, attempts: group.length },
+  }));
+}

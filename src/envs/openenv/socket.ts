@@ -1,0 +1,146 @@
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
+import { EnvironmentError, type EnvironmentErrorKind } from '../environment-error';
+import { parseJson } from '../../base/parse-json';
+import { listen, type Inbox } from './socket-inbox';
+
+/** An observation as OpenEnv's wire has it (0.10). */
+export type WireObservation = z.output<typeof observationSchema>;
+
+export type WireSession = {
+  /**
+   * Sends a reset or a step and waits for what the environment shows.
+   *
+   * @throws EnvironmentError; the signal's reason
+   */
+  ask(message: object): Promise<WireObservation>;
+  close(): void;
+};
+
+export type SocketOptions = {
+  signal: AbortSignal;
+  /** For one answer; past it the session is broken. */
+  answerTimeoutMs: number;
+  /** How long a session may be silent before a question for its state keeps it alive. */
+  beatMs?: number;
+};
+
+const openTimeoutMs = 20_000;
+
+const observationSchema = z.object({
+  observation: z.record(z.string(), z.unknown()),
+  reward: z
+    .union([z.number(), z.boolean()])
+    .nullish()
+    .transform((reward) => (typeof reward === 'boolean' ? Number(reward) : (reward ?? null))),
+  done: z.boolean(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+});
+
+const mistake = z.object({ loc: z.array(z.union([z.string(), z.number()])), msg: z.string() });
+
+const answerSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('observation'), data: observationSchema }),
+  z.object({
+    type: z.literal('error'),
+    data: z.object({
+      message: z.string(),
+      code: z.string(),
+      errors: z.array(mistake).optional().catch(undefined),
+      /** Why our server ended a session. */
+      reason: z.string().optional().catch(undefined),
+    }),
+  }),
+]);
+
+/**
+ * Opens the WebSocket of one episode at `<url>/ws`. The server drops the session when the socket closes, so an aborted
+ * attempt leaves nothing behind.
+ *
+ * @throws EnvironmentError; the signal's reason
+ */
+export async function openSocket(
+  endpoint: EnvironmentEndpoint,
+  { signal, answerTimeoutMs, beatMs }: SocketOptions,
+): Promise<WireSession> {
+  signal.throwIfAborted(); // an abort that is over is not told again
+  const { url, token } = endpoint;
+  const address = `${url.replace(/^http/, 'ws')}/ws`;
+  const socket = new WebSocket(address, {
+    ...(token ? { headers: { authorization: `Bearer ${token}` } } : {}),
+    maxPayload: 16 * 1024 * 1024,
+    perMessageDeflate: false,
+    handshakeTimeout: openTimeoutMs,
+  });
+  const abort = (): void => socket.terminate();
+  signal.addEventListener('abort', abort, { once: true });
+  const inbox = listen(socket, beatMs); // before it opens: a full server says so at once and closes
+  const close = (): void => {
+    signal.removeEventListener('abort', abort);
+    inbox.stop();
+    socket.close();
+  };
+  await opened(socket, address, remedyOf(endpoint)).catch((error: unknown) => {
+    close();
+    throw signal.aborted ? signal.reason : error;
+  });
+  return {
+    async ask(message) {
+      inbox.send(message);
+      return readAnswer(await answerTo(inbox, signal, answerTimeoutMs));
+    },
+    close,
+  };
+}
+
+function opened(socket: WebSocket, address: string, remedy: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('unexpected-response', (_request, response) => {
+      const refusal = response.statusCode === 503 ? 'capacity' : 'refused';
+      reject(new EnvironmentError(refusal, `${address} answered ${response.statusCode} to the WebSocket request`));
+      socket.terminate();
+    });
+    socket.once('error', (cause) => {
+      const message = `no environment server answers at ${address} (${cause.message}); ${remedy}`;
+      reject(new EnvironmentError('unreachable', message, { cause }));
+    });
+  });
+}
+
+/** The next message of the server, whatever came first: an answer, the end of the session, or nothing in time. */
+function answerTo(inbox: Inbox, signal: AbortSignal, timeoutMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const late = (): void => inbox.end('fault', `the environment gave no answer within ${timeoutMs / 1000} s`);
+    const timer = setTimeout(late, timeoutMs);
+    inbox.onNews(() => {
+      const text = inbox.next();
+      if (text === undefined && inbox.ended === null) return;
+      clearTimeout(timer);
+      inbox.onNews(() => undefined);
+      if (text !== undefined) resolve(text);
+      else reject(signal.aborted ? signal.reason : errorOf(inbox.ended!));
+    });
+  });
+}
+
+const errorOf = ({ kind, why, lost }: NonNullable<Inbox['ended']>): EnvironmentError =>
+  new EnvironmentError(kind, why, { lost });
+
+function readAnswer(text: string): WireObservation {
+  const parsed = answerSchema.safeParse(parseJson(text));
+  if (!parsed.success) throw new EnvironmentError('fault', `not an OpenEnv answer: ${text.slice(0, 200)}`);
+  if (parsed.data.type === 'observation') return parsed.data.data;
+  const { code, message, reason, errors = [] } = parsed.data.data;
+  const details = errors.slice(0, 3).map(({ loc, msg }) => `; ${loc.join('.')}: ${msg}`);
+  throw new EnvironmentError(
+    reason === 'drain' ? 'unreachable' : kindOfCode(code),
+    `${code}: ${message}${details.join('')}`,
+  );
+}
+
+function kindOfCode(code: string): EnvironmentErrorKind {
+  if (code === 'CAPACITY_REACHED') return 'capacity';
+  return code === 'VALIDATION_ERROR' || code === 'INVALID_JSON' || code === 'UNKNOWN_TYPE' ? 'refused' : 'fault';
+}

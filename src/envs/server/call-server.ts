@@ -1,0 +1,74 @@
+import type { z } from 'zod';
+import { remedyOf, type EnvironmentEndpoint } from './endpoint';
+import { EnvironmentError } from '../environment-error';
+import { parseJson } from '../../base/parse-json';
+
+/**
+ * A route of an environment server: GET, or POST where there is a body.
+ *
+ * @throws EnvironmentError
+ */
+export async function callServer<Answer>(
+  endpoint: EnvironmentEndpoint,
+  path: string,
+  shape: z.ZodType<Answer>,
+  body?: object,
+): Promise<Answer> {
+  const answer = await askServer(endpoint, path, body);
+  if (comesLater.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
+  if (answer.status >= 500) throw new EnvironmentError('fault', refusal(path, answer));
+  if (answer.status >= 400) throw new EnvironmentError('refused', refusal(path, answer));
+  return readAnswer(path, shape, answer.text);
+}
+
+/**
+ * The same of a route that a server need not have: undefined where it has none (404, 405, 501).
+ *
+ * @throws EnvironmentError
+ */
+export async function callOptional<Answer>(
+  endpoint: EnvironmentEndpoint,
+  path: string,
+  shape: z.ZodType<Answer>,
+  body?: object,
+): Promise<Answer | undefined> {
+  const answer = await askServer(endpoint, path, body);
+  if ([404, 405, 501].includes(answer.status)) return undefined;
+  if (answer.status >= 400) throw new EnvironmentError('refused', refusal(path, answer));
+  return readAnswer(path, shape, answer.text);
+}
+
+/** The server drains, its children are taken, or a long draw goes on where the same request stopped. */
+const comesLater: ReadonlySet<number> = new Set([503, 504]);
+
+type ServerAnswer = { status: number; text: string };
+
+const callTimeoutMs = 120_000;
+
+async function askServer(endpoint: EnvironmentEndpoint, path: string, body?: object): Promise<ServerAnswer> {
+  try {
+    const response = await fetch(`${endpoint.url}${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: {
+        ...(endpoint.token ? { authorization: `Bearer ${endpoint.token}` } : {}),
+        ...(body ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+      signal: AbortSignal.timeout(callTimeoutMs),
+    });
+    return { status: response.status, text: await response.text() };
+  } catch (cause) {
+    const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
+    throw new EnvironmentError('unreachable', message, { cause });
+  }
+}
+
+const refusal = (path: string, { status, text }: ServerAnswer): string =>
+  `${path} answered ${status}: ${text.slice(0, 500)}`;
+
+function readAnswer<Answer>(path: string, shape: z.ZodType<Answer>, text: string): Answer {
+  const parsed = shape.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  const fields = parsed.error.issues.slice(0, 5).map((issue) => issue.path.join('.') || 'the body');
+  throw new EnvironmentError('refused', `${path}: missing or wrong in its answer: ${fields.join(', ')}`);
+}

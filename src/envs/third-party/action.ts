@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { DomainError } from '../../domain/base/errors';
+import { callServer } from '../server/call-server';
+import type { ForeignServer } from '../server/environment-servers';
+import { parseJson } from '../../base/parse-json';
+
+/** Makes an action of the assistant's text; or says, for the assistant to read, why it is none. */
+export type ToAction = (text: string) => { action: Record<string, unknown> } | { problem: string };
+
+const fieldSchema = z.looseObject({ type: z.string().optional().catch(undefined) });
+const schemaSchema = z.object({
+  action: z.object({ properties: z.record(z.string(), fieldSchema).default({}) }),
+});
+
+type Fields = Record<string, z.output<typeof fieldSchema>>;
+
+/** Every OpenEnv action has it, and no player fills it in. */
+const ownField = 'metadata';
+
+/**
+ * How a server's actions are made of text: as its settings say, and otherwise as its `/schema` does. The schema is asked
+ * for either way, so that a name that no action has is told before an episode is played.
+ *
+ * @throws DomainError `UnclearAction`; EnvironmentError
+ */
+export async function actionForm({ name, endpoint, action }: ForeignServer): Promise<ToAction> {
+  if (action === 'json') return wholeAction;
+  const { action: schema } = await callServer(endpoint, '/schema', schemaSchema);
+  const { [ownField]: _, ...fields } = schema.properties;
+  const field = action ?? onlyField(fields);
+  if (field !== undefined && field in fields) return inField(field, fields[field]!.type);
+  const found = Object.entries(fields).map(([key, { type = 'any' }]) => `${key} (${type})`);
+  const expected = `one of ${found.join(', ') || 'none'}, the fields of the server's actions; or json`;
+  throw new DomainError(
+    'UnclearAction',
+    `servers.${name}.action: found ${action ? `"${action}"` : 'nothing'}, expected ${expected}`,
+  );
+}
+
+function onlyField(fields: Fields): string | undefined {
+  const names = Object.keys(fields);
+  const texts = names.filter((name) => fields[name]!.type === 'string');
+  if (names.length === 1) return names[0];
+  return texts.length === 1 ? texts[0] : undefined;
+}
+
+/** A number is written as text by whoever speaks; what is none goes to the server as it is, which refuses it. */
+function inField(field: string, type: string | undefined): ToAction {
+  if (type !== 'integer' && type !== 'number' && type !== 'boolean') return (text) => ({ action: { [field]: text } });
+  return (text) => {
+    const value = parseJson(text.trim());
+    return { action: { [field]: typeof value === 'number' || typeof value === 'boolean' ? value : text } };
+  };
+}
+
+const wholeAction: ToAction = (text) => {
+  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(text));
+  return parsed.success ? { action: parsed.data } : { problem: 'expected one JSON object' };
+};

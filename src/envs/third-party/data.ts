@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { createRandom } from '../../domain/base/seeded-random';
+import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
+import { EnvironmentError } from '../environment-error';
+import type { ForeignServer } from '../server/environment-servers';
+import { listTasks, type ListedTask } from './tasks';
+
+/**
+ * What a server of somebody else gives for campaigns: tasks without gold. They are those of its own train and test
+ * splits, or seeds where it lists none; no seed is on both sides, however many there are.
+ */
+export const foreignData = (server: ForeignServer): EnvironmentData => ({
+  names: () => Promise.resolve([server.name]),
+  capacity: () => Promise.resolve(server.sessions),
+
+  capabilities: () =>
+    Promise.resolve({
+      ...{ variants: false, compose: false, gold: false, dense_reward: true },
+      ...{ replay: server.replay, max_steps: server.maxSteps, splits: ['train', 'held-out'] },
+    }),
+
+  async tasks(_name, request) {
+    if (Object.keys(request.options).length > 0)
+      throw refusal(server, `environment.options: found ${Object.keys(request.options).join(', ')}, expected none`);
+    const listed = await listTasks(server, request.split);
+    return listed ? drawn(listed, request).map((task) => listedRecord(server, request, task)) : seeds(server, request);
+  },
+
+  variants: () => Promise.reject(refusal(server, 'it has no generator of variants')),
+  compose: () => Promise.reject(refusal(server, 'it cannot make a task of what a model writes')),
+});
+
+const refusal = ({ name }: ForeignServer, why: string): EnvironmentError =>
+  new EnvironmentError(
+    'refused',
+    `${name} is a server of the section servers: ${why}; choose a recipe without synthesis, such as grpo or rft`,
+  );
+
+/** Seeds of held-out tasks begin where no train task's can: whoever asks for more tasks later mixes nothing up. */
+const firstHeldOutSeed = 1_000_000;
+
+function seeds(server: ForeignServer, request: TaskRequest): TaskRecord[] {
+  const [first, size] = request.split === 'train' ? [0, server.tasks] : [firstHeldOutSeed, server.heldOutTasks];
+  const all = Array.from({ length: size }, (_, n) => first + n);
+  return drawn(all, request).map((seed) => ({
+    ...{ task_id: `seed-${seed}`, goal: `seed ${seed}`, definition: { reset: { seed } }, features: {} },
+    ...{ content_key: keyOf([server.name, 'seed', seed]), reference_actions: [] },
+  }));
+}
+
+function listedRecord(
+  server: ForeignServer,
+  { split }: TaskRequest,
+  { id, goal, features, reset }: ListedTask,
+): TaskRecord {
+  return {
+    ...{ task_id: `${split}/${id}`, goal, features, definition: { reset }, reference_actions: [] },
+    content_key: keyOf([server.name, 'listed', reset]),
+  };
+}
+
+/** `count` of all, drawn by the seed, in the order in which they stand. */
+function drawn<Item>(all: readonly Item[], { count, seed }: TaskRequest): Item[] {
+  if (count >= all.length) return [...all];
+  const places = all.map((_, place) => place);
+  const chosen = createRandom(seed).sample(places, count);
+  return chosen.sort((a, b) => a - b).map((place) => all[place]!);
+}
+
+const keyOf = (parts: unknown): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');

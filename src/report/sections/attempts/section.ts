@@ -1,0 +1,94 @@
+import type { CampaignReport } from '../../collect-report';
+import type { PairExample, ShownAttempt, TaskExample } from './query';
+import { html, type Html } from '../../html';
+import { count, rate } from '../../format';
+import { absence, agentName, lead, note, type Section } from '../../section';
+
+/** Longer actions and observations are cut, in characters: a schema dump would bury the comparison. */
+const longestText = 900;
+
+/** Section 8: attempts to compare by eye. */
+export function attemptsSection(report: CampaignReport): Section {
+  const { taskExamples, pairExample, outcome } = report;
+  return {
+    id: 'attempts',
+    title: 'Attempts side by side',
+    body: [
+      ...(taskExamples.length > 0
+        ? [
+            lead(
+              'Held-out tasks: the supervised start on the left, ',
+              outcome.finalActs ? 'the policy that acts now' : 'the newest candidate, which was not promoted,',
+              ' on the right.',
+            ),
+            ...taskExamples.map(taskComparison),
+          ]
+        : [note('There are no two policies whose attempts at a held-out task could be told apart.')]),
+      html`<h3>A preference pair</h3>`,
+      pairExample ? pairComparison(pairExample) : absence(report, 'pair', 'No preference pair was built'),
+    ],
+  };
+}
+
+const labels = {
+  gained: 'Gained: only the later policy solves it',
+  lost: 'Lost: only the supervised start solves it',
+  'near miss': 'Near miss: the later policy’s best failure',
+};
+
+const taskComparison = ({ label, taskId, goal, before, after }: TaskExample): Html =>
+  comparison({ title: labels[label], taskId, goal }, [
+    [`supervised start, iteration ${before.iteration}`, before],
+    [`later policy, iteration ${after.iteration}`, after],
+  ]);
+
+const pairComparison = ({
+  kind,
+  forRole,
+  iteration,
+  hardNegative,
+  taskId,
+  goal,
+  chosen,
+  rejected,
+}: PairExample): Html =>
+  comparison(
+    {
+      title: `${kind}, iteration ${iteration}, trains the ${agentName(forRole)}${hardNegative ? ', hard negative' : ''}`,
+      taskId,
+      goal,
+    },
+    [
+      [`chosen: ${playerOf(chosen)}`, chosen],
+      [`rejected: ${playerOf(rejected)}`, rejected],
+    ],
+  );
+
+const playerOf = ({ role }: ShownAttempt): string => (role === null ? 'reference actions' : agentName(role));
+
+type Heading = { title: string; taskId: string; goal: string };
+
+const comparison = ({ title, taskId, goal }: Heading, sides: [string, ShownAttempt][]): Html =>
+  html`<article class="comparison">
+    <h4>${title}</h4>
+    <p class="goal">${goal} <code>${taskId}</code></p>
+    <div class="sides">${sides.map(([name, attempt]) => side(name, attempt))}</div>
+  </article>`;
+
+const side = (name: string, { reward, stopReason, trajectoryId, steps }: ShownAttempt): Html =>
+  html`<div class="side">
+    <p class="who">${name} <span class="badge ${rewardClass(reward)}">reward ${rate(reward)}</span></p>
+    ${steps.length === 0 ? note('No step was stored.') : steps.map(step)}
+    <p class="note">${stopReason} <code>${trajectoryId}</code></p>
+  </div>`;
+
+const rewardClass = (reward: number): string => (reward === 1 ? 'success' : reward > 0 ? 'partial' : 'failed');
+
+const step = ({ action, observation }: ShownAttempt['steps'][number]): Html =>
+  html`<pre class="action">${cut(action)}</pre>
+    ${observation.map(({ role, content }) => html`<pre class="observation" title="${role}">${cut(content)}</pre>`)}`;
+
+const cut = (text: string): string =>
+  text.length <= longestText
+    ? text
+    : `${text.slice(0, longestText)}\n… ${count(text.length - longestText)} more characters`;

@@ -1,0 +1,137 @@
+import type { CampaignReport } from '../../collect-report';
+import { histogramBins, type RoleAttempts } from './query';
+import { barChart } from '../../charts/bar-chart';
+import { scaleAround } from '../../charts/axes';
+import type { Chart } from '../../charts/figure';
+import { pointsChart } from '../../charts/points-chart';
+import { html, type Html } from '../../html';
+import { count, rate, share } from '../../format';
+import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../../section';
+import { table } from '../../table';
+
+/** Section 2: how each agent fails at training tasks, and how nearly it succeeds. */
+export function failuresSection(report: CampaignReport): Section {
+  const { roleAttempts, campaign } = report;
+  const base = { id: 'failures', title: 'Failures' };
+  if (roleAttempts.length === 0)
+    return { ...base, body: absence(report, 'roll-out', 'No training attempt was scored') };
+  const roles = [...new Set(roleAttempts.map(({ role }) => role))];
+  return {
+    ...base,
+    body: [
+      lead(summary(roleAttempts)),
+      panels([
+        ...roles.map((role) => failureBars(roleAttempts, role)),
+        trend('Mean reward of failures', roleAttempts, roles, ({ meanFailureReward }) => meanFailureReward),
+        trend('Share with reward 1', roleAttempts, roles, (a) => a.successes / a.attempts),
+      ]),
+      key([
+        ...roles.map((role) => [roleColour(role), agentName(role)] as const),
+        ['var(--hard)', `hard negatives: failures with reward of at least ${String(campaign.hardNegativeReward)}`],
+      ]),
+      html`<h3>Failures by reward</h3>`,
+      note('Each bar is a tenth of the range of rewards wide and is named by its lower edge.'),
+      ...roles.map((role) => histograms(roleAttempts, role, campaign.hardNegativeReward)),
+      attemptsTable(roleAttempts),
+    ],
+  };
+}
+
+function summary(groups: readonly RoleAttempts[]): string {
+  const last = groups.filter(({ iteration }) => iteration === groups.at(-1)!.iteration);
+  const sentences = last.map(
+    (a) =>
+      `the ${agentName(a.role)} failed ${count(a.failures)} of ${count(a.attempts)} attempts, ` +
+      `${count(a.hardNegatives)} of them hard negatives`,
+  );
+  return `In iteration ${last[0]!.iteration} ${sentences.join('; ')}.`;
+}
+
+const inOrder = (groups: readonly RoleAttempts[]): number[] => [...new Set(groups.map(({ iteration }) => iteration))];
+
+function failureBars(groups: readonly RoleAttempts[], role: string): Chart {
+  const iterations = inOrder(groups);
+  const of = iterations.map((iteration) => groups.find((a) => a.iteration === iteration && a.role === role));
+  return barChart({
+    title: `Failures of the ${agentName(role)}`,
+    names: iterations.map(String),
+    highest: Math.max(...groups.map(({ failures }) => failures)),
+    parts: [
+      { colour: 'var(--hard)', values: of.map((a) => a?.hardNegatives ?? 0) },
+      { colour: roleColour(role), values: of.map((a) => (a ? a.failures - a.hardNegatives : 0)) },
+    ],
+  });
+}
+
+type Measure = (attempts: RoleAttempts) => number | null;
+
+function trend(title: string, groups: readonly RoleAttempts[], roles: readonly string[], measure: Measure): Chart {
+  const iterations = inOrder(groups);
+  const measured = groups.flatMap((a) => {
+    const value = measure(a);
+    return value === null ? [] : [{ role: a.role, place: iterations.indexOf(a.iteration), value }];
+  });
+  const isLower = ({ place, value }: { place: number; value: number }): boolean =>
+    value > 0.1 && measured.some((other) => other.place === place && other.value > value); // below 0.1 is the axis
+  return pointsChart({
+    title,
+    iterations,
+    scale: scaleAround([0, ...measured.map(({ value }) => 1.15 * value), 0.1]),
+    format: rate,
+    axisFormat: (value) => value.toFixed(2),
+    height: 164,
+    series: roles.map((role) => ({
+      name: agentName(role),
+      colour: roleColour(role),
+      line: true,
+      labelled: true,
+      points: measured.filter((a) => a.role === role).map((a) => ({ ...a, below: isLower(a) })),
+    })),
+  });
+}
+
+/** Failures of one agent by reward, an iteration each, on one scale for all agents. */
+function histograms(groups: readonly RoleAttempts[], role: string, hardFrom: number): Html {
+  const highest = Math.max(...groups.flatMap(({ histogram }) => histogram));
+  const edges = Array.from({ length: histogramBins }, (_, bin) => (bin / histogramBins).toFixed(1));
+  const isHard = (bin: number): boolean => bin / histogramBins >= hardFrom;
+  const charts = groups
+    .filter((a) => a.role === role)
+    .map(({ iteration, histogram, failures }) =>
+      barChart({
+        title: `${agentName(role)}, iteration ${iteration} (n = ${count(failures)})`,
+        names: edges,
+        nameEvery: 2,
+        highest,
+        height: 126,
+        parts: [
+          { colour: roleColour(role), values: histogram.map((n, bin) => (isHard(bin) ? 0 : n)) },
+          { colour: 'var(--hard)', values: histogram.map((n, bin) => (isHard(bin) ? n : 0)) },
+        ],
+      }),
+    );
+  return panels(charts);
+}
+
+const attemptsTable = (groups: readonly RoleAttempts[]): Html =>
+  table({
+    caption: 'Training attempts by iteration and agent',
+    head: [
+      ...['iteration', 'agent', 'attempts (n)', 'tasks', 'reward 1', 'share', 'failures', 'mean reward'],
+      ...['mean reward of failures', 'hard negatives', 'hard / failures'],
+    ],
+    textColumns: 2,
+    rows: groups.map((a) => [
+      String(a.iteration),
+      agentName(a.role),
+      count(a.attempts),
+      count(a.tasks),
+      count(a.successes),
+      share(a.successes, a.attempts),
+      count(a.failures),
+      rate(a.meanReward),
+      rate(a.meanFailureReward),
+      count(a.hardNegatives),
+      share(a.hardNegatives, a.failures),
+    ]),
+  });

@@ -1,0 +1,121 @@
+import { forkOrigin } from '../../../domain/campaign/fork-origin';
+import type { CampaignReport } from '../../collect-report';
+import type { Evaluation, PairedCounts } from '../held-out/query';
+import { beforeAfterChart, type RateWithInterval } from '../../charts/before-after-chart';
+import { figure } from '../../charts/figure';
+import { type Content, html, type Html } from '../../html';
+import {
+  count,
+  counted,
+  dateTime,
+  duration,
+  interval,
+  nothing,
+  percent,
+  probability,
+  share,
+  shortHash,
+  signed,
+  signedInterval,
+} from '../../format';
+
+/** The top of the page: which campaign this is, and what came of it, in one sentence that claims no more than was shown. */
+export function renderHeader(report: CampaignReport): Html {
+  const { campaign } = report;
+  return html`<header>
+    <p class="kicker">Campaign report</p>
+    <h1>${campaign.name}</h1>
+    <dl class="facts">
+      ${facts(report).map(
+        ([name, value]) =>
+          html`<div>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>`,
+      )}
+    </dl>
+    ${outcomeCard(report)}
+  </header>`;
+}
+
+function facts({ campaign }: CampaignReport): [string, Content][] {
+  const { createdAt, finishedAt, iterations } = campaign;
+  const took = finishedAt ? duration((finishedAt.getTime() - createdAt.getTime()) / 1000) : nothing;
+  const from = forkOrigin(campaign);
+  return [
+    ...(from ? [['forked from', from] as [string, Content]] : []),
+    ['recipe', campaign.recipe],
+    ['environment', campaign.environment],
+    ['seed', campaign.seed],
+    ['status', html`<span class="badge ${campaign.status}">${campaign.status}</span>`],
+    ['iterations', iterations > 0 ? `start + ${count(iterations - 1)}` : nothing],
+    ['started', dateTime(createdAt)],
+    ['finished', finishedAt ? dateTime(finishedAt) : 'not yet'],
+    ['took', took],
+    ...(campaign.varies ? [['repeatable', repeatable(campaign.varies)] as [string, Content]] : []),
+  ];
+}
+
+const repeatable = (varies: readonly string[]): string =>
+  varies.length === 0 ? 'to the last bit' : `no: ${varies.join('; ')}`;
+
+function outcomeCard({ outcome, campaign }: CampaignReport): Html {
+  const { start, final, finalActs, paired, pairedTasks } = outcome;
+  const level = percent(campaign.confidence);
+  if (!start)
+    return html`<div class="outcome"><p class="verdict">Nothing was evaluated on held-out tasks yet.</p></div>`;
+  const after = finalActs ? 'acting now' : 'candidate';
+  const rates = [
+    bar('supervised start', 'var(--incumbent)', start),
+    ...(final ? [bar(after, 'var(--target)', final)] : []),
+  ];
+  return html`<div class="outcome">
+    <div>
+      <p class="label">Held-out success</p>
+      <p class="change">
+        <span>${share(start.successes, start.tasks)}</span>
+        ${final ? html`<span class="arrow" aria-label="to">→</span><strong>${share(final.successes, final.tasks)}</strong>` : null}
+      </p>
+      <p class="note">${[start, ...(final ? [final] : [])].map((e) => score(e, level))}</p>
+      <p class="verdict">${verdict(outcome)}</p>
+      ${paired ? html`<p>${pairedSentence(paired, pairedTasks, level)}</p>` : null}
+    </div>
+    ${figure(beforeAfterChart(`Held-out success with ${level} intervals`, rates), 400)}
+  </div>`;
+}
+
+const bar = (name: string, colour: string, e: Evaluation): RateWithInterval => ({
+  name,
+  colour,
+  value: e.successes / e.tasks,
+  low: e.successLow,
+  high: e.successHigh,
+});
+
+const score = (e: Evaluation, level: string): Html =>
+  html`<span class="line"
+    >${e.iteration === 0 ? 'Supervised start' : `Iteration ${e.iteration}`}: ${count(e.successes)} of
+    ${counted(e.tasks, 'task')}, ${level} interval ${interval(e.successLow, e.successHigh)}
+    <code>${shortHash(e.policyId)}</code></span
+  >`;
+
+/** Below this p a difference is called one; stated in the sentence itself. */
+const significance = 0.05;
+
+function verdict({ start, final, finalActs, paired }: CampaignReport['outcome']): string {
+  if (!final) return 'Only the supervised start has been evaluated: there is nothing to compare it with yet.';
+  const acts = finalActs ? '' : 'The supervised start still acts: no later candidate took its place. ';
+  if (!paired || !start) return `${acts}No held-out task was scored for both policies, so they cannot be compared.`;
+  const whose = finalActs ? '' : ' for the newest candidate';
+  if (paired.wins === paired.losses) return `${acts}No gain${whose}: as many tasks were lost as won.`;
+  const direction = paired.wins > paired.losses ? 'gain' : 'loss';
+  if (paired.mcnemarP < significance) return `${acts}A ${direction}${whose}, significant at the ${significance} level.`;
+  return `${acts}A ${direction}${whose} that chance alone could explain: p is not below ${significance}.`;
+}
+
+const pairedSentence = (paired: PairedCounts, tasks: number, level: string): string =>
+  `Of ${counted(tasks, 'held-out task')} that both attempted, ${count(paired.wins)} are solved only by the later policy and ` +
+  `${count(paired.losses)} only by the start (exact McNemar p ${equals(probability(paired.mcnemarP))}); mean reward changed by ` +
+  `${signed(paired.meanDifference)} (${level} interval ${signedInterval(paired.differenceLow, paired.differenceHigh)}).`;
+
+const equals = (p: string): string => (p.startsWith('<') ? p : `= ${p}`);

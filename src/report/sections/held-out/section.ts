@@ -1,0 +1,193 @@
+import type { CampaignReport } from '../../collect-report';
+import type { Evaluation, HeldOutScore } from './query';
+import { scaleAround } from '../../charts/axes';
+import type { Chart } from '../../charts/figure';
+import { type Point, pointsChart } from '../../charts/points-chart';
+import type { Html } from '../../html';
+import { html } from '../../html';
+import {
+  count,
+  counted,
+  interval,
+  percent,
+  probability,
+  rate,
+  share,
+  shortHash,
+  signed,
+  signedInterval,
+} from '../../format';
+import { key, lead, note, panels, type Section } from '../../section';
+import { table } from '../../table';
+
+/** Section 1: every candidate on the held-out tasks, beside the policy that acted when it was made. */
+export function heldOutSection(report: CampaignReport): Section {
+  const { evaluations } = report;
+  const ofTarget = evaluations.filter(({ role }) => role === 'target');
+  const base = { id: 'held-out', title: 'Success on held-out tasks' };
+  if (ofTarget.length === 0) return { ...base, body: note('No policy has been evaluated on the held-out tasks yet.') };
+  const level = percent(report.campaign.confidence);
+  return {
+    ...base,
+    body: [
+      lead(summary(ofTarget)),
+      panels([successChart(ofTarget), rewardChart(ofTarget), ...differenceCharts(ofTarget)]),
+      key([
+        ['var(--target)', 'candidate'],
+        ['var(--incumbent)', 'incumbent, from its own evaluation'],
+      ]),
+      note(`Vertical lines are ${level} intervals. A filled point was promoted, a hollow one was kept out.`),
+      scoreTable(evaluations, level),
+      ...(report.scenarios.length > 0 ? [scenarioTable(report)] : []),
+      ...(evaluations.some(({ paired }) => paired) ? [pairedTable(evaluations, level)] : []),
+    ],
+  };
+}
+
+function summary(ofTarget: readonly Evaluation[]): string {
+  const candidates = ofTarget.filter(({ iteration }) => iteration > 0);
+  if (candidates.length === 0) return 'Only the supervised start has been evaluated so far.';
+  const promoted = candidates.filter(({ decision }) => decision === 'promote').length;
+  return `${counted(candidates.length, 'candidate')} after the supervised start: ${count(promoted)} promoted, ${count(
+    candidates.length - promoted,
+  )} not.`;
+}
+
+const places = (ofTarget: readonly Evaluation[]): number[] => [...new Set(ofTarget.map(({ iteration }) => iteration))];
+
+function successChart(ofTarget: readonly Evaluation[]): Chart {
+  const points = (score: HeldOutScore): Omit<Point, 'place'> => ({
+    value: score.successes / score.tasks,
+    low: score.successLow,
+    high: score.successHigh,
+  });
+  return candidateChart('Success rate', ofTarget, points);
+}
+
+const rewardChart = (ofTarget: readonly Evaluation[]): Chart =>
+  candidateChart('Mean reward', ofTarget, ({ meanReward }) => ({ value: meanReward }));
+
+/** A measure of candidates and incumbents by iteration. */
+function candidateChart(
+  title: string,
+  ofTarget: readonly Evaluation[],
+  measure: (score: HeldOutScore) => Omit<Point, 'place'>,
+): Chart {
+  const iterations = places(ofTarget);
+  const at = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
+  const candidates = ofTarget.map((e) => ({ place: at(e), ...measure(e), hollow: e.decision === 'keep' }));
+  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), ...measure(e.incumbent) }] : []));
+  return pointsChart({
+    title,
+    iterations,
+    scale: scaleAround([...candidates, ...incumbents].flatMap(extent)),
+    format: rate,
+    axisFormat: (value) => value.toFixed(2),
+    series: [
+      { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.16 },
+      { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },
+    ],
+  });
+}
+
+/** The room that a point takes on its scale: its interval, or else so much that a difference of 0.01 looks small. */
+const extent = ({ value, low, high }: Point): number[] => [
+  low ?? Math.max(0, value - 0.03),
+  high ?? Math.min(1, value + 0.03),
+];
+
+function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
+  const iterations = places(ofTarget);
+  const points = ofTarget.flatMap(({ iteration, paired, decision }) => {
+    if (!paired) return [];
+    const { meanDifference: value, differenceLow: low, differenceHigh: high } = paired;
+    return [{ place: iterations.indexOf(iteration), value, low, high, hollow: decision === 'keep' }];
+  });
+  if (points.length === 0) return [];
+  const reach = Math.max(0.04, ...points.flatMap(extent).map(Math.abs));
+  return [
+    pointsChart({
+      title: 'Mean reward, candidate minus incumbent',
+      iterations,
+      scale: scaleAround([-reach, reach]),
+      format: signed,
+      axisFormat: (value) => (value === 0 ? '0' : signed(value).slice(0, -1)),
+      zeroLine: true,
+      series: [{ name: 'difference', colour: 'var(--target)', points, labelled: true }],
+    }),
+  ];
+}
+
+const decisionBadge = (decision: Evaluation['decision']): Html =>
+  decision === null
+    ? html`–`
+    : html`<span class="badge ${decision}">${decision === 'promote' ? 'promoted' : 'kept out'}</span>`;
+
+const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
+  table({
+    caption: 'Evaluations on held-out tasks',
+    head: [
+      'iteration',
+      'policy',
+      'agent',
+      'decision',
+      'solved',
+      'tasks (n)',
+      'success',
+      `${level} interval`,
+      'mean reward',
+    ],
+    textColumns: 4,
+    rows: evaluations.map((e) => [
+      e.iteration === 0 ? '0 (supervised start)' : String(e.iteration),
+      html`<code>${shortHash(e.policyId)}</code>`,
+      e.role,
+      decisionBadge(e.decision),
+      count(e.successes),
+      count(e.tasks),
+      share(e.successes, e.tasks),
+      interval(e.successLow, e.successHigh),
+      rate(e.meanReward),
+    ]),
+  });
+
+/** AppWorld's stricter figure beside the success rate, which is its task goal completion. */
+const scenarioTable = ({ scenarios, evaluations }: CampaignReport): Html =>
+  table({
+    caption: 'Scenario goal completion: scenarios all of whose held-out tasks were solved',
+    head: ['iteration', 'policy', 'completed', 'scenarios (n)', 'completion'],
+    textColumns: 2,
+    rows: scenarios.map(({ policyId, completed, scenarios: n }) => [
+      String(evaluations.find((e) => e.policyId === policyId)?.iteration ?? '–'),
+      html`<code>${shortHash(policyId)}</code>`,
+      count(completed),
+      count(n),
+      share(completed, n),
+    ]),
+  });
+
+const pairedTable = (evaluations: readonly Evaluation[], level: string): Html =>
+  table({
+    caption: 'Candidates against their incumbents, task by task',
+    head: [
+      ...['iteration', 'candidate', 'incumbent', 'only candidate solves', 'only incumbent solves', 'McNemar p'],
+      ...['mean reward difference', `${level} interval`],
+    ],
+    textColumns: 3,
+    rows: evaluations.flatMap(({ iteration, policyId, incumbent, paired }) =>
+      paired
+        ? [
+            [
+              String(iteration),
+              html`<code>${shortHash(policyId)}</code>`,
+              html`<code>${shortHash(incumbent?.policyId ?? null)}</code>`,
+              count(paired.wins),
+              count(paired.losses),
+              probability(paired.mcnemarP),
+              signed(paired.meanDifference),
+              signedInterval(paired.differenceLow, paired.differenceHigh),
+            ],
+          ]
+        : [],
+    ),
+  });

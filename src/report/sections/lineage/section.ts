@@ -1,0 +1,39 @@
+import type { CampaignReport } from '../../collect-report';
+import type { Lineage } from './query';
+import { type Content, html, type Html } from '../../html';
+import { count, rate, shortHash } from '../../format';
+import { absence, agentName, lead, type Section } from '../../section';
+
+/** Section 9: one synthesized task, from the checkpoint that learnt from it to the attempt that asked for it. */
+export function lineageSection(report: CampaignReport): Section {
+  const base = { id: 'lineage', title: 'Where a checkpoint comes from' };
+  if (!report.lineage)
+    return { ...base, body: absence(report, 'synthesize', 'No policy was trained on a synthesized task') };
+  return {
+    ...base,
+    body: [
+      lead('One of the chains that the database holds, read from a checkpoint back to what caused its data.'),
+      html`<ol class="chain">
+        ${links(report.lineage).map(([name, text]) => html`<li><b>${name}</b>${text}</li>`)}
+      </ol>`,
+    ],
+  };
+}
+
+function links(l: Lineage): [string, Html][] {
+  const code = (text: string): Html => html`<code>${text}</code>`;
+  const trajectory = (id: string, reward: number | null): Content => [code(id), ` (reward ${rate(reward)})`];
+  const rejected = l.rejectedId === null ? null : html` over ${trajectory(l.rejectedId, l.rejectedReward)}`;
+  return [
+    ['checkpoint', html`${code(shortHash(l.policyId))}, ${agentName(l.policyRole)} of iteration ${l.policyIteration}`],
+    ['training run', html`${code(l.jobKey)}, method ${l.method}, row ${count(l.ordinal)} of its data`],
+    ...(l.pairId === null ? [] : [['pair', html`${code(l.pairId)}, ${l.pairKind}`] as [string, Html]]),
+    [l.pairId === null ? 'trajectory' : 'trajectories', html`${trajectory(l.chosenId, l.chosenReward)}${rejected}`],
+    ['synthesized task', html`${code(l.taskId)} “${l.taskGoal}”`],
+    ['signal', html`${code(l.signalId)}, ${l.signalKind}`],
+    [
+      'attempt that showed it',
+      html`${trajectory(l.signalTrajectoryId, l.signalReward)} at ${code(l.parentTaskId)} “${l.parentGoal}”`,
+    ],
+  ];
+}

@@ -1,0 +1,82 @@
+import type { CampaignReport } from '../../collect-report';
+import { html, type Html } from '../../html';
+import { count, percent } from '../../format';
+import type { Section } from '../../section';
+import { table } from '../../table';
+
+/** Section 10: what the words and numbers mean, and what they were made from. */
+export function readingSection({ campaign, rowCounts }: CampaignReport): Section {
+  return {
+    id: 'reading',
+    title: 'How to read this',
+    body: [
+      html`<dl class="words">
+        ${definitions(percent(campaign.confidence), String(campaign.hardNegativeReward)).map(
+          ([word, meaning]) =>
+            html`<dt>${word}</dt>
+              <dd>${meaning}</dd>`,
+        )}
+      </dl>`,
+      table({
+        caption: 'Rows of this campaign in the database',
+        head: ['table', 'rows'],
+        rows: Object.entries(rowCounts).map(([name, rows]) => [name, count(rows)]),
+      }),
+      resolvedSpec(campaign),
+    ],
+  };
+}
+
+const definitions = (level: string, hardFrom: string): [string, string][] => [
+  [
+    'Success and reward',
+    'An attempt is scored by its environment with a reward from 0 to 1. It is a success only at exactly 1. ' +
+      'An attempt that ended in a fault has no reward and counts nowhere.',
+  ],
+  [
+    'Held-out tasks',
+    'Tasks that no agent trains on and that no synthesized task may equal. The promotion gate looks at these same tasks, ' +
+      'so the best of several candidates looks a little better here than it would on fresh ones.',
+  ],
+  [
+    'Intervals',
+    `Success rates have Wilson’s ${level} interval. Differences of mean reward have a ${level} interval from a paired ` +
+      'bootstrap over tasks: one that includes 0 is compatible with no change.',
+  ],
+  [
+    'McNemar p',
+    'The exact two-sided test on the tasks that only one of two policies solves. It asks how often a fair coin would ' +
+      'split them at least this unevenly.',
+  ],
+  [
+    'Candidate, incumbent, promotion',
+    'Each iteration trains a candidate for the target role. The incumbent is the policy that acted until then. ' +
+      'The gate promotes the candidate or keeps the incumbent; both remain stored.',
+  ],
+  [
+    'Failure agent, hard negative',
+    'The failure agent learns to fail well: it prefers better failures over worse ones and so supplies the target with ' +
+      `negatives that are hard to tell from success (arXiv:2511.22254). A failure with reward of at least ${hardFrom} is a ` +
+      'hard negative. When its share of attempts with reward 1 approaches the target’s, it has become a second target.',
+  ],
+  [
+    'Feedback signals',
+    'Forgetting: a task that was solved before scores low now. Boundary: attempts at one task both succeed and fail. ' +
+      'Rare: an attempt holds a pattern of actions that is seldom seen (arXiv:2604.15840).',
+  ],
+  [
+    'Preference pair',
+    'Two attempts at one task, the chosen one with strictly the higher reward. Expert kinds pair an attempt with the task’s ' +
+      'reference actions; failure-failure pairs two failures.',
+  ],
+  [
+    'Time',
+    'Phase times are wall-clock time. Attempt time is summed over attempts, many of which run at once, and may exceed it.',
+  ],
+];
+
+const resolvedSpec = ({ spec, specHash }: CampaignReport['campaign']): Html =>
+  html`<details>
+    <summary>Resolved spec <code>sha256 ${specHash.slice(0, 12)}</code></summary>
+    <pre>${JSON.stringify(spec, null, 2)}</pre>
+  </details>`;

@@ -1,0 +1,78 @@
+import type { CampaignReport } from '../../collect-report';
+import type { ReportStep } from './query';
+import { scaleAround } from '../../charts/axes';
+import type { Chart } from '../../charts/figure';
+import { pointsChart } from '../../charts/points-chart';
+import { html } from '../../html';
+import { count, counted, nothing, rate, shortHash } from '../../format';
+import { lead, note, panels, type Section } from '../../section';
+import { table } from '../../table';
+
+/** Reinforcement learning, update by update; null for a recipe that has none. */
+export function stepsSection({ steps }: CampaignReport): Section | null {
+  if (steps.length === 0) return null;
+  const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
+  return {
+    id: 'steps',
+    title: 'Updates',
+    body: [
+      lead(
+        `${counted(steps.length, 'update')} from ${counted(attempts, 'attempt')}, each from attempts made just before.`,
+      ),
+      panels([
+        chartOf('Mean reward of the batch', steps, ({ meanReward }) => meanReward),
+        chartOf('Share of tasks whose attempts disagree', steps, ({ mixed }) => mixed),
+        chartOf('Divergence from the start, nats per token', steps, ({ metrics }) => metrics?.['kl'] ?? null),
+      ]),
+      note(
+        'A task whose attempts all earn the same has no advantage: it moves the policy through the divergence alone.',
+      ),
+      stepTable(steps),
+    ],
+  };
+}
+
+type Measure = (step: ReportStep) => number | null;
+
+function chartOf(title: string, steps: readonly ReportStep[], measure: Measure): Chart {
+  const points = steps.flatMap((step, place) => {
+    const value = measure(step);
+    return value === null ? [] : [{ place, value }];
+  });
+  return pointsChart({
+    title,
+    iterations: steps.map((_, place) => place + 1),
+    series: [{ name: title, colour: 'var(--target)', points, line: true, labelled: true }],
+    scale: scaleAround([0, ...points.map(({ value }) => value)]),
+    format: rate,
+    axisFormat: (value) => String(Number(value.toFixed(4))),
+  });
+}
+
+const stepTable = (steps: readonly ReportStep[]) =>
+  table({
+    caption: 'Updates by iteration and step',
+    head: ['iteration', 'step', 'policy', 'attempts', 'mean reward', 'mixed', ...watched.map(([, name]) => name)],
+    textColumns: 3,
+    rows: steps.map((step) => [
+      String(step.iteration),
+      String(step.step),
+      step.policyId ? html`<code>${shortHash(step.policyId)}</code>` : nothing,
+      count(step.attempts),
+      rate(step.meanReward),
+      rate(step.mixed),
+      ...watched.map(([metric]) => shown(step.metrics?.[metric])),
+    ]),
+  });
+
+/** The trainer's metrics that say whether an update was sound. */
+const watched = [
+  ['kl', 'divergence'],
+  ['ratio', 'ratio'],
+  ['clipped_low', 'clipped below'],
+  ['clipped_high', 'clipped above'],
+  ['logp_gap', 'serving gap'],
+  ['grad_norm', 'gradient'],
+] as const;
+
+const shown = (value: number | undefined): string => (value === undefined ? nothing : value.toPrecision(3));

@@ -1,0 +1,90 @@
+import type pg from 'pg';
+import type { LedgerUnit } from '../../../store/spending/ledger';
+
+export type AttemptCost = {
+  iteration: number;
+  purpose: string;
+  attempts: number;
+  promptTokens: number;
+  completionTokens: number;
+  seconds: number; // summed over attempts, many of which ran at the same time
+};
+
+/** What playing attempts took, by iteration and purpose; replaced tries are not in it. */
+export async function listAttemptCosts(client: pg.ClientBase, campaignId: number): Promise<AttemptCost[]> {
+  const { rows } = await client.query<AttemptCost>(
+    `select iteration, purpose, count(*)::int as attempts, sum(prompt_tokens)::float8 as "promptTokens",
+            sum(completion_tokens)::float8 as "completionTokens", sum(seconds)::float8 as seconds
+       from trajectories
+      where campaign_id = $1::int
+      group by iteration, purpose
+      order by iteration, array_position(array['expert', 'train', 'validation', 'evaluation'], purpose)`,
+    [campaignId],
+  );
+  return rows;
+}
+
+export type LedgerGroup = { unit: LedgerUnit; entry: string; entries: number; amount: number };
+
+/** The ledger summed by unit and kind of entry. */
+export async function listLedgerGroups(client: pg.ClientBase, campaignId: number): Promise<LedgerGroup[]> {
+  const { rows } = await client.query<LedgerGroup>(
+    `select unit, entry, count(*)::int as entries, sum(amount) as amount
+       from ledger
+      where campaign_id = $1::int
+      group by unit, entry
+      order by unit, array_position(array['reserve', 'settle', 'release'], entry)`,
+    [campaignId],
+  );
+  return rows;
+}
+
+export type FaultGroup = {
+  iteration: number | null; // null: the attempt was never finished
+  outcome: string;
+  replaced: boolean; // true: a later try took its place
+  tries: number;
+  example: string | null;
+};
+
+/** Tries that ended in a fault: those that were replaced, and those that stand as the attempt's outcome. */
+export async function listFaultGroups(client: pg.ClientBase, campaignId: number): Promise<FaultGroup[]> {
+  const { rows } = await client.query<FaultGroup>(
+    `select f.iteration, f.outcome, f.replaced, count(*)::int as tries, min(f.fault) as example
+       from (
+         select iteration, outcome, false as replaced, fault
+           from trajectories
+          where campaign_id = $1::int and outcome <> 'scored'
+         union all
+         select t.iteration, a.outcome, true as replaced, a.fault
+           from attempt_faults a
+           left join trajectories t on t.campaign_id = a.campaign_id and t.id = a.trajectory_id
+          where a.campaign_id = $1::int) f
+      group by f.iteration, f.outcome, f.replaced
+      order by f.iteration nulls last, f.outcome, f.replaced`,
+    [campaignId],
+  );
+  return rows;
+}
+
+export type ResumeGroup = {
+  iteration: number;
+  attempts: number; // played on at least once
+  turns: number; // replayed instead of asked for again
+  mismatches: number; // replays that went otherwise, so that the attempt began again
+};
+
+/** Attempts that a crash interrupted and that were played on, by iteration. */
+export async function listResumeGroups(client: pg.ClientBase, campaignId: number): Promise<ResumeGroup[]> {
+  const { rows } = await client.query<ResumeGroup>(
+    `select iteration, (count(distinct trajectory_id) filter (where outcome = 'resumed'))::int as attempts,
+            coalesce(sum(turns) filter (where outcome = 'resumed'), 0)::int as turns,
+            (count(*) filter (where outcome = 'mismatch'))::int as mismatches
+       from attempt_resumes
+      where campaign_id = $1::int
+      group by iteration
+      order by iteration`,
+    [campaignId],
+  );
+  return rows;
+}

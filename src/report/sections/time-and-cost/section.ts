@@ -1,0 +1,171 @@
+import type { CampaignReport } from '../../collect-report';
+import type { Phase } from './phases-query';
+import type { TrainingRun } from '../training-runs/query';
+import { barChart } from '../../charts/bar-chart';
+import type { Chart } from '../../charts/figure';
+import { timelineChart } from '../../charts/timeline-chart';
+import { html, type Html } from '../../html';
+import { count, counted, dateTime, dollars, duration, nothing } from '../../format';
+import { key, lead, note, panels, type Section } from '../../section';
+import { table } from '../../table';
+
+/** Section 6: where time and tokens went, and what went wrong on the way. */
+export function timeAndCostSection(report: CampaignReport): Section {
+  const { phases, attemptCosts, faults, events, ledger } = report;
+  return {
+    id: 'cost',
+    title: 'Time and cost',
+    body: [
+      lead(summary(report)),
+      phases.length > 0 ? panels(timelines(phases)) : note('No phase has begun.'),
+      ...(attemptCosts.length + report.trainingRuns.length > 0 ? spending(report) : []),
+      ledger.length > 0 ? ledgerTable(report) : note('The ledger has no entry yet.'),
+      faults.length > 0 ? faultTable(report) : note('No attempt ended in a fault.'),
+      ...(report.resumes.length > 0 ? [resumeTable(report)] : []),
+      ...(events.length > 0 ? [eventTable(report)] : []),
+    ],
+  };
+}
+
+function summary({ attemptCosts, trainingRuns, phases }: CampaignReport): string {
+  const played = total(attemptCosts, (c) => c.promptTokens + c.completionTokens);
+  const attempts = total(attemptCosts, (c) => c.attempts);
+  const trained = total(trainingRuns, (run) => run.tokens ?? 0);
+  const seconds = total(phases, (phase) => secondsOf(phase) ?? 0);
+  const gpuSeconds = total(trainingRuns, (run) => run.gpuSeconds);
+  const usd = total(trainingRuns, (run) => run.usd);
+  const gpus = gpuSeconds > 0 ? ` and ${duration(gpuSeconds)} of GPUs (${dollars(usd)})` : '';
+  return (
+    `${count(attempts)} attempts took ${count(played)} tokens, ${counted(trainingRuns.length, 'training job')} ` +
+    `${count(trained)}${gpus}; the phases that ended took ${duration(seconds)} together.`
+  );
+}
+
+const secondsOf = ({ startedAt, finishedAt }: Phase): number | null =>
+  finishedAt && (finishedAt.getTime() - startedAt.getTime()) / 1000;
+
+/** One timeline per iteration, all on the same scale. */
+function timelines(phases: readonly Phase[]): Chart[] {
+  const iterations = [...new Set(phases.map(({ iteration }) => iteration))];
+  const spans = iterations.map((iteration) => {
+    const of = phases.filter((phase) => phase.iteration === iteration);
+    const first = of[0]!.startedAt.getTime();
+    const span = (phase: Phase) => ({
+      name: phase.phase,
+      startS: (phase.startedAt.getTime() - first) / 1000,
+      seconds: secondsOf(phase) ?? 0,
+    });
+    return { iteration, spans: of.map(span) };
+  });
+  const longest = Math.max(1, ...spans.flatMap((one) => one.spans.map(({ startS, seconds }) => startS + seconds)));
+  return spans.map((one) => {
+    const took = total(one.spans, (span) => span.seconds);
+    return timelineChart(`Iteration ${one.iteration}: ${duration(took)}`, one.spans, longest);
+  });
+}
+
+function spending({ attemptCosts, trainingRuns }: CampaignReport): Html[] {
+  const everyIteration = [...attemptCosts, ...trainingRuns].map(({ iteration }) => iteration);
+  const iterations = [...new Set(everyIteration)].sort((a, b) => a - b);
+  const names = iterations.map(String);
+  const played = (purpose: string): number[] =>
+    iterations.map((iteration) =>
+      total(attemptCosts, (c) =>
+        c.iteration === iteration && c.purpose === purpose ? c.promptTokens + c.completionTokens : 0,
+      ),
+    );
+  const trained = (measure: (run: TrainingRun) => number | null): number[] =>
+    iterations.map((iteration) =>
+      total(trainingRuns, (run) => (run.iteration === iteration ? (measure(run) ?? 0) : 0)),
+    );
+  const tokens = [
+    { colour: 'var(--target)', values: played('train') },
+    { colour: 'var(--incumbent)', values: played('evaluation') },
+    { colour: 'var(--neutral)', values: trained((run) => run.tokens) },
+  ];
+  const seconds = [{ colour: 'var(--neutral)', values: trained((run) => run.seconds) }];
+  return [
+    panels([
+      barChart({ title: 'Tokens per iteration', names, parts: tokens, format: thousands }),
+      barChart({ title: 'Training time per iteration, seconds', names, parts: seconds }),
+    ]),
+    key([
+      ['var(--target)', 'training attempts'],
+      ['var(--incumbent)', 'evaluation attempts'],
+      ['var(--neutral)', 'training jobs'],
+    ]),
+    costTable(attemptCosts),
+  ];
+}
+
+const total = <T>(items: readonly T[], measure: (item: T) => number): number =>
+  items.reduce((sum, item) => sum + measure(item), 0);
+
+const thousands = (tokens: number): string => (tokens >= 10_000 ? `${count(tokens / 1000)}k` : count(tokens));
+
+const costTable = (costs: CampaignReport['attemptCosts']): Html =>
+  table({
+    caption: 'Attempts by iteration and purpose',
+    head: ['iteration', 'purpose', 'attempts', 'prompt tokens', 'completion tokens', 'attempt time, summed'],
+    textColumns: 2,
+    rows: costs.map((c) => [
+      String(c.iteration),
+      c.purpose,
+      count(c.attempts),
+      count(c.promptTokens),
+      count(c.completionTokens),
+      duration(c.seconds),
+    ]),
+  });
+
+const ledgerTable = ({ ledger }: CampaignReport): Html =>
+  table({
+    caption: 'Ledger',
+    head: ['entry', 'unit', 'entries', 'amount'],
+    textColumns: 2,
+    rows: ledger.map(({ entry, unit, entries, amount }) => [
+      { reserve: 'reserved', settle: 'settled', release: 'released' }[entry] ?? entry,
+      unit,
+      count(entries),
+      unit === 'usd' ? dollars(amount) : unit.endsWith('seconds') ? duration(amount) : count(amount),
+    ]),
+  });
+
+const faultTable = ({ faults }: CampaignReport): Html =>
+  table({
+    caption: 'Tries that ended in a fault; a fault is never a reward of 0',
+    head: ['iteration', 'outcome', 'what became of the attempt', 'for example', 'tries'],
+    textColumns: 4,
+    rows: faults.map(({ iteration, outcome, replaced, example, tries }) => [
+      iteration === null ? nothing : String(iteration),
+      outcome,
+      replaced ? 'a later try took its place' : 'left out of signals, pairs and evaluation',
+      example ?? nothing,
+      count(tries),
+    ]),
+  });
+
+const resumeTable = ({ resumes }: CampaignReport): Html =>
+  table({
+    caption: 'Interrupted attempts; a replay that went otherwise began its attempt again',
+    head: ['iteration', 'played on', 'turns replayed', 'begun again'],
+    textColumns: 1,
+    rows: resumes.map(({ iteration, attempts, turns, mismatches }) => [
+      String(iteration),
+      ...[attempts, turns, mismatches].map(count),
+    ]),
+  });
+
+const eventTable = ({ events }: CampaignReport): Html =>
+  table({
+    caption: 'Events',
+    head: ['when', 'iteration', 'event', 'by', 'detail'],
+    textColumns: 5,
+    rows: events.map(({ recordedAt, iteration, kind, actor, detail }) => [
+      dateTime(recordedAt),
+      iteration === null ? nothing : String(iteration),
+      kind,
+      actor,
+      Object.keys(detail).length === 0 ? nothing : html`<code>${JSON.stringify(detail)}</code>`,
+    ]),
+  });

@@ -1,0 +1,63 @@
+import type { CampaignReport } from '../../collect-report';
+import type { TrainingCurve } from './query';
+import type { Chart } from '../../charts/figure';
+import { lineChart, type Line } from '../../charts/line-chart';
+import { html, type Html } from '../../html';
+import { count, counted } from '../../format';
+import { agentName, key, lead, panels, roleColour, type Section } from '../../section';
+
+/** How each training job went, update by update; null while no job has told of one. */
+export function trainingCurvesSection({ trainingCurves }: CampaignReport): Section | null {
+  if (trainingCurves.length === 0) return null;
+  const iterations = [...new Set(trainingCurves.map(({ iteration }) => iteration))];
+  const roles = [...new Set(trainingCurves.map(({ role }) => role))];
+  return {
+    id: 'curves',
+    title: 'Training curves',
+    body: [
+      lead(
+        `${counted(trainingCurves.length, 'job')} told of their updates; each line is one job, from its first to its last.`,
+      ),
+      key(roles.map((role) => [roleColour(role), agentName(role)])),
+      ...iterations.map((iteration) =>
+        iterationCurves(
+          iteration,
+          trainingCurves.filter((curve) => curve.iteration === iteration),
+          iteration === iterations.at(-1),
+        ),
+      ),
+    ],
+  };
+}
+
+/** The newest iteration is open, the others are folded away. */
+function iterationCurves(iteration: number, curves: readonly TrainingCurve[], open: boolean): Html {
+  const jobs = curves.map(({ role, method }) => `${agentName(role)} by ${method}`).join(', ');
+  const charts = panels(measures.flatMap((measure) => chartOf(measure, curves) ?? []));
+  const summary = html`<summary>Iteration ${String(iteration)}: ${jobs}</summary>`;
+  return open ? html`<details open>${summary}${charts}</details>` : html`<details>${summary}${charts}</details>`;
+}
+
+type Measure = { name: string; title: string; format: (value: number) => string };
+
+const plain = (value: number): string => String(Number(value.toPrecision(3)));
+const small = (value: number): string =>
+  value !== 0 && Math.abs(value) < 0.01 ? value.toExponential(1) : plain(value);
+
+/** By the trainer's names; what a method does not tell is left out. */
+const measures: readonly Measure[] = [
+  { name: 'loss', title: 'Loss, nats', format: plain },
+  { name: 'margin', title: 'Margin of chosen over rejected', format: plain },
+  { name: 'accuracy', title: 'Share of pairs ranked right', format: plain },
+  { name: 'grad_norm', title: 'Norm of the gradient', format: plain },
+  { name: 'learning_rate', title: 'Learning rate', format: small },
+  { name: 'tokens_per_s', title: 'Tokens per second', format: (value) => (value < 10 ? plain(value) : count(value)) },
+];
+
+function chartOf({ name, title, format }: Measure, curves: readonly TrainingCurve[]): Chart | null {
+  const lines = curves.flatMap((curve): Line[] => {
+    const points = curve.points.flatMap(({ step, facts }) => (name in facts ? [[step, facts[name]!] as const] : []));
+    return points.length > 0 ? [{ name: agentName(curve.role), colour: roleColour(curve.role), points }] : [];
+  });
+  return lines.length > 0 ? lineChart({ title, lines, format }) : null;
+}

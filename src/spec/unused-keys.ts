@@ -1,0 +1,114 @@
+import type { z } from 'zod';
+import { isReinforcement, recipes } from '../domain/campaign/recipe';
+import type { campaignSpecSchema } from './campaign-spec';
+
+type Spec = z.output<typeof campaignSpecSchema>;
+
+/** Keys that nothing would read, or that ask for what nothing gives, a line each. */
+export function idleKeys(spec: Spec): string[] {
+  return [
+    ...idleWeights(spec),
+    ...idleRollouts(spec),
+    ...idleModels(spec),
+    ...idleMatch(spec),
+    ...blindJudge(spec),
+    ...idlePool(spec),
+    ...idlePolicy(spec),
+    ...idleCompute(spec),
+  ];
+}
+
+function idleWeights({ recipe, pairs }: Spec): string[] {
+  const method = recipes[recipe].training.find(({ role }) => role === 'target')?.method;
+  if (method !== 'dpo') return [];
+  return Object.entries(pairs.target).flatMap(([kind, settings]) =>
+    (['lambdaDpo', 'lambdaSft'] as const)
+      .filter((weight) => settings[weight] !== undefined)
+      .map(
+        (weight) =>
+          `pairs.target.${kind}.${weight}: found ${settings[weight]}, expected nothing: ${recipe} trains by DPO alone`,
+      ),
+  );
+}
+
+function idleRollouts({ recipe, rollouts }: Spec): string[] {
+  const { tasksPerIteration, tasksPerStep, stepsPerIteration } = rollouts;
+  if (!isReinforcement(recipes[recipe])) return refuse({ tasksPerStep, stepsPerIteration }, `${recipe} has no steps`);
+  return [
+    ...refuse({ tasksPerIteration }, `${recipe} draws rollouts.tasksPerStep tasks in each step`),
+    ...Object.entries({ tasksPerStep, stepsPerIteration })
+      .filter(([, found]) => found === null)
+      .map(([key]) => `rollouts.${key}: found nothing, expected a number: ${recipe} learns in steps`),
+  ];
+}
+
+const refuse = (keys: Record<string, number | null>, why: string): string[] =>
+  Object.entries(keys)
+    .filter(([, found]) => found !== null)
+    .map(([key, found]) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
+
+function idleModels({ recipe, llm, budget, synthesis, compute }: Spec): string[] {
+  const synthesizes = recipes[recipe].aims.length > 0 || synthesis.initialTasks !== null;
+  if (llm) return synthesizes ? [] : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
+  return Object.entries(budget)
+    .filter(([key, limit]) => limit !== null && !(key === 'usd' && compute.pricePerGpuHour > 0)) // GPUs are paid
+    .map(([key, limit]) => `budget.${key}: found ${limit}, expected nothing: without an llm section no model is paid`);
+}
+
+function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
+  if (match === null || recipe === 'random-synthesis') return [];
+  return [`synthesis.match: found "${match}", expected nothing: only random-synthesis is a control`];
+}
+
+/** A judge decides only where there is one, and grades attempts only when it has been calibrated. */
+function blindJudge({ synthesis, llm, judge }: Spec): string[] {
+  if (synthesis.rule === 'agreed' && !llm)
+    return ['synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge'];
+  if (synthesis.grader !== 'judge') return [];
+  if (!llm) return ['synthesis.grader: found "judge", expected environment: without an llm section there is no judge'];
+  if (judge.calibrationTasks > 0) return [];
+  return ['judge.calibrationTasks: found 0, expected at least 1: a judge that grades attempts is calibrated first'];
+}
+
+function idlePool({ pool: { strategy, band, retirement, window } }: Spec): string[] {
+  const unread =
+    band && strategy === 'uniform' ? ['pool.band: found a band, expected nothing: uniform draws every task alike'] : [];
+  if (!retirement || retirement.patience <= window) return unread;
+  const { patience } = retirement;
+  return [
+    ...unread,
+    `pool.retirement.patience: found ${patience}, expected at most ${window}, the iterations that pool.window looks back`,
+  ];
+}
+
+function idlePolicy({ policy: { source, model, adapter }, start }: Spec): string[] {
+  return [
+    ...(source === 'imported' && model === null
+      ? ['policy.model: found nothing, expected a name: policy.source is imported']
+      : []),
+    ...(source === 'scratch' && model !== null
+      ? [`policy.model: found "${model}", expected nothing: policy.source is scratch`]
+      : []),
+    ...(adapter && source !== 'imported'
+      ? [
+          `policy.adapter: found a section, expected nothing: an adapter needs a model beneath it, policy.source imported`,
+        ]
+      : []),
+    ...(start === 'base' && source === 'scratch'
+      ? ['start: found base, expected sft: a policy from scratch has learned nothing yet']
+      : []),
+  ];
+}
+
+function idleCompute({ compute: { processes, sharding, gpus, pricePerGpuHour } }: Spec): string[] {
+  return [
+    ...(processes > 1 === (sharding === 'none')
+      ? [
+          `compute.sharding: found ${sharding}, expected ${processes > 1 ? 'ddp or fsdp' : 'none'}: processes is ${processes}`,
+        ]
+      : []),
+    ...(pricePerGpuHour > 0 && gpus === 0
+      ? [`compute.pricePerGpuHour: found ${pricePerGpuHour}, expected 0: compute.gpus is 0`]
+      : []),
+  ];
+}

@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { listCommands } from '../process/marked-processes';
+import { isAlive, sendSignal, startTimeOf } from '../process/processes';
+
+/** Postgres writes it into the title of each of its processes. */
+export const clusterName = (home: string): string =>
+  `coevolve-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`;
+
+/**
+ * Kills the backends of a server that was itself killed. Each has a process group of its own and, when busy with a
+ * query, notices late that its server is gone; until then no new server can start on the same data.
+ */
+export async function killBackends(home: string): Promise<void> {
+  const title = `postgres: ${clusterName(home)}: `;
+  const backends = listCommands()
+    .filter(({ command }) => command.startsWith(title))
+    .map(({ pid }) => ({ pid, startTime: startTimeOf(pid) ?? '' }));
+  for (const { pid } of backends) sendSignal(pid, 'SIGKILL');
+  for (const backend of backends) while (isAlive(backend)) await sleep(10);
+}
+
+/**
+ * Postgres does not start while any process has the pid in its pid file. After a crash that may be a stranger, or the
+ * dead server itself, for as long as its parent has not reaped it. Its own check of shared memory stays.
+ */
+export function removeStalePidFile(data: string): void {
+  const file = path.join(data, 'postmaster.pid');
+  if (!existsSync(file)) return;
+  const owner = Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
+  const isServer = listCommands().some(({ pid, command }) => pid === owner && command.includes(data));
+  if (!isServer) rmSync(file);
+}

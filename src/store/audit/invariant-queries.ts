@@ -1,0 +1,245 @@
+import type { Pool } from 'pg';
+import { phases } from '../../domain/campaign/phases';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { planOf } from '../../spec/iteration-plan';
+import { ledgerInvariants } from './ledger-invariants';
+
+/** `lost`: something is missing; `duplicated`: something was counted twice; `wrong`: rows contradict each other. */
+export type Broken = 'lost' | 'duplicated' | 'wrong';
+
+/** `rows` gives an `example` per row that breaks it; it may read `$1`, the campaign, and `agents`: who plays, by iteration. */
+export type Invariant = { name: string; breaks: Broken; rows: string };
+
+/** Who plays in each iteration, as the spec's recipe has it. */
+export async function agentsOfPhases(
+  pool: Pick<Pool, 'query'>,
+  campaignId: number,
+): Promise<{ iteration: number; role: string }[]> {
+  const { rows } = await pool.query<{ iteration: number; spec: CampaignSpec }>(
+    `select i.number as iteration, c.spec from iterations i join campaigns c on c.id = i.campaign_id
+     where i.campaign_id = $1::integer`,
+    [campaignId],
+  );
+  return rows.flatMap(({ iteration, spec }) => planOf(spec, iteration).agents.map((role) => ({ iteration, role })));
+}
+
+/** Phases that are committed and were not given up by an operator. */
+const done = `done as (
+  select iteration, phase from phases
+  where campaign_id = $1::integer and finished_at is not null and coalesce((result ->> 'skipped')::integer, 0) = 0)`;
+
+/** Attempts by plan. In a step of reinforcement learning a task has attempts of its own, numbered after the step before. */
+const planned = `planned as (
+  select p.iteration, p.purpose, a.role as player, p.task_id, (greatest(p.step - 1, 0) * n.attempts + n.attempt) as attempt
+  from planned_tasks p join agents a on a.iteration = p.iteration,
+    lateral (select (c.spec #>> '{rollouts,attempts}')::integer as attempts,
+        generate_series(0, (c.spec #>> '{rollouts,attempts}')::integer - 1) as attempt
+      from campaigns c where c.id = p.campaign_id) n
+  where p.campaign_id = $1::integer and p.purpose = 'train'
+  union all
+  select p.iteration, p.purpose, 'target', p.task_id, 0
+  from planned_tasks p
+  where p.campaign_id = $1::integer and p.purpose = 'evaluation' and exists (
+    select from training_runs r where r.campaign_id = p.campaign_id and r.iteration = p.iteration
+      and r.role = 'target' and r.policy_id is not null)
+  union all
+  select p.iteration, p.purpose, 'reference', p.task_id, 0
+  from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
+  where p.campaign_id = $1::integer and p.purpose in ('expert', 'validation')
+    and jsonb_array_length(t.reference_actions) > 0)`;
+
+/**
+ * Attempts by who made them. An imported policy is several agents' at first, and an attempt of it is made once for all
+ * of them; so who it is for follows from whom the policy acted for then.
+ */
+const played = `acting as (
+  select iteration, role, policy_id from training_runs where campaign_id = $1::integer
+  union
+  select r.iteration, r.role, s.policy_id from training_steps s join training_runs r on r.job_key = s.job_key
+  where r.campaign_id = $1::integer
+  union
+  select a.iteration, a.role, (
+    select p.candidate_id from promotions p
+    where p.campaign_id = $1::integer and p.role = a.role and p.decision = 'promote' and p.iteration < a.iteration
+    order by p.iteration desc limit 1)
+  from agents a
+), played as (
+  select t.iteration, t.purpose, case when t.policy_id is null then 'reference' else coalesce(a.role, 'nobody') end as player,
+    t.task_id, t.attempt::integer as attempt, count(*) as times
+  from trajectories t
+  left join acting a on a.iteration = t.iteration and a.policy_id = t.policy_id
+    and (a.role = 'target' or a.role <> 'base' and t.purpose <> 'evaluation')
+  where t.campaign_id = $1::integer
+  group by 1, 2, 3, 4, 5)`;
+
+const phaseOfPurpose = `case purpose when 'evaluation' then array['evaluate'] when 'validation' then array['validate']
+  else array['roll-out', 'optimize'] end`;
+const attemptText = `iteration || '/' || purpose || '/' || player || '/' || task_id || '/' || attempt`;
+
+const order = phases.map((phase, place) => `('${phase}', ${place})`).join(', ');
+
+/** Rows that carry the epoch in which they were written. */
+const epochRows = ['trajectories', 'feedback_signals', 'preference_pairs', 'policies', 'promotions', 'evaluations']
+  .map(
+    (table) =>
+      `select '${table}' as source, iteration, epoch, recorded_at from ${table} where campaign_id = $1::integer`,
+  )
+  .concat(`select 'tasks', created_iteration, epoch, recorded_at from tasks where campaign_id = $1::integer`)
+  .join(' union all ');
+
+export const invariants: readonly Invariant[] = [
+  {
+    name: 'every planned attempt of a committed phase is stored',
+    breaks: 'lost',
+    rows: `with ${done}, ${planned}, ${played}
+      select ${attemptText} as example
+      from (select iteration, purpose, player, task_id, attempt from planned
+        except select iteration, purpose, player, task_id, attempt from played) missing
+      where exists (select from done where done.iteration = missing.iteration
+        and done.phase = any (${phaseOfPurpose}))`,
+  },
+  {
+    name: 'no attempt is stored that was not planned, or for another time',
+    breaks: 'duplicated',
+    rows: `with ${planned}, ${played}
+      select ${attemptText} || ' is stored ' || times || ' times' as example from played where times > 1
+      union all
+      select ${attemptText} || ' was not planned' from (select iteration, purpose, player, task_id, attempt from played
+        except select iteration, purpose, player, task_id, attempt from planned) more`,
+  },
+  {
+    name: 'the steps of an attempt are whole, from the first to the last',
+    breaks: 'lost',
+    rows: `select t.id || ' has ' || count(s.ordinal) || ' of ' || t.step_count || ' steps' as example
+      from trajectories t
+      left join trajectory_steps s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id
+      where t.campaign_id = $1::integer
+      group by t.id, t.step_count
+      having count(s.ordinal) <> t.step_count or coalesce(min(s.ordinal), 0) <> 0
+        or coalesce(max(s.ordinal), -1) <> t.step_count - 1`,
+  },
+  {
+    name: 'a pair prefers, of two scored attempts at its task, the one with the higher reward',
+    breaks: 'wrong',
+    rows: `select p.id as example from preference_pairs p
+      left join trajectories c on c.campaign_id = p.campaign_id and c.id = p.chosen_id
+      left join trajectories r on r.campaign_id = p.campaign_id and r.id = p.rejected_id
+      where p.campaign_id = $1::integer and (c.task_id = p.task_id and r.task_id = p.task_id
+        and c.outcome = 'scored' and r.outcome = 'scored' and c.reward = p.chosen_reward
+        and r.reward = p.rejected_reward and c.reward > r.reward and greatest(c.iteration, r.iteration) <= p.iteration)
+        is not true`,
+  },
+  {
+    name: 'every signal names a scored attempt of its iteration at its task',
+    breaks: 'wrong',
+    rows: `select s.id as example from feedback_signals s
+      left join trajectories t on t.campaign_id = s.campaign_id and t.id = s.trajectory_id
+      where s.campaign_id = $1::integer
+        and (t.task_id = s.task_id and t.iteration = s.iteration and t.outcome = 'scored') is not true`,
+  },
+  {
+    name: 'every candidate of a committed validation is decided',
+    breaks: 'lost',
+    rows: `with ${done} select t.id as example from tasks t
+      join done d on d.iteration = t.created_iteration and d.phase = 'validate'
+      where t.campaign_id = $1::integer and t.verdict = 'candidate'`,
+  },
+  {
+    name: 'a training run that has a dataset has every example of it',
+    breaks: 'lost',
+    rows: `select r.job_key || ' has ' || count(e.ordinal) || ' of ' || r.dataset_rows || ' examples' as example
+      from training_runs r
+      left join training_examples e on e.campaign_id = r.campaign_id and e.job_key = r.job_key
+      where r.campaign_id = $1::integer and r.dataset_sha256 is not null and r.method <> 'init'
+      group by r.job_key, r.dataset_rows having count(e.ordinal) <> r.dataset_rows`,
+  },
+  {
+    name: 'a run that has trained has left its policy, and every policy has such a run and a parent before it',
+    breaks: 'lost',
+    rows: `with ${done}
+      select r.job_key || ' has left no policy' as example from training_runs r
+      where r.campaign_id = $1::integer and r.status = 'succeeded'
+        and exists (select from done d where d.iteration = r.iteration and d.phase in ('train', 'optimize'))
+        and not exists (select from policies p where p.campaign_id = r.campaign_id and p.id = r.policy_id)
+      union all
+      select p.id || ' has no parent or run' from policies p
+      left join policies b on b.campaign_id = p.campaign_id and b.id = p.parent_id
+      left join training_runs r on r.job_key = p.training_run and r.campaign_id = p.campaign_id
+      where p.campaign_id = $1::integer
+        and (r.job_key is null or (p.parent_id is not null and (b.iteration <= p.iteration) is not true))`,
+  },
+  {
+    name: 'who acts is who was promoted last, and every decision was made against who acted',
+    breaks: 'wrong',
+    rows: `with decided as (
+        select role, iteration, candidate_id, incumbent_id, decision,
+          lag(case decision when 'promote' then candidate_id else incumbent_id end)
+            over (partition by role order by iteration) as acted,
+          row_number() over (partition by role order by iteration desc) as place
+        from promotions where campaign_id = $1::integer)
+      select role || ' of iteration ' || iteration || ' was compared with another than acted' as example
+      from decided where incumbent_id is distinct from acted
+      union all
+      select d.role || ' acts, and was not promoted' from decided d
+      left join policy_heads h on h.campaign_id = $1::integer and h.role = d.role
+      where d.place = 1
+        and h.policy_id is distinct from case d.decision when 'promote' then d.candidate_id else d.incumbent_id end`,
+  },
+  {
+    name: 'an evaluation counts the scored attempts of its policy at the held-out tasks',
+    breaks: 'wrong',
+    rows: `select 'iteration ' || e.iteration || ' evaluates ' || left(e.policy_id, 12) as example from evaluations e
+      left join lateral (select count(distinct t.task_id) as tasks from trajectories t
+        where t.campaign_id = e.campaign_id and t.policy_id = e.policy_id and t.purpose = 'evaluation'
+          and t.outcome = 'scored') n on true
+      where e.campaign_id = $1::integer and n.tasks <> e.tasks`,
+  },
+  {
+    name: 'a row is of no epoch to come, and none of an older epoch is written after a newer one has begun to write',
+    breaks: 'wrong',
+    rows: `with written as (${epochRows})
+      select w.source || ' of iteration ' || w.iteration || ', epoch ' || w.epoch as example
+      from written w join iterations i on i.campaign_id = $1::integer and i.number = w.iteration
+      where w.epoch > i.epoch
+        or w.recorded_at > (select min(n.recorded_at) from written n where n.iteration = w.iteration and n.epoch > w.epoch)`,
+  },
+  {
+    name: 'phases come in their order, each after the one before it was committed',
+    breaks: 'wrong',
+    rows: `with places as (select * from (values ${order}) as o (phase, place)),
+      run as (
+        select p.iteration, p.phase, o.place, p.started_at, p.finished_at,
+          lag(p.finished_at) over w as before, row_number() over w as nth
+        from phases p join places o using (phase) where p.campaign_id = $1::integer
+        window w as (partition by p.iteration order by o.place))
+      select 'phase ' || phase || ' of iteration ' || iteration as example from run
+      where nth > 1 and (before is null or before > started_at)
+      union all
+      select 'iteration ' || i.number || ' began before the one before it ended' from iterations i
+      join iterations b on b.campaign_id = i.campaign_id and b.number = i.number - 1
+      where i.campaign_id = $1::integer and (b.finished_at <= i.started_at) is not true`,
+  },
+  {
+    name: 'a campaign that has finished has finished every iteration of its spec and every phase that it began',
+    breaks: 'lost',
+    rows: `select 'iteration ' || n || ' of ' || c.name || ' is not finished' as example
+      from campaigns c, generate_series(0, (c.spec ->> 'iterations')::integer) n
+      where c.id = $1::integer and c.status = 'finished'
+        and not exists (select from iterations i where i.campaign_id = c.id and i.number = n and i.finished_at is not null)
+      union all
+      select 'phase ' || p.phase || ' of iteration ' || p.iteration || ' is not committed'
+      from campaigns c join phases p on p.campaign_id = c.id
+      where c.id = $1::integer and c.status = 'finished' and p.finished_at is null`,
+  },
+  {
+    name: 'of an iteration or a campaign that has ended nothing is left in the journal of open attempts',
+    breaks: 'wrong',
+    rows: `select t.trajectory_id as example from attempt_turns t
+      join iterations i on i.campaign_id = t.campaign_id and i.number = t.iteration
+      join campaigns c on c.id = t.campaign_id
+      where t.campaign_id = $1::integer
+        and (i.finished_at is not null or c.status in ('finished', 'stopped', 'aborted'))
+      group by t.trajectory_id`,
+  },
+  ...ledgerInvariants,
+];

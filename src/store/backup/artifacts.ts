@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { copyFile, mkdir, readdir, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative } from 'node:path';
+import type { ClientBase } from 'pg';
+import type { BackupFile, BackupManifest } from './manifest';
+
+/**
+ * Every file of the artifacts that the rows of a snapshot refer to, with its hash; copied below `into` unless it is null.
+ * Rows are written after what they refer to, so it is all there.
+ */
+export async function backUpArtifacts(
+  client: ClientBase,
+  root: string,
+  into: string | null,
+): Promise<BackupManifest['artifacts']> {
+  const files: BackupFile[] = [];
+  const missing: string[] = [];
+  for (const artifact of await listArtifacts(client, root)) {
+    const found = await filesBelow(join(root, artifact));
+    if (found.length === 0) missing.push(artifact);
+    for (const path of found) {
+      files.push(await describeFile(root, relative(root, path)));
+      if (into) await copyInto(path, join(into, relative(root, path)));
+    }
+  }
+  return { copied: into !== null, files, missing };
+}
+
+/** Size and hash of a file below a folder. */
+export async function describeFile(root: string, path: string): Promise<BackupFile> {
+  const digest = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(join(root, path)) as AsyncIterable<Buffer>) {
+    digest.update(chunk);
+    bytes += chunk.length;
+  }
+  return { path, bytes, sha256: digest.digest('hex') };
+}
+
+export async function copyInto(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  await copyFile(from, to);
+}
+
+/** Policies, datasets, what optimizers remember, imported experts and the names of imported models. */
+async function listArtifacts(client: ClientBase, root: string): Promise<string[]> {
+  const { rows } = await client.query<{ path: string }>(
+    `select 'policies/' || id as path from policies
+     union select 'datasets/' || dataset_sha256 || '.jsonl' from training_runs where dataset_sha256 is not null
+     union select 'datasets/' || dataset_sha256 || '.jsonl' from training_steps
+     union select state ->> 'path' from training_runs, unnest(array[initial_state, final_state]) as state
+       where state is not null
+     union select 'datasets/' || (spec #>> '{environment,experts}') || '.jsonl' from campaigns
+       where spec #>> '{environment,experts}' is not null
+     union select 'models/' || (spec #>> '{policy,model}') || '.json' from campaigns
+       where spec #>> '{policy,source}' = 'imported' and spec #>> '{policy,model}' is not null
+     order by path`,
+  );
+  return rows
+    .map(({ path }) => (isAbsolute(path) ? relative(root, path) : path))
+    .filter((path) => !path.startsWith('..')); // a state that another machine keeps elsewhere
+}
+
+/** The file itself, or every file below a folder; none where nothing is. */
+async function filesBelow(path: string): Promise<string[]> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found) return [];
+  if (found.isFile()) return [path];
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted();
+}

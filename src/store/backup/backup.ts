@@ -1,0 +1,161 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { ClientBase, Pool } from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import { exists } from '../../artifacts/artifact-store';
+import { backUpArtifacts } from './artifacts';
+import { invalidBackup, manifestFile, manifestText, type BackupFile, type BackupManifest } from './manifest';
+
+type Place = {
+  folder: string;
+  /** Where artifacts lie. */
+  artifactsRoot: string;
+  /** Whether the artifacts that rows refer to are copied too. */
+  withArtifacts: boolean;
+};
+
+/**
+ * Writes every row of the database, as of one moment, into a folder of its own. Campaigns may go on meanwhile. The folder
+ * appears when it is whole.
+ *
+ * @throws DomainError `InvalidBackup` when the folder is there already
+ */
+export async function writeBackup(
+  pool: Pool,
+  { folder, artifactsRoot, withArtifacts }: Place,
+): Promise<BackupManifest> {
+  if (await exists(folder)) throw invalidBackup(folder, 'it exists already; a backup is a new folder');
+  const staging = `${folder}.${randomUUID()}.staging`;
+  await mkdir(join(staging, 'tables'), { recursive: true, mode: 0o700 });
+  const client = await pool.connect();
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    const rows = await copyDatabase(pool, client, staging);
+    const artifacts = await backUpArtifacts(client, artifactsRoot, withArtifacts ? join(staging, 'artifacts') : null);
+    const takenAt = new Date().toISOString();
+    const manifest: BackupManifest = { format: 1, takenAt, ...rows, artifactsRoot, artifacts };
+    await writeFlushed(join(staging, manifestFile), manifestText(manifest));
+    await rename(staging, folder);
+    return manifest;
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true });
+    throw error;
+  } finally {
+    await client.query('rollback').catch(() => undefined); // nothing was written
+    client.release();
+  }
+}
+
+type DatabasePart = Pick<BackupManifest, 'migrations' | 'tables' | 'sequences' | 'campaigns'>;
+
+/**
+ * Every table in a transaction of its own within one snapshot: a transaction keeps its locks, and the server has room for
+ * some thousands.
+ */
+async function copyDatabase(pool: Pool, client: ClientBase, staging: string): Promise<DatabasePart> {
+  const { rows: snapshot } = await client.query<{ id: string }>('select pg_export_snapshot() as id');
+  const tables: BackupManifest['tables'] = [];
+  for (const { name, columns } of await listTables(client)) {
+    const other = await pool.connect();
+    try {
+      await other.query('begin isolation level repeatable read read only');
+      await other.query(`set transaction snapshot '${snapshot[0]!.id}'`);
+      tables.push({ name, columns, ...(await copyTable(other, staging, name, columns)) });
+    } finally {
+      await other.query('rollback').catch(() => undefined);
+      other.release();
+    }
+  }
+  const { rows: sequences } = await client.query<BackupManifest['sequences'][number]>(
+    `select sequencename as name, last_value as value from pg_sequences
+     where schemaname = 'public' and last_value is not null and sequencename not like 'schema_migrations%'
+     order by sequencename`,
+  );
+  const { rows: campaigns } = await client.query<BackupManifest['campaigns'][number]>(
+    'select id, name, status from campaigns order by id',
+  );
+  return { migrations: await listMigrations(client), tables, sequences, campaigns };
+}
+
+/** Names of the migrations that have built this database's schema, in order. */
+export async function listMigrations(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>('select name from schema_migrations order by id');
+  return rows.map(({ name }) => name);
+}
+
+/** Our tables with their columns, without the partitions and the migrations' own. */
+export async function listTables(client: ClientBase): Promise<{ name: string; columns: string[] }[]> {
+  const { rows } = await client.query<{ name: string; columns: string[] }>(
+    `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
+     from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relname <> 'schema_migrations' and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+     group by c.relname order by c.relname`,
+  );
+  return rows;
+}
+
+async function copyTable(
+  client: ClientBase,
+  staging: string,
+  table: string,
+  columns: readonly string[],
+): Promise<{ rows: number; file: BackupFile }> {
+  const path = `tables/${table}.copy.gz`;
+  const [digest, zipped] = [createHash('sha256'), createGzip()];
+  let bytes = 0;
+  const count = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      digest.update(chunk);
+      bytes += chunk.length;
+      done(null, chunk);
+    },
+  });
+  const written = pipeline(zipped, count, createWriteStream(join(staging, path), { flush: true }));
+  const copied = copyParts(client, table, columns, zipped);
+  await Promise.all([written, copied]);
+  return { rows: await copied, file: { path, bytes, sha256: digest.digest('hex') } };
+}
+
+/**
+ * A partitioned table partition by partition: read as a whole it would be locked as a whole, and no campaign could start
+ * until its last row is copied.
+ */
+async function copyParts(
+  client: ClientBase,
+  table: string,
+  columns: readonly string[],
+  sink: NodeJS.WritableStream,
+): Promise<number> {
+  const { rows: parts } = await client.query<{ part: string }>(
+    `select coalesce(i.inhrelid, c.oid)::regclass::text as part
+     from pg_class c left join pg_inherits i on i.inhparent = c.oid
+     where c.oid = $1::regclass and (c.relkind = 'r' or i.inhrelid is not null)
+     order by coalesce(i.inhrelid, c.oid)`,
+    [table],
+  );
+  let rows = 0;
+  for (const { part } of parts) {
+    const source = client.query(copyTo(`copy ${part} (${columns.join(', ')}) to stdout`));
+    await pipeline(source, sink, { end: false });
+    await client.query('select'); // the count comes after the last row, and this answer after the count
+    rows += source.rowCount;
+  }
+  sink.end();
+  return rows;
+}
+
+async function writeFlushed(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

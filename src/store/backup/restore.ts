@@ -1,0 +1,140 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import type { Pool, PoolClient } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { DomainError } from '../../domain/base/errors';
+import { listMigrations, listTables } from './backup';
+import { copyInto, describeFile } from './artifacts';
+import { invalidBackup, readManifest, type BackupFile, type BackupManifest } from './manifest';
+import { givingWay, makePartitions } from '../base/partitions';
+import { inTransaction } from '../base/pool';
+
+type Place = { folder: string; artifactsRoot: string };
+
+/** `missingArtifacts`: paths below the artifacts' folder that rows refer to and that are not there. */
+export type Restored = { manifest: BackupManifest; missingArtifacts: string[] };
+
+/**
+ * Puts a backup into an empty database of the same schema, in one transaction, after every file was held against its
+ * hash; then the artifacts, where the backup has them.
+ *
+ * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; nothing is written then
+ */
+export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: Place): Promise<Restored> {
+  const manifest = await readManifest(folder);
+  await requireWhole(folder, manifest);
+  if (manifest.artifacts.copied)
+    for (const { path } of manifest.artifacts.files)
+      await copyInto(join(folder, 'artifacts', path), join(artifactsRoot, path));
+  await givingWay(() => inTransaction(pool, (client) => restoreRows(client, folder, manifest, artifactsRoot)));
+  await pool.query('analyze');
+  return { manifest, missingArtifacts: await missingBelow(artifactsRoot, manifest) };
+}
+
+/** @throws DomainError `InvalidBackup` for the first file that is missing, cut off or changed */
+async function requireWhole(folder: string, { tables, artifacts }: BackupManifest): Promise<void> {
+  for (const { file } of tables) await requireFile(folder, folder, file);
+  if (artifacts.copied) for (const file of artifacts.files) await requireFile(folder, join(folder, 'artifacts'), file);
+}
+
+async function requireFile(folder: string, root: string, file: BackupFile): Promise<void> {
+  const found = await describeFile(root, file.path).catch(() => undefined);
+  if (found?.sha256 === file.sha256) return;
+  const problem = found ? `is cut off or was changed: ${found.bytes} bytes of ${file.bytes}` : 'is missing';
+  throw invalidBackup(folder, `${file.path} ${problem}; restore from another backup`);
+}
+
+async function restoreRows(
+  client: PoolClient,
+  folder: string,
+  manifest: BackupManifest,
+  artifactsRoot: string,
+): Promise<void> {
+  await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // nobody creates one meanwhile
+  await requireSameSchema(client, folder, manifest);
+  await requireEmpty(client);
+  for (const { id } of manifest.campaigns) await makePartitions(client, id);
+  await client.query('set local lock_timeout = 0');
+  const references = await dropReferences(client);
+  for (const table of manifest.tables) await fillTable(client, folder, table);
+  for (const { sql } of references) await client.query(sql);
+  for (const { name, value } of manifest.sequences)
+    await client.query('select setval($1::regclass, $2)', [name, value]);
+  if (artifactsRoot !== manifest.artifactsRoot) await moveArtifacts(client, manifest.artifactsRoot, artifactsRoot);
+}
+
+/** @throws DomainError `OtherSchema` */
+async function requireSameSchema(client: PoolClient, folder: string, manifest: BackupManifest): Promise<void> {
+  const migrations = await listMigrations(client);
+  const tables = (await listTables(client)).map(({ name, columns }) => [name, columns]);
+  const theirs = manifest.tables.map(({ name, columns }) => [name, columns]);
+  if (String(migrations) === String(manifest.migrations) && JSON.stringify(tables) === JSON.stringify(theirs)) return;
+  throw new DomainError(
+    'OtherSchema',
+    `${folder}: the backup's schema ends with ${manifest.migrations.at(-1)}, the database's with ${migrations.at(-1)}; ` +
+      'restore it with the version of coevolve that made it, then bring the database up with `coevolve migrate`',
+  );
+}
+
+/** @throws DomainError `NotEmpty` */
+async function requireEmpty(client: PoolClient): Promise<void> {
+  for (const { name } of await listTables(client)) {
+    const { rowCount } = await client.query(`select from ${name} limit 1`);
+    if (rowCount)
+      throw new DomainError(
+        'NotEmpty',
+        `the database is not empty: ${name} has rows; restore into one that \`coevolve migrate\` has just made`,
+      );
+  }
+}
+
+/** Tables refer to each other in circles, so no order of them would do; checked for all rows when they come back. */
+async function dropReferences(client: PoolClient): Promise<{ sql: string }[]> {
+  const { rows } = await client.query<{ drop: string; sql: string }>(
+    `select format('alter table %I drop constraint %I', c.relname, k.conname) as drop,
+       format('alter table %I add constraint %I %s', c.relname, k.conname, pg_get_constraintdef(k.oid)) as sql
+     from pg_constraint k join pg_class c on c.oid = k.conrelid
+     where k.contype = 'f' and k.conparentid = 0 and c.relnamespace = 'public'::regnamespace
+     order by c.relname, k.conname`,
+  );
+  for (const { drop } of rows) await client.query(drop);
+  return rows;
+}
+
+async function fillTable(
+  client: PoolClient,
+  folder: string,
+  { name, columns, rows, file }: BackupManifest['tables'][number],
+): Promise<void> {
+  const sink = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`));
+  await pipeline(createReadStream(join(folder, file.path)), createGunzip(), sink);
+  if (sink.rowCount !== rows)
+    throw invalidBackup(folder, `${file.path} has ${sink.rowCount} rows, the manifest says ${rows}`);
+}
+
+/** Rows name files by their whole path. */
+async function moveArtifacts(client: PoolClient, from: string, to: string): Promise<void> {
+  const move = (column: string, prefix: string): string =>
+    `case when starts_with(${column}, '${prefix}' || $1 || '/')
+       then '${prefix}' || $2 || substr(${column}, length('${prefix}' || $1) + 1) else ${column} end`;
+  const moveState = (column: string): string =>
+    `jsonb_set(${column}, '{path}', to_jsonb(${move(`(${column} ->> 'path')`, '')}))`;
+  await client.query(`update policies set uri = ${move('uri', 'file://')}`, [from, to]);
+  await client.query(
+    `update training_runs set dataset_uri = ${move('dataset_uri', 'file://')},
+       initial_state = ${moveState('initial_state')}, final_state = ${moveState('final_state')}`,
+    [from, to],
+  );
+}
+
+async function missingBelow(root: string, { artifacts }: BackupManifest): Promise<string[]> {
+  const missing = [...artifacts.missing];
+  for (const { path, bytes } of artifacts.files) {
+    const found = await stat(join(root, path)).catch(() => undefined);
+    if (found?.size !== bytes) missing.push(path);
+  }
+  return missing;
+}

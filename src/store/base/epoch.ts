@@ -1,0 +1,99 @@
+import type { Pool, PoolClient } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+
+/** Names an iteration; every write carries the epoch, and a stale one writes nothing. */
+export type IterationKey = { campaignId: number; iteration: number; epoch: number };
+
+/** A training job, as a worker of an epoch of its iteration sees it. */
+export type JobKey = { jobKey: string; epoch: number };
+
+type Queryable = Pick<Pool | PoolClient, 'query'>;
+
+/**
+ * Holds the iteration in this epoch until the transaction ends: nobody else plans, and nobody raises the epoch.
+ *
+ * @throws DomainError `StaleEpoch` when a later run owns the iteration, `StateMismatch` when the database does not know it
+ */
+export async function lockEpoch(client: PoolClient, key: IterationKey): Promise<void> {
+  const { rowCount } = await client.query(
+    `select from iterations
+     where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
+     for no key update`,
+    [key.campaignId, key.iteration, key.epoch],
+  );
+  if (rowCount === 0) throw await refusalOf(client, key);
+}
+
+/**
+ * Holds the iteration of a job in this epoch until the transaction ends.
+ *
+ * @throws DomainError `StaleEpoch`, `StateMismatch`, `UnknownTrainingRun`
+ */
+export async function lockJobEpoch(client: PoolClient, { jobKey, epoch }: JobKey): Promise<void> {
+  const { rowCount } = await client.query(
+    `select from training_runs r join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+     where r.job_key = $1 and i.epoch = $2::integer
+     for share of i`,
+    [jobKey, epoch],
+  );
+  if (rowCount === 0) throw await jobRefusalOf(client, { jobKey, epoch });
+}
+
+/** @throws DomainError `StaleEpoch`, `StateMismatch` */
+export async function assertEpoch(client: Queryable, key: IterationKey): Promise<void> {
+  if ((await epochOf(client, key)) !== key.epoch) throw await refusalOf(client, key);
+}
+
+/** @throws DomainError `StaleEpoch`, `StateMismatch`, `UnknownTrainingRun` */
+export async function assertJobEpoch(client: Queryable, job: JobKey): Promise<void> {
+  await assertEpoch(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
+}
+
+/** Why a write found no iteration of its epoch: a later run owns it, or the database is older than who writes. */
+export async function refusalOf(client: Queryable, key: IterationKey): Promise<DomainError> {
+  const epoch = await epochOf(client, key);
+  if (epoch !== undefined && epoch >= key.epoch) return staleEpoch(key);
+  const { iteration } = key;
+  const found = epoch === undefined ? 'no such iteration' : `it in epoch ${epoch}`;
+  return stateMismatch(
+    client,
+    key.campaignId,
+    `iteration ${iteration} runs in epoch ${key.epoch}, and there is ${found}`,
+  );
+}
+
+/** As `refusalOf`, for a write of a training job. */
+export async function jobRefusalOf(client: Queryable, job: JobKey): Promise<DomainError> {
+  return refusalOf(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
+}
+
+/** The database is older than what a campaign remembers of it; only a rebuilt campaign can go on. */
+export async function stateMismatch(client: Queryable, campaignId: number, what: string): Promise<DomainError> {
+  const { rows } = await client.query<{ name: string }>('select name from campaigns where id = $1::integer', [
+    campaignId,
+  ]);
+  const next = rows[0]
+    ? `rebuild the campaign from what it holds with \`coevolve reconcile ${rows[0].name}\``
+    : `the campaign is not in it at all: restore it, or end the campaign with \`coevolve reconcile <campaign> --force\``;
+  return new DomainError('StateMismatch', `the database does not hold what the campaign did: ${what}; ${next}`);
+}
+
+export const staleEpoch = ({ iteration, epoch }: Pick<IterationKey, 'iteration' | 'epoch'>): DomainError =>
+  new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} is over: a later run owns its rows`);
+
+async function epochOf(client: Queryable, { campaignId, iteration }: IterationKey): Promise<number | undefined> {
+  const { rows } = await client.query<{ epoch: number }>(
+    'select epoch from iterations where campaign_id = $1::integer and number = $2::smallint',
+    [campaignId, iteration],
+  );
+  return rows[0]?.epoch;
+}
+
+async function iterationOfJob(client: Queryable, jobKey: string): Promise<Omit<IterationKey, 'epoch'>> {
+  const { rows } = await client.query<Omit<IterationKey, 'epoch'>>(
+    'select campaign_id as "campaignId", iteration from training_runs where job_key = $1',
+    [jobKey],
+  );
+  if (rows[0]) return rows[0];
+  throw new DomainError('UnknownTrainingRun', `no training run has the key "${jobKey}"`);
+}

@@ -1,0 +1,150 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import type { ForkOrigin } from '../../domain/campaign/fork-origin';
+import { givingWay, makePartitions } from '../base/partitions';
+import { inTransaction } from '../base/pool';
+
+export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
+
+/** Nothing moves a campaign of these any more. */
+export const hasEnded = (status: CampaignStatus): boolean => ['finished', 'stopped', 'aborted'].includes(status);
+
+/** `spec` is the resolved spec as stored; the caller knows its type. */
+export type CampaignRow<Spec = unknown> = {
+  id: number;
+  name: string;
+  recipe: string;
+  environment: string;
+  spec: Spec;
+  specHash: string;
+  seed: number;
+  status: CampaignStatus;
+  createdAt: Date;
+  finishedAt: Date | null;
+  /** Why another run of it may give other rows (src/spec/nondeterminism.ts); null: nobody asked, before an upgrade. */
+  varies: string[] | null;
+} & ForkOrigin;
+
+type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' | 'specHash' | 'seed'>;
+
+const columns = `id, name, recipe, environment, spec, spec_hash as "specHash", seed, status,
+  created_at as "createdAt", finished_at as "finishedAt",
+  (select source.name from campaigns source where source.id = campaigns.forked_from) as "forkedFrom",
+  fork_iteration as "forkIteration", varies`;
+
+export const campaignStore = (pool: Pool) => ({
+  /**
+   * Stores a campaign and makes its partitions. The same spec under the same name again gives the stored row.
+   *
+   * @throws DomainError `CampaignExists` when the name is taken by another spec
+   */
+  async save(campaign: NewCampaign): Promise<CampaignRow> {
+    return (await create(pool, campaign)) ?? this.join(campaign);
+  },
+
+  /** Adds reasons why another run may give other rows, each once. */
+  async addVariance(id: number, reasons: readonly string[]): Promise<void> {
+    await pool.query(
+      `update campaigns
+       set varies = array(select distinct reason from unnest(coalesce(varies, '{}') || $2::text[]) as reason order by reason)
+       where id = $1::integer`,
+      [id, reasons],
+    );
+  },
+
+  async join(campaign: NewCampaign): Promise<CampaignRow> {
+    const existing = await this.getByName(campaign.name);
+    if (existing.specHash === campaign.specHash) return existing;
+    throw new DomainError(
+      'CampaignExists',
+      `name: "${campaign.name}" is taken by a campaign with another spec; choose another name`,
+    );
+  },
+
+  async find(name: string): Promise<CampaignRow | undefined> {
+    const { rows } = await pool.query<CampaignRow>(`select ${columns} from campaigns where name = $1`, [name]);
+    return rows[0];
+  },
+
+  /** @throws DomainError `UnknownCampaign` */
+  async getByName(name: string): Promise<CampaignRow> {
+    const row = await this.find(name);
+    if (row) return row;
+    throw new DomainError('UnknownCampaign', `no campaign is named "${name}"; see \`coevolve list\``);
+  },
+
+  /** @throws DomainError `UnknownCampaign` */
+  async get<Spec>(id: number): Promise<CampaignRow<Spec>> {
+    const { rows } = await pool.query<CampaignRow<Spec>>(`select ${columns} from campaigns where id = $1::integer`, [
+      id,
+    ]);
+    const row = rows[0];
+    if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${id}`);
+    return row;
+  },
+
+  async list(): Promise<CampaignRow[]> {
+    const { rows } = await pool.query<CampaignRow>(`select ${columns} from campaigns order by id`);
+    return rows;
+  },
+
+  /** Does something to a campaign while nobody else does it: whoever comes second waits for the first. */
+  whileAlone: <T>(id: number, work: () => Promise<T>): Promise<T> =>
+    inTransaction(pool, async (client) => {
+      await client.query(`select pg_advisory_xact_lock(hashtextextended('campaign/' || $1::integer, 0))`, [id]);
+      return work();
+    }),
+
+  /** Of a campaign that has ended, nobody plays an open attempt on, and nobody who comes late lets it run again. */
+  async setStatus(id: number, status: CampaignStatus): Promise<void> {
+    await pool.query(
+      `with ended as (
+         delete from attempt_turns where campaign_id = $1::integer and $2 in ('finished', 'stopped', 'aborted'))
+       update campaigns
+       set status = $2, finished_at = case when $2 in ('finished', 'stopped', 'aborted') then now() end
+       where id = $1::integer and (finished_at is null or $2 in ('finished', 'stopped', 'aborted'))`,
+      [id, status],
+    );
+  },
+
+  /** Appends to the log of who did what; an entry with a key only once. */
+  async recordEvent(id: number, event: CampaignEvent): Promise<void> {
+    await pool.query(
+      `insert into events (campaign_id, iteration, kind, actor, detail, key)
+       values ($1::integer, $2::smallint, $3, $4, $5::jsonb, $6)
+       on conflict do nothing`,
+      [id, event.iteration ?? null, event.kind, event.actor, event.detail ?? {}, event.key ?? null],
+    );
+  },
+});
+
+/** undefined when the name is taken. */
+const create = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
+  givingWay(() => tryCreate(pool, campaign));
+
+const tryCreate = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
+  inTransaction(pool, async (client) => {
+    await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // one creation at a time
+    const { rows } = await client.query<CampaignRow>(
+      `insert into campaigns (name, recipe, environment, spec, spec_hash, seed)
+       values ($1, $2, $3, $4::jsonb, $5, $6::bigint)
+       on conflict (name) do nothing
+       returning ${columns}`,
+      [campaign.name, campaign.recipe, campaign.environment, campaign.spec, campaign.specHash, campaign.seed],
+    );
+    const created = rows[0];
+    if (!created) return undefined;
+    await makePartitions(client, created.id);
+    return created;
+  });
+
+export type CampaignEvent = {
+  iteration?: number;
+  kind: string;
+  actor: string;
+  detail?: Record<string, unknown>;
+  /** Unique in the campaign; absent: the entry is written as often as it is given. */
+  key?: string;
+};
+
+export type CampaignStore = ReturnType<typeof campaignStore>;

@@ -1,0 +1,64 @@
+import type { Pool } from 'pg';
+import type { IterationKey, JobKey } from '../base/epoch';
+import { inTransaction } from '../base/pool';
+import { lockBudget } from '../spending/budgets';
+
+/** What is open when a campaign ends, or when one of its phases is given up. */
+export const endingStore = (pool: Pool) => ({
+  /** The training runs without a policy, of one iteration or of all, in the epoch that owns them now. */
+  async openJobs(campaignId: number, iteration: number | null): Promise<JobKey[]> {
+    const { rows } = await pool.query<JobKey>(
+      `select r.job_key as "jobKey", i.epoch
+       from training_runs r join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+       where r.campaign_id = $1::integer and r.status <> 'succeeded'
+         and ($2::smallint is null or r.iteration = $2::smallint)
+       order by r.job_key`,
+      [campaignId, iteration],
+    );
+    return rows;
+  },
+
+  /**
+   * Takes back what jobs of an iteration left and nobody has registered as a policy: it is not evaluated, and never acts.
+   */
+  async dropUnregistered({ campaignId, iteration, epoch }: IterationKey): Promise<void> {
+    await pool.query(
+      `update training_runs r set status = 'failed', policy_id = null, failure = $4::jsonb
+       where r.campaign_id = $1::integer and r.iteration = $2::smallint and r.status = 'succeeded'
+         and not exists (select from policies p where p.campaign_id = r.campaign_id and p.id = r.policy_id)
+         and exists (select from iterations i
+           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $3::integer for share)`,
+      [campaignId, iteration, epoch, { type: 'ended', message: 'an operator skipped the phase that trained it' }],
+    );
+  },
+
+  /**
+   * Ends the tries of model calls that nobody waits for any more, and gives back what they had reserved. Whether they
+   * were paid is not known: they stay listed with what they can have cost at most. Again it finds none.
+   */
+  endTries: (campaignId: number): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockBudget(client, campaignId);
+      await client.query(
+        `with ended as (
+           update model_tries set outcome = 'unheard', ended_at = now()
+           where campaign_id = $1::integer and outcome is null
+           returning 'call/' || call_id || '/' || try as key
+         ), released as (
+           insert into ledger (campaign_id, key, entry, unit, amount)
+           select campaign_id, key, 'release', unit, amount
+           from ledger join ended using (key)
+           where campaign_id = $1::integer and entry = 'reserve'
+           returning unit, amount
+         )
+         update budgets b -- sums of fractions of a cent may fall short of zero by a rounding
+         set llm_tokens = greatest(b.llm_tokens - change.llm_tokens, 0), usd = greatest(b.usd - change.usd, 0)
+         from (select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as llm_tokens,
+             coalesce(sum(amount) filter (where unit = 'usd'), 0) as usd from released) as change
+         where b.campaign_id = $1::integer`,
+        [campaignId],
+      );
+    }),
+});
+
+export type EndingStore = ReturnType<typeof endingStore>;

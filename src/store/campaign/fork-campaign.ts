@@ -1,0 +1,136 @@
+import type { Pool, PoolClient } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import { campaignWorkflowId } from '../../domain/campaign/ids';
+import { copiedTables } from './fork-tables';
+import { givingWay, makePartitions } from '../base/partitions';
+import { inTransaction } from '../base/pool';
+
+/** `source`: the campaign whose rows of iterations 0 to `iteration` the fork begins with. */
+export type NewFork = {
+  source: { id: number; name: string };
+  iteration: number;
+  name: string;
+  /** The resolved spec of the fork, its own name in it. */
+  spec: unknown;
+  specHash: string;
+  /** Who asked, for the log of events. */
+  actor: string;
+};
+
+export type Forked = { id: number; created: boolean };
+
+/**
+ * Stores a campaign that begins with the rows of another, up to and with one of its iterations: all of them appear in one
+ * transaction, out of one snapshot, so the source may go on meanwhile. Budget, ledger and events begin anew. The same
+ * fork asked for again is found.
+ *
+ * @throws DomainError `UnfinishedIteration`; `CampaignExists` when the name is taken by anything else
+ */
+export const forkCampaign = (pool: Pool, fork: NewFork): Promise<Forked> =>
+  inTransaction(pool, async (client) => {
+    // One fork of a name at a time; whoever waited finds the other's.
+    await client.query(`select pg_advisory_xact_lock(hashtextextended('fork/' || $1, 0))`, [fork.name]);
+    const found = await findFork(client, fork);
+    if (found) return { id: found, created: false };
+    await requireFinished(client, fork);
+    // The partitions in a transaction of their own: it locks their parents, for which workers wait.
+    const id = await givingWay(() => inTransaction(pool, reserveId));
+    await copyRows(client, fork, id);
+    return { id, created: true };
+  });
+
+/** @throws DomainError `CampaignExists` */
+async function findFork(
+  client: PoolClient,
+  { name, source, iteration, specHash }: NewFork,
+): Promise<number | undefined> {
+  const { rows } = await client.query<{ id: number; same: boolean }>(
+    `select id, forked_from = $2::integer and fork_iteration = $3::smallint and spec_hash = $4 as same
+     from campaigns where name = $1`,
+    [name, source.id, iteration, specHash],
+  );
+  if (rows[0] && !rows[0].same)
+    throw new DomainError(
+      'CampaignExists',
+      `--name: "${name}" is taken by a campaign that is not this fork of ${source.name}; choose another name`,
+    );
+  return rows[0]?.id;
+}
+
+/** @throws DomainError `UnfinishedIteration`, which names the last that may be forked from */
+async function requireFinished(client: PoolClient, { source, iteration }: NewFork): Promise<void> {
+  const { rows } = await client.query<{ last: number | null }>(
+    `select max(number) as last from iterations where campaign_id = $1::integer and finished_at is not null`,
+    [source.id],
+  );
+  const last = rows[0]?.last ?? null;
+  if (last !== null && iteration <= last) return;
+  const next =
+    last === null
+      ? `none is yet; wait for one with \`coevolve status ${source.name} --watch\``
+      : `the last that is finished is ${last}: \`coevolve fork ${source.name} --from-iteration ${last} --name <new>\``;
+  throw new DomainError('UnfinishedIteration', `iteration ${iteration} of ${source.name} is not finished; ${next}`);
+}
+
+/** An id with its partitions. Should the fork end here, they stay behind empty. */
+async function reserveId(client: PoolClient): Promise<number> {
+  await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // one creation at a time
+  const { rows } = await client.query<{ id: number }>(
+    `select nextval(pg_get_serial_sequence('campaigns', 'id'))::integer as id`,
+  );
+  await makePartitions(client, rows[0]!.id);
+  return rows[0]!.id;
+}
+
+async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<void> {
+  const { source, iteration, name, spec, specHash, actor } = fork;
+  await client.query(
+    `insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed, varies, forked_from, fork_iteration)
+     overriding system value
+     select $1::integer, $3, recipe, environment, $4::jsonb, $5, seed, varies, id, $6::smallint
+     from campaigns where id = $2::integer`,
+    [id, source.id, name, spec, specHash, iteration],
+  );
+  await client.query(await copyStatement(client), [
+    ...[id, source.id, iteration],
+    ...[campaignWorkflowId(name), campaignWorkflowId(source.name)],
+  ]);
+  await client.query(
+    `insert into events (campaign_id, iteration, kind, actor, detail)
+     values ($1::integer, $2::smallint, 'forked', $3, jsonb_build_object('from', $4::text))`,
+    [id, iteration, actor, source.name],
+  );
+}
+
+/**
+ * One statement for all tables: it sees one snapshot, and references are checked at its end, so it needs no order of
+ * tables, which refer to each other in circles. The columns are the catalogue's, without those that it generates.
+ */
+async function copyStatement(client: PoolClient): Promise<string> {
+  const { rows } = await client.query<{ table: string; columns: string[] }>(
+    `select c.relname as table, array_agg(a.attname::text order by a.attnum) as columns
+     from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relname = any ($1::text[])
+       and a.attnum > 0 and not a.attisdropped and a.attidentity = '' and a.attgenerated = ''
+     group by c.relname`,
+    [Object.keys(copiedTables)],
+  );
+  const copies = rows.map(
+    ({ table, columns }) => `copied_${table} as (
+      insert into ${table} (${columns.join(', ')})
+      select ${columns.map(valueOf).join(', ')} from ${table} r where ${copiedTables[table as keyof typeof copiedTables]})`,
+  );
+  return `with ${copies.join(', ')}
+    insert into policy_heads (campaign_id, role, policy_id, version)
+    select distinct on (role) $1::integer, role, candidate_id, (count(*) over (partition by role))::integer
+    from promotions
+    where campaign_id = $2::integer and iteration <= $3::smallint and decision = 'promote'
+    order by role, iteration desc`;
+}
+
+/** A job's key begins with the id of its campaign's workflow. */
+function valueOf(column: string): string {
+  if (column === 'campaign_id') return '$1::integer';
+  if (column === 'job_key' || column === 'training_run') return `$4::text || substr(r.${column}, length($5::text) + 1)`;
+  return `r.${column}`;
+}

@@ -1,0 +1,196 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import type { Phase } from '../../domain/campaign/phases';
+import { assertEpoch, refusalOf, stateMismatch, type IterationKey } from '../base/epoch';
+import { openInNextEpoch, raiseEpochs, type RaisedEpoch } from './raise-epochs';
+
+export type { IterationKey };
+
+export type PhaseKey = IterationKey & { phase: Phase; previous: Phase | null };
+
+export const iterationStore = (pool: Pool) => ({ ...openings(pool), ...commits(pool) });
+
+/** Iterations, and who owns them. */
+const openings = (pool: Pool) => ({
+  /** Opens an iteration in the epoch of those before it, or finds it open. Returns its epoch. */
+  async open(campaignId: number, iteration: number): Promise<number> {
+    const { rows } = await pool.query<{ epoch: number }>(
+      `insert into iterations (campaign_id, number, epoch)
+       select $1::integer, $2::smallint, coalesce(max(epoch), 1)
+       from iterations where campaign_id = $1::integer and number < $2::smallint
+       on conflict (campaign_id, number) do update set number = excluded.number -- changes nothing: a row comes back
+       returning epoch`,
+      [campaignId, iteration],
+    );
+    return rows[0]!.epoch;
+  },
+
+  /**
+   * Opens an iteration for a run of it, or finds it open for that run.
+   *
+   * @param epoch of a run that another run came before; null: of the first
+   * @throws DomainError `StateMismatch` when the database does not hold what came before, `StaleEpoch` when a later run
+   *   owns the iteration
+   */
+  async openNext(campaignId: number, iteration: number, epoch: number | null): Promise<number> {
+    const { rows } = await pool.query<{ finished: boolean | null; first: number }>(
+      `select bool_or(finished_at is not null) filter (where number = $2::smallint - 1) as finished,
+         coalesce(max(epoch), 1) as first
+       from iterations where campaign_id = $1::integer and number < $2::smallint`,
+      [campaignId, iteration],
+    );
+    const { finished, first } = rows[0]!;
+    if (iteration > 0 && !finished)
+      throw await stateMismatch(pool, campaignId, `iteration ${iteration} came before ${iteration - 1} had finished`);
+    if (epoch === null) await this.open(campaignId, iteration);
+    await assertEpoch(pool, { campaignId, iteration, epoch: epoch ?? first });
+    return epoch ?? first;
+  },
+
+  /**
+   * Ends an iteration; what a player who came late has left in the journal goes with it.
+   *
+   * @throws DomainError `StaleEpoch`, `StateMismatch`
+   */
+  async close(key: IterationKey): Promise<void> {
+    const { rowCount } = await pool.query(
+      `with live as (
+         select campaign_id, number from iterations
+         where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
+         for update
+       ), leftover as (
+         delete from attempt_turns t using live where t.campaign_id = live.campaign_id and t.iteration = live.number)
+       update iterations i set finished_at = coalesce(finished_at, now())
+       from live
+       where i.campaign_id = live.campaign_id and i.number = live.number`,
+      [key.campaignId, key.iteration, key.epoch],
+    );
+    if (rowCount === 0) throw await refusalOf(pool, key);
+  },
+
+  async isFinished(campaignId: number, iteration: number): Promise<boolean> {
+    const { rowCount } = await pool.query(
+      `select from iterations
+       where campaign_id = $1::integer and number = $2::smallint and finished_at is not null`,
+      [campaignId, iteration],
+    );
+    return rowCount === 1;
+  },
+
+  /**
+   * Raises the epoch of every unfinished iteration: who still works for one of them writes nothing from here on. Phases
+   * that are committed stay so.
+   */
+  fence: (campaignId: number): Promise<RaisedEpoch[]> => raiseEpochs(pool, campaignId),
+
+  /**
+   * Gives an iteration to another run of it, in an epoch above every one of the campaign and above `known`; opens it
+   * when it is the next one. What it has committed stays committed.
+   *
+   * @param known the highest epoch that somebody else, such as a server with a longer memory, knows of; 0: none
+   * @throws DomainError `StateMismatch` when it is finished, or the one before it is not
+   */
+  async nextEpoch(campaignId: number, iteration: number, known = 0): Promise<number> {
+    const epoch = await openInNextEpoch(pool, { campaignId, iteration, known });
+    if (epoch !== undefined) return epoch;
+    throw new DomainError('StateMismatch', `iteration ${iteration} is not the one that is open or opens next`);
+  },
+});
+
+/** Phases of an iteration. */
+const commits = (pool: Pool) => ({
+  /** What a committed phase counted; null before its commit. */
+  async findCommitted({ campaignId, iteration, epoch, phase }: PhaseKey): Promise<Record<string, number> | null> {
+    const { rows } = await pool.query<{ result: Record<string, number> }>(
+      `select result from phases
+       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
+         and finished_at is not null`,
+      [campaignId, iteration, phase, epoch],
+    );
+    return rows[0]?.result ?? null;
+  },
+
+  /**
+   * Begins a phase. Returns true when it is committed already, so that its work must not be done again. The first
+   * begin of a newer epoch takes the phase over: what an older one committed is to be done again.
+   *
+   * @throws DomainError `StateMismatch` when the phase before it has no commit row, `StaleEpoch` when the iteration moved on
+   */
+  async beginPhase({ campaignId, iteration, epoch, phase, previous }: PhaseKey): Promise<boolean> {
+    const { rows } = await pool.query<{ committed: boolean }>(
+      `insert into phases (campaign_id, iteration, phase, epoch, worked)
+       select $1::integer, $2::smallint, $3, $4::integer, '{}'
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer
+         and ($5::text is null or exists (
+           select from phases p
+           where p.campaign_id = i.campaign_id and p.iteration = i.number and p.phase = $5::text
+             and p.finished_at is not null))
+       for share of i
+       on conflict (campaign_id, iteration, phase) do update
+         set epoch = excluded.epoch,
+             started_at = case when phases.epoch = excluded.epoch then phases.started_at else excluded.started_at end,
+             worked = case when phases.epoch = excluded.epoch then phases.worked else excluded.worked end,
+             finished_at = case when phases.epoch = excluded.epoch then phases.finished_at end,
+             result = case when phases.epoch = excluded.epoch then phases.result end
+       returning finished_at is not null as committed`,
+      [campaignId, iteration, phase, epoch, previous],
+    );
+    const row = rows[0];
+    if (row) return row.committed;
+    await assertEpoch(pool, { campaignId, iteration, epoch });
+    throw await stateMismatch(
+      pool,
+      campaignId,
+      `phase ${phase} of iteration ${iteration} came before ${previous} committed`,
+    );
+  },
+
+  /** Notes a piece of a phase's work that is in the database, for the proof before the commit. Safe to repeat. */
+  async noteWork({ campaignId, iteration, epoch }: IterationKey, phase: Phase, piece: string): Promise<void> {
+    await pool.query(
+      `update phases set worked = array_append(worked, $5::text)
+       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
+         and not $5::text = any (worked)`,
+      [campaignId, iteration, phase, epoch, piece],
+    );
+  },
+
+  /**
+   * Commits a phase with its counts. The first commit stays.
+   *
+   * @throws DomainError `StaleEpoch`, `StateMismatch` when the phase was never begun
+   */
+  async commitPhase({ campaignId, iteration, epoch, phase }: PhaseKey, counts: Record<string, unknown>): Promise<void> {
+    const { rowCount } = await pool.query(
+      `update phases set finished_at = coalesce(finished_at, now()), result = coalesce(result, $5::jsonb)
+       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
+         and exists (select from iterations i
+           where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer for share)`,
+      [campaignId, iteration, phase, epoch, counts],
+    );
+    if (rowCount) return;
+    await assertEpoch(pool, { campaignId, iteration, epoch });
+    throw await stateMismatch(pool, campaignId, `phase ${phase} of iteration ${iteration} was never begun`);
+  },
+
+  async phasesOf(campaignId: number): Promise<PhaseRow[]> {
+    const { rows } = await pool.query<PhaseRow>(
+      `select iteration, phase, started_at as "startedAt", finished_at as "finishedAt", result
+       from phases where campaign_id = $1::integer
+       order by iteration, started_at`,
+      [campaignId],
+    );
+    return rows;
+  },
+});
+
+export type PhaseRow = {
+  iteration: number;
+  phase: Phase;
+  startedAt: Date;
+  finishedAt: Date | null;
+  result: Record<string, unknown> | null;
+};
+
+export type IterationStore = ReturnType<typeof iterationStore>;

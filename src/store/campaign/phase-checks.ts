@@ -1,0 +1,107 @@
+import type { Pool } from 'pg';
+import type { Phase } from '../../domain/campaign/phases';
+import type { Purpose } from '../../domain/rollout/trajectory';
+import { assertEpoch, stateMismatch, type IterationKey, type JobKey } from '../base/epoch';
+
+export type PlannedAttempts = {
+  purpose: Purpose;
+  /** Who plays; null: the tasks' reference actions are played, where they have any. */
+  players: readonly (string | null)[];
+  step: number;
+  /** Numbers of the attempts at each task, `to` not included. */
+  from: number;
+  to: number;
+};
+
+/** What the database has to hold before a phase commits, and while somebody works for it. */
+export const proofStore = (pool: Pool) => ({
+  /**
+   * Whether the database knows the iteration, or the training job, that somebody works for.
+   *
+   * @throws DomainError `StateMismatch` when it is older than them, `StaleEpoch` when a later run owns the iteration
+   */
+  async assertKnown(work: IterationKey | JobKey): Promise<void> {
+    if ('campaignId' in work) return assertEpoch(pool, work);
+    const { rows } = await pool.query<{ campaignId: number }>(
+      `select id as "campaignId" from campaigns
+       where starts_with($1, 'campaign/' || name || '/') and not exists (select from training_runs where job_key = $1)`,
+      [work.jobKey],
+    );
+    if (rows[0]) throw await stateMismatch(pool, rows[0].campaignId, `there is no training job ${work.jobKey}`);
+  },
+
+  /** Planned attempts that are not stored. */
+  async countMissing(key: IterationKey, { purpose, players, step, from, to }: PlannedAttempts): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count
+       from planned_tasks p
+       join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
+       cross join unnest($5::text[]) as player (id)
+       cross join generate_series($6::integer, $7::integer - 1) as attempt
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3 and p.step = $4::smallint
+         and (player.id is not null or jsonb_array_length(k.reference_actions) > 0)
+         and not exists (select from trajectories t
+           where t.campaign_id = $1::integer and t.iteration = $2::smallint and t.purpose = $3
+             and t.task_id = p.task_id and coalesce(t.policy_id, '') = coalesce(player.id, '')
+             and t.attempt = attempt)`,
+      [key.campaignId, key.iteration, purpose, step, players, from, to],
+    );
+    return rows[0]!.count;
+  },
+
+  /** Jobs and steps of an iteration that have no policy that is registered. */
+  async listUntrained({ campaignId, iteration }: IterationKey): Promise<string[]> {
+    const { rows } = await pool.query<{ name: string }>(
+      `with jobs as (
+         select r.job_key as name, r.policy_id from training_runs r
+         where r.campaign_id = $1::integer and r.iteration = $2::smallint
+         union all
+         select s.job_key || ' step ' || s.step, s.policy_id
+         from training_steps s join training_runs r on r.job_key = s.job_key
+         where r.campaign_id = $1::integer and r.iteration = $2::smallint
+       )
+       select name from jobs
+       where not exists (select from policies p where p.campaign_id = $1::integer and p.id = jobs.policy_id)
+       order by name`,
+      [campaignId, iteration],
+    );
+    return rows.map(({ name }) => name);
+  },
+
+  /** Those pieces of a phase's work that nobody has noted; of a phase that began before they were, none. */
+  async listUndone(
+    { campaignId, iteration, epoch }: IterationKey,
+    phase: Phase,
+    pieces: readonly string[],
+  ): Promise<string[]> {
+    const { rows } = await pool.query<{ piece: string }>(
+      `select piece from phases p, unnest($5::text[]) as piece
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.phase = $3 and p.epoch = $4::integer
+         and not piece = any (p.worked)`,
+      [campaignId, iteration, phase, epoch, pieces],
+    );
+    return rows.map(({ piece }) => piece);
+  },
+
+  /** Contexts that were not explored to their end: `rounds` runs, and an abstraction unless none of them has a step. */
+  async countUnexplored({ campaignId, iteration }: IterationKey, rounds: number): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count from exploration_contexts c
+       where c.campaign_id = $1::integer and c.iteration = $2::smallint and c.status <> 'failed'
+         and ((select count(*) from exploration_runs r
+             where r.campaign_id = c.campaign_id and r.context_id = c.id) < $3::integer
+           or exists (select from exploration_runs r
+             join exploration_steps s on s.campaign_id = r.campaign_id and s.run_id = r.id
+             where r.campaign_id = c.campaign_id and r.context_id = c.id)
+           and not exists (select from abstractions a
+             where a.campaign_id = c.campaign_id and a.context_id = c.id))`,
+      [campaignId, iteration, rounds],
+    );
+    return rows[0]!.count;
+  },
+
+  /** The error of a phase that did what the database does not hold. */
+  mismatch: (key: IterationKey, what: string) => stateMismatch(pool, key.campaignId, what),
+});
+
+export type ProofStore = ReturnType<typeof proofStore>;

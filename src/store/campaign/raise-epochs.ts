@@ -1,0 +1,48 @@
+import type { Pool, PoolClient } from 'pg';
+import { inTransaction } from '../base/pool';
+
+export type RaisedEpoch = { iteration: number; epoch: number };
+
+/** Raises the epoch of the unfinished iterations of a campaign; their committed phases go over into the new one. */
+export const raiseEpochs = (pool: Pool, campaignId: number): Promise<RaisedEpoch[]> =>
+  inTransaction(pool, async (client) => {
+    const { rows } = await client.query<RaisedEpoch>(
+      `update iterations set epoch = epoch + 1
+       where campaign_id = $1::integer and finished_at is null
+       returning number as iteration, epoch`,
+      [campaignId],
+    );
+    await carryCommits(client, campaignId);
+    return rows.sort((one, other) => one.iteration - other.iteration);
+  });
+
+type Next = { campaignId: number; iteration: number; known: number };
+
+/** undefined when the iteration is finished, or the one before it is not. */
+export const openInNextEpoch = (pool: Pool, { campaignId, iteration, known }: Next): Promise<number | undefined> =>
+  inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ epoch: number }>(
+      `insert into iterations (campaign_id, number, epoch)
+       select $1::integer, $2::smallint, greatest(coalesce(max(epoch), 0), $3::integer) + 1
+       from iterations where campaign_id = $1::integer
+       having $2::smallint = 0
+         or bool_or(number = $2::smallint)
+         or bool_or(number = $2::smallint - 1 and finished_at is not null)
+       on conflict (campaign_id, number) do update set epoch = excluded.epoch where iterations.finished_at is null
+       returning epoch`,
+      [campaignId, iteration, known],
+    );
+    await carryCommits(client, campaignId);
+    return rows[0]?.epoch;
+  });
+
+/** A statement of its own: a phase whose commit the one before it waited for is seen only by the next. */
+async function carryCommits(client: PoolClient, campaignId: number): Promise<void> {
+  await client.query(
+    `update phases p set epoch = i.epoch
+     from iterations i
+     where i.campaign_id = $1::integer and p.campaign_id = i.campaign_id and p.iteration = i.number
+       and i.finished_at is null and p.finished_at is not null`,
+    [campaignId],
+  );
+}

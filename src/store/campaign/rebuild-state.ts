@@ -1,0 +1,76 @@
+import type { Pool } from 'pg';
+import type { CampaignState } from '../../domain/campaign/progress';
+import { DomainError } from '../../domain/base/errors';
+
+/**
+ * The state that a campaign's workflow goes on from, out of nothing but the database: its first unfinished iteration, or
+ * its last where all are finished, with that iteration's epoch from the second on. An order to abort or to stop holds.
+ *
+ * @throws DomainError `UnknownCampaign`
+ */
+export async function rebuildState(pool: Pool, campaignId: number): Promise<CampaignState> {
+  const { rows } = await pool.query<Standing>(standing, [campaignId]);
+  const row = rows[0];
+  if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${campaignId}`);
+  const { iteration, epoch, pausedBy, abortedBy, ...campaign } = row;
+  const scores = await scoresOf(pool, campaignId);
+  return {
+    campaignId,
+    ...campaign,
+    status: pausedBy === null ? 'running' : 'paused',
+    progress: { iteration, phase: 'plan', note: null, parked: null, score: scores.at(-1)?.score ?? null },
+    ...(epoch > 1 ? { epoch } : {}),
+    pausedBy,
+    ...(abortedBy === null ? {} : { abortedBy }),
+    scores,
+  };
+}
+
+type Standing = Pick<CampaignState, 'name' | 'recipe' | 'environment' | 'iterations' | 'stopping' | 'pausedBy'> & {
+  iteration: number;
+  epoch: number;
+  abortedBy: string | null;
+};
+
+const standing = `
+  select c.name, c.recipe, c.environment, (c.spec ->> 'iterations')::integer as iterations,
+    next.iteration, coalesce(i.epoch, 1) as epoch,
+    exists (select from events where campaign_id = c.id and kind = 'stopping') as stopping,
+    (select actor from events where campaign_id = c.id and kind = 'aborting' order by id desc limit 1) as "abortedBy",
+    case when c.status = 'paused' then coalesce(
+      (select actor from events where campaign_id = c.id and kind = 'paused' order by id desc limit 1), 'unknown')
+    end as "pausedBy"
+  from campaigns c
+  cross join lateral (
+    select least(coalesce(max(number) + 1, 0), (c.spec ->> 'iterations')::integer) as iteration
+    from iterations where campaign_id = c.id and finished_at is not null) next
+  left join iterations i on i.campaign_id = c.id and i.number = next.iteration
+  where c.id = $1::integer`;
+
+/**
+ * Held-out success of the target that acted after each evaluated iteration, over the attempts that there were by then.
+ * An evaluation that an operator skipped gave no score.
+ */
+async function scoresOf(pool: Pool, campaignId: number): Promise<CampaignState['scores']> {
+  const { rows } = await pool.query<CampaignState['scores'][number]>(
+    `with acting as (
+       select e.iteration, (
+         select p.candidate_id from promotions p
+         where p.campaign_id = e.campaign_id and p.role = 'target' and p.decision = 'promote'
+           and p.iteration <= e.iteration
+         order by p.iteration desc limit 1) as policy_id
+       from phases e
+       where e.campaign_id = $1::integer and e.phase = 'evaluate'
+         and e.finished_at is not null and not e.result ? 'skipped'
+     ), rewards as (
+       select a.iteration, avg(t.reward) as reward
+       from acting a left join trajectories t on t.campaign_id = $1::integer and t.policy_id = a.policy_id
+         and t.iteration <= a.iteration and t.purpose = 'evaluation' and t.outcome = 'scored'
+       group by a.iteration, t.task_id
+     )
+     select iteration, coalesce((count(*) filter (where reward >= 1))::float8 / nullif(count(reward), 0), 0) as score -- isSuccess
+     from rewards group by iteration order by iteration`,
+    [campaignId],
+  );
+  return rows;
+}

@@ -1,0 +1,118 @@
+import type { Pool, PoolClient } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import { inTransaction } from '../base/pool';
+
+/** Tokens of language-model calls, prompts and answers; US dollars. */
+export type Spending = { llmTokens: number; usd: number };
+
+/** `committed`: what was settled plus what is reserved; a limit of null is none. */
+export type Budget = { limit: { [Unit in keyof Spending]: number | null }; committed: Spending };
+
+export type Raise = Partial<Spending> & {
+  actor: string;
+  /** The same request given twice raises once. */
+  requestId: string;
+};
+
+export const budgetStore = (pool: Pool) => ({
+  get: (campaignId: number): Promise<Budget> => inTransaction(pool, (client) => lockBudget(client, campaignId)),
+
+  /**
+   * Adds to the limits, and says so in the log of events.
+   *
+   * @throws DomainError `NoLimit` when there is no limit that could be raised
+   */
+  raise: (campaignId: number, { actor, requestId, ...added }: Raise): Promise<Budget> =>
+    inTransaction(pool, async (client) => {
+      const before = await lockBudget(client, campaignId);
+      for (const unit of ['llmTokens', 'usd'] as const)
+        if (added[unit] !== undefined && before.limit[unit] === null)
+          throw new DomainError('NoLimit', `the campaign has no limit on ${unit}: there is nothing to raise`);
+      const { rowCount } = await client.query(
+        `insert into events (campaign_id, kind, actor, detail)
+         select $1::integer, 'budget-raised', $2, $3::jsonb
+         where not exists (select from events
+           where campaign_id = $1::integer and kind = 'budget-raised' and detail ->> 'requestId' = $4)`,
+        [campaignId, actor, { requestId, ...added }, requestId],
+      );
+      if (rowCount === 0) return before;
+      await client.query(
+        `update budgets
+         set llm_tokens_limit = llm_tokens_limit + $2::float8, usd_limit = usd_limit + $3::float8
+         where campaign_id = $1::integer`,
+        [campaignId, added.llmTokens ?? 0, added.usd ?? 0],
+      );
+      return lockBudget(client, campaignId);
+    }),
+});
+
+/** Holds the campaign's budget until the transaction ends; the first one makes it of what the spec says. */
+export async function lockBudget(client: PoolClient, campaignId: number): Promise<Budget> {
+  const { rows } = await client.query<{ budget: Budget }>(
+    `insert into budgets (campaign_id, llm_tokens_limit, usd_limit)
+     select id, (spec -> 'budget' ->> 'llmTokens')::float8, (spec -> 'budget' ->> 'usd')::float8
+     from campaigns where id = $1::integer
+     on conflict (campaign_id) do update set campaign_id = excluded.campaign_id -- changes nothing: locks, and a row comes back
+     returning jsonb_build_object(
+       'limit', jsonb_build_object('llmTokens', llm_tokens_limit, 'usd', usd_limit),
+       'committed', jsonb_build_object('llmTokens', llm_tokens, 'usd', usd)) as budget`,
+    [campaignId],
+  );
+  const row = rows[0];
+  if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${campaignId}`);
+  return row.budget;
+}
+
+/** Books a reservation of a try. The caller holds the budget. */
+export async function bookReserve(
+  client: PoolClient,
+  campaignId: number,
+  key: string,
+  { llmTokens, usd }: Spending,
+): Promise<void> {
+  await client.query(
+    `with booked as (
+       insert into ledger (campaign_id, key, entry, unit, amount)
+       values ($1::integer, $2, 'reserve', 'llm-tokens', $3::float8), ($1::integer, $2, 'reserve', 'usd', $4::float8)
+     )
+     update budgets set llm_tokens = llm_tokens + $3::float8, usd = usd + $4::float8 where campaign_id = $1::integer`,
+    [campaignId, key, llmTokens, usd],
+  );
+}
+
+/**
+ * Books what a try has cost in the place of what it had reserved, or with null that it has cost nothing: the unused rest
+ * is released, and what went beyond the reservation is committed on top. The caller holds the budget.
+ */
+export async function bookSettle(
+  client: PoolClient,
+  campaignId: number,
+  key: string,
+  cost: Spending | null,
+): Promise<void> {
+  await client.query(
+    `with try as (
+       select reserved.unit, reserved.amount as reserved, spent.amount as spent
+       from ledger reserved
+       join (values ('llm-tokens', $3::float8), ('usd', $4::float8)) as spent (unit, amount) using (unit)
+       where reserved.campaign_id = $1::integer and reserved.key = $2 and reserved.entry = 'reserve'
+     ), booked as (
+       insert into ledger (campaign_id, key, entry, unit, amount)
+       select $1::integer, $2, 'settle', unit, spent from try where spent is not null
+       union all
+       select $1::integer, $2, 'release', unit, reserved - coalesce(spent, 0) from try
+       where spent is null or reserved > spent
+     ), change as (
+       select sum(coalesce(spent, 0) - reserved) filter (where unit = 'llm-tokens') as llm_tokens,
+         sum(coalesce(spent, 0) - reserved) filter (where unit = 'usd') as usd
+       from try
+     )
+     update budgets b -- sums of fractions of a cent may fall short of zero by a rounding
+     set llm_tokens = greatest(b.llm_tokens + change.llm_tokens, 0), usd = greatest(b.usd + change.usd, 0)
+     from change
+     where b.campaign_id = $1::integer`,
+    [campaignId, key, cost?.llmTokens ?? null, cost?.usd ?? null],
+  );
+}
+
+export type BudgetStore = ReturnType<typeof budgetStore>;

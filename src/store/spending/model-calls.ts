@@ -1,0 +1,206 @@
+import type { Pool, PoolClient } from 'pg';
+import type { ModelPurpose } from '../../spec/model-settings';
+import { bookReserve, bookSettle, lockBudget, type Budget, type Spending } from './budgets';
+import { budgetReached } from './budget-exceeded';
+import { refusalOf, type IterationKey } from '../base/epoch';
+import {
+  getWaste,
+  listModelSpending,
+  listUnconfirmed,
+  type ModelSpending,
+  type UnconfirmedTry,
+  type Waste,
+} from './model-spending';
+import { inTransaction } from '../base/pool';
+import { toJson } from '../base/postgres-text';
+
+/** A call of a language model; its id is unique in the campaign, and its first answer is its answer. */
+export type ModelCall = {
+  key: IterationKey;
+  callId: string;
+  purpose: ModelPurpose;
+  provider: string;
+  model: string;
+  prompt: string;
+  requestSha256: string;
+  /** How long a request of the provider can take: an open reservation that is older will never be settled. */
+  timeoutSeconds: number;
+};
+
+/** `busy`: the budget has no room while other requests hold their reservations, and may have when they end. */
+export type Reservation = { kind: 'answered'; answer: unknown } | { kind: 'reserved'; try: number } | { kind: 'busy' };
+
+export type Settlement = {
+  answer: unknown;
+  promptTokens: number;
+  completionTokens: number;
+  usd: number;
+  seconds: number;
+  /** The server named no usage: the tokens were counted here. */
+  estimated: boolean;
+};
+
+export const modelCallStore = (pool: Pool) => ({
+  /** The stored answer, if there is one. */
+  find: (call: FindCall): Promise<{ answer: unknown } | undefined> => findAnswer(pool, call),
+
+  /**
+   * Reserves what one more try of a call may cost, unless the call is answered.
+   *
+   * @throws DomainError `BudgetReached`, `StaleEpoch`
+   */
+  reserve: (call: ModelCall, estimate: Spending): Promise<Reservation> =>
+    inTransaction(pool, async (client) => {
+      const { campaignId } = call.key;
+      const budget = await lockBudget(client, campaignId);
+      const found = await findAnswer(client, call);
+      if (found) return { kind: 'answered', answer: found.answer };
+      if (!fits(budget, estimate)) {
+        const open = await sumOpen(client, campaignId, call.timeoutSeconds);
+        if (fits(without(budget, open), estimate)) return { kind: 'busy' };
+        throw await budgetReached(client, campaignId, { ...budget, asked: estimate });
+      }
+      const number = await insertTry(client, call);
+      await bookReserve(client, campaignId, ledgerKey(call.callId, number), estimate);
+      return { kind: 'reserved', try: number };
+    }),
+
+  /**
+   * Stores what a try was answered, and books what it has cost. The first answer of a call stays; every try that was
+   * answered is paid. Returns the stored answer.
+   *
+   * @throws DomainError `StaleEpoch` when there is none because a later run owns the iteration
+   */
+  async settle(call: ModelCall, number: number, settlement: Settlement): Promise<unknown> {
+    const stored = await inTransaction(pool, async (client) => {
+      await lockBudget(client, call.key.campaignId);
+      if (await endTry(client, call, number, { outcome: 'answered', ...settlement })) {
+        await insertAnswer(client, call, number, settlement);
+        const llmTokens = settlement.promptTokens + settlement.completionTokens;
+        const cost = { llmTokens, usd: settlement.usd };
+        await bookSettle(client, call.key.campaignId, ledgerKey(call.callId, number), cost);
+      }
+      return findAnswer(client, call);
+    });
+    if (stored) return stored.answer;
+    throw await refusalOf(pool, call.key);
+  },
+
+  /** Gives back the whole reservation of a try that has certainly cost nothing. */
+  release: (call: ModelCall, number: number): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockBudget(client, call.key.campaignId);
+      if (await endTry(client, call, number, { outcome: 'unpaid' }))
+        await bookSettle(client, call.key.campaignId, ledgerKey(call.callId, number), null);
+    }),
+
+  spentByPurpose: (campaignId: number): Promise<ModelSpending[]> => listModelSpending(pool, campaignId),
+
+  waste: (campaignId: number): Promise<Waste> => getWaste(pool, campaignId),
+
+  unconfirmed: (campaignId: number): Promise<UnconfirmedTry[]> => listUnconfirmed(pool, campaignId),
+});
+
+type FindCall = Pick<ModelCall, 'key' | 'callId' | 'requestSha256'>;
+
+const ledgerKey = (callId: string, number: number): string => `call/${callId}/${number}`;
+
+/**
+ * A call is known by its id: a worker of newer code, whose prompt differs, gets the answer that was paid for. Only a
+ * deliberate repeat of the iteration, with its newer epoch, asks anew, and only where its request differs.
+ */
+async function findAnswer(
+  client: Pick<PoolClient, 'query'>,
+  { key, callId, requestSha256 }: FindCall,
+): Promise<{ answer: unknown } | undefined> {
+  const { rows } = await client.query<{ answer: unknown }>(
+    `select answer from model_calls
+     where campaign_id = $1::integer and id = $2 and (epoch >= $3::integer or request_sha256 = $4)`,
+    [key.campaignId, callId, key.epoch, requestSha256],
+  );
+  return rows[0];
+}
+
+/** Sums of dollars may be off by a rounding; a budget of three calls shall hold three. */
+const rounding = 1e-9;
+
+const fits = ({ limit, committed }: Budget, { llmTokens, usd }: Spending): boolean =>
+  committed.llmTokens + llmTokens <= (limit.llmTokens ?? Infinity) &&
+  committed.usd + usd <= (limit.usd ?? Infinity) + rounding;
+
+const without = ({ limit, committed }: Budget, { llmTokens, usd }: Spending): Budget => ({
+  limit,
+  committed: { llmTokens: committed.llmTokens - llmTokens, usd: committed.usd - usd },
+});
+
+/** Reservations of requests that may still be on their way. */
+async function sumOpen(client: PoolClient, campaignId: number, seconds: number): Promise<Spending> {
+  const { rows } = await client.query<Spending>(
+    `select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as "llmTokens",
+       coalesce(sum(amount) filter (where unit = 'usd'), 0) as usd
+     from model_tries t
+     join ledger l on l.campaign_id = t.campaign_id and l.key = 'call/' || t.call_id || '/' || t.try and l.entry = 'reserve'
+     where t.campaign_id = $1::integer and t.outcome is null and t.reserved_at > now() - $2::float8 * interval '1 second'`,
+    [campaignId, seconds],
+  );
+  return rows[0]!;
+}
+
+/** @throws DomainError `StaleEpoch` when a later run owns the iteration */
+async function insertTry(client: PoolClient, call: ModelCall): Promise<number> {
+  const { campaignId, iteration, epoch } = call.key;
+  const { rows } = await client.query<{ try: number }>(
+    `insert into model_tries (campaign_id, call_id, try, iteration, epoch, purpose, provider, model)
+     select $1::integer, $2, (select coalesce(max(try), 0) + 1 from model_tries
+       where campaign_id = $1::integer and call_id = $2), $3::smallint, $4::integer, $5, $6, $7
+     from iterations i
+     where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer
+     for share
+     returning try`,
+    [campaignId, call.callId, iteration, epoch, call.purpose, call.provider, call.model],
+  );
+  const row = rows[0];
+  if (!row) throw await refusalOf(client, call.key);
+  return row.try;
+}
+
+type Ending = { outcome: 'unpaid' } | ({ outcome: 'answered' } & Pick<Settlement, 'seconds' | 'estimated'>);
+
+/** false when the try had ended before. */
+async function endTry(client: PoolClient, call: ModelCall, number: number, ending: Ending): Promise<boolean> {
+  const { seconds = null, estimated = null } = ending.outcome === 'answered' ? ending : {};
+  const { rowCount } = await client.query(
+    `update model_tries
+     set outcome = $4, ended_at = now(), seconds = $5::real, estimated = $6::boolean
+     where campaign_id = $1::integer and call_id = $2 and try = $3::smallint and outcome is null`,
+    [call.key.campaignId, call.callId, number, ending.outcome, seconds, estimated],
+  );
+  return rowCount === 1;
+}
+
+/** Writes nothing when a later run owns the iteration, or when the call is answered. */
+async function insertAnswer(client: PoolClient, call: ModelCall, number: number, s: Settlement): Promise<void> {
+  const { campaignId, iteration, epoch } = call.key;
+  await client.query(
+    `insert into model_calls (campaign_id, id, iteration, epoch, purpose, provider, model, prompt, request_sha256, try,
+       answer, prompt_tokens, completion_tokens, usd, seconds)
+     select $1::integer, $2, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::smallint, $11::jsonb, $12::integer,
+       $13::integer, $14::float8, $15::real
+     from iterations i
+     where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer
+     for share
+     on conflict (campaign_id, id) do update
+       set iteration = excluded.iteration, epoch = excluded.epoch, purpose = excluded.purpose,
+         provider = excluded.provider, model = excluded.model, prompt = excluded.prompt,
+         request_sha256 = excluded.request_sha256, try = excluded.try, answer = excluded.answer,
+         prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, usd = excluded.usd,
+         seconds = excluded.seconds, recorded_at = now()
+       where model_calls.epoch < excluded.epoch and model_calls.request_sha256 <> excluded.request_sha256`,
+    [
+      ...[campaignId, call.callId, iteration, epoch, call.purpose, call.provider, call.model, call.prompt],
+      ...[call.requestSha256, number, toJson(s.answer), s.promptTokens, s.completionTokens, s.usd, s.seconds],
+    ],
+  );
+}
+
+export type ModelCallStore = ReturnType<typeof modelCallStore>;

@@ -1,0 +1,101 @@
+import type { ClientBase } from 'pg';
+import type { ModelPurpose } from '../../spec/model-settings';
+
+type Queryable = Pick<ClientBase, 'query'>;
+
+/** What tries that were answered have cost, the wasted ones included. */
+export type ModelSpending = {
+  iteration: number;
+  purpose: ModelPurpose;
+  provider: string;
+  model: string;
+  calls: number;
+  tokens: number;
+  usd: number;
+  seconds: number; // summed over calls, many of which ran at the same time
+  estimated: number; // calls whose server named no usage
+};
+
+export async function listModelSpending(client: Queryable, campaignId: number): Promise<ModelSpending[]> {
+  const { rows } = await client.query<ModelSpending>(
+    `select t.iteration, t.purpose, t.provider, t.model, count(*)::integer as calls,
+       coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd,
+       sum(t.seconds)::float8 as seconds, count(*) filter (where t.estimated)::integer as estimated
+     from model_tries t
+     left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
+       and tokens.key = 'call/' || t.call_id || '/' || t.try and tokens.unit = 'llm-tokens'
+     left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
+       and usd.key = 'call/' || t.call_id || '/' || t.try and usd.unit = 'usd'
+     where t.campaign_id = $1::integer and t.outcome = 'answered'
+     group by t.iteration, t.purpose, t.provider, t.model
+     order by t.iteration, t.purpose, t.provider, t.model`,
+    [campaignId],
+  );
+  return rows;
+}
+
+export type Cost = { calls: number; tokens: number; usd: number };
+
+/**
+ * What was paid for nothing. `confirmed`: tries whose answer came after another's. `unconfirmed`: what tries that never
+ * ended had reserved, which is the most that they can have cost; the provider's own log knows whether they did.
+ */
+export type Waste = { confirmed: Cost; unconfirmed: Cost };
+
+export async function getWaste(client: Queryable, campaignId: number): Promise<Waste> {
+  const { rows } = await client.query<Cost>(
+    `select count(*)::integer as calls, coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd
+     from model_tries t
+     left join model_calls c on c.campaign_id = t.campaign_id and c.id = t.call_id
+     left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
+       and tokens.key = 'call/' || t.call_id || '/' || t.try and tokens.unit = 'llm-tokens'
+     left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
+       and usd.key = 'call/' || t.call_id || '/' || t.try and usd.unit = 'usd'
+     where t.campaign_id = $1::integer and t.outcome = 'answered' and c.try is distinct from t.try`,
+    [campaignId],
+  );
+  const tries = await listUnconfirmed(client, campaignId);
+  const unconfirmed = tries.reduce(
+    (sum, { tokens, usd }) => ({ calls: sum.calls + 1, tokens: sum.tokens + tokens, usd: sum.usd + usd }),
+    { calls: 0, tokens: 0, usd: 0 },
+  );
+  return { confirmed: rows[0]!, unconfirmed };
+}
+
+export type UnconfirmedTry = {
+  /** The header x-client-request-id of the request: what the provider's log knows it by. */
+  requestId: string;
+  iteration: number;
+  purpose: ModelPurpose;
+  provider: string;
+  model: string;
+  tokens: number;
+  usd: number;
+  reservedAt: Date;
+};
+
+/**
+ * Tries of which nobody will hear any more: their call is answered or was tried again, or the phase that they were made
+ * in is over, as it is when any phase of the iteration was committed after them.
+ */
+export async function listUnconfirmed(client: Queryable, campaignId: number): Promise<UnconfirmedTry[]> {
+  const { rows } = await client.query<UnconfirmedTry>(
+    `select campaigns.name || '/' || t.call_id || '/' || t.try as "requestId", t.iteration, t.purpose, t.provider,
+       t.model, tokens.amount as tokens, usd.amount as usd, t.reserved_at as "reservedAt"
+     from model_tries t
+     join campaigns on campaigns.id = t.campaign_id
+     join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'reserve'
+       and tokens.key = 'call/' || t.call_id || '/' || t.try and tokens.unit = 'llm-tokens'
+     join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'reserve'
+       and usd.key = 'call/' || t.call_id || '/' || t.try and usd.unit = 'usd'
+     where t.campaign_id = $1::integer and (t.outcome = 'unheard' or t.outcome is null
+       and (exists (select from model_calls c where c.campaign_id = t.campaign_id and c.id = t.call_id)
+         or exists (select from model_tries later
+           where later.campaign_id = t.campaign_id and later.call_id = t.call_id and later.try > t.try)
+         or exists (select from phases p
+           where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.finished_at > t.reserved_at)))
+     order by t.reserved_at, t.call_id, t.try`,
+    [campaignId],
+  );
+  return rows;
+}

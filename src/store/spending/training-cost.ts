@@ -1,0 +1,104 @@
+import type { PoolClient } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import { lockBudget } from './budgets';
+import { trainingBudgetReached } from './budget-exceeded';
+
+export type SpentOnTraining = { tokens: number; seconds: number };
+
+/** Reserves a job's dollars once. The caller's transaction holds the budget until it ends. */
+export async function reserveCost(client: PoolClient, jobKey: string, seconds: number | null): Promise<void> {
+  const { campaignId, usdPerSecond } = await priceOf(client, jobKey);
+  if (usdPerSecond === 0) return;
+  const budget = await lockBudget(client, campaignId);
+  if ((await dollarsOf(client, campaignId, jobKey)).reserved !== null) return;
+  const usd = (seconds ?? 0) * usdPerSecond;
+  const { limit, committed } = budget;
+  if (limit.usd !== null && (committed.usd >= limit.usd || committed.usd + usd > limit.usd + rounding))
+    throw await trainingBudgetReached(client, campaignId, { ...budget, jobKey, usd });
+  await insert(client, { campaignId, jobKey, entry: 'reserve' }, { usd });
+  await commit(client, campaignId, usd);
+}
+
+/** Books what a job has taken so far; the job's last word is `ended`. */
+export async function bookCost(
+  client: PoolClient,
+  jobKey: string,
+  { tokens, seconds }: SpentOnTraining,
+  ended: boolean,
+): Promise<void> {
+  const { campaignId, gpus, usdPerSecond } = await priceOf(client, jobKey);
+  if (usdPerSecond > 0) await lockBudget(client, campaignId); // two who book at once take turns
+  const before = await dollarsOf(client, campaignId, jobKey);
+  await insert(
+    client,
+    { campaignId, jobKey, entry: 'settle' },
+    {
+      ...{ tokens, seconds },
+      ...(gpus > 0 ? { 'gpu-seconds': seconds * gpus } : {}),
+      ...(usdPerSecond > 0 ? { usd: seconds * usdPerSecond } : {}),
+    },
+  );
+  if (usdPerSecond === 0) return;
+  const { reserved, settled } = await dollarsOf(client, campaignId, jobKey);
+  const unused = (reserved ?? 0) - settled;
+  if (ended && unused > 0) await insert(client, { campaignId, jobKey, entry: 'release' }, { usd: unused });
+  const after = await dollarsOf(client, campaignId, jobKey);
+  await commit(client, campaignId, heldBy(after) - heldBy(before));
+}
+
+/** Sums of dollars may be off by a rounding. */
+const rounding = 1e-9;
+
+type Price = { campaignId: number; gpus: number; usdPerSecond: number };
+
+/** What a second of the job costs, from its GPUs and the price that the campaign's spec states. */
+async function priceOf(client: PoolClient, jobKey: string): Promise<Price> {
+  const { rows } = await client.query<Price>(
+    `select r.campaign_id as "campaignId", r.gpus,
+       r.gpus * coalesce((c.spec #>> '{compute,pricePerGpuHour}')::float8, 0) / 3600 as "usdPerSecond"
+     from training_runs r join campaigns c on c.id = r.campaign_id
+     where r.job_key = $1`,
+    [jobKey],
+  );
+  if (!rows[0]) throw new DomainError('UnknownTrainingRun', `no training run has the key "${jobKey}"`);
+  return rows[0];
+}
+
+/** `reserved` is null before the job has reserved anything, `released` before it has ended. */
+type Dollars = { reserved: number | null; settled: number; released: number | null };
+
+async function dollarsOf(client: PoolClient, campaignId: number, jobKey: string): Promise<Dollars> {
+  const { rows } = await client.query<Dollars>(
+    `select max(amount) filter (where entry = 'reserve') as reserved,
+       coalesce(max(amount) filter (where entry = 'settle'), 0) as settled,
+       max(amount) filter (where entry = 'release') as released
+     from ledger
+     where campaign_id = $1::integer and key = $2 and unit = 'usd'`,
+    [campaignId, jobKey],
+  );
+  return rows[0]!;
+}
+
+/** What a job holds of the budget: what it has cost, and until it ends at least what it had reserved. */
+const heldBy = ({ reserved, settled, released }: Dollars): number =>
+  Math.max(settled, (reserved ?? 0) - (released ?? 0));
+
+async function insert(
+  client: PoolClient,
+  { campaignId, jobKey, entry }: { campaignId: number; jobKey: string; entry: 'reserve' | 'settle' | 'release' },
+  amounts: Record<string, number>,
+): Promise<void> {
+  await client.query(
+    `insert into ledger (campaign_id, key, entry, unit, amount)
+     select $1::integer, $2, $3, a.unit, a.amount::float8 from jsonb_each_text($4::jsonb) as a (unit, amount)
+     on conflict (campaign_id, key, entry, unit) do update set amount = greatest(ledger.amount, excluded.amount)`,
+    [campaignId, jobKey, entry, amounts],
+  );
+}
+
+async function commit(client: PoolClient, campaignId: number, usd: number): Promise<void> {
+  await client.query('update budgets set usd = greatest(usd + $2::float8, 0) where campaign_id = $1::integer', [
+    campaignId,
+    usd,
+  ]);
+}

@@ -1,0 +1,212 @@
+import type { Pool, PoolClient } from 'pg';
+import type { Decision } from '../../domain/tasks/admission/admit';
+import type { StageVerdict } from '../../domain/tasks/admission/candidate';
+import type { Retirement } from '../../domain/tasks/selection/retire';
+import { lockEpoch, type IterationKey } from '../base/epoch';
+import { inTransaction } from '../base/pool';
+import { toJson } from '../base/postgres-text';
+
+/** Diversity and relevance of what an iteration admitted (arXiv:2604.15840, eq. 2 to 4). */
+export type DiversityRound = {
+  iteration: number;
+  /** What made the embeddings: rounds of different encoders cannot be compared. */
+  encoder: string;
+  tasks: number;
+  /** k of SR@k. */
+  neighbours: number;
+  /** SR@k; null for fewer than two tasks. */
+  similarity: number | null;
+  /** ED to the held-out tasks; null without tasks on either side. */
+  energyDistance: number | null;
+  relativeDistance: number | null;
+  collapsed: boolean;
+};
+
+export type RetiredTask = { taskId: string; iteration: number; reason: string; passRate: number };
+
+/** How many candidates a transaction decides: a second of work, which a killed worker loses at most. */
+const chunkSize = 200;
+
+export const admissionStore = (pool: Pool) => ({
+  /**
+   * Writes decisions with their trails, those that wait for an approval left out. A candidate that was decided keeps its
+   * verdict and its trail, so that a retry goes on where the last try ended; one that was rejected as it was stored gets
+   * its trail. Should the pool hold an equal task by now, the database refuses the second, and the trail says so.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async decide(key: IterationKey, decisions: readonly Decision[]): Promise<void> {
+    const decided = decisions.filter(({ outcome }) => outcome !== 'waiting');
+    for (let from = 0; from < decided.length; from += chunkSize)
+      await inTransaction(pool, (client) => decideChunk(client, key, decided.slice(from, from + chunkSize)));
+  },
+
+  /** The stage verdicts of each candidate, in order; of those among `taskIds` when they are given. */
+  async trails(campaignId: number, taskIds?: readonly string[]): Promise<Map<string, StageVerdict[]>> {
+    const { rows } = await pool.query<{ taskId: string; trail: StageVerdict[] }>(
+      `select task_id as "taskId", jsonb_agg(jsonb_build_object('stage', stage, 'passed', passed, 'reason', reason,
+         'detail', detail) order by ordinal) as trail
+       from admission_verdicts
+       where campaign_id = $1::integer and ($2::text[] is null or task_id = any ($2::text[]))
+       group by task_id`,
+      [campaignId, taskIds ?? null],
+    );
+    return new Map(rows.map(({ taskId, trail }) => [taskId, trail]));
+  },
+
+  /** Which tasks of an iteration an operator rejected while approving the others; null when nobody has approved yet. */
+  async approval(campaignId: number, iteration: number): Promise<{ rejected: Set<string> } | null> {
+    const { rows } = await pool.query<{ rejected: string[] | null }>(
+      `select detail -> 'rejected' as rejected from events
+       where campaign_id = $1::integer and kind = 'approved' and detail ->> 'iteration' = $2::integer::text
+       order by id limit 1`,
+      [campaignId, iteration],
+    );
+    return rows[0] ? { rejected: new Set(rows[0].rejected ?? []) } : null;
+  },
+
+  /**
+   * Stores an iteration's round, and an event when its tasks collapsed; a second call changes nothing.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  saveDiversity: (key: IterationKey, round: Omit<DiversityRound, 'iteration'>): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockEpoch(client, key);
+      await client.query(
+        `with stored as (
+           insert into diversity_rounds (campaign_id, iteration, encoder, tasks, neighbours, similarity,
+             energy_distance, relative_distance, collapsed)
+           values ($1::integer, $2::smallint, $3, $4::integer, $5::smallint, $6::float8, $7::float8, $8::float8, $9)
+           on conflict do nothing
+           returning *
+         )
+         insert into events (campaign_id, iteration, kind, actor, detail)
+         select campaign_id, iteration, 'collapse', 'coevolve',
+           jsonb_build_object('similarity', similarity, 'neighbours', neighbours, 'tasks', tasks, 'encoder', encoder)
+         from stored where collapsed`,
+        [
+          ...[key.campaignId, key.iteration, round.encoder, round.tasks, round.neighbours, round.similarity],
+          ...[round.energyDistance, round.relativeDistance, round.collapsed],
+        ],
+      );
+    }),
+
+  diversity: (campaignId: number): Promise<DiversityRound[]> => listDiversityRounds(pool, campaignId),
+
+  /**
+   * Retires tasks from this iteration on; one that has retired stays so, for its first reason.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  retire: (key: IterationKey, retirements: readonly Retirement[]): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockEpoch(client, key);
+      await client.query(
+        `insert into task_retirements (campaign_id, task_id, iteration, reason, pass_rate)
+         select $1::integer, r."taskId", $2::smallint, r.reason, r."meanReward"
+         from jsonb_to_recordset($3::jsonb) as r ("taskId" text, reason text, "meanReward" float8)
+         on conflict do nothing`,
+        [key.campaignId, key.iteration, JSON.stringify(retirements)],
+      );
+    }),
+
+  /** Tasks that the iteration no longer draws, by id. */
+  async retired(campaignId: number, iteration: number): Promise<Map<string, RetiredTask>> {
+    const { rows } = await pool.query<RetiredTask>(
+      `select task_id as "taskId", iteration, reason, pass_rate as "passRate" from task_retirements
+       where campaign_id = $1::integer and iteration <= $2::smallint order by task_id`,
+      [campaignId, iteration],
+    );
+    return new Map(rows.map((row) => [row.taskId, row]));
+  },
+});
+
+/** The rounds of a campaign, in the order of their iterations. */
+export async function listDiversityRounds(
+  client: Pick<PoolClient, 'query'>,
+  campaignId: number,
+): Promise<DiversityRound[]> {
+  const { rows } = await client.query<DiversityRound>(
+    `select iteration, encoder, tasks, neighbours, similarity, energy_distance as "energyDistance",
+       relative_distance as "relativeDistance", collapsed
+     from diversity_rounds where campaign_id = $1::integer order by iteration`,
+    [campaignId],
+  );
+  return rows;
+}
+
+/** Under the lock nobody else decides, so an equal task that is not seen here does not come between. */
+async function decideChunk(client: PoolClient, key: IterationKey, decisions: readonly Decision[]): Promise<void> {
+  await lockEpoch(client, key);
+  const overruled = await updateVerdicts(client, key, decisions);
+  await insertTrails(
+    client,
+    key,
+    decisions.map((decision) => withGuard(decision, overruled.get(decision.id))),
+  );
+}
+
+type Overruled = { reason: string; twin: string | null };
+
+/** Returns what was to be admitted and is not, because the pool holds its content. */
+async function updateVerdicts(
+  client: PoolClient,
+  { campaignId }: IterationKey,
+  decisions: readonly Decision[],
+): Promise<Map<string, Overruled>> {
+  const { rows } = await client.query<{ id: string; overruled: boolean } & Overruled>(
+    `with verdict as (
+       select t.campaign_id, t.id, d.reason is null as foreseen, twin.id as twin,
+         case when d.reason is not null then d.reason
+              when twin.split = 'held-out' then 'held-out'
+              when twin.id is not null then 'duplicate'
+              when row_number() over (partition by t.content_key, d.reason is null order by d.ordinal) > 1
+                then 'duplicate' end as reason
+       from jsonb_to_recordset($2::jsonb) as d (id text, reason text, ordinal integer)
+       join tasks t on t.campaign_id = $1::integer and t.id = d.id
+       left join tasks twin on twin.campaign_id = t.campaign_id and twin.content_key = t.content_key
+         and twin.verdict = 'admitted' and twin.id <> t.id
+       where t.verdict = 'candidate'
+     )
+     update tasks t
+     set verdict = case when v.reason is null then 'admitted' else 'rejected' end, reason = v.reason
+     from verdict v
+     where t.campaign_id = v.campaign_id and t.id = v.id
+     returning t.id, v.reason, v.twin, v.foreseen and v.reason is not null as overruled`,
+    [campaignId, JSON.stringify(decisions.map(({ id, reason }, ordinal) => ({ id, reason, ordinal })))],
+  );
+  return new Map(rows.filter(({ overruled }) => overruled).map(({ id, ...why }) => [id, why]));
+}
+
+function withGuard(decision: Decision, overruled: Overruled | undefined): Decision {
+  if (!overruled) return decision;
+  const { reason, twin } = overruled;
+  const stage = reason === 'held-out' ? 'decontaminated' : 'unique';
+  const detail = { by: 'content', ...(twin !== null && { with: twin }) };
+  return { ...decision, trail: [...decision.trail, { stage, passed: false, reason, detail }] };
+}
+
+/** The first trail of a task stays. */
+async function insertTrails(
+  client: PoolClient,
+  { campaignId }: IterationKey,
+  decisions: readonly Decision[],
+): Promise<void> {
+  const verdicts = decisions.flatMap(({ id, trail }) =>
+    trail.map((verdict, ordinal) => ({ ...verdict, taskId: id, ordinal })),
+  );
+  await client.query(
+    `insert into admission_verdicts (campaign_id, task_id, ordinal, stage, passed, reason, detail)
+     select $1::integer, v."taskId", v.ordinal, v.stage, v.passed, v.reason, v.detail
+     from jsonb_to_recordset($2::jsonb) as v ("taskId" text, ordinal smallint, stage text, passed boolean, reason text,
+       detail jsonb)
+     where exists (select from tasks t
+         where t.campaign_id = $1::integer and t.id = v."taskId" and t.verdict <> 'candidate')
+       and not exists (select from admission_verdicts stored
+         where stored.campaign_id = $1::integer and stored.task_id = v."taskId")`,
+    [campaignId, toJson(verdicts)],
+  );
+}
+
+export type AdmissionStore = ReturnType<typeof admissionStore>;

@@ -1,0 +1,212 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import type { ExplorationOutcome, ModelFailure, Reflection } from '../../domain/tasks/exploration';
+import { explorationContextId, explorationRunId } from '../../domain/campaign/ids';
+import type { SynthesisAim } from '../../domain/campaign/recipe';
+import { lockEpoch, refusalOf, type IterationKey } from '../base/epoch';
+import { inTransaction } from '../base/pool';
+import { toJson, toText } from '../base/postgres-text';
+import type { ChatMessage } from '../trajectories/trajectories';
+
+/** What is explored; without a signal it is unguided. */
+export type NewContext = { taskId: string; signalId: string | null; trajectoryId: string | null };
+
+export type ContextRow = NewContext & {
+  id: string;
+  iteration: number;
+  aim: SynthesisAim;
+  ordinal: number;
+  status: 'planned' | 'reflected' | 'failed';
+  context: Reflection | null;
+  failure: ModelFailure | null;
+};
+
+export type ExplorationStep = { action: string; observation: ChatMessage[]; callId: string };
+
+export type NewRun = {
+  contextId: string;
+  round: number;
+  seed: number;
+  outcome: ExplorationOutcome;
+  fault: string | null;
+  opening: ChatMessage[];
+  /** In [0, 1]; null when the session was not ended. */
+  reward: number | null;
+  steps: ExplorationStep[];
+};
+
+export type RunSummary = { id: string; outcome: ExplorationOutcome; steps: number };
+
+export type RunRow = NewRun & { id: string };
+
+export type AbstractionRow = {
+  contextId: string;
+  /** Candidates stored, those refused at once among them. */
+  candidates: number;
+  failure: ModelFailure | null;
+  callId: string;
+};
+
+export const explorationStore = (pool: Pool) => ({ ...contextStore(pool), ...runStore(pool) });
+
+const contextStore = (pool: Pool) => ({
+  /**
+   * Writes down once what an aim explores, in this order; a second call changes nothing.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  planContexts: (key: IterationKey, aim: SynthesisAim, contexts: readonly NewContext[]): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockEpoch(client, key);
+      const ids = contexts.map((_, ordinal) => explorationContextId(key.iteration, aim, ordinal));
+      await client.query(
+        `insert into exploration_contexts (campaign_id, id, iteration, aim, ordinal, signal_id, trajectory_id, task_id,
+           epoch)
+         select $1::integer, c.id, $2::smallint, $4, c.ordinal, c."signalId", c."trajectoryId", c."taskId", $3::integer
+         from jsonb_to_recordset($5::jsonb)
+           as c (id text, ordinal integer, "signalId" text, "trajectoryId" text, "taskId" text)
+         where not exists (select from exploration_contexts p
+           where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.aim = $4)`,
+        [
+          ...[key.campaignId, key.iteration, key.epoch, aim],
+          JSON.stringify(contexts.map((context, ordinal) => ({ ...context, ordinal, id: ids[ordinal] }))),
+        ],
+      );
+    }),
+
+  async countContexts({ campaignId, iteration }: IterationKey, aim: SynthesisAim): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count from exploration_contexts
+       where campaign_id = $1::integer and iteration = $2::smallint and aim = $3`,
+      [campaignId, iteration, aim],
+    );
+    return rows[0]!.count;
+  },
+
+  /** @throws DomainError `UnknownContext` */
+  async getContext(campaignId: number, id: string): Promise<ContextRow> {
+    const { rows } = await pool.query<ContextRow>(
+      `select id, iteration, aim, ordinal, signal_id as "signalId", trajectory_id as "trajectoryId",
+         task_id as "taskId", status, context, failure
+       from exploration_contexts where campaign_id = $1::integer and id = $2`,
+      [campaignId, id],
+    );
+    if (!rows[0]) throw new DomainError('UnknownContext', `no exploration context has the id "${id}"`);
+    return rows[0];
+  },
+
+  /**
+   * Keeps what a model made of a planned context, or why it made nothing; what came first stays. Returns the stored row.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async saveReflection(key: IterationKey, id: string, reflection: Reflection | ModelFailure): Promise<ContextRow> {
+    const failed = 'detail' in reflection;
+    await pool.query(
+      `update exploration_contexts c
+       set status = case when $5 then 'failed' else 'reflected' end,
+         context = case when $5 then null else $6::jsonb end, failure = case when $5 then $6::jsonb end
+       where c.campaign_id = $1::integer and c.id = $2 and c.status = 'planned'
+         and exists (select from iterations i
+           where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer for share)`,
+      [key.campaignId, id, key.iteration, key.epoch, failed, toJson(reflection)],
+    );
+    const row = await this.getContext(key.campaignId, id);
+    if (row.status === 'planned') throw await refusalOf(pool, key);
+    return row;
+  },
+});
+
+/** Runs of contexts, and what was abstracted from them. */
+const runStore = (pool: Pool) => ({
+  async findRun(campaignId: number, id: string): Promise<RunSummary | undefined> {
+    const { rows } = await pool.query<RunSummary>(
+      `select r.id, r.outcome, (select count(*) from exploration_steps s
+           where s.campaign_id = r.campaign_id and s.run_id = r.id)::integer as steps
+       from exploration_runs r where r.campaign_id = $1::integer and r.id = $2`,
+      [campaignId, id],
+    );
+    return rows[0];
+  },
+
+  /**
+   * Stores a run with its steps. The first writer wins; every writer gets the stored one back.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async saveRun(key: IterationKey, run: NewRun): Promise<RunSummary> {
+    const id = explorationRunId(run.contextId, run.round);
+    await pool.query(insertRun, [
+      ...[key.campaignId, key.iteration, key.epoch, id, run.contextId, run.round, run.seed],
+      ...[run.outcome, toText(run.fault), toJson(run.opening), run.reward, toJson(run.steps)],
+    ]);
+    const stored = await this.findRun(key.campaignId, id);
+    if (!stored) throw await refusalOf(pool, key);
+    return stored;
+  },
+
+  /** The runs of a context with their steps, by round. */
+  async listRuns(campaignId: number, contextId: string): Promise<RunRow[]> {
+    const { rows } = await pool.query<RunRow>(
+      `select r.id, r.context_id as "contextId", r.round, r.seed, r.outcome, r.fault, r.opening, r.reward,
+         coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'observation', s.observation,
+             'callId', s.call_id) order by s.ordinal)
+           from exploration_steps s where s.campaign_id = r.campaign_id and s.run_id = r.id), '[]') as steps
+       from exploration_runs r
+       where r.campaign_id = $1::integer and r.context_id = $2
+       order by r.round`,
+      [campaignId, contextId],
+    );
+    return rows;
+  },
+
+  async findAbstraction(campaignId: number, contextId: string): Promise<AbstractionRow | undefined> {
+    const { rows } = await pool.query<AbstractionRow>(
+      `select context_id as "contextId", candidates, failure, call_id as "callId"
+       from abstractions where campaign_id = $1::integer and context_id = $2`,
+      [campaignId, contextId],
+    );
+    return rows[0];
+  },
+
+  /**
+   * Stores that a context's runs were abstracted, after its candidates; the first writer wins.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async saveAbstraction(key: IterationKey, abstraction: AbstractionRow): Promise<AbstractionRow> {
+    const { contextId, candidates, failure, callId } = abstraction;
+    await pool.query(
+      `insert into abstractions (campaign_id, id, context_id, candidates, failure, call_id, epoch)
+       select $1::integer, $4, $5, $6::integer, $7::jsonb, $8, $3::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+       for share
+       on conflict do nothing`,
+      [
+        ...[key.campaignId, key.iteration, key.epoch, `${contextId}/abstraction`, contextId, candidates],
+        ...[failure && toJson(failure), callId],
+      ],
+    );
+    const stored = await this.findAbstraction(key.campaignId, contextId);
+    if (!stored) throw await refusalOf(pool, key);
+    return stored;
+  },
+});
+
+const insertRun = `
+  with stored as (
+    insert into exploration_runs (campaign_id, id, context_id, round, seed, outcome, fault, opening, reward, epoch)
+    select $1::integer, $4, $5, $6::smallint, $7::bigint, $8, $9, $10::jsonb, $11::float8, $3::integer
+    from iterations i
+    where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+    for share
+    on conflict do nothing
+    returning campaign_id, id
+  )
+  insert into exploration_steps (campaign_id, run_id, ordinal, action, observation, call_id)
+  select stored.campaign_id, stored.id, (step.ordinal - 1)::smallint, body.action, body.observation, body."callId"
+  from stored, jsonb_array_elements($12::jsonb) with ordinality as step (value, ordinal),
+    jsonb_to_record(step.value) as body (action text, observation jsonb, "callId" text)`;
+
+export type ExplorationStore = ReturnType<typeof explorationStore>;

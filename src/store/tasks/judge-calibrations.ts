@@ -1,0 +1,195 @@
+import type { Pool } from 'pg';
+import type { BreakageKind } from '../../domain/evaluation/corrupt-actions';
+import type { Calibration, Confusion, Rate, Trust } from '../../domain/evaluation/judge-calibration';
+import { assertEpoch, lockEpoch, refusalOf, type IterationKey } from '../base/epoch';
+import { inTransaction } from '../base/pool';
+import { toJson } from '../base/postgres-text';
+import type { ChatMessage } from '../trajectories/trajectories';
+
+export type Transcript = {
+  opening: ChatMessage[];
+  steps: { action: string; observation: ChatMessage[] }[];
+  stopReason: string;
+};
+
+export type NewCalibrationItem = {
+  taskId: string;
+  /** null: gold. */
+  breakage: BreakageKind | null;
+  actions: string[];
+};
+
+export type CalibrationItem = NewCalibrationItem & {
+  ordinal: number;
+  /** null: not played yet. */
+  transcript: Transcript | null;
+  /** What the environment gave the played actions, in [0, 1]. */
+  reward: number | null;
+};
+
+export type PlayedItem = Pick<CalibrationItem, 'ordinal' | 'breakage' | 'actions'> & {
+  transcript: Transcript;
+  reward: number;
+};
+
+export type CalibrationRow = Calibration &
+  Trust & {
+    iteration: number;
+    /** Items that could not be used: gold that did not score 1, or that no breakage made score less. */
+    dropped: number;
+    /** How the judge differs from the campaign's first calibration; null when it does not. */
+    drift: string | null;
+  };
+
+export type NewCalibration = Omit<CalibrationRow, 'iteration'>;
+
+export const judgeCalibrationStore = (pool: Pool) => ({
+  /**
+   * Writes down the items of an iteration's calibration once, and returns how many there are.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  plan: (key: IterationKey, items: readonly NewCalibrationItem[]): Promise<number> =>
+    inTransaction(pool, async (client) => {
+      await lockEpoch(client, key);
+      await client.query(
+        `insert into calibration_items (campaign_id, iteration, ordinal, task_id, breakage, actions, epoch)
+         select $1::integer, $2::smallint, (item.place - 1)::integer, item.value ->> 'taskId',
+           item.value ->> 'breakage', item.value -> 'actions', $3::integer
+         from jsonb_array_elements($4::jsonb) with ordinality as item (value, place)
+         where not exists (select from calibration_items
+           where campaign_id = $1::integer and iteration = $2::smallint)`,
+        [key.campaignId, key.iteration, key.epoch, toJson(items)],
+      );
+      const { rows } = await client.query<{ count: number }>(
+        `select count(*)::integer as count from calibration_items
+         where campaign_id = $1::integer and iteration = $2::smallint`,
+        [key.campaignId, key.iteration],
+      );
+      return rows[0]!.count;
+    }),
+
+  /** Items `from` to `to` (exclusive) of an iteration's calibration; all of them unless told. */
+  async items({ campaignId, iteration }: IterationKey, from = 0, to: number | null = null): Promise<CalibrationItem[]> {
+    const { rows } = await pool.query<CalibrationItem>(
+      `select ordinal, task_id as "taskId", breakage, actions, transcript, reward
+       from calibration_items
+       where campaign_id = $1::integer and iteration = $2::smallint
+         and ordinal >= $3::integer and ($4::integer is null or ordinal < $4::integer)
+       order by ordinal`,
+      [campaignId, iteration, from, to],
+    );
+    return rows;
+  },
+
+  /**
+   * Stores how an item was played, with the actions that were: an item that its breakage did not break is broken
+   * otherwise. The first play stays.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async recordPlay(key: IterationKey, { ordinal, breakage, actions, transcript, reward }: PlayedItem): Promise<void> {
+    const { campaignId, iteration, epoch } = key;
+    await pool.query(
+      `update calibration_items set breakage = $4, actions = $5::jsonb, transcript = $6::jsonb, reward = $7::float8
+       where campaign_id = $1::integer and iteration = $2::smallint and ordinal = $3::integer and transcript is null
+         and exists (select from iterations i
+           where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $8::integer for share)`,
+      [campaignId, iteration, ordinal, breakage, toJson(actions), toJson(transcript), reward, epoch],
+    );
+    await assertEpoch(pool, key);
+  },
+
+  /**
+   * Stores what a calibration came to, once, and with it the event that says that the judge drifted.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async close(key: IterationKey, calibration: NewCalibration): Promise<CalibrationRow> {
+    const { judgeVersion, counts, agreement, precision, recall, dropped, drift } = calibration;
+    await pool.query(insertCalibration, [
+      ...[key.campaignId, key.iteration, key.epoch, judgeVersion, counts.truePositives, counts.falsePositives],
+      ...[
+        counts.trueNegatives,
+        counts.falseNegatives,
+        counts.unusable,
+        dropped,
+        ...ends(agreement),
+        ...ends(precision),
+      ],
+      ...[...ends(recall), drift],
+    ]);
+    await assertEpoch(pool, key);
+    const stored = (await this.list(key.campaignId)).find(({ iteration }) => iteration === key.iteration);
+    if (!stored) throw await refusalOf(pool, key);
+    return stored;
+  },
+
+  /** In the order of their iterations. */
+  async list(campaignId: number): Promise<CalibrationRow[]> {
+    const { rows } = await pool.query<StoredCalibration>(
+      `select iteration, judge_version as "judgeVersion", true_positives as "truePositives",
+         false_positives as "falsePositives", true_negatives as "trueNegatives", false_negatives as "falseNegatives",
+         unusable, dropped, agreement, agreement_low as "agreementLow", agreement_high as "agreementHigh",
+         precision_ as precision, precision_low as "precisionLow", precision_high as "precisionHigh",
+         recall, recall_low as "recallLow", recall_high as "recallHigh", reason
+       from judge_calibrations where campaign_id = $1::integer order by iteration`,
+      [campaignId],
+    );
+    return rows.map(toCalibration);
+  },
+
+  /** The newest calibration of a judge; null before its first. */
+  async findNewest(campaignId: number, judgeVersion: string): Promise<CalibrationRow | null> {
+    const all = await this.list(campaignId);
+    return all.findLast((calibration) => calibration.judgeVersion === judgeVersion) ?? null;
+  },
+});
+
+const ends = ({ rate, low, high }: Rate): (number | null)[] => [rate, low, high];
+
+const insertCalibration = `
+  with stored as (
+    insert into judge_calibrations (campaign_id, iteration, judge_version, true_positives, false_positives,
+      true_negatives, false_negatives, unusable, dropped, agreement, agreement_low, agreement_high, precision_,
+      precision_low, precision_high, recall, recall_low, recall_high, drifted, reason)
+    select $1::integer, $2::smallint, $4, $5::integer, $6::integer, $7::integer, $8::integer, $9::integer,
+      $10::integer, $11::float8, $12::float8, $13::float8, $14::float8, $15::float8, $16::float8, $17::float8,
+      $18::float8, $19::float8, $20::text is not null, $20::text
+    from iterations i
+    where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+    for share
+    on conflict do nothing
+    returning campaign_id, iteration, reason
+  )
+  insert into events (campaign_id, iteration, kind, actor, detail)
+  select campaign_id, iteration, 'judge-drift', 'coevolve', jsonb_build_object('reason', reason)
+  from stored where reason is not null`;
+
+type StoredCalibration = Confusion & {
+  iteration: number;
+  judgeVersion: string;
+  dropped: number;
+  reason: string | null;
+} & Record<RateColumn, number> &
+  Record<RateName, number | null>;
+
+type RateName = 'agreement' | 'precision' | 'recall';
+type RateColumn = `${RateName}${'Low' | 'High'}`;
+
+function toCalibration(row: StoredCalibration): CalibrationRow {
+  const { truePositives, falsePositives, trueNegatives, falseNegatives, unusable } = row;
+  const rate = (name: RateName): Rate => ({ rate: row[name], low: row[`${name}Low`], high: row[`${name}High`] });
+  return {
+    iteration: row.iteration,
+    judgeVersion: row.judgeVersion,
+    counts: { truePositives, falsePositives, trueNegatives, falseNegatives, unusable },
+    agreement: rate('agreement'),
+    precision: rate('precision'),
+    recall: rate('recall'),
+    dropped: row.dropped,
+    drift: row.reason,
+  };
+}
+
+export type JudgeCalibrationStore = ReturnType<typeof judgeCalibrationStore>;

@@ -1,0 +1,185 @@
+import type { Pool } from 'pg';
+import type { Purpose } from '../../domain/rollout/trajectory';
+import { assertEpoch, lockEpoch, type IterationKey } from '../base/epoch';
+import { inTransaction } from '../base/pool';
+import { toJson } from '../base/postgres-text';
+
+export type TaskSplit = 'train' | 'held-out';
+
+export type TaskRow = {
+  id: string;
+  environment: string;
+  split: TaskSplit;
+  origin: 'seed' | 'synthesized' | 'random';
+  goal: string;
+  definition: Record<string, unknown>;
+  features: Record<string, string | number>;
+  referenceActions: string[];
+  contentKey: string;
+  createdIteration: number;
+  parentTaskId: string | null;
+  parentSignalId: string | null;
+  verdict: 'admitted' | 'candidate' | 'rejected';
+  reason: string | null;
+  /** Who rewards attempts at it. */
+  grader: 'environment' | 'judge';
+} & ModelsWord;
+
+/** What a model says of its candidate; null for tasks that no model wrote. */
+type ModelsWord = {
+  description: string | null;
+  /** In [0, 1]. */
+  confidence: number | null;
+  completionCriterion: string | null;
+  /** The exploration context that it was abstracted from. */
+  contextId: string | null;
+};
+
+export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 'grader' | keyof ModelsWord> &
+  Partial<ModelsWord> & {
+    /** The environment when left out. */
+    grader?: TaskRow['grader'];
+    /** Why a candidate is rejected as it is stored: it never was a task of the environment. */
+    refusal?: string;
+  };
+
+const columns = `id, environment, split, origin, goal, definition, features, reference_actions as "referenceActions",
+  content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
+  parent_signal_id as "parentSignalId", verdict, reason, grader, description, confidence,
+  completion_criterion as "completionCriterion", context_id as "contextId"`;
+
+export const taskStore = (pool: Pool) => ({
+  /** Stores tasks that are in the pool from the start. Returns how many the pool now holds from this call. */
+  seed: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'admitted'),
+
+  /** Stores candidates, those with a `refusal` as rejected; nothing is in the pool before admission decides. */
+  propose: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'candidate'),
+
+  async get(campaignId: number, id: string): Promise<TaskRow> {
+    const { rows } = await pool.query<TaskRow>(
+      `select ${columns} from tasks where campaign_id = $1::integer and id = $2`,
+      [campaignId, id],
+    );
+    return rows[0]!;
+  },
+
+  async list(campaignId: number, filter: TaskFilter = {}): Promise<TaskRow[]> {
+    const { rows } = await pool.query<TaskRow>(
+      `select ${columns} from tasks
+       where campaign_id = $1::integer
+         and ($2::text is null or verdict = $2::text)
+         and ($3::text is null or split = $3::text)
+         and ($4::smallint is null or created_iteration = $4::smallint)
+       order by created_iteration, id`,
+      [campaignId, filter.verdict ?? null, filter.split ?? null, filter.createdIteration ?? null],
+    );
+    return rows;
+  },
+
+  /**
+   * Writes the plan of an iteration, or of one step of it, once; a second call changes nothing. Planners wait for each
+   * other, so that a plan is never made of two.
+   *
+   * @param batch the step from 1 and the place of its first task in the plan; left out where an iteration is one batch
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  plan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[], batch: Batch = wholePlan): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockEpoch(client, key);
+      await client.query(
+        `insert into planned_tasks (campaign_id, iteration, purpose, step, ordinal, task_id)
+         select $1::integer, $2::smallint, $3, $5::smallint, ($6::integer + planned.ordinal - 1)::integer,
+           planned.task_id
+         from unnest($4::text[]) with ordinality as planned (task_id, ordinal)
+         where not exists (select from planned_tasks
+           where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3 and step = $5::smallint)`,
+        [key.campaignId, key.iteration, purpose, taskIds, batch.step, batch.from],
+      );
+    }),
+
+  /** Tasks of a plan, or of one step of it. */
+  async countPlanned(key: IterationKey, purpose: Purpose, step?: number): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count from planned_tasks
+       where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3
+         and ($4::smallint is null or step = $4::smallint)`,
+      [key.campaignId, key.iteration, purpose, step ?? null],
+    );
+    return rows[0]!.count;
+  },
+
+  /** Tasks `from` to `to` (exclusive) of a plan, in its order. */
+  async planned(key: IterationKey, purpose: Purpose, from: number, to: number): Promise<TaskRow[]> {
+    const { rows } = await pool.query<TaskRow>(
+      `select ${columns}
+       from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3
+         and p.ordinal >= $4::integer and p.ordinal < $5::integer
+       order by p.ordinal`,
+      [key.campaignId, key.iteration, purpose, from, to],
+    );
+    return rows;
+  },
+
+  /**
+   * How the target agent's training attempts at each task went in the iterations before `before`: mean and attempts over
+   * those from `since` on, iterations over all. A task that was never played is not among them.
+   */
+  async stats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
+    const { rows } = await pool.query<TaskStats & { taskId: string }>(
+      `select t.task_id as "taskId", avg(t.reward) filter (where t.iteration >= $2::smallint) as "meanReward",
+         (count(*) filter (where t.iteration >= $2::smallint))::integer as attempts,
+         count(distinct t.iteration)::integer as iterations
+       from trajectories t
+       join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+       where t.campaign_id = $1::integer and t.purpose = 'train' and t.outcome = 'scored' and p.role = 'target'
+         and t.iteration < $3::smallint
+       group by t.task_id`,
+      [campaignId, since, before],
+    );
+    return new Map(rows.map(({ taskId, ...stats }) => [taskId, stats]));
+  },
+});
+
+/** `from`: place of the batch's first task in the whole plan. */
+export type Batch = { step: number; from: number };
+
+const wholePlan: Batch = { step: 0, from: 0 };
+
+export type TaskStats = {
+  /** In [0, 1]; null when it was not played lately. */
+  meanReward: number | null;
+  attempts: number;
+  iterations: number;
+};
+
+export type TaskFilter = { verdict?: TaskRow['verdict']; split?: TaskSplit; createdIteration?: number };
+
+async function insertTasks(
+  pool: Pool,
+  key: IterationKey,
+  tasks: readonly NewTask[],
+  verdict: TaskRow['verdict'],
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `insert into tasks (campaign_id, id, environment, split, origin, goal, definition, features, reference_actions,
+       content_key, created_iteration, parent_task_id, parent_signal_id, verdict, reason, grader, description,
+       confidence, completion_criterion, context_id, epoch)
+     select $1::integer, t.id, t.environment, t.split, t.origin, t.goal, t.definition, t.features,
+       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId",
+       case when t.refusal is null then $5 else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
+       t.description, t.confidence, t."completionCriterion", t."contextId", $3::integer
+     from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, origin text, goal text,
+       definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
+       "parentSignalId" text, refusal text, grader text, description text, confidence real,
+       "completionCriterion" text, "contextId" text)
+     where exists (select from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
+     on conflict do nothing`,
+    [key.campaignId, key.iteration, key.epoch, toJson(tasks), verdict],
+  );
+  await assertEpoch(pool, key);
+  return rowCount ?? 0;
+}
+
+export type TaskStore = ReturnType<typeof taskStore>;

@@ -1,0 +1,137 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import type { AgentRole } from '../../domain/campaign/roles';
+import { assertEpoch, type IterationKey } from '../base/epoch';
+
+export type PolicyRole = AgentRole | 'base';
+
+export type PolicyRow = {
+  id: string;
+  role: PolicyRole;
+  parentId: string | null;
+  iteration: number;
+  trainingRun: string;
+  /** Which update of the run made it; null: the run's only policy. */
+  step: number | null;
+  uri: string;
+};
+
+type NewPolicy = Omit<PolicyRow, 'step' | 'iteration'> & Partial<Pick<PolicyRow, 'step'>>;
+
+const columns = `id, role, parent_id as "parentId", iteration, training_run as "trainingRun", step, uri`;
+
+export const policyStore = (pool: Pool) => ({
+  /**
+   * Registers a checkpoint under its content hash; registering it again changes nothing. One that several roles begin as
+   * is the target's, or else another agent's, and only then the base's: its attempts are an agent's.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async save(key: IterationKey, policy: NewPolicy): Promise<void> {
+    const { id, role, parentId, trainingRun, step = null, uri } = policy;
+    await pool.query(
+      `insert into policies (campaign_id, id, role, parent_id, iteration, training_run, step, uri, epoch)
+       select $1::integer, $4, $5, $6, $2::smallint, $7, $8::smallint, $9, $3::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+       for share
+       on conflict (campaign_id, id) do update set role = excluded.role
+         where policies.role = 'base' or excluded.role = 'target'`,
+      [key.campaignId, key.iteration, key.epoch, id, role, parentId, trainingRun, step, uri],
+    );
+    await assertEpoch(pool, key);
+  },
+
+  async get(campaignId: number, id: string): Promise<PolicyRow> {
+    const { rows } = await pool.query<PolicyRow>(
+      `select ${columns} from policies where campaign_id = $1::integer and id = $2`,
+      [campaignId, id],
+    );
+    if (!rows[0]) throw new DomainError('UnknownPolicy', `campaign ${campaignId} has no policy ${id}`);
+    return rows[0];
+  },
+
+  async list(campaignId: number): Promise<PolicyRow[]> {
+    const { rows } = await pool.query<PolicyRow>(
+      `select ${columns} from policies where campaign_id = $1::integer order by iteration, step nulls first, recorded_at`,
+      [campaignId],
+    );
+    return rows;
+  },
+
+  /** The policy that acts for each role now. */
+  async heads(campaignId: number): Promise<Partial<Record<PolicyRole, string>>> {
+    const { rows } = await pool.query<{ role: PolicyRole; id: string }>(
+      `select role, policy_id as id from policy_heads where campaign_id = $1::integer`,
+      [campaignId],
+    );
+    return Object.fromEntries(rows.map(({ role, id }) => [role, id]));
+  },
+
+  /**
+   * Points a role at another policy if it still points at `expected` (null: at none yet). Pointing it where it
+   * already points is success, so a retry after a lost answer is harmless.
+   *
+   * @throws DomainError `HeadMoved` when somebody else moved it, `StaleEpoch` when a later run owns the iteration
+   */
+  async moveHead(key: IterationKey, role: PolicyRole, expected: string | null, next: string): Promise<void> {
+    const { rowCount } = await pool.query(
+      `insert into policy_heads (campaign_id, role, policy_id)
+       select $1::integer, $2, $4
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $5::smallint and i.epoch = $6::integer
+         and ($3::text is null or exists (select from policy_heads where campaign_id = $1::integer and role = $2))
+       for share of i
+       on conflict (campaign_id, role) do update
+         set policy_id = excluded.policy_id,
+             version = policy_heads.version + (policy_heads.policy_id <> excluded.policy_id)::integer
+         where policy_heads.policy_id in ($3::text, $4)`,
+      [key.campaignId, role, expected, next, key.iteration, key.epoch],
+    );
+    if (rowCount === 1) return;
+    await assertEpoch(pool, key);
+    throw new DomainError('HeadMoved', `the ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
+  },
+
+  /**
+   * Records a decision about a head; the first decision of an iteration stays.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async recordDecision(key: IterationKey, decision: Omit<PromotionRow, 'iteration'>): Promise<PromotionRow> {
+    const { role, candidateId, incumbentId, reason } = decision;
+    const { rows } = await pool.query<PromotionRow>(
+      `insert into promotions (campaign_id, iteration, role, candidate_id, incumbent_id, decision, reason, epoch)
+       select $1::integer, $2::smallint, $4, $5, $6, $7, $8, $3::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+       for share
+       on conflict (campaign_id, iteration, role) do update set role = excluded.role
+       returning iteration, role, candidate_id as "candidateId", incumbent_id as "incumbentId", decision, reason`,
+      [key.campaignId, key.iteration, key.epoch, role, candidateId, incumbentId, decision.decision, reason],
+    );
+    await assertEpoch(pool, key);
+    return rows[0]!;
+  },
+
+  /** The incumbent that the decision of an iteration was made against, when it was made already. */
+  async decisionOf(campaignId: number, iteration: number, role: PolicyRole): Promise<PromotionRow | undefined> {
+    const { rows } = await pool.query<PromotionRow>(
+      `select iteration, role, candidate_id as "candidateId", incumbent_id as "incumbentId", decision, reason
+       from promotions where campaign_id = $1::integer and iteration = $2::smallint and role = $3`,
+      [campaignId, iteration, role],
+    );
+    return rows[0];
+  },
+});
+
+export type PromotionRow = {
+  iteration: number;
+  role: PolicyRole;
+  candidateId: string;
+  incumbentId: string | null;
+  decision: 'promote' | 'keep';
+  reason: string;
+};
+
+export type PolicyStore = ReturnType<typeof policyStore>;

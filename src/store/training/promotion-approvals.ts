@@ -1,0 +1,34 @@
+import type { Pool } from 'pg';
+import type { PromotionDecision } from '../../domain/evaluation/promotion';
+import type { PolicyRole } from './policies';
+
+/** What an operator said of a candidate that waits to act. */
+export type PromotionApproval = { decision: PromotionDecision['decision']; actor: string };
+
+export const promotionApprovalStore = (pool: Pool) => ({
+  /** Stores an operator's word, and returns the one that counts: the first. */
+  async save(
+    campaignId: number,
+    { iteration, role, decision, actor }: PromotionApproval & { iteration: number; role: PolicyRole },
+  ): Promise<PromotionApproval> {
+    const { rows } = await pool.query<PromotionApproval>(
+      `insert into promotion_approvals (campaign_id, iteration, role, decision, actor)
+       values ($1::integer, $2::smallint, $3, $4, $5)
+       on conflict (campaign_id, iteration, role) do update set role = excluded.role -- changes nothing: a row comes back
+       returning decision, actor`,
+      [campaignId, iteration, role, decision, actor],
+    );
+    return rows[0]!;
+  },
+
+  async find(campaignId: number, iteration: number, role: PolicyRole): Promise<PromotionApproval | undefined> {
+    const { rows } = await pool.query<PromotionApproval>(
+      `select decision, actor from promotion_approvals
+       where campaign_id = $1::integer and iteration = $2::smallint and role = $3`,
+      [campaignId, iteration, role],
+    );
+    return rows[0];
+  },
+});
+
+export type PromotionApprovalStore = ReturnType<typeof promotionApprovalStore>;

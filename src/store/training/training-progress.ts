@@ -1,0 +1,56 @@
+import type { Pool } from 'pg';
+import { assertJobEpoch, type JobKey } from '../base/epoch';
+
+/** Numbers by the trainer's names (trainer/README.md), `step` among them. */
+export type ProgressFacts = Readonly<Record<string, number>>;
+
+/** A job that has not ended, and the newest update that it told of. */
+export type RunningJob = { jobKey: string; role: string; method: string; step: number; facts: ProgressFacts };
+
+/** The curve of a job: what it told of itself after some of its updates. */
+export const trainingProgressStore = (pool: Pool) => ({
+  /**
+   * Stores updates of a run; one that is stored already stays as it is.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
+   */
+  async save(job: JobKey, updates: readonly ProgressFacts[]): Promise<void> {
+    if (updates.length === 0) return;
+    await pool.query(
+      `insert into training_progress (job_key, step, facts)
+       select $1, (update ->> 'step')::integer, update - 'step' from jsonb_array_elements($2::jsonb) as update
+       where exists (select from training_runs r
+         join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+         where r.job_key = $1 and i.epoch = $3::integer for share of i)
+       on conflict do nothing`,
+      [job.jobKey, JSON.stringify(updates), job.epoch],
+    );
+    await assertJobEpoch(pool, job);
+  },
+
+  /** The newest update that is stored; 0 when none is. */
+  async lastStep(jobKey: string): Promise<number> {
+    const { rows } = await pool.query<{ step: number }>(
+      'select coalesce(max(step), 0) as step from training_progress where job_key = $1',
+      [jobKey],
+    );
+    return rows[0]!.step;
+  },
+
+  /** The jobs of a campaign that have not ended and have told of an update. */
+  async running(campaignId: number): Promise<RunningJob[]> {
+    const { rows } = await pool.query<RunningJob>(
+      `select r.job_key as "jobKey", r.role, r.method, newest.step, newest.facts
+       from training_runs r
+       cross join lateral (
+         select step, facts from training_progress p where p.job_key = r.job_key order by step desc limit 1
+       ) as newest
+       where r.campaign_id = $1::integer and r.status = 'submitted'
+       order by r.submitted_at, r.job_key`,
+      [campaignId],
+    );
+    return rows;
+  },
+});
+
+export type TrainingProgressStore = ReturnType<typeof trainingProgressStore>;

@@ -1,0 +1,102 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import { assertEpoch, assertJobEpoch, type IterationKey, type JobKey } from '../base/epoch';
+
+/** One update of a resident job: the batch that it is computed from, and the policy that it gave. */
+export type TrainingStepRow = {
+  jobKey: string;
+  step: number;
+  datasetSha256: string;
+  datasetRows: number;
+  policyId: string | null;
+  metrics: Record<string, number> | null;
+};
+
+export type NewTrainingStep = Omit<TrainingStepRow, 'policyId' | 'metrics'>;
+
+const columns = `job_key as "jobKey", step, dataset_sha256 as "datasetSha256", dataset_rows as "datasetRows",
+  policy_id as "policyId", metrics`;
+
+export const trainingStepStore = (pool: Pool) => ({
+  /**
+   * Stores a batch and the attempts that it is made of, in one statement. The first writer wins.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async save(key: IterationKey, step: NewTrainingStep, trajectoryIds: readonly string[]): Promise<void> {
+    await pool.query(
+      `with step as (
+         insert into training_steps (job_key, step, dataset_sha256, dataset_rows)
+         select $4, $5::smallint, $6, $7::integer
+         from iterations i
+         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+         for share
+         on conflict do nothing
+         returning job_key, step
+       ), before as (
+         select coalesce(max(ordinal), -1) as ordinal from training_examples
+         where campaign_id = $1::integer and job_key = $4
+       )
+       insert into training_examples (campaign_id, job_key, ordinal, step, trajectory_id)
+       select $1::integer, step.job_key, (before.ordinal + attempt.ordinal)::integer, step.step, attempt.id
+       from step, before, unnest($8::text[]) with ordinality as attempt (id, ordinal)`,
+      [
+        ...[key.campaignId, key.iteration, key.epoch, step.jobKey, step.step, step.datasetSha256, step.datasetRows],
+        trajectoryIds,
+      ],
+    );
+    await assertEpoch(pool, key);
+  },
+
+  async find(jobKey: string, step: number): Promise<TrainingStepRow | undefined> {
+    const { rows } = await pool.query<TrainingStepRow>(
+      `select ${columns} from training_steps where job_key = $1 and step = $2::smallint`,
+      [jobKey, step],
+    );
+    return rows[0];
+  },
+
+  /** @throws DomainError `UnknownTrainingStep` */
+  async get(jobKey: string, step: number): Promise<TrainingStepRow> {
+    const row = await this.find(jobKey, step);
+    if (!row) throw new DomainError('UnknownTrainingStep', `no step ${step} of "${jobKey}" is stored`);
+    return row;
+  },
+
+  /** The policy that a step left; undefined when there is no such step, or it has not finished. */
+  async policyOf(jobKey: string, step: number): Promise<string | undefined> {
+    return (await this.find(jobKey, step))?.policyId ?? undefined;
+  },
+
+  /**
+   * Records what an update gave; the first record stays.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
+   */
+  async finish(job: JobKey, step: number, policyId: string, metrics: Record<string, number>): Promise<void> {
+    await pool.query(
+      `update training_steps s set policy_id = $3, metrics = $4::jsonb, finished_at = now()
+       where s.job_key = $1 and s.step = $2::smallint and s.policy_id is null
+         and exists (select from training_runs r
+           join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+           where r.job_key = $1 and i.epoch = $5::integer for share of i)`,
+      [job.jobKey, step, policyId, metrics, job.epoch],
+    );
+    await assertJobEpoch(pool, job);
+  },
+
+  /** The updates of a campaign, in order. */
+  async list(campaignId: number): Promise<(TrainingStepRow & { iteration: number })[]> {
+    const { rows } = await pool.query<TrainingStepRow & { iteration: number }>(
+      `select r.iteration, s.job_key as "jobKey", s.step, s.dataset_sha256 as "datasetSha256",
+         s.dataset_rows as "datasetRows", s.policy_id as "policyId", s.metrics
+       from training_steps s join training_runs r on r.job_key = s.job_key
+       where r.campaign_id = $1::integer
+       order by r.iteration, s.job_key, s.step`,
+      [campaignId],
+    );
+    return rows;
+  },
+});
+
+export type TrainingStepStore = ReturnType<typeof trainingStepStore>;

@@ -1,0 +1,117 @@
+import type { Pool } from 'pg';
+import type { IterationKey } from '../base/epoch';
+import { toText } from '../base/postgres-text';
+import type { ChatMessage, StoredStep } from './trajectories';
+
+/** A turn that did not end its episode. */
+export type RecordedTurn = Omit<StoredStep, 'observation'> & {
+  /** From 1. */
+  ordinal: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** What the policy had been shown when it acted; null where a replay shows the same again. */
+  shown: ChatMessage[] | null;
+  /** After the action, where the environment has one before the end. */
+  score: number | null;
+  /** sha256 hex of all that was said and shown up to the action, and with it and its answer. */
+  beforeSha256: string;
+  afterSha256: string;
+};
+
+/** An attempt that has no trajectory yet. */
+export type OpenAttempt = IterationKey & { trajectoryId: string };
+
+/** `turns`: how many were replayed, or which one went otherwise than it had been recorded. */
+export type Resume =
+  { outcome: 'resumed'; turns: number; detail: null } | { outcome: 'mismatch'; turns: number; detail: string };
+
+/**
+ * The journal of open attempts. It saves work and decides nothing: without it an attempt is played from the start.
+ * `trajectories.save` removes an attempt's turns in the statement that stores it.
+ */
+export const attemptTurnStore = (pool: Pool) => ({
+  /** The turns of each open attempt among `ids`, without gap from the first; those of older epochs are removed. */
+  async list(key: IterationKey, ids: readonly string[]): Promise<Map<string, RecordedTurn[]>> {
+    const { rows } = await pool.query<RecordedTurn & { trajectoryId: string }>(
+      `with stale as (
+         delete from attempt_turns t using iterations i
+         where t.campaign_id = $1::integer and t.trajectory_id = any ($2::text[]) and t.epoch < $3::integer
+           and i.campaign_id = t.campaign_id and i.number = $4::smallint and i.epoch = $3::integer)
+       select trajectory_id as "trajectoryId", ordinal, action, shown, score, before_sha256 as "beforeSha256",
+         after_sha256 as "afterSha256", prompt_token_ids as "promptTokenIds", token_ids as "tokenIds", logprobs,
+         prompt_tokens as "promptTokens", completion_tokens as "completionTokens"
+       from attempt_turns
+       where campaign_id = $1::integer and trajectory_id = any ($2::text[]) and epoch = $3::integer
+       order by trajectory_id, ordinal`,
+      [key.campaignId, ids, key.epoch, key.iteration],
+    );
+    const turns = new Map<string, RecordedTurn[]>();
+    for (const { trajectoryId, ...turn } of rows) {
+      const before = turns.get(trajectoryId) ?? [];
+      if (follows(before, turn)) turns.set(trajectoryId, [...before, turn]);
+    }
+    return turns;
+  },
+
+  /**
+   * Adds a turn. The first writer wins: false when another holds its place, or a later run owns the iteration.
+   *
+   * The iteration is read without a lock, which every turn of every attempt would have to take: a row that slips in
+   * beside a raised epoch carries the old one, and `list` never gives it.
+   */
+  async record({ campaignId, iteration, epoch, trajectoryId }: OpenAttempt, turn: RecordedTurn): Promise<boolean> {
+    const { rowCount } = await pool.query(
+      `insert into attempt_turns (campaign_id, trajectory_id, ordinal, iteration, epoch, action, shown, score,
+         before_sha256, after_sha256, prompt_token_ids, token_ids, logprobs, prompt_tokens, completion_tokens)
+       select $1::integer, $2, $3::smallint, $4::smallint, $5::integer, $6::json, $7::json, $8::float8, $9, $10,
+         $11::integer[], $12::integer[], $13::real[], $14::integer, $15::integer
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $4::smallint and i.epoch = $5::integer
+       on conflict do nothing`,
+      [
+        ...[campaignId, trajectoryId, turn.ordinal, iteration, epoch, JSON.stringify(turn.action)],
+        ...[turn.shown && JSON.stringify(turn.shown), turn.score, turn.beforeSha256, turn.afterSha256],
+        ...[turn.promptTokenIds, turn.tokenIds, turn.logprobs, turn.promptTokens, turn.completionTokens],
+      ],
+    );
+    return rowCount === 1;
+  },
+
+  /** Removes the turns of an attempt that begins again; a stale epoch removes nothing. */
+  async clear({ campaignId, iteration, trajectoryId, epoch }: OpenAttempt): Promise<void> {
+    await pool.query(
+      `delete from attempt_turns t using iterations i
+       where t.campaign_id = $1::integer and t.trajectory_id = $2
+         and i.campaign_id = t.campaign_id and i.number = $4::smallint and i.epoch = $3::integer`,
+      [campaignId, trajectoryId, epoch, iteration],
+    );
+  },
+
+  /** Counts what became of an interrupted attempt; a stale epoch counts nothing. */
+  async recordResume({ campaignId, iteration, epoch, trajectoryId }: OpenAttempt, resume: Resume): Promise<void> {
+    await pool.query(
+      `insert into attempt_resumes (campaign_id, trajectory_id, iteration, outcome, turns, detail)
+       select $1::integer, $2, $3::smallint, $5, $6::smallint, $7
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer`,
+      [campaignId, trajectoryId, iteration, epoch, resume.outcome, resume.turns, toText(resume.detail)],
+    );
+  },
+
+  /** What became of each interruption of an attempt, in order. */
+  async resumesOf(campaignId: number, trajectoryId: string): Promise<Resume[]> {
+    const { rows } = await pool.query<Resume>(
+      `select outcome, turns, detail from attempt_resumes
+       where campaign_id = $1::integer and trajectory_id = $2
+       order by id`,
+      [campaignId, trajectoryId],
+    );
+    return rows;
+  },
+});
+
+/** A row that another player left behind, or one after a gap, belongs to no replay of the rows before it. */
+const follows = (before: readonly RecordedTurn[], { ordinal, beforeSha256 }: RecordedTurn): boolean =>
+  ordinal === before.length + 1 && (ordinal === 1 || before.at(-1)!.afterSha256 === beforeSha256);
+
+export type AttemptTurnStore = ReturnType<typeof attemptTurnStore>;

@@ -1,0 +1,78 @@
+import type { Pool } from 'pg';
+import { preferencePairId } from '../../domain/campaign/ids';
+import type { PairingResult, PreferencePair } from '../../domain/pairs/preference-pair';
+import type { AgentRole } from '../../domain/campaign/roles';
+import { assertEpoch, type IterationKey } from '../base/epoch';
+
+export type PreferencePairRow = PreferencePair & { id: string; iteration: number };
+
+export const preferencePairStore = (pool: Pool) => ({
+  /**
+   * Stores the pairs of one role and the counts of what made none; a repeated call finds them stored.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async save(key: IterationKey, forRole: AgentRole, { pairs, dropped }: PairingResult): Promise<void> {
+    const named = pairs.map((pair, ordinal) => ({
+      ...pair,
+      id: preferencePairId(key.iteration, forRole, pair.kind, ordinal),
+    }));
+    await pool.query(
+      `with live as (
+         select campaign_id, number, epoch from iterations
+         where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
+         for share
+       ), drops as (
+         insert into dropped_pairs (campaign_id, iteration, for_role, kind, reason, count)
+         select live.campaign_id, live.number, $5, d.kind, d.reason, d.count
+         from live, jsonb_to_recordset($6::jsonb) as d (kind text, reason text, count integer)
+         where d.count > 0
+         on conflict do nothing
+       )
+       insert into preference_pairs (campaign_id, id, iteration, for_role, kind, task_id, chosen_id, rejected_id,
+         chosen_reward, rejected_reward, lambda_dpo, lambda_sft, hard_negative, epoch)
+       select live.campaign_id, p.id, live.number, $5, p.kind, p."taskId", p."chosenId", p."rejectedId",
+         p."chosenReward", p."rejectedReward", p."lambdaDpo", p."lambdaSft", p."hardNegative", live.epoch
+       from live, jsonb_to_recordset($4::jsonb) as p (id text, kind text, "taskId" text, "chosenId" text,
+         "rejectedId" text, "chosenReward" float8, "rejectedReward" float8, "lambdaDpo" float8, "lambdaSft" float8,
+         "hardNegative" boolean)
+       on conflict do nothing`,
+      [key.campaignId, key.iteration, key.epoch, JSON.stringify(named), forRole, JSON.stringify(dropped)],
+    );
+    await assertEpoch(pool, key);
+  },
+
+  /** The pairs that train one role, in a fixed order. */
+  async list(campaignId: number, iteration: number, forRole?: AgentRole): Promise<PreferencePairRow[]> {
+    const { rows } = await pool.query<PreferencePairRow>(
+      `select id, iteration, for_role as "forRole", kind, task_id as "taskId", chosen_id as "chosenId",
+         rejected_id as "rejectedId", chosen_reward as "chosenReward", rejected_reward as "rejectedReward",
+         lambda_dpo as "lambdaDpo", lambda_sft as "lambdaSft", hard_negative as "hardNegative"
+       from preference_pairs
+       where campaign_id = $1::integer and iteration = $2::smallint and ($3::text is null or for_role = $3::text)
+       order by for_role, kind, id collate "C"`,
+      [campaignId, iteration, forRole ?? null],
+    );
+    return rows;
+  },
+
+  /** The newest iteration with pairs; 0 when there is none. */
+  async lastIteration(campaignId: number): Promise<number> {
+    const { rows } = await pool.query<{ iteration: number }>(
+      `select coalesce(max(iteration), 0) as iteration from preference_pairs where campaign_id = $1::integer`,
+      [campaignId],
+    );
+    return rows[0]!.iteration;
+  },
+
+  async countByKind(campaignId: number, iteration: number): Promise<Record<string, number>> {
+    const { rows } = await pool.query<{ name: string; count: number }>(
+      `select for_role || ': ' || kind as name, count(*)::integer as count from preference_pairs
+       where campaign_id = $1::integer and iteration = $2::smallint group by for_role, kind order by for_role, kind`,
+      [campaignId, iteration],
+    );
+    return Object.fromEntries(rows.map(({ name, count }) => [name, count]));
+  },
+});
+
+export type PreferencePairStore = ReturnType<typeof preferencePairStore>;

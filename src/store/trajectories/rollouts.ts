@@ -1,0 +1,45 @@
+import type { Pool } from 'pg';
+import type { IterationKey } from '../base/epoch';
+
+/** An attempt as reinforcement learning reads it: per action the ids of prompt and answer, and log-probabilities in nats. */
+export type RolloutRow = {
+  id: string;
+  taskId: string;
+  /** In [0, 1]. */
+  reward: number;
+  steps: { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] }[];
+};
+
+/** Training attempts as reinforcement learning reads them. */
+export const rolloutStore = (pool: Pool) => ({
+  /** Mean reward of an iteration's scored training attempts, in [0, 1]; 0 when there is none. */
+  async meanReward({ campaignId, iteration }: IterationKey): Promise<number> {
+    const { rows } = await pool.query<{ mean: number }>(
+      `select coalesce(avg(reward), 0)::float8 as mean from trajectories
+       where campaign_id = $1::integer and iteration = $2::smallint and purpose = 'train' and outcome = 'scored'`,
+      [campaignId, iteration],
+    );
+    return rows[0]!.mean;
+  },
+
+  /**
+   * Scored training attempts of an iteration whose number lies in a range (`to` not included), with what was sampled and
+   * how likely it was: the batch of a step of reinforcement learning, in a fixed order.
+   */
+  async list({ campaignId, iteration }: IterationKey, range: { from: number; to: number }): Promise<RolloutRow[]> {
+    const { rows } = await pool.query<RolloutRow>(
+      `select t.id, t.task_id as "taskId", t.reward,
+         (select jsonb_agg(jsonb_build_object('promptTokenIds', to_jsonb(s.prompt_token_ids),
+             'tokenIds', to_jsonb(s.token_ids), 'logprobs', to_jsonb(s.logprobs)) order by s.ordinal)
+           from trajectory_steps s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id) as steps
+       from trajectories t
+       where t.campaign_id = $1::integer and t.iteration = $2::smallint and t.purpose = 'train' and t.outcome = 'scored'
+         and t.attempt >= $3::smallint and t.attempt < $4::smallint and t.step_count > 0
+       order by t.task_id, t.attempt`,
+      [campaignId, iteration, range.from, range.to],
+    );
+    return rows;
+  },
+});
+
+export type RolloutStore = ReturnType<typeof rolloutStore>;

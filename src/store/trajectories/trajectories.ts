@@ -1,0 +1,190 @@
+import type { Pool } from 'pg';
+import { DomainError } from '../../domain/base/errors';
+import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
+import type { ExpertTrajectory } from '../../domain/pairs/pair-for-target';
+import type { ScoredAttempt, Outcome, Purpose } from '../../domain/rollout/trajectory';
+import { assertEpoch, refusalOf, type IterationKey } from '../base/epoch';
+import { toJson, toText } from '../base/postgres-text';
+
+export type ChatMessage = { role: string; content: string };
+
+export type StoredStep = {
+  action: string;
+  observation: ChatMessage[];
+  promptTokenIds: number[] | null;
+  tokenIds: number[] | null;
+  logprobs: number[] | null;
+};
+
+export type NewTrajectory = AttemptKey & {
+  campaignId: number;
+  epoch: number;
+  seed: number;
+  outcome: Outcome;
+  reward: number | null;
+  rawScore: number | null;
+  stopReason: string;
+  fault: string | null;
+  opening: ChatMessage[];
+  steps: StoredStep[];
+  promptTokens: number;
+  completionTokens: number;
+  seconds: number;
+};
+
+export type TrajectorySummary = { id: string; outcome: Outcome; reward: number | null; stepCount: number };
+
+export type TrajectoryRow = TrajectorySummary &
+  AttemptKey & {
+    seed: number;
+    stopReason: string;
+    fault: string | null;
+    opening: ChatMessage[];
+    steps: Omit<StoredStep, 'logprobs'>[];
+  };
+
+export const trajectoryStore = (pool: Pool) => ({
+  /**
+   * Stores a finished attempt with its steps, and removes its turns from the journal. The first writer wins; every
+   * writer gets the stored row back.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async save(t: NewTrajectory): Promise<TrajectorySummary> {
+    const id = trajectoryId(t);
+    const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, [
+      ...[t.campaignId, id, t.iteration, t.purpose, t.taskId, t.policyId, t.attempt, t.epoch, t.seed],
+      ...[t.outcome, t.reward, t.rawScore, toText(t.stopReason), toText(t.fault), toJson(t.opening)],
+      ...[t.steps.length, t.promptTokens, t.completionTokens, t.seconds, toJson(t.steps)],
+    ]);
+    const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
+    if (!stored) throw await refusalOf(pool, t);
+    return stored;
+  },
+
+  /** The finished ones among `ids`. */
+  async findFinished(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectorySummary>> {
+    const { rows } = await pool.query<TrajectorySummary>(
+      `select id, outcome, reward, step_count as "stepCount" from trajectories
+       where campaign_id = $1::integer and id = any ($2::text[])`,
+      [campaignId, ids],
+    );
+    return new Map(rows.map((row) => [row.id, row]));
+  },
+
+  /**
+   * Records a try that a fault ended; the attempt itself goes on with another try.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  async recordFault(key: IterationKey, id: string, outcome: Outcome, fault: string): Promise<void> {
+    await pool.query(
+      `insert into attempt_faults (campaign_id, trajectory_id, outcome, fault)
+       select $1::integer, $4, $5, $6
+       from iterations i
+       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
+       for share`,
+      [key.campaignId, key.iteration, key.epoch, id, outcome, toText(fault)],
+    );
+    await assertEpoch(pool, key);
+  },
+
+  /** Scored training attempts of the iterations up to `iteration`, in a fixed order: what signals and pairs read. */
+  async listScored(campaignId: number, iteration: number, since = 0): Promise<ScoredAttempt[]> {
+    const { rows } = await pool.query<ScoredAttempt>(
+      `select t.id as "trajectoryId", t.task_id as "taskId", t.iteration, t.attempt, t.policy_id as "policyId",
+         p.role, t.reward, k.features ->> 'pattern' as "taskType",
+         array(select s.action from trajectory_steps s
+               where s.campaign_id = t.campaign_id and s.trajectory_id = t.id order by s.ordinal) as actions
+       from trajectories t
+       join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+       join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+       where t.campaign_id = $1::integer and t.purpose = 'train' and t.outcome = 'scored'
+         and t.iteration between $3::smallint and $2::smallint
+       order by t.iteration, t.task_id, p.role, t.attempt`,
+      [campaignId, iteration, since],
+    );
+    return rows;
+  },
+
+  /**
+   * For each task, the reference actions as they were played and scored: seeds' expert runs and, from the whole pool,
+   * synthesized tasks' validation.
+   */
+  async listExperts(campaignId: number, from: 'seed' | 'pool' = 'pool'): Promise<ExpertTrajectory[]> {
+    const { rows } = await pool.query<ExpertTrajectory>(
+      `select distinct on (t.task_id) t.id as "trajectoryId", t.task_id as "taskId", t.reward,
+         array(select s.action from trajectory_steps s
+               where s.campaign_id = t.campaign_id and s.trajectory_id = t.id order by s.ordinal) as actions
+       from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+       where t.campaign_id = $1::integer and t.purpose = any ($2::text[]) and t.outcome = 'scored'
+         and k.verdict = 'admitted' and k.split = 'train'
+       order by t.task_id, t.iteration`,
+      [campaignId, from === 'seed' ? ['expert'] : ['expert', 'validation']],
+    );
+    return rows;
+  },
+
+  async get(campaignId: number, id: string): Promise<TrajectoryRow> {
+    const row = (await this.getMany(campaignId, [id])).get(id);
+    if (!row) throw new DomainError('UnknownTrajectory', `no trajectory has the id "${id}"`);
+    return row;
+  },
+
+  /** Whole trajectories, bodies included. */
+  async getMany(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectoryRow>> {
+    const { rows } = await pool.query<TrajectoryRow>(
+      `select t.id, t.outcome, t.reward, t.step_count as "stepCount", t.iteration, t.purpose, t.task_id as "taskId",
+         t.policy_id as "policyId", t.attempt, t.seed, t.stop_reason as "stopReason", t.fault, t.opening,
+         coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'observation', s.observation,
+             'promptTokenIds', to_jsonb(s.prompt_token_ids), 'tokenIds', to_jsonb(s.token_ids)) order by s.ordinal)
+           from trajectory_steps s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as steps
+       from trajectories t
+       where t.campaign_id = $1::integer and t.id = any ($2::text[])`,
+      [campaignId, ids],
+    );
+    return new Map(rows.map((row) => [row.id, row]));
+  },
+
+  /** Attempts of one purpose by outcome: what a phase's commit row counts. */
+  async countByOutcome({ campaignId, iteration }: IterationKey, purposes: readonly Purpose[]): Promise<OutcomeCount[]> {
+    const { rows } = await pool.query<OutcomeCount>(
+      `select purpose, outcome, count(*)::integer as count,
+         coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 as tokens, coalesce(sum(seconds), 0)::float8 as seconds
+       from trajectories
+       where campaign_id = $1::integer and iteration = $2::smallint and purpose = any ($3::text[])
+       group by purpose, outcome order by purpose, outcome`,
+      [campaignId, iteration, purposes],
+    );
+    return rows;
+  },
+});
+
+export type OutcomeCount = { purpose: Purpose; outcome: Outcome; count: number; tokens: number; seconds: number };
+
+const insertTrajectory = `
+  with stored as (
+    insert into trajectories (campaign_id, id, iteration, purpose, task_id, policy_id, attempt, epoch, seed, outcome,
+      reward, raw_score, stop_reason, fault, opening, step_count, prompt_tokens, completion_tokens, seconds)
+    select $1::integer, $2, $3::smallint, $4, $5, $6, $7::smallint, $8::integer, $9::bigint, $10, $11::float8,
+      $12::float8, $13, $14, $15::jsonb, $16::smallint, $17::integer, $18::integer, $19::real
+    from iterations i
+    where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $8::integer
+    for share
+    on conflict do nothing
+    returning campaign_id, id, outcome, reward, step_count
+  ), bodies as (
+    insert into trajectory_steps (campaign_id, trajectory_id, ordinal, action, observation, prompt_token_ids,
+      token_ids, logprobs)
+    select stored.campaign_id, stored.id, (step.ordinal - 1)::smallint, body.action, body.observation,
+      body."promptTokenIds", body."tokenIds", body.logprobs
+    from stored, jsonb_array_elements($20::jsonb) with ordinality as step (value, ordinal),
+      jsonb_to_record(step.value) as body (action text, observation jsonb, "promptTokenIds" integer[],
+        "tokenIds" integer[], logprobs real[])
+  ), journal as (
+    delete from attempt_turns t using stored
+    where t.campaign_id = $1::integer and t.trajectory_id = stored.id
+  )
+  select id, outcome, reward, step_count as "stepCount" from stored`;
+
+export type TrajectoryStore = ReturnType<typeof trajectoryStore>;

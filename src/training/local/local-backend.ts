@@ -1,0 +1,73 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ArtifactStore } from '../../artifacts/artifact-store';
+import type { Config } from '../../config';
+import { logFile, startDetached, stopProcess } from '../../process/processes';
+import { findTrainer, killTrainers } from '../../process/find-trainer';
+import { forgetEnd, readJobFolder, withJobFolder, writeJobFile } from './job-folder';
+import { readCurve } from './progress-file';
+import { writeStepBatch } from './step-batch';
+import { trainerCommand } from './trainer-command';
+import type { TrainingBackend } from '../training-backend';
+
+/** More than torch's launcher gives its processes, which is 30 s. */
+const cancelGraceMs = 40_000;
+const logTailBytes = 4_000;
+
+/**
+ * Trains in a detached process on this machine, or in several. They outlive whoever submitted them; a worker that comes
+ * later finds them by their job folder. Workers that submit one job at the same moment take turns: a second trainer
+ * would leave at once, because the first holds the folder, but its pid file would hide the first one.
+ */
+export function localBackend(
+  config: Pick<Config, 'python' | 'projectRoot'>,
+  artifacts: ArtifactStore,
+): TrainingBackend {
+  return {
+    name: 'local',
+
+    async submit(job) {
+      const folder = artifacts.jobPath(job.jobKey);
+      await mkdir(join(folder, 'logs'), { recursive: true });
+      await withJobFolder(folder, async () => {
+        const { state } = await this.status(job.jobKey);
+        if (state === 'running' || state === 'succeeded') return;
+        killTrainers(folder);
+        await writeJobFile(job, folder);
+        await startDetached(folder, 'trainer', 'trainer', {
+          ...{ file: config.python, ...trainerCommand(job.settings, folder) },
+          ...{ inheritsEnvironment: true, cwd: config.projectRoot },
+        });
+      });
+    },
+
+    async submitStep(jobKey, step, dataset) {
+      const folder = artifacts.jobPath(jobKey);
+      await withJobFolder(folder, () => writeStepBatch(folder, step, dataset));
+    },
+
+    status(jobKey) {
+      const folder = artifacts.jobPath(jobKey);
+      return readJobFolder(folder, findTrainer(folder) !== undefined);
+    },
+
+    curve: (jobKey, after) => readCurve(artifacts.jobPath(jobKey), after),
+
+    async cancel(jobKey) {
+      const folder = artifacts.jobPath(jobKey);
+      const running = findTrainer(folder);
+      if (running) await stopProcess(running, 'SIGTERM', cancelGraceMs);
+      killTrainers(folder);
+    },
+
+    async redo(jobKey) {
+      await this.cancel(jobKey);
+      await forgetEnd(artifacts.jobPath(jobKey));
+    },
+
+    async logs(jobKey) {
+      const text = await readFile(logFile(artifacts.jobPath(jobKey), 'trainer'), 'utf8').catch(() => '');
+      return text.slice(-logTailBytes);
+    },
+  };
+}

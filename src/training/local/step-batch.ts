@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { writeWhole } from '../../artifacts/artifact-store';
+import { DomainError } from '../../domain/base/errors';
+import type { Dataset } from '../training-backend';
+
+const batchFile = z.object({ dataset: z.string(), sha256: z.string() });
+
+/**
+ * Puts the batch of a step where the trainer waits for it: whole, and once. One writer at a time.
+ *
+ * @param folder of the job
+ * @param step   from 1
+ * @throws DomainError `ConflictingStep` when the step has another dataset; `InvalidStep`
+ */
+export async function writeStepBatch(folder: string, step: number, { path, sha256 }: Dataset): Promise<void> {
+  if (!Number.isInteger(step) || step < 1)
+    throw new DomainError('InvalidStep', `a step must be an integer from 1, got ${step}`);
+  const file = join(folder, 'batches', `${stepName(step)}.json`);
+  const before = batchOf(await readFile(file, 'utf8').catch(() => ''));
+  if (!before) return writeWhole(file, JSON.stringify({ dataset: path, sha256 }));
+  if (before.sha256 !== sha256)
+    throw new DomainError(
+      'ConflictingStep',
+      `step ${step} in ${folder} has the dataset ${before.sha256}, not ${sha256}`,
+    );
+}
+
+/** None when there is none, or one that was torn with its machine. */
+function batchOf(text: string): z.infer<typeof batchFile> | undefined {
+  try {
+    return batchFile.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** As the trainer names what belongs to a step. */
+export const stepName = (step: number): string => `step-${String(step).padStart(6, '0')}`;

@@ -1,0 +1,63 @@
+import type { Services } from '../activities/base/dependencies';
+import { trainingOfRun, type TrainingBackends } from '../activities/train/backend-for-run';
+import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
+import { required, type Config } from '../config';
+import { closeLeases } from '../envs/server/close-leases';
+import { createEnvironments } from '../envs/environments';
+import { createModelService } from '../llm/model-service';
+import { policyClient } from '../llm/policy-client';
+import { readProviders, type Providers } from '../llm/providers';
+import { collectReport } from '../report/collect-report';
+import { createStore } from '../store';
+import { createPool } from '../store/base/pool';
+import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
+import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { localBackend } from '../training/local/local-backend';
+import { withPatience } from '../training/kubernetes/cached-status';
+import type { TrainingBackend } from '../training/training-backend';
+import type { Instruments } from '../failpoints/failpoint-hooks';
+
+export type WorkerServices = Services & { providers: Providers; close(): Promise<void> };
+
+/** Builds what a worker's activities need, once. `close` gives the database connections back. */
+export function createServices(config: Config, instruments: Instruments): WorkerServices {
+  const pool = instruments.pool(createPool(required(config.databaseUrl, 'database', 'DATABASE_URL')));
+  const environment = {
+    url: required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'),
+    token: config.environment.token,
+  };
+  const environments = createEnvironments(config);
+  const policy = {
+    url: required(config.policy.url, 'policy server', 'COEVOLVE_POLICY_URL'),
+    token: config.policy.token,
+  };
+  const artifacts = artifactStore(config.artifacts);
+  const store = createStore(pool);
+  const providers = readProviders(config);
+  return instruments.services({
+    store,
+    artifacts,
+    providers,
+    environmentData: environments.data,
+    openEnvironment: environments.open,
+    closeLeases: (holder) => closeLeases(environment, holder),
+    policies: policyClient(policy),
+    models: createModelService({ store, providers }),
+    training: trainingOfRun(backends(config, artifacts), store.trainingRuns),
+    async writeReport(campaignId) {
+      const { renderReport } = await import('../report/index.js'); // with its charts, the slowest of all to load
+      const report = await collectReport(pool, campaignId);
+      await artifacts.saveReport(report.campaign.name, renderReport(report));
+    },
+    close: () => pool.end(),
+  });
+}
+
+/** By the names that `compute.backend` has; those far away are looked at less often, and forgiven two minutes' absence. */
+const backends = (config: Config, artifacts: ArtifactStore): TrainingBackends => ({
+  local: () => localBackend(config, artifacts),
+  kubernetes: () => withPatience(inCluster(config, artifacts), { everyMs: 3_000, patienceMs: 120_000 }),
+});
+
+const inCluster = (config: Config, artifacts: ArtifactStore): TrainingBackend =>
+  kubernetesBackend(requireKubernetesSettings(config), artifacts, config.artifacts);

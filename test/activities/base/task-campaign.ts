@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { createModelService } from '../../../src/llm/model-service';
+import type { Providers } from '../../../src/llm/providers';
+import type { CampaignSpec } from '../../../src/spec/campaign-spec';
+import { resolveSpec } from '../../../src/spec/read-spec';
+import { createStore } from '../../../src/store';
+import type { IterationKey } from '../../../src/store/base/epoch';
+import type { NewTask } from '../../../src/store/tasks/tasks';
+import { addPolicy, attempt, candidate, hash, type NewCampaign } from '../../store/support/new-campaign';
+
+export type TaskCampaign = NewCampaign & { services: Services; spec: CampaignSpec };
+
+/** A campaign of this spec, with an iteration open and nothing in it. Its services are what plans and admissions need. */
+export async function taskCampaign(
+  pool: Pool,
+  changes: Record<string, unknown> = {},
+  { iteration = 1, providers = new Map() as Providers } = {},
+): Promise<TaskCampaign> {
+  const store = createStore(pool);
+  const name = `c-${randomUUID()}`;
+  const spec = resolveSpec(
+    { name, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'combined', ...changes },
+    'the test',
+  );
+  const { id: campaignId } = await store.campaigns.save({
+    ...{ name, recipe: spec.recipe, environment: spec.environment.name, spec, specHash: name, seed: spec.seed },
+  });
+  const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
+  const services = { store, models: createModelService({ store, providers }) } as Services;
+  return { store, pool, campaignId, name, key, services, spec };
+}
+
+/** Stores candidates, and an attempt at each that scored; a candidate at the reward null could not be executed. */
+export async function proposeValidated(
+  { store, key }: NewCampaign,
+  candidates: readonly { id: string; reward?: number | null; changes?: Partial<NewTask> }[],
+): Promise<void> {
+  await store.tasks.propose(
+    key,
+    candidates.map(({ id, changes }) => candidate(id, { goal: `What is ${id} for?`, ...changes })),
+  );
+  for (const { id, reward = 1 } of candidates)
+    if (reward !== null)
+      await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: id, reward, rawScore: reward }));
+}
+
+/** Every task's id and what became of it. */
+export const verdictsOf = async ({ store, campaignId }: NewCampaign): Promise<Record<string, string>> =>
+  Object.fromEntries((await store.tasks.list(campaignId)).map(({ id, reason, verdict }) => [id, reason ?? verdict]));
+
+/** A target's attempts at tasks in an iteration, which is opened. */
+export async function playTasks(
+  campaign: NewCampaign,
+  iteration: number,
+  rewards: Record<string, number[]>,
+): Promise<void> {
+  const { store, campaignId } = campaign;
+  const key: IterationKey = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
+  const policyId = hash('a');
+  if (!(await store.policies.list(campaignId)).some(({ id }) => id === policyId))
+    await addPolicy(campaign, { id: policyId });
+  for (const [taskId, each] of Object.entries(rewards))
+    for (const [number, reward] of each.entries())
+      await store.trajectories.save(attempt(key, { purpose: 'train', taskId, policyId, attempt: number, reward }));
+}

@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { drawPatiently } from '../../../src/activities/plan/draw-with-heartbeat';
+import { environmentData } from '../../../src/envs/server/environment-data';
+import { startScriptedServer, type ScriptedServer } from '../../llm/scripted-server';
+import { inActivity } from '../base/in-activity';
+
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+});
+afterAll(() => server.stop());
+
+const request = { split: 'train', count: 0, seed: 7, options: {} } as const;
+const draw = () => inActivity(() => drawPatiently(() => environmentData(server).tasks('slow', request)));
+
+test('a draw that is not done is asked for again until it is', async () => {
+  server.answerWith({ status: 504, body: { detail: '20 of 60 gold paths are ready' } });
+  const drawn = draw();
+  while (server.requests.length < 2) await sleep(10);
+  server.answerWith({ body: { tasks: [] } });
+  await expect(drawn).resolves.toEqual([]);
+  expect(server.requests).toHaveLength(1);
+});
+
+test('a draw that breaks is the next try of the activity', async () => {
+  server.answerWith({ status: 500, body: { detail: 'broke' } });
+  await expect(draw()).rejects.toMatchObject({ type: 'EnvironmentError.fault', nonRetryable: false });
+  expect(server.requests).toHaveLength(1);
+});

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { planIteration } from '../../../src/activities/plan/plan-iteration';
+import { withExperts } from '../../../src/activities/plan/seed-experts';
+import { seedTasks } from '../../../src/activities/plan/seed-tasks';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
+import type { TaskRecord } from '../../../src/envs/server/environment-data';
+import { saveExperts } from '../../../src/envs/experts/expert-file';
+import { resolveSpec } from '../../../src/spec/read-spec';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { taskCampaign } from '../base/task-campaign';
+import { inActivity } from '../base/in-activity';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-seed-experts-'));
+const artifacts = artifactStore(folder);
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await database.drop();
+});
+
+const name = 'intercode-sql';
+
+const record = (id: string, actions: string[] = []): TaskRecord => ({
+  ...{ task_id: id, goal: id, definition: { task_id: id }, features: { pattern: 'p' }, content_key: id },
+  reference_actions: actions,
+});
+
+const specOf = (environment: object = {}, more: object = {}) =>
+  resolveSpec({ name: 'c', seed: 7, environment: { name, ...environment }, recipe: 'combined', ...more }, 'the test');
+
+const stored = async (...actions: string[]): Promise<string> => {
+  const rewards = { reward: 1, claimed_reward: 0.8, replayed: true };
+  return (await saveExperts(artifacts, [{ environment: name, task_id: 'a', actions, ...rewards }])).sha256;
+};
+
+test('imported experts stand for the environment’s own, in the form that the spec asks for', async () => {
+  const experts = await stored('Thought: so\nAction: go', 'stop');
+  const given = (form: string) =>
+    withExperts({ artifacts }, specOf({ experts, form }), [record('a', ['own']), record('b', ['own']), record('c')]);
+  expect((await given('plain')).map((task) => task.reference_actions)).toEqual([['go', 'stop'], ['own'], []]);
+  expect((await given('react')).map((task) => task.reference_actions)).toEqual([
+    ['Thought: so\nAction: go', 'Action: stop'],
+    ['own'],
+    [],
+  ]);
+});
+
+test.each([
+  ['no task has an expert', {}, [record('b')], /coevolve experts import/],
+  ['no expert has a task', { experts: '' }, [record('b', ['own'])], /none of its 1 tasks is among the 1/],
+])('a supervised start is refused when %s', async (_, environment, records, says) => {
+  const experts = 'experts' in environment ? { experts: await stored('go') } : {};
+  const refused = withExperts({ artifacts }, specOf(experts), records);
+  await expect(refused).rejects.toMatchObject({ code: 'NoExperts', message: expect.stringMatching(says) });
+});
+
+test('a campaign that starts from an imported base needs no expert', async () => {
+  const base = { start: 'base', policy: { source: 'imported', model: 'm' } };
+  expect(await withExperts({ artifacts }, specOf({}, base), [record('b')])).toHaveLength(1);
+});
+
+test('the tasks of a campaign are seeded with its experts, and only those with one are played by it', async () => {
+  const environment = { name, trainTasks: 3, heldOutTasks: 1, experts: await stored('go'), form: 'react' };
+  const campaign = await taskCampaign(database.pool, { environment }, { iteration: 0 });
+  const asked: unknown[] = [];
+  const environmentData = {
+    tasks: (_: string, { split, form }: { split: string; form: string }) => {
+      asked.push(form);
+      return Promise.resolve(
+        split === 'train' ? [record('a', ['own']), record('b'), record('c', ['own'])] : [record('h')],
+      );
+    },
+  };
+  const services = { ...campaign.services, artifacts, environmentData } as unknown as typeof campaign.services;
+  await inActivity(() => seedTasks(services)(campaign.key));
+  await planIteration(services)(campaign.key);
+  const planned = await campaign.store.tasks.planned(campaign.key, 'expert', 0, 9);
+  expect(planned.map(({ id, referenceActions }) => [id, referenceActions])).toEqual([
+    ['a', ['Action: go']],
+    ['c', ['own']],
+  ]);
+  expect(asked).toEqual(['react', 'react']);
+});

@@ -1,0 +1,78 @@
+import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { environmentData } from '../../../src/envs/server/environment-data';
+import { openEnvClient } from '../../../src/envs/openenv/client';
+import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { inActivity } from '../base/in-activity';
+import { startJudging, type JudgedCampaigns } from './judged-campaign';
+
+let judging: JudgedCampaigns;
+let small: EnvironmentServer;
+beforeAll(async () => {
+  [judging, small] = await Promise.all([startJudging(), startEnvironmentServer('--capacity', '2')]);
+});
+afterAll(() => Promise.all([judging.stop(), small.kill()]));
+
+/** The services of a worker whose environment serves two sessions; `most` is how many it was seen to have at once. */
+function servicesOfSmallServer() {
+  const open = openEnvClient(small);
+  const seen = { sessions: 0, most: 0, holders: new Set<string | undefined>() };
+  const services: Services = {
+    ...judging.services,
+    environmentData: environmentData(small),
+    async openEnvironment(name, options) {
+      const session = await open(name, options);
+      let counted = 0;
+      return {
+        ...session,
+        async reset(request) {
+          seen.holders.add(request.holder);
+          const shown = await session.reset(request);
+          counted = 1;
+          seen.most = Math.max(seen.most, ++seen.sessions);
+          return shown;
+        },
+        close() {
+          seen.sessions -= counted;
+          session.close();
+        },
+      };
+    },
+  };
+  return { services, seen };
+}
+
+test('a full environment holds attempts up and fails none, in one activity and in many', async () => {
+  const { key } = await judging.start();
+  const { services, seen } = servicesOfSmallServer();
+  const tasks = await services.store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
+  const ids = tasks.slice(0, 12).map(({ id }) => id);
+  await services.store.tasks.plan(key, 'expert', ids);
+  const shard = (from: number, to: number) => {
+    const input = { ...key, purpose: 'expert' as const, policyId: null, step: 0, from, to };
+    return inActivity(() => collectRollouts(services)(input));
+  };
+  const results = await Promise.all([shard(0, 4), shard(4, 8), shard(8, 12)]);
+
+  expect(results).toEqual(results.map(() => ({ attempts: 4, found: 0 })));
+  const { rows } = await judging.pool.query<{ outcome: string; reward: number; count: number }>(
+    `select outcome, reward, count(*)::int from trajectories where campaign_id = $1 group by 1, 2`,
+    [key.campaignId],
+  );
+  expect(rows).toEqual([{ outcome: 'scored', reward: 1, count: 12 }]);
+  expect(seen.most).toBeLessThanOrEqual(2);
+  expect([...seen.holders]).toEqual([`campaign/${key.campaignId}`]);
+});
+
+test('a task without reference actions has no expert to play it', async () => {
+  const { key } = await judging.start();
+  const { services } = servicesOfSmallServer();
+  const tasks = await services.store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
+  await judging.pool.query(`update tasks set reference_actions = '[]' where campaign_id = $1 and id = $2`, [
+    key.campaignId,
+    tasks[0]!.id,
+  ]);
+  await services.store.tasks.plan(key, 'expert', [tasks[0]!.id, tasks[1]!.id]);
+  const input = { ...key, purpose: 'expert' as const, policyId: null, step: 0, from: 0, to: 2 };
+  await expect(inActivity(() => collectRollouts(services)(input))).resolves.toEqual({ attempts: 1, found: 0 });
+});

@@ -1,0 +1,174 @@
+import * as fc from 'fast-check';
+import { admitTasks } from '../../../src/activities/validate/admit-tasks';
+import { beginPhase } from '../../../src/activities/campaign/begin-phase';
+import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { trainingJobKey } from '../../../src/domain/campaign/ids';
+import type { Store } from '../../../src/store';
+import type { IterationKey } from '../../../src/store/base/epoch';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { addPolicy, attempt, task, trainingRun } from '../../store/support/new-campaign';
+import { proposeValidated, taskCampaign, type TaskCampaign } from '../base/task-campaign';
+
+let database: FreshDatabase;
+let campaign: TaskCampaign;
+const heldOut = ['held-1', 'held-2'];
+beforeAll(async () => {
+  database = await freshDatabase();
+  campaign = await taskCampaign(database.pool);
+  const seeds = heldOut.map((id) => task(id, { split: 'held-out', goal: `Which ${id} is the oldest of them all?` }));
+  await campaign.store.tasks.seed(campaign.key, seeds);
+  const policyId = await addPolicy(campaign, { id: policyOf(1) });
+  for (const [n, taskId] of heldOut.entries())
+    await campaign.store.trajectories.save(
+      attempt(campaign.key, { purpose: 'evaluation', taskId, policyId, reward: n }),
+    );
+  await campaign.store.policies.moveHead(campaign.key, 'target', null, policyId);
+});
+afterAll(() => database.drop());
+
+/** What a phase finds: candidates with the reward of their validation (null: it could not be played), or held-out rewards. */
+type Case = { phase: 'validate' | 'evaluate'; rewards: (number | null)[] };
+
+const cases: fc.Arbitrary<Case> = fc.oneof(
+  fc.record({
+    phase: fc.constant('validate' as const),
+    rewards: fc.array(fc.constantFrom(null, 0, 1, 1), { minLength: 1, maxLength: 3 }),
+  }),
+  fc.record({
+    phase: fc.constant('evaluate' as const),
+    rewards: fc.array(fc.constantFrom(0, 1), { minLength: heldOut.length, maxLength: heldOut.length }),
+  }),
+);
+
+const prepare = { validate: prepareCandidates, evaluate: preparePolicy };
+
+/** The third candidate, where there is one, says what the second says. */
+async function prepareCandidates(key: IterationKey, rewards: Case['rewards']): Promise<void> {
+  const { iteration } = key;
+  await proposeValidated(
+    { ...campaign, key },
+    rewards.map((reward, n) => ({
+      ...{ id: `synthesized/${iteration}/rare/${n}`, reward },
+      changes: { goal: `Number ${iteration} asks for ${n} things`, contentKey: `${iteration}/${Math.min(n, 1)}` },
+    })),
+  );
+}
+
+const policyOf = (iteration: number): string => iteration.toString(16).padStart(64, '0');
+
+async function preparePolicy(key: IterationKey, rewards: Case['rewards']): Promise<void> {
+  const { store, name } = campaign;
+  const jobKey = trainingJobKey(name, key.iteration, 'target');
+  const policyId = policyOf(key.iteration);
+  await store.trainingRuns.save(key, trainingRun(jobKey), []);
+  await store.policies.save(key, {
+    ...{ id: policyId, role: 'target', parentId: null },
+    ...{ trainingRun: jobKey, uri: 'file:///p' },
+  });
+  await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, policyId, { tokens: 1, seconds: 1 });
+  for (const [n, reward] of rewards.entries())
+    await store.trajectories.save(attempt(key, { purpose: 'evaluation', taskId: heldOut[n]!, policyId, reward }));
+}
+
+/** The store as one attempt sees it: fast-check decides when each of its statements is let through. */
+function seenBy(scheduler: fc.Scheduler, who: string): Services {
+  const slow = (aggregate: object, name: string): object =>
+    Object.fromEntries(
+      Object.entries(aggregate).map(([method, call]: [string, (...args: unknown[]) => Promise<unknown>]) => [
+        method,
+        (...args: unknown[]) =>
+          scheduler.schedule(Promise.resolve(), `${who}: ${name}.${method}`).then(() => call(...args)),
+      ]),
+    );
+  const store = Object.fromEntries(
+    Object.entries(campaign.store).map(([name, aggregate]) => [name, slow(aggregate, name)]),
+  );
+  return { ...campaign.services, store: store as Store };
+}
+
+const activityOf = { validate: admitTasks, evaluate: evaluatePolicy };
+
+/** A phase as a workflow runs it. */
+async function work(services: Services, key: IterationKey, phase: Case['phase']): Promise<void> {
+  const place = { ...key, phase, previous: null };
+  if (await beginPhase(services)(place)) return;
+  await activityOf[phase](services)(key);
+  await services.store.iterations.commitPhase(place, { done: 1 });
+}
+
+/** What a fenced attempt is told ends it, as it ends the activity. */
+const staleOnly = (error: unknown): void => expect(error).toMatchObject({ code: 'StaleEpoch' });
+
+async function forgetCandidates({ campaignId, iteration }: IterationKey): Promise<void> {
+  const ofCandidates = `campaign_id = $1 and task_id like 'synthesized/' || $2::text || '/%'`;
+  for (const rows of [
+    `trajectory_steps where campaign_id = $1 and trajectory_id in (select id from trajectories where ${ofCandidates})`,
+    `trajectories where ${ofCandidates}`,
+    `admission_verdicts where ${ofCandidates}`,
+    `tasks where campaign_id = $1 and created_iteration = $2 and origin <> 'seed'`,
+  ])
+    await database.pool.query(`delete from ${rows}`, [campaignId, iteration]);
+}
+
+type Left = { tasks: string[]; evaluations: string[]; promotions: string[]; phases: string[]; head: string };
+
+/** Everything that the iteration left, without the times and the epochs. */
+async function leftBy({ campaignId, iteration }: IterationKey): Promise<Left> {
+  const { rows } = await database.pool.query<Left>(
+    `select
+       array(select coalesce(reason, verdict) from tasks
+         where campaign_id = $1 and created_iteration = $2 and origin <> 'seed' order by id) as tasks,
+       array(select policy_id || ' ' || coalesce(incumbent_id, '-') || ' ' || successes from evaluations
+         where campaign_id = $1 and iteration = $2) as evaluations,
+       array(select candidate_id || ' ' || coalesce(incumbent_id, '-') || ' ' || decision || ' ' || reason from promotions
+         where campaign_id = $1 and iteration = $2) as promotions,
+       array(select phase || ' ' || (finished_at is not null) from phases
+         where campaign_id = $1 and iteration = $2 order by phase) as phases,
+       (select policy_id from policy_heads where campaign_id = $1 and role = 'target') as head`,
+    [campaignId, iteration],
+  );
+  return rows[0]!;
+}
+
+test('two attempts of a phase leave what one leaves, however their statements interleave', async () => {
+  let iteration = 1;
+  const property = fc.asyncProperty(cases, fc.boolean(), fc.scheduler(), async (given, fenced, scheduler) => {
+    const { phase, rewards } = given;
+    const { store, services, campaignId } = campaign;
+    iteration += 1;
+    const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
+    await prepare[phase](key, rewards);
+    const incumbent = (await store.policies.heads(campaignId)).target!;
+    const attempts = ['first', 'second'].map((who) => work(seenBy(scheduler, who), key, phase).catch(staleOnly));
+    const { nextEpoch } = seenBy(scheduler, 'operator').store.iterations;
+    const fence = fenced ? nextEpoch(campaignId, iteration) : Promise.resolve(key.epoch);
+    await scheduler.waitFor(Promise.all([...attempts, fence]));
+
+    const last = { ...key, epoch: await fence };
+    await work(services, last, phase); // whoever comes last ends what is open, and finds the rest done
+    await expectOne(key, given, incumbent);
+    await store.iterations.close(last);
+    if (phase === 'validate') await forgetCandidates(key); // or every case would be slower than the one before
+  });
+  await fc.assert(property, { numRuns: 1_000 });
+}, 600_000);
+
+/** What one undisturbed attempt would have left. */
+async function expectOne(key: IterationKey, { phase, rewards }: Case, incumbent: string): Promise<void> {
+  const left = await leftBy(key);
+  expect(left.phases).toEqual([`${phase} true`]);
+  if (phase === 'validate') expect(left.tasks).toEqual(rewards.map(verdictOf));
+  else {
+    const policy = policyOf(key.iteration);
+    expect(left.evaluations).toEqual([`${policy} ${incumbent} ${rewards.filter((reward) => reward === 1).length}`]);
+    expect(left.promotions).toEqual([expect.stringContaining(`${policy} ${incumbent} `)]);
+    expect(left.head).toBe(left.promotions[0]!.includes(' promote ') ? policy : incumbent);
+  }
+}
+
+function verdictOf(reward: number | null, n: number, rewards: Case['rewards']): string {
+  if (reward === null) return 'not-executable';
+  if (reward !== 1) return 'reference-fails';
+  return n === 2 && rewards[1] === 1 ? 'duplicate' : 'admitted';
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { collectRollouts, type RolloutInput } from '../../../src/activities/rollout/collect-rollouts';
+import { seedTasks } from '../../../src/activities/plan/seed-tasks';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { environmentData } from '../../../src/envs/server/environment-data';
+import { openEnvClient } from '../../../src/envs/openenv/client';
+import { policyClient } from '../../../src/llm/policy-client';
+import { resolveSpec } from '../../../src/spec/read-spec';
+import { createStore } from '../../../src/store';
+import type { Resume } from '../../../src/store/trajectories/attempt-turns';
+import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { addPolicy, hash } from '../../store/support/new-campaign';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { inActivity } from '../base/in-activity';
+import { startScriptedPolicy, type ScriptedPolicy } from './scripted-policy';
+
+export type Rollouts = {
+  database: FreshDatabase;
+  policy: ScriptedPolicy;
+  services: Services;
+  /** Kills the environment server and starts another. */
+  replaceEnvironment(): Promise<void>;
+  /** Where the environment server listens now. */
+  environment(): Pick<EnvironmentServer, 'url' | 'token'>;
+  stop(): Promise<void>;
+};
+
+/** What a worker's attempts need: a database, an environment server and a scripted policy. */
+export async function startRollouts(): Promise<Rollouts> {
+  const start = () => startEnvironmentServer('--environments', 'intercode-sql,bfcl');
+  const [database, policy] = await Promise.all([freshDatabase(), startScriptedPolicy()]);
+  let environment = await start();
+  const services = {
+    store: createStore(database.pool),
+    get environmentData() {
+      return environmentData(environment);
+    },
+    openEnvironment: (...asked) => openEnvClient(environment)(...asked),
+    policies: policyClient(policy),
+  } as Services;
+  return {
+    ...{ database, policy, services },
+    environment: () => environment,
+    async replaceEnvironment() {
+      await environment.kill();
+      environment = await start();
+    },
+    async stop() {
+      policy.stop();
+      await environment.kill();
+      await database.drop();
+    },
+  };
+}
+
+/** The roll-out of some attempts at one task, and that task's reference actions. */
+export type OpenRollout = { input: RolloutInput; actions: string[]; taskId: string };
+
+/** A campaign whose longest task is to be played so many times. Campaigns of one environment have the same seeds. */
+export async function openRollout(
+  { services, database }: Rollouts,
+  environment: { name: string; options?: object },
+  attempts = 1,
+): Promise<OpenRollout> {
+  const name = `c-${randomUUID()}`;
+  const sizes = { trainTasks: 12, heldOutTasks: 1, maxSteps: 60 };
+  const spec = resolveSpec(
+    { name, seed: 5, recipe: 'combined', environment: { ...environment, ...sizes }, rollouts: { attempts } },
+    'the test',
+  );
+  const { store } = services;
+  const { id: campaignId } = await store.campaigns.save({
+    ...{ name, recipe: spec.recipe, environment: environment.name, spec, specHash: name, seed: spec.seed },
+  });
+  const first = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
+  await inActivity(() => seedTasks(services)(first));
+  const key = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
+  const policyId = await addPolicy({ store, pool: database.pool, campaignId, name, key }, { id: hash('c') });
+  const tasks = await store.tasks.list(campaignId, { split: 'train', verdict: 'admitted' });
+  const [longest] = tasks.sort((a, b) => b.referenceActions.length - a.referenceActions.length);
+  await store.tasks.plan(key, 'train', [longest!.id]);
+  const input: RolloutInput = { ...key, purpose: 'train', policyId, step: 0, from: 0, to: 1 };
+  return { input, actions: longest!.referenceActions, taskId: longest!.id };
+}
+
+/** As a worker plays it. */
+export const playRollout = ({ services }: Rollouts, { input }: OpenRollout) =>
+  inActivity(() => collectRollouts(services)(input));
+
+/** All that is stored of a roll-out's attempts but when and how fast they were played: byte for byte. */
+export async function storedOf({ database }: Rollouts, { input }: OpenRollout): Promise<string[]> {
+  const { rows } = await database.pool.query<{ row: string }>(
+    `select row (t.id, t.seed, t.outcome, t.reward, t.raw_score, t.stop_reason, t.fault, t.opening, t.step_count,
+       t.prompt_tokens, t.completion_tokens, (select array_agg(row (s.ordinal, s.action, s.observation,
+         s.prompt_token_ids, s.token_ids, s.logprobs) order by s.ordinal) from trajectory_steps s
+         where s.campaign_id = t.campaign_id and s.trajectory_id = t.id))::text as row
+     from trajectories t where t.campaign_id = $1 and t.purpose = 'train' order by t.id`,
+    [input.campaignId],
+  );
+  return rows.map(({ row }) => row);
+}
+
+/** What became of the interruptions of all attempts, in order. */
+export async function resumesOf({ database }: Rollouts, { input }: OpenRollout): Promise<Resume[]> {
+  const { rows } = await database.pool.query<Resume>(
+    'select outcome, turns, detail from attempt_resumes where campaign_id = $1 order by id',
+    [input.campaignId],
+  );
+  return rows;
+}
+
+/** Turns that are still in the journal. */
+export async function journaledTurns({ database }: Rollouts, { input }: OpenRollout): Promise<number> {
+  const { rowCount } = await database.pool.query('select from attempt_turns where campaign_id = $1', [
+    input.campaignId,
+  ]);
+  return rowCount ?? 0;
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { planCalibration } from '../../../src/activities/validate/plan-calibration';
+import { closeCalibration } from '../../../src/activities/validate/close-calibration';
+import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
+import { playCalibration } from '../../../src/activities/validate/play-calibration';
+import { seedTasks } from '../../../src/activities/plan/seed-tasks';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { environmentData } from '../../../src/envs/server/environment-data';
+import { openEnvClient } from '../../../src/envs/openenv/client';
+import { createModelService } from '../../../src/llm/model-service';
+import { policyClient } from '../../../src/llm/policy-client';
+import type { Providers } from '../../../src/llm/providers';
+import { campaignSpecSchema, type CampaignSpec, type CampaignSpecInput } from '../../../src/spec/campaign-spec';
+import { createStore } from '../../../src/store';
+import type { IterationKey } from '../../../src/store/base/epoch';
+import { startEnvironmentServer } from '../../envs/server/environment-server';
+import { startScriptedModel, type Rule, type ScriptedModel } from '../../llm/scripted-model';
+import { freshDatabase } from '../../support/database';
+import { inActivity } from '../base/in-activity';
+
+export type JudgedCampaigns = {
+  services: Services;
+  pool: Pool;
+  /** The judge. */
+  model: ScriptedModel;
+  /** The policy, in vLLM's dialect: `policyThatWrites`. */
+  policy: ScriptedModel;
+  /** A campaign with its seed tasks stored, and iteration 1 open. */
+  start(changes?: Partial<CampaignSpecInput>): Promise<JudgedCampaign>;
+  stop(): Promise<void>;
+};
+
+export type JudgedCampaign = { name: string; spec: CampaignSpec; key: IterationKey };
+
+/** A database, an environment server with both environments, a scripted judge and a scripted policy. */
+export async function startJudging(): Promise<JudgedCampaigns> {
+  const [database, environment, model, policy] = await Promise.all([
+    freshDatabase(),
+    startEnvironmentServer('--environments', 'intercode-sql,bfcl'),
+    startScriptedModel(),
+    startScriptedModel(),
+  ]);
+  const store = createStore(database.pool);
+  const services = {
+    store,
+    environmentData: environmentData(environment),
+    openEnvironment: openEnvClient(environment),
+    policies: policyClient({ url: policy.url.replace(/\/v1$/, '') }),
+    models: createModelService({ store, providers: providersAt(model.url) }),
+  } as Services;
+  return {
+    services,
+    pool: database.pool,
+    model,
+    policy,
+    async start(changes = {}) {
+      const name = `c-${randomUUID()}`;
+      const spec = { iterations: 1, ...campaignSpecSchema.parse({ ...specNamed(name), ...changes }) } as CampaignSpec;
+      const { id: campaignId } = await store.campaigns.save({
+        ...{ name, recipe: spec.recipe, environment: spec.environment.name, spec, specHash: name, seed: spec.seed },
+      });
+      const first = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
+      await inActivity(() => seedTasks(services)(first));
+      return { name, spec, key: { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) } };
+    },
+    async stop() {
+      await Promise.all([model.stop(), policy.stop(), environment.kill()]);
+      await database.drop();
+    },
+  };
+}
+
+/** The calibration of an iteration, from its plan to its close. */
+export async function calibrate(services: Services, key: IterationKey): Promise<void> {
+  const { items } = await inActivity(() => planCalibration(services)(key));
+  await inActivity(() => playCalibration(services)(key));
+  for (let from = 0; from < items; from += 10)
+    await inActivity(() => judgeCalibration(services)({ ...key, from, to: from + 10 }));
+  await inActivity(() => closeCalibration(services)(key));
+}
+
+/** The iteration after this one, open. */
+export async function nextIteration(
+  { store }: Services,
+  { campaignId, iteration }: IterationKey,
+): Promise<IterationKey> {
+  const next = iteration + 1;
+  return { campaignId, iteration: next, epoch: await store.iterations.open(campaignId, next) };
+}
+
+/** A policy that writes its actions in order, one per turn. */
+export const policyThatWrites =
+  (...actions: string[]): Rule =>
+  ({ messages }) => {
+    const content = actions[messages.filter(({ role }) => role === 'assistant').length] ?? 'submit';
+    const choice = { index: 0, message: { role: 'assistant', content }, finish_reason: 'stop', token_ids: [5, 6] };
+    return { raw: JSON.stringify({ id: 'c', object: 'chat.completion', prompt_token_ids: [1, 2], choices: [choice] }) };
+  };
+
+const specNamed = (name: string): CampaignSpecInput => ({
+  name,
+  seed: 5,
+  recipe: 'combined',
+  environment: { name: 'intercode-sql', trainTasks: 60, heldOutTasks: 5 },
+  llm: {
+    models: {
+      explorer: { provider: 'scripted', model: 'small-1', price: { inputPerMillion: 1, outputPerMillion: 2 } },
+    },
+  },
+});
+
+const providersAt = (url: string): Providers =>
+  new Map([
+    [
+      'scripted',
+      {
+        ...{ name: 'scripted', url, key: () => undefined, requestsPerSecond: null, tokensPerMinute: null },
+        ...{ timeoutSeconds: 20, breaker: { failures: 1000, coolDownSeconds: 1 }, concurrency: 8 },
+        tokenLimitField: 'max_tokens',
+      },
+    ],
+  ]);

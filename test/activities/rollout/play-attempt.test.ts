@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { json } from 'node:stream/consumers';
+import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
+import { policyClient } from '../../../src/llm/policy-client';
+import { addPolicy, hash } from '../../store/support/new-campaign';
+import { inActivity } from '../base/in-activity';
+import { startJudging, type JudgedCampaigns } from './judged-campaign';
+
+let judging: JudgedCampaigns;
+beforeAll(async () => {
+  judging = await startJudging();
+});
+afterAll(() => judging.stop());
+
+type Said = { path: string; max_tokens?: number; model?: string; lora_name?: string; lora_path?: string };
+
+/** A policy server that serves a policy from its load on, unless it forgets it after the probe. */
+async function policyServer({ forgets }: { forgets: boolean }) {
+  const asked: Said[] = [];
+  const served = new Set<string>();
+  const answer = ({ path, max_tokens: budget, model = '', lora_name: name }: Said): [number, object] => {
+    if (path === '/v1/load_lora_adapter') {
+      served.add(name!);
+      return [200, {}];
+    }
+    if (!served.has(model)) return [404, { error: { message: `no model ${model}`, code: 'model_not_found' } }];
+    if (forgets) served.delete(model);
+    const tokens = budget === 1 ? [5] : [5, 6];
+    const logprobs = { content: tokens.map(() => ({ logprob: -0.5 })) };
+    const choice = { message: { content: 'submit' }, finish_reason: 'stop', token_ids: tokens, logprobs };
+    return [200, { model, prompt_token_ids: [1], choices: [choice] }];
+  };
+  const server: Server = createServer((request, response) => {
+    void json(request).then((body) => {
+      const said = { path: request.url!, ...(body as object) };
+      asked.push(said);
+      const [status, reply] = answer(said);
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stop = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url, asked, stop };
+}
+
+/** Plays two attempts at one task by a policy that the server at `url` was never told of. */
+async function play(url: string) {
+  const { key, name } = await judging.start({ rollouts: { attempts: 2 } });
+  const services: Services = {
+    ...judging.services,
+    policies: policyClient({ url }),
+    artifacts: artifactStore(tmpdir()),
+  };
+  const [task] = await services.store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
+  await services.store.tasks.plan(key, 'train', [task!.id]);
+  const made = { store: services.store, pool: judging.pool, campaignId: key.campaignId, name, key };
+  const policyId = await addPolicy(made, { id: hash('c') });
+  const range = { ...key, purpose: 'train' as const, policyId, step: 0, from: 0, to: 1 };
+  return {
+    policyId,
+    result: await inActivity(() => collectRollouts(services)(range)).catch((error: unknown) => error),
+  };
+}
+
+test('a policy that the server does not know is loaded from the artifact store, once for all attempts', async () => {
+  const server = await policyServer({ forgets: false });
+  const { policyId, result } = await play(server.url);
+  server.stop();
+  expect(result).toEqual({ attempts: 2, found: 0 });
+  const loads = server.asked.filter(({ path }) => path === '/v1/load_lora_adapter');
+  expect(loads).toEqual([
+    { path: '/v1/load_lora_adapter', lora_name: policyId, lora_path: artifactStore(tmpdir()).policyPath(policyId) },
+  ]);
+});
+
+test('a server that turns to another policy after each load is left for a later try', async () => {
+  const server = await policyServer({ forgets: true });
+  const { result } = await play(server.url);
+  server.stop();
+  expect(result).toMatchObject({ type: 'ModelError.retry', nonRetryable: false });
+});

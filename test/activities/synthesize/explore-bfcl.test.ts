@@ -1,0 +1,45 @@
+import { abstractTasks } from '../../../src/activities/synthesize/abstract-tasks';
+import { explore } from '../../../src/activities/synthesize/explore';
+import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
+import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { functionCaller } from '../../llm/rules/caller';
+import { startScriptedModel, type ScriptedModel } from '../../llm/scripted-model';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { flaggedCampaign } from './flagged-campaign';
+import { inActivity } from '../base/in-activity';
+
+let database: FreshDatabase;
+let environment: EnvironmentServer;
+let model: ScriptedModel;
+beforeAll(async () => {
+  database = await freshDatabase();
+  environment = await startEnvironmentServer('--environments', 'intercode-sql,bfcl');
+  model = await startScriptedModel(functionCaller());
+});
+afterAll(async () => {
+  await model.stop();
+  await environment.kill();
+  await database.drop();
+});
+
+test('functions that the environment offers are shown to the explorer, which makes tasks of their calls', async () => {
+  const { services, key } = await flaggedCampaign(
+    { pool: database.pool, environment, modelUrl: model.url },
+    {
+      ...{ flagged: 0, recipe: 'random-synthesis', environment: { name: 'bfcl', trainTasks: 8, heldOutTasks: 2 } },
+      synthesis: { exploration: { contextsPerSignal: 2, rounds: 1, maxSteps: 5 } },
+    },
+  );
+  const { contexts } = await planExploration(services)({ ...key, aim: 'random' });
+  expect(contexts).toBe(6);
+  for (let n = 0; n < contexts; n++) {
+    const contextId = `1/random/${n}`;
+    const run = await inActivity(() => explore(services)({ ...key, contextId, round: 0 }));
+    expect(run).toEqual({ outcome: 'step-limit', steps: 5 });
+    await inActivity(() => abstractTasks(services)({ ...key, contextId }));
+  }
+  const made = await services.store.tasks.list(key.campaignId, { createdIteration: 1 });
+  const candidates = made.filter(({ verdict }) => verdict === 'candidate');
+  expect(candidates.length).toBeGreaterThan(0);
+  for (const task of candidates) expect(task).toMatchObject({ environment: 'bfcl', origin: 'random' });
+});

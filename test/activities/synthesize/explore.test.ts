@@ -1,0 +1,342 @@
+import { abstractTasks } from '../../../src/activities/synthesize/abstract-tasks';
+import { commitPhase } from '../../../src/activities/campaign/commit-phase';
+import { explore } from '../../../src/activities/synthesize/explore';
+import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
+import { planValidation } from '../../../src/activities/validate/plan-validation';
+import { reflect } from '../../../src/activities/synthesize/reflect';
+import { taskLineageOf } from '../../../src/store/tasks/task-lineage';
+import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { askedFor, sqlExplorer, type AskedFor } from '../../llm/rules/explorer';
+import {
+  silence,
+  startScriptedModel,
+  type LoggedRequest,
+  type ModelAnswer,
+  type ScriptedModel,
+} from '../../llm/scripted-model';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
+import { inActivity } from '../base/in-activity';
+
+let database: FreshDatabase;
+let environment: EnvironmentServer;
+let model: ScriptedModel;
+beforeAll(async () => {
+  database = await freshDatabase();
+  environment = await startEnvironmentServer();
+});
+beforeEach(async () => {
+  model = await startScriptedModel(sqlExplorer());
+});
+afterEach(() => model.stop());
+afterAll(async () => {
+  await environment.kill();
+  await database.drop();
+});
+
+const campaign = (changes: Record<string, unknown> = {}) =>
+  flaggedCampaign({ pool: database.pool, environment, modelUrl: model.url }, changes);
+
+const settings = { candidatesPerSignal: 6, exploration: { contextsPerSignal: 2, rounds: 2, maxSteps: 8 } };
+const contextId = '1/forgetting/0';
+
+const asked = (what: AskedFor): LoggedRequest[] => model.log.filter((request) => askedFor(request) === what);
+
+/** All that the workflow asks for one context. */
+async function exploreWhole({ services, key }: FlaggedCampaign, id = contextId, rounds = 2) {
+  const reflected = await inActivity(() => reflect(services)({ ...key, contextId: id }));
+  const runs = [];
+  for (let round = 0; round < rounds; round++)
+    runs.push(await inActivity(() => explore(services)({ ...key, contextId: id, round })));
+  const abstracted = await inActivity(() => abstractTasks(services)({ ...key, contextId: id }));
+  return { reflected, runs, abstracted };
+}
+
+const plan = ({ services, key }: FlaggedCampaign, aim: 'forgetting' | 'boundary' | 'rare' | 'random') =>
+  planExploration(services)({ ...key, aim });
+
+test('a flagged trajectory becomes candidates whose reference actions the environment has executed', async () => {
+  const flagged = await campaign({ synthesis: settings });
+  const { services, key, spec } = flagged;
+  await expect(plan(flagged, 'forgetting')).resolves.toEqual({ contexts: 2 });
+  await expect(exploreWhole(flagged)).resolves.toEqual({
+    reflected: { usable: true },
+    runs: [
+      { outcome: 'finished', steps: 8 },
+      { outcome: 'finished', steps: 8 },
+    ],
+    abstracted: { candidates: 3 }, // of 6 for the signal, two contexts share
+  });
+
+  const { taskId, trajectoryId, context } = await services.store.exploration.getContext(key.campaignId, contextId);
+  const parent = await services.store.tasks.get(key.campaignId, taskId);
+  expect(context?.summary).toContain(parent.goal);
+  const candidates = await services.store.tasks.list(key.campaignId, { verdict: 'candidate' });
+  expect(candidates.map(({ id }) => id)).toEqual(['0.0', '0.1', '0.2'].map((n) => `synthesized/1/forgetting/${n}`));
+  for (const task of candidates) {
+    expect(task).toMatchObject({
+      ...{ origin: 'synthesized', split: 'train', createdIteration: 1, grader: 'environment' },
+      ...{ parentTaskId: taskId, parentSignalId: '1/forgetting/0', contextId },
+      ...{ description: expect.stringContaining('one query'), completionCriterion: expect.any(String) },
+    });
+    expect(task.confidence).toBeGreaterThan(0.9);
+    expect(task.referenceActions.at(-1)).toBe('submit');
+  }
+  const lineage = await taskLineageOf(database.pool, spec.name, candidates[0]!.id);
+  expect(lineage).toMatchObject({
+    signal: { id: '1/forgetting/0', kind: 'forgetting' },
+    trajectories: [{ id: trajectoryId, raised: true }],
+    context: { id: contextId, status: 'reflected' },
+    runs: [{ id: `${contextId}/run/0`, outcome: 'finished' }, { id: `${contextId}/run/1` }],
+    abstraction: { id: `${contextId}/abstraction`, candidates: 3, callId: `abstract/${contextId}` },
+  });
+});
+
+test('a second worker that does the same finds everything done and asks nobody', async () => {
+  const flagged = await campaign({ synthesis: settings });
+  await plan(flagged, 'forgetting');
+  const first = await exploreWhole(flagged);
+  const calls = model.log.length;
+  await expect(plan(flagged, 'forgetting')).resolves.toEqual({ contexts: 2 });
+  await expect(exploreWhole(flagged)).resolves.toEqual(first);
+  expect(model.log).toHaveLength(calls);
+  const { rows } = await database.pool.query(
+    'select count(*)::integer as calls from model_calls where campaign_id = $1',
+    [flagged.key.campaignId],
+  );
+  expect(rows).toEqual([{ calls }]);
+});
+
+test('an exploration that is cut off half way is resumed without paying for an answer twice', async () => {
+  const flagged = await campaign({ synthesis: settings });
+  const { services, key } = flagged;
+  await plan(flagged, 'random');
+  const worker = new AbortController();
+  model.answerBy((request) => {
+    if (asked('exploration').length < 4) return sqlExplorer()(request);
+    worker.abort(new Error('the worker was stopped'));
+    return silence;
+  });
+  const run = { ...key, contextId: '1/random/0', round: 0 };
+  await expect(inActivity(() => explore(services)(run), { signal: worker.signal })).rejects.toThrow('was stopped');
+  await expect(services.store.exploration.findRun(key.campaignId, '1/random/0/run/0')).resolves.toBeUndefined();
+
+  model.answerBy(sqlExplorer());
+  await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'finished', steps: 8 });
+  const [stored] = await services.store.exploration.listRuns(key.campaignId, '1/random/0');
+  expect(new Set(stored!.steps.map(({ callId }) => callId)).size).toBe(8);
+  // The call that was under way when the worker stopped is asked for again, and no other is.
+  expect(
+    asked('exploration')
+      .map(({ end }) => end)
+      .sort(),
+  ).toEqual(['aborted', ...Array(8).fill('answered')]);
+});
+
+describe('a reflection', () => {
+  const malformed = 'The agent should have joined the tables.';
+
+  test('of another shape is repaired once', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    await plan(flagged, 'forgetting');
+    model.answerBy((request) => (model.log.length === 1 ? malformed : sqlExplorer()(request)));
+    const { services, key } = flagged;
+    await expect(inActivity(() => reflect(services)({ ...key, contextId }))).resolves.toEqual({ usable: true });
+    expect(model.log.map(({ id }) => id)).toEqual([
+      expect.stringContaining(`reflect/${contextId}/1`),
+      expect.stringContaining(`reflect/${contextId}/repair/1`),
+    ]);
+  });
+
+  test.each([
+    { answer: 'malformed twice', given: malformed, type: 'malformed', calls: 2 },
+    { answer: 'refused', given: { refusal: 'I may not' }, type: 'refused', calls: 1 },
+    {
+      answer: 'cut off',
+      given: { text: '{"summary": "it', finishReason: 'length' as const },
+      type: 'cut-off',
+      calls: 1,
+    },
+  ])('$answer is the failure of its context, which is then not explored', async ({ given, type, calls }) => {
+    const flagged = await campaign({ synthesis: settings });
+    const { services, key } = flagged;
+    await plan(flagged, 'forgetting');
+    model.answerBy((): ModelAnswer => given);
+    await expect(exploreWhole(flagged)).resolves.toEqual({
+      reflected: { usable: false },
+      runs: [
+        { outcome: null, steps: 0 },
+        { outcome: null, steps: 0 },
+      ],
+      abstracted: { candidates: 0 },
+    });
+    expect(model.log).toHaveLength(calls);
+    await expect(services.store.exploration.getContext(key.campaignId, contextId)).resolves.toMatchObject({
+      ...{ status: 'failed', failure: { type, detail: expect.any(String) } },
+    });
+  });
+});
+
+describe('a run', () => {
+  test('whose next action is refused ends there, and what it did still counts', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    await plan(flagged, 'random');
+    model.answerBy((request) =>
+      asked('exploration').length > 6 && askedFor(request) === 'exploration'
+        ? { refusal: 'I may not' }
+        : sqlExplorer()(request),
+    );
+    const { runs, abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    expect(runs).toEqual([{ outcome: 'refused', steps: 6 }]);
+    expect(abstracted.candidates).toBeGreaterThan(0);
+    const { services, key } = flagged;
+    await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
+      { outcome: 'refused', fault: 'I may not', reward: null },
+    ]);
+  });
+
+  test('whose action is cut off ends there', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    await plan(flagged, 'random');
+    model.answerBy(() => ({ text: 'select', finishReason: 'length' }));
+    const { runs, abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    expect({ runs, abstracted }).toEqual({ runs: [{ outcome: 'cut-off', steps: 0 }], abstracted: { candidates: 0 } });
+    expect(asked('abstraction')).toEqual([]);
+  });
+
+  test('that uses up its actions is no finished session and has no reward', async () => {
+    const flagged = await campaign({
+      synthesis: { ...settings, exploration: { ...settings.exploration, maxSteps: 4 } },
+    });
+    const { services, key } = flagged;
+    await plan(flagged, 'random');
+    model.answerBy(() => 'select 1');
+    const run = { ...key, contextId: '1/random/0', round: 0 };
+    await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'step-limit', steps: 4 });
+    await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
+      { reward: null, fault: null, opening: [{ role: 'system' }, { role: 'user' }] },
+    ]);
+  });
+
+  test('whose session breaks three times is an environment fault, and asks for no action twice', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    const { services, key } = flagged;
+    await plan(flagged, 'random');
+    const breaking = {
+      ...services,
+      openEnvironment: async (...args: Parameters<typeof services.openEnvironment>) => {
+        const session = await services.openEnvironment(...args);
+        let steps = 0;
+        const step = (action: string) => {
+          if (++steps === 3) session.close(); // the socket goes away under the third action
+          return session.step(action);
+        };
+        return { ...session, step };
+      },
+    };
+    const run = { ...key, contextId: '1/random/0', round: 0 };
+    await expect(inActivity(() => explore(breaking)(run))).resolves.toEqual({ outcome: 'environment-fault', steps: 2 });
+    expect(asked('exploration')).toHaveLength(3);
+    await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
+      { reward: null, fault: expect.stringContaining('closed the session') },
+    ]);
+  });
+
+  test('for a signal waits for its reflection', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    const { services, key } = flagged;
+    await plan(flagged, 'rare');
+    const run = { ...key, contextId: '1/rare/0', round: 0 };
+    await expect(inActivity(() => explore(services)(run))).rejects.toMatchObject({ code: 'NotReflected' });
+  });
+});
+
+describe('an abstraction', () => {
+  const candidate = (actions: string[], changes: object = {}) => ({
+    ...{ description: 'd', query: 'How many tables are there?', actions },
+    ...{ confidence: 0.9, completionCriterion: 'a number' },
+    ...changes,
+  });
+
+  /** The abstractor answers with these, whatever was explored. */
+  const abstractInto = async (candidates: object[], changes: Record<string, unknown> = {}) => {
+    const flagged = await campaign({ synthesis: { ...settings, candidatesPerSignal: 20, ...changes } });
+    await plan(flagged, 'random');
+    model.answerBy((request) =>
+      askedFor(request) === 'abstraction' ? JSON.stringify({ candidates }) : sqlExplorer()(request),
+    );
+    const { abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    const { store } = flagged.services;
+    const made = await store.tasks.list(flagged.key.campaignId, { createdIteration: 1 });
+    return { abstracted, made, flagged };
+  };
+  const tables = "select name from sqlite_master where type = 'table'";
+
+  test('of actions that no run executed is rejected for that', async () => {
+    const { abstracted, made } = await abstractInto([candidate([tables]), candidate([tables, 'select 42'])]);
+    expect(abstracted).toEqual({ candidates: 2 });
+    expect(made).toMatchObject([
+      { id: 'synthesized/1/random/0.0', origin: 'random', verdict: 'candidate', parentSignalId: null },
+      { id: 'synthesized/1/random/0.1', origin: 'random', verdict: 'rejected', reason: 'actions-not-seen' },
+    ]);
+  });
+
+  test('that the environment cannot execute or score is rejected with its reason', async () => {
+    const { made } = await abstractInto([candidate(['submit']), candidate([tables])]);
+    expect(made).toMatchObject([
+      {
+        verdict: 'rejected',
+        reason: 'bad-format',
+        definition: { refused: expect.any(String) },
+        goal: expect.any(String),
+      },
+      { verdict: 'candidate', reason: null, goal: 'How many tables are there?' },
+    ]);
+  });
+
+  test('below the confidence that is asked for is not proposed', async () => {
+    const unsure = candidate([tables], { confidence: 0.3 });
+    const { abstracted, made } = await abstractInto([unsure, candidate([tables])], { minConfidence: 0.5 });
+    expect(abstracted).toEqual({ candidates: 1 });
+    expect(made.map(({ id }) => id)).toEqual(['synthesized/1/random/0.1']);
+  });
+
+  test('is graded by the judge where the spec says so', async () => {
+    const { made } = await abstractInto([candidate([tables])], { grader: 'judge' });
+    expect(made).toMatchObject([{ grader: 'judge' }]);
+  });
+
+  test('that is no list even after its repair leaves its failure and no candidate', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    const { services, key } = flagged;
+    await plan(flagged, 'random');
+    model.answerBy((request) =>
+      askedFor(request) === 'abstraction' ? '{"candidates": "none"}' : sqlExplorer()(request),
+    );
+    const { abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    expect(abstracted).toEqual({ candidates: 0 });
+    await expect(services.store.exploration.findAbstraction(key.campaignId, '1/random/0')).resolves.toMatchObject({
+      ...{ candidates: 0, failure: { type: 'malformed' }, callId: 'abstract/1/random/0/repair' },
+    });
+  });
+});
+
+test('synthesis commits when every context is explored to its end, and not when some of it is gone', async () => {
+  const flagged = await campaign({
+    synthesis: { ...settings, exploration: { ...settings.exploration, contextsPerSignal: 1 } },
+  });
+  const { services, key, pool } = flagged;
+  const phaseKey = { ...key, phase: 'synthesize', previous: null } as const;
+  await services.store.iterations.beginPhase(phaseKey);
+  const commit = () => commitPhase(services)(phaseKey);
+  const aims = ['forgetting', 'boundary', 'rare'] as const;
+  for (const aim of aims) await plan(flagged, aim);
+  await expect(commit()).rejects.toMatchObject({ message: expect.stringContaining('lacks 3 of its explorations;') });
+
+  for (const aim of aims) await exploreWhole(flagged, `1/${aim}/0`);
+  await planValidation(services)(key);
+  await pool.query(`delete from abstractions where campaign_id = $1 and context_id = '1/rare/0'`, [key.campaignId]);
+  await expect(commit()).rejects.toMatchObject({ message: expect.stringContaining('lacks 1 of its explorations;') });
+  await exploreWhole(flagged, '1/rare/0');
+  await expect(commit()).resolves.toBe('candidates 18');
+});

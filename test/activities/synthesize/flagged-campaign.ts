@@ -1,0 +1,77 @@
+import type { Pool } from 'pg';
+import { randomUUID } from 'node:crypto';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { seedTasks } from '../../../src/activities/plan/seed-tasks';
+import type { FeedbackSignalKind } from '../../../src/domain/signals/feedback-signal';
+import { environmentData } from '../../../src/envs/server/environment-data';
+import { openEnvClient } from '../../../src/envs/openenv/client';
+import { playEpisode } from '../../../src/envs/episode/play-episode';
+import { createModelService } from '../../../src/llm/model-service';
+import type { CampaignSpec } from '../../../src/spec/campaign-spec';
+import { specHash } from '../../../src/spec/read-spec';
+import { createStore } from '../../../src/store';
+import type { IterationKey } from '../../../src/store/base/epoch';
+import type { TaskRow } from '../../../src/store/tasks/tasks';
+import type { EnvironmentServer } from '../../envs/server/environment-server';
+import { scriptedProviders, specWithModels } from '../../llm/scripted-provider';
+import { addPolicy, attempt, hash } from '../../store/support/new-campaign';
+import { inActivity } from '../base/in-activity';
+
+export type FlaggedCampaign = { services: Services; key: IterationKey; spec: CampaignSpec; pool: Pool };
+
+type Servers = { pool: Pool; environment: EnvironmentServer; modelUrl: string };
+
+/** What an attempt did that a signal flagged: a query that fails, one that answers something else, and the end. */
+const flaggedActions = ['select nothing_of_this_name', 'select 1', 'submit'];
+
+/**
+ * A campaign in its first iteration over real seed tasks, whose policy has failed at `flagged` of them, each failure
+ * played in the real environment and marked by every signal.
+ */
+export async function flaggedCampaign(
+  { pool, environment, modelUrl }: Servers,
+  { flagged = 2, ...changes }: { flagged?: number; [key: string]: unknown } = {},
+): Promise<FlaggedCampaign> {
+  const store = createStore(pool);
+  const name = `explored-${randomUUID()}`;
+  const spec = specWithModels(name, {
+    environment: { name: 'intercode-sql', trainTasks: 6, heldOutTasks: 2 },
+    ...changes,
+  });
+  const { id: campaignId } = await store.campaigns.save({
+    ...{ name, recipe: spec.recipe, environment: spec.environment.name },
+    ...{ spec, specHash: specHash(spec), seed: spec.seed },
+  });
+  const services = {
+    store,
+    environmentData: environmentData(environment),
+    openEnvironment: openEnvClient(environment),
+    models: createModelService({ store, providers: scriptedProviders(modelUrl) }),
+  } as Partial<Services> as Services;
+  const start = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
+  await inActivity(() => seedTasks(services)(start));
+  const key = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
+  const policyId = await addPolicy({ store, pool, campaignId, name, key }, { id: hash('a') });
+  const tasks = (await store.tasks.list(campaignId, { split: 'train' })).slice(0, flagged);
+  const failures: { task: TaskRow; trajectoryId: string }[] = [];
+  for (const task of tasks) failures.push({ task, trajectoryId: await fail(services, key, task, policyId) });
+  const kinds: FeedbackSignalKind[] = ['forgetting', 'boundary', 'rare'];
+  await store.feedbackSignals.save(
+    key,
+    kinds.flatMap((kind) =>
+      failures.map(({ task, trajectoryId }) => ({ kind, taskId: task.id, trajectoryId, detail: { reward: 0 } })),
+    ),
+  );
+  return { services, key, spec, pool };
+}
+
+async function fail(services: Services, key: IterationKey, task: TaskRow, policyId: string): Promise<string> {
+  const session = await services.openEnvironment(task.environment, { signal: new AbortController().signal });
+  const request = { task: task.definition, seed: 1, episodeId: 'flagged' };
+  const play = (_: unknown, step: number) => Promise.resolve(flaggedActions[step] ?? null);
+  const episode = await playEpisode(session, request, play, flaggedActions.length);
+  session.close();
+  const { reward, rawScore, stopReason, opening, steps } = episode;
+  const played = { purpose: 'train', policyId, reward, rawScore, stopReason, opening, steps } as const;
+  return (await services.store.trajectories.save(attempt(key, { taskId: task.id, ...played }))).id;
+}

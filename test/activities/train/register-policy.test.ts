@@ -1,0 +1,49 @@
+import { registerPolicy } from '../../../src/activities/train/register-policy';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { hash, newCampaign, trainingRun, type NewCampaign } from '../../store/support/new-campaign';
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+/** Services whose process ends before or after one statement, once. */
+function dying({ store }: NewCampaign, statement: 'recordDecision' | 'moveHead', when: 'before' | 'after'): Services {
+  const policies = {
+    ...store.policies,
+    async [statement](...args: never[]) {
+      if (when === 'after') await (store.policies[statement] as (...all: never[]) => Promise<unknown>)(...args);
+      throw new Error('killed');
+    },
+  };
+  return servicesOf({ ...store, policies });
+}
+
+const servicesOf = (store: NewCampaign['store']): Services =>
+  ({ store, artifacts: { policyPath: (id: string) => `/policies/${id}` } }) as Services;
+
+test.each([
+  ['before', 'recordDecision'],
+  ['after', 'recordDecision'],
+  ['before', 'moveHead'],
+  ['after', 'moveHead'],
+] as const)('killed %s %s, the next try leaves the head and the decision that led to it', async (when, statement) => {
+  const campaign = await newCampaign(database.pool);
+  const { store, key, campaignId, name } = campaign;
+  const jobs = { first: hash('1'), second: hash('2') };
+  for (const [job, policyId] of Object.entries(jobs)) {
+    const input = { ...key, role: 'failure' as const, jobKey: `campaign/${name}/${job}`, policyId };
+    await store.trainingRuns.save(key, trainingRun(input.jobKey, { role: 'failure' }), []);
+    if (job === 'second') key.iteration = input.iteration = 2;
+    await store.iterations.open(campaignId, key.iteration);
+    await expect(registerPolicy(dying(campaign, statement, when))(input)).rejects.toThrow('killed');
+    await registerPolicy(servicesOf(store))(input);
+    expect((await store.policies.heads(campaignId)).failure).toBe(policyId);
+    expect(await store.policies.decisionOf(campaignId, key.iteration, 'failure')).toMatchObject({
+      ...{ candidateId: policyId, decision: 'promote' },
+      incumbentId: job === 'first' ? null : jobs.first,
+    });
+  }
+});

@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { submitTraining } from '../../../src/activities/train/submit-training';
+import { trainingOfRun } from '../../../src/activities/train/backend-for-run';
+import { watchTraining } from '../../../src/activities/train/watch-training';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
+import type { NewTrainingRun } from '../../../src/store/training/training-runs';
+import { localBackend } from '../../../src/training/local/local-backend';
+import { newCampaign, trainingRun, type NewCampaign } from '../../store/support/new-campaign';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { twentyLines } from '../../training/twenty-lines';
+import { inActivity } from '../base/in-activity';
+
+/** A campaign whose jobs are real trainers of this machine, in a folder of their own. */
+export type WatchedJobs = {
+  database: FreshDatabase;
+  root: string;
+  campaign: NewCampaign;
+  services: Services;
+  /** Stores a run of the twenty lines; returns its job key. */
+  stored(role: string, changes: Partial<NewTrainingRun>): Promise<string>;
+  submit(jobKey: string): Promise<void>;
+  /** Trains the policy that the others begin from; returns its id. */
+  trainBase(): Promise<string>;
+  remove(): Promise<void>;
+};
+
+const projectRoot = path.resolve(__dirname, '../../..');
+
+export async function watchedJobs(): Promise<WatchedJobs> {
+  const database = await freshDatabase();
+  const root = mkdtempSync(path.join(tmpdir(), 'coevolve-watch-'));
+  const campaign = await newCampaign(database.pool);
+  const { store } = campaign;
+  const artifacts = artifactStore(root);
+  const local = () => localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
+  const services = { store, artifacts, training: trainingOfRun({ local }, store.trainingRuns) } as Services;
+  const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey }));
+  async function stored(role: string, changes: Partial<NewTrainingRun>): Promise<string> {
+    const { sha256 } = await artifacts.saveDataset(twentyLines);
+    const jobKey = `campaign/${campaign.name}/iteration/1/train/${role}`;
+    const run = trainingRun(jobKey, { datasetSha256: sha256, datasetRows: twentyLines.length, ...changes });
+    await store.trainingRuns.save(campaign.key, run, []);
+    return jobKey;
+  }
+  return {
+    ...{ database, root, campaign, services, stored, submit },
+    async trainBase() {
+      const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
+      const jobKey = await stored('base', { method: 'init', role: 'base', settings });
+      await submit(jobKey);
+      return (await inActivity(() => watchTraining(services)({ jobKey }))).policyId;
+    },
+    async remove() {
+      await database.drop();
+      rmSync(root, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,291 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { admitTasks } from '../../../src/activities/validate/admit-tasks';
+import { embedCandidates } from '../../../src/activities/validate/embed-candidates';
+import { planValidation } from '../../../src/activities/validate/plan-validation';
+import { candidateTaskId } from '../../../src/domain/campaign/ids';
+import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
+import { scriptedModels, scriptedProviders } from '../../llm/scripted-provider';
+import { startScriptedModel } from '../../llm/scripted-model';
+import { candidate, task } from '../../store/support/new-campaign';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { inActivity } from '../base/in-activity';
+import { proposeValidated, taskCampaign, verdictsOf, type TaskCampaign } from '../base/task-campaign';
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+const made = (aim: SynthesisAim, ordinal: number, iteration = 1): string => candidateTaskId(iteration, aim, ordinal);
+
+const admit = ({ services, key }: TaskCampaign): Promise<void> => admitTasks(services)(key);
+
+const admittedBy = async (campaign: TaskCampaign): Promise<string[]> =>
+  Object.entries(await verdictsOf(campaign)).flatMap(([id, verdict]) => (verdict === 'admitted' ? id : []));
+
+describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not execute', () => {
+  const goalOf = (n: number): string => `Count the visitors that came to museum ${n} in the year ${1500 + n}.`;
+  const kinds = Array.from(
+    { length: 1000 },
+    (_, n) => ['duplicate', 'fresh', 'fresh', 'leak or fault', 'fresh'][n % 5]!,
+  );
+
+  /** Every fifth repeats the one after it, and every tenth is a held-out question or cannot be executed. */
+  const candidates = kinds.map((kind, n) => {
+    const id = made((['forgetting', 'boundary', 'rare'] as const)[n % 3]!, n);
+    if (kind === 'duplicate') return { id, changes: { goal: `${goalOf(n + 1)} `, contentKey: `twin ${n + 1}` } };
+    if (kind === 'fresh') return { id, changes: { goal: goalOf(n), contentKey: `content ${n}` } };
+    return n % 10 === 3
+      ? { id, changes: { goal: `Please: ${goalOf(5000 + n)}`, contentKey: `leak ${n}` } }
+      : { id, reward: null, changes: { goal: goalOf(n), contentKey: `content ${n}` } };
+  });
+
+  async function campaignWithThem(): Promise<TaskCampaign> {
+    const campaign = await taskCampaign(database.pool);
+    const heldOut = candidates.flatMap((_, n) =>
+      n % 10 === 3 ? task(`held ${n}`, { split: 'held-out', goal: goalOf(5000 + n) }) : [],
+    );
+    await campaign.store.tasks.seed(campaign.key, heldOut);
+    await proposeValidated(campaign, candidates);
+    return campaign;
+  }
+
+  const expected = { fresh: 600, duplicate: 200, 'held-out': 100, 'not-executable': 100 };
+
+  async function requireExpected(campaign: TaskCampaign): Promise<void> {
+    const verdicts = Object.entries(await verdictsOf(campaign)).filter(([id]) => id.startsWith('synthesized'));
+    const count = (what: string): number => verdicts.filter(([, verdict]) => verdict === what).length;
+    expect(count('admitted')).toBe(expected.fresh);
+    for (const reason of ['duplicate', 'held-out', 'not-executable'] as const)
+      expect(count(reason)).toBe(expected[reason]);
+    const trails = await campaign.store.admission.trails(campaign.campaignId);
+    expect(trails.size).toBe(1000);
+    for (const [id, verdict] of verdicts)
+      expect(trails.get(id)!.at(-1)).toMatchObject(verdict === 'admitted' ? { passed: true } : { reason: verdict });
+  }
+
+  test('exactly the 600 are admitted, each with its trail', async () => {
+    const campaign = await campaignWithThem();
+    await admit(campaign);
+    await requireExpected(campaign);
+    const [round] = await campaign.store.admission.diversity(campaign.campaignId);
+    expect(round).toMatchObject({ encoder: 'hashed-ngrams@1', tasks: 600, neighbours: 5, collapsed: false });
+    expect(round!.energyDistance).toBeGreaterThan(0);
+  });
+
+  test('the same are admitted when ten tries are cut off on the way', async () => {
+    const campaign = await campaignWithThem();
+    const killer = new Client({ connectionString: database.url });
+    await killer.connect();
+    let cutOff = 0;
+    for (let kill = 1; kill <= 10; kill++) {
+      const outcome = admit(campaign).then(
+        () => 'through',
+        () => 'cut off',
+      );
+      await sleep(20 * kill);
+      await killer.query(
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      );
+      if ((await outcome) === 'cut off') cutOff++;
+    }
+    await killer.end();
+    expect(cutOff).toBeGreaterThan(0);
+    await admit(campaign);
+    await requireExpected(campaign);
+    const verdicts = await verdictsOf(campaign);
+    await admit(campaign);
+    expect(await verdictsOf(campaign)).toEqual(verdicts);
+  });
+});
+
+test('a random control may grow by as much as all signals together', async () => {
+  const synthesis = { quotaPerSignal: 2 };
+  const campaign = await taskCampaign(database.pool, { recipe: 'random-synthesis', synthesis });
+  await proposeValidated(
+    campaign,
+    Array.from({ length: 9 }, (_, n) => ({ id: made('random', n) })),
+  );
+  await admit(campaign);
+  expect(await admittedBy(campaign)).toHaveLength(6);
+});
+
+test('the first pool is cut at its size, in the order in which it was made, and knows no quota', async () => {
+  const synthesis = { initialTasks: 3, quotaPerSignal: 1, growthCap: 1 };
+  const campaign = await taskCampaign(database.pool, { recipe: 'coevolve', synthesis }, { iteration: 0 });
+  await campaign.store.tasks.seed(campaign.key, [task('seed')]);
+  const ids = [11, 2, 1, 10].map((n) => ({ id: made('random', n, 0), changes: { origin: 'random' as const } }));
+  await proposeValidated(campaign, ids);
+  await admit(campaign);
+  expect(await verdictsOf(campaign)).toEqual({
+    seed: 'admitted',
+    [made('random', 1, 0)]: 'admitted',
+    [made('random', 2, 0)]: 'admitted',
+    [made('random', 10, 0)]: 'admitted',
+    [made('random', 11, 0)]: 'growth-cap',
+  });
+});
+
+describe('the verdict of a candidate', () => {
+  const judge = ({ store, key }: TaskCampaign, taskId: string, completed: boolean | null) =>
+    store.judgements.save(key, {
+      ...{ id: `1/candidate/${taskId}`, kind: 'candidate', taskId, judgeVersion: 'judge@1', callId: `judge/${taskId}` },
+      ...{ completed, reason: 'it looks so', criteria: null, failure: completed === null ? 'malformed' : null },
+    });
+
+  test('is the environment’s where it has one, and else the judge’s', async () => {
+    const llm = { models: { explorer: scriptedModels.models.explorer } };
+    const campaign = await taskCampaign(database.pool, { llm });
+    const byJudge = { grader: 'judge' } as const;
+    await proposeValidated(campaign, [
+      { id: 'full', reward: 1 },
+      { id: 'partly', reward: 0.5 },
+      { id: 'failed', reward: 0 },
+      { id: 'convincing', reward: 0, changes: byJudge },
+      { id: 'unconvincing', reward: 1, changes: byJudge },
+      { id: 'unclear', reward: 1, changes: byJudge },
+      { id: 'unseen', reward: 1, changes: byJudge },
+    ]);
+    await judge(campaign, 'full', false);
+    await judge(campaign, 'failed', true);
+    await judge(campaign, 'convincing', true);
+    await judge(campaign, 'unconvincing', false);
+    await judge(campaign, 'unclear', null);
+    await admit(campaign);
+    expect(await verdictsOf(campaign)).toEqual({
+      ...{ full: 'admitted', partly: 'admitted', failed: 'reference-fails' },
+      ...{ convincing: 'admitted', unconvincing: 'not-completed', unclear: 'not-judged', unseen: 'not-judged' },
+    });
+  });
+
+  test('asks for success alone under the strict rule', async () => {
+    const campaign = await taskCampaign(database.pool, { synthesis: { rule: 'strict' } });
+    await proposeValidated(campaign, [
+      { id: 'full', reward: 1 },
+      { id: 'partly', reward: 0.5 },
+    ]);
+    await admit(campaign);
+    expect(await verdictsOf(campaign)).toEqual({ full: 'admitted', partly: 'reference-fails' });
+  });
+
+  test('passes over execution and judge where validation is off, but not over a refusal', async () => {
+    const campaign = await taskCampaign(database.pool, { synthesis: { validation: 'off' } });
+    await proposeValidated(campaign, [
+      { id: 'unplayed', reward: null },
+      { id: 'refused', reward: null, changes: { refusal: 'empty-result' } },
+    ]);
+    await planValidation(campaign.services)(campaign.key);
+    await expect(campaign.store.tasks.countPlanned(campaign.key, 'validation')).resolves.toBe(0);
+    for (let tries = 0; tries < 2; tries++) await admit(campaign);
+    expect(await verdictsOf(campaign)).toEqual({ unplayed: 'admitted', refused: 'empty-result' });
+    const trails = await campaign.store.admission.trails(campaign.campaignId);
+    expect(trails.get('unplayed')![0]).toEqual({
+      ...{ stage: 'executed', passed: true, reason: 'validation is off', detail: {} },
+    });
+    expect(trails.get('refused')!.at(-1)).toMatchObject({ stage: 'valid', passed: false, reason: 'empty-result' });
+  });
+});
+
+describe('where an operator approves', () => {
+  const approvedCampaign = async (): Promise<TaskCampaign> => {
+    const campaign = await taskCampaign(database.pool, { synthesis: { approval: true, growthCap: 2 } });
+    const spare = { id: made('rare', 3) };
+    const candidates = [{ id: made('rare', 0), reward: 0 }, { id: made('rare', 1) }, { id: made('rare', 2) }, spare];
+    await proposeValidated(campaign, candidates);
+    return campaign;
+  };
+
+  test('what passed waits, the others are decided, and the campaign is told what to do', async () => {
+    const campaign = await approvedCampaign();
+    for (let tries = 0; tries < 2; tries++)
+      await expect(admit(campaign)).rejects.toMatchObject({
+        code: 'ApprovalNeeded',
+        message: expect.stringMatching(/^2 tasks of iteration 1 .*`coevolve approve c-[-\w]+`$/),
+      });
+    expect(await verdictsOf(campaign)).toEqual({
+      [made('rare', 0)]: 'reference-fails',
+      [made('rare', 1)]: 'candidate',
+      [made('rare', 2)]: 'candidate',
+      [made('rare', 3)]: 'growth-cap',
+    });
+    await expect(campaign.store.admission.diversity(campaign.campaignId)).resolves.toEqual([]);
+  });
+
+  test('the approved are admitted and the others rejected, whose room nobody takes', async () => {
+    const campaign = await approvedCampaign();
+    await expect(admit(campaign)).rejects.toMatchObject({ code: 'ApprovalNeeded' });
+    const detail = { iteration: 1, rejected: [made('rare', 1)] };
+    await campaign.store.campaigns.recordEvent(campaign.campaignId, { kind: 'approved', actor: 'test', detail });
+    await admit(campaign);
+    expect(await verdictsOf(campaign)).toEqual({
+      [made('rare', 0)]: 'reference-fails',
+      [made('rare', 1)]: 'operator',
+      [made('rare', 2)]: 'admitted',
+      [made('rare', 3)]: 'growth-cap',
+    });
+  });
+
+  test('an iteration without anything to approve waits for nobody', async () => {
+    const campaign = await taskCampaign(database.pool, { synthesis: { approval: true } });
+    await proposeValidated(campaign, [{ id: made('rare', 0), reward: 0 }]);
+    await expect(admit(campaign)).resolves.toBeUndefined();
+  });
+});
+
+test('tasks that repeat each other are told of by an event, once', async () => {
+  const admission = { duplicates: { similarity: 1 } };
+  const campaign = await taskCampaign(database.pool, { admission: { ...admission, diversity: { collapse: 0.9 } } });
+  const goals = ['!', '?', '.', '...'].map((mark) => `Show the name of every singer${mark}`);
+  await proposeValidated(
+    campaign,
+    goals.map((goal, n) => ({ id: made('rare', n), changes: { goal } })),
+  );
+  for (let tries = 0; tries < 2; tries++) await admit(campaign);
+  const [round] = await campaign.store.admission.diversity(campaign.campaignId);
+  expect(round).toMatchObject({ tasks: 4, collapsed: true, energyDistance: null });
+  expect(round!.similarity).toBeCloseTo(1, 9);
+  const { rows } = await database.pool.query('select kind, iteration from events where campaign_id = $1', [
+    campaign.campaignId,
+  ]);
+  expect(rows).toEqual([{ kind: 'collapse', iteration: 1 }]);
+});
+
+describe('with an embedding model', () => {
+  test('paraphrases are found, and admission pays for nothing that was embedded before', async () => {
+    const model = await startScriptedModel();
+    try {
+      const providers = scriptedProviders(model.url);
+      const campaign = await taskCampaign(database.pool, { llm: scriptedModels }, { providers });
+      const { store, key, services } = campaign;
+      const start = { ...key, iteration: 0, epoch: await store.iterations.open(campaign.campaignId, 0) };
+      await store.tasks.seed(start, [
+        task('seed', { goal: 'names of all old singers please' }),
+        task('held', { split: 'held-out', goal: 'concerts of the year 2014 sorted by name' }),
+      ]);
+      await proposeValidated(campaign, [
+        { id: made('rare', 0), changes: { goal: 'please: singers old, all of names' } },
+        { id: made('rare', 1), changes: { goal: 'sorted by name: 2014 concerts of the year' } },
+        { id: made('rare', 2), changes: { goal: 'how many dogs bark' } },
+      ]);
+      await inActivity(() => embedCandidates(services)(key));
+      const paid = model.log.length;
+      expect(paid).toBeGreaterThan(0);
+      for (let tries = 0; tries < 2; tries++) await admit(campaign);
+      expect(model.log).toHaveLength(paid);
+      expect(await verdictsOf(campaign)).toMatchObject({
+        ...{ [made('rare', 0)]: 'duplicate', [made('rare', 1)]: 'held-out', [made('rare', 2)]: 'admitted' },
+      });
+      const [round] = await store.admission.diversity(campaign.campaignId);
+      expect(round).toMatchObject({ encoder: 'scripted/scripted-embedding', tasks: 1, similarity: null });
+
+      const next = { ...key, iteration: 2, epoch: await store.iterations.open(campaign.campaignId, 2) };
+      await store.tasks.propose(next, [candidate(made('rare', 0, 2), { goal: 'something else' })]);
+      await inActivity(() => embedCandidates(services)(next));
+      expect(model.log.slice(paid).flatMap(({ input }) => input)).toEqual(['something else']);
+    } finally {
+      await model.stop();
+    }
+  });
+});

@@ -1,0 +1,186 @@
+import { closeCalibration } from '../../../src/activities/validate/close-calibration';
+import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
+import { planCalibration } from '../../../src/activities/validate/plan-calibration';
+import { playCalibration } from '../../../src/activities/validate/play-calibration';
+import { judgeAnswer, judgeByReference, judgeQuestion } from '../../llm/rules/judge';
+import { inActivity } from '../base/in-activity';
+import { calibrate, nextIteration, startJudging, type JudgedCampaigns } from '../rollout/judged-campaign';
+
+let judging: JudgedCampaigns;
+beforeAll(async () => {
+  judging = await startJudging();
+});
+afterAll(() => judging.stop());
+
+const judge = { calibrationTasks: 30 };
+const newest = async (campaignId: number) => (await judging.services.store.judgeCalibrations.list(campaignId)).at(-1)!;
+
+test('half of the items are gold that scores 1, the others are broken and score less', async () => {
+  const { key } = await judging.start({ judge });
+  const planned = await inActivity(() => planCalibration(judging.services)(key));
+  expect(planned).toEqual({ items: 60 });
+  await inActivity(() => playCalibration(judging.services)(key));
+
+  const items = await judging.services.store.judgeCalibrations.items(key);
+  const gold = items.filter(({ breakage }) => breakage === null);
+  const broken = items.filter(({ breakage }) => breakage !== null);
+  expect([gold.length, broken.length]).toEqual([30, 30]);
+  expect(new Set(gold.map(({ reward }) => reward))).toEqual(new Set([1]));
+  expect(broken.every(({ reward }) => reward! < 1)).toBe(true);
+  expect(new Set(broken.map(({ breakage }) => breakage)).size).toBeGreaterThan(2);
+  expect(new Set(broken.map(({ taskId }) => taskId))).toEqual(new Set(gold.map(({ taskId }) => taskId)));
+  for (const { transcript, actions } of items)
+    expect(transcript!.steps.map(({ action }) => action)).toEqual(actions.slice(0, transcript!.steps.length));
+});
+
+test('bfcl is calibrated like intercode-sql', async () => {
+  const { key } = await judging.start({
+    judge,
+    environment: { name: 'bfcl', trainTasks: 60, heldOutTasks: 5, maxSteps: 60 },
+  });
+  judging.model.answerBy(judgeByReference());
+  await calibrate(judging.services, key);
+  const { counts, agreement, dropped } = await newest(key.campaignId);
+  expect(dropped).toBeLessThan(10);
+  expect(counts).toMatchObject({ truePositives: 30, falseNegatives: 0, falsePositives: 0, unusable: 0 });
+  expect(agreement.rate).toBe(1);
+});
+
+test('plan, play, verdicts and result are made once, however often they are asked for', async () => {
+  const { key } = await judging.start({ judge });
+  judging.model.answerBy(judgeByReference());
+  await calibrate(judging.services, key);
+  const items = await judging.services.store.judgeCalibrations.items(key);
+  const [asked, stored] = [judging.model.log.length, await newest(key.campaignId)];
+
+  judging.model.answerBy(() => judgeAnswer(false, 'another judge'));
+  await calibrate(judging.services, key);
+  expect(judging.model.log).toHaveLength(asked);
+  expect(await judging.services.store.judgeCalibrations.items(key)).toEqual(items);
+  expect(await judging.services.store.judgeCalibrations.list(key.campaignId)).toEqual([stored]);
+});
+
+test("the judge is shown everything but the environment's verdict and the way in which it was broken", async () => {
+  const { key, spec } = await judging.start({ judge: { calibrationTasks: 5 } });
+  const from = judging.model.log.length;
+  judging.model.answerBy(judgeByReference());
+  await calibrate(judging.services, key);
+  const asked = judging.model.log.slice(from);
+  expect(asked).toHaveLength(10);
+  for (const { messages, body, id } of asked) {
+    const text = messages.map(({ content }) => content).join('\n');
+    expect(text).not.toMatch(/breakage|broken|reward|dropped-call|changed-|other-task|gold/i);
+    expect(judgeQuestion({ messages })!.reference.length).toBeGreaterThan(1);
+    expect(body).toMatchObject({ temperature: 0 });
+    expect(id).toContain(`${spec.name}/judge/calibration/1/calibration/`);
+  }
+});
+
+test.each([
+  { ofCompleted: 0.1, ofNotCompleted: 0.3 },
+  { ofCompleted: 0.4, ofNotCompleted: 0.1 },
+])('a judge that errs with $ofCompleted on gold and $ofNotCompleted on broken is measured as that', async (errors) => {
+  const { key } = await judging.start({ judge });
+  const from = judging.model.log.length;
+  judging.model.answerBy(judgeByReference(errors));
+  await calibrate(judging.services, key);
+
+  const said = { gold: { completed: 0, n: 0 }, broken: { completed: 0, n: 0 } };
+  const items = await judging.services.store.judgeCalibrations.items(key);
+  const verdicts = await judging.services.store.judgements.list(key, 'calibration');
+  for (const { id, completed } of verdicts) {
+    const { breakage } = items[Number(id.split('/').at(-1))]!;
+    const side = said[breakage === null ? 'gold' : 'broken'];
+    side.n += 1;
+    side.completed += Number(completed);
+  }
+  expect(judging.model.log.length - from).toBe(said.gold.n + said.broken.n);
+
+  const { counts, agreement, recall, precision } = await newest(key.campaignId);
+  expect(counts).toEqual({
+    truePositives: said.gold.completed,
+    falseNegatives: said.gold.n - said.gold.completed,
+    falsePositives: said.broken.completed,
+    trueNegatives: said.broken.n - said.broken.completed,
+    unusable: 0,
+  });
+  const hits = 1 - errors.ofCompleted;
+  const truth = {
+    agreement: (hits + 1 - errors.ofNotCompleted) / 2,
+    recall: hits,
+    precision: hits / (hits + errors.ofNotCompleted),
+  };
+  for (const [rate, value] of [
+    [agreement, truth.agreement],
+    [recall, truth.recall],
+    [precision, truth.precision],
+  ] as const) {
+    expect(rate.low).toBeLessThanOrEqual(value);
+    expect(rate.high).toBeGreaterThanOrEqual(value);
+  }
+});
+
+test('answers that a repair does not mend are unusable and no verdict', async () => {
+  const { key } = await judging.start({ judge: { calibrationTasks: 4 } });
+  const honest = judgeByReference();
+  judging.model.answerBy((request) => {
+    const question = judgeQuestion(request);
+    const isGold = question && JSON.stringify(question.reference) === JSON.stringify(question.played);
+    return isGold ? 'I think it went well.' : honest(request);
+  });
+  await calibrate(judging.services, key);
+  const { counts, agreement, recall } = await newest(key.campaignId);
+  expect(counts).toMatchObject({ truePositives: 0, falseNegatives: 0, unusable: 4 });
+  expect([agreement.rate, recall.rate]).toEqual([1, null]);
+  const unusable = (await judging.services.store.judgements.list(key, 'calibration')).filter(({ failure }) => failure);
+  expect(unusable).toHaveLength(4);
+  for (const { completed, failure, callId, criteria } of unusable)
+    expect({ completed, failure, callId, criteria }).toEqual({
+      ...{ completed: null, failure: 'malformed', criteria: null },
+      callId: expect.stringMatching(/\/repair$/),
+    });
+});
+
+test('"completed" beside wrong parameters is not taken', async () => {
+  const { key } = await judging.start({ judge: { calibrationTasks: 1 } });
+  judging.model.answerBy(() => judgeAnswer(false, 'wrong value').replace('"completed":false', '"completed":true'));
+  await calibrate(judging.services, key);
+  const [first] = await judging.services.store.judgements.list(key, 'calibration');
+  expect(first).toMatchObject({ completed: null, failure: 'malformed' });
+  expect(first!.reason).toContain('must be false when');
+});
+
+test('a judge that changes raises one event that says how', async () => {
+  const { key } = await judging.start({ judge });
+  judging.model.answerBy(judgeByReference());
+  await calibrate(judging.services, key);
+  const second = await nextIteration(judging.services, key);
+  await calibrate(judging.services, second);
+  expect((await newest(key.campaignId)).drift).toBeNull();
+
+  judging.model.answerBy(() => judgeAnswer(true, 'always pleased'));
+  const third = await nextIteration(judging.services, second);
+  await calibrate(judging.services, third);
+  await calibrate(judging.services, third);
+  const { drift, iteration } = await newest(key.campaignId);
+  const { rows: events } = await judging.pool.query(
+    'select iteration, kind, actor, detail from events where campaign_id = $1',
+    [key.campaignId],
+  );
+  expect(events).toEqual([{ iteration: 3, kind: 'judge-drift', actor: 'coevolve', detail: { reason: drift } }]);
+  expect({ iteration, drift }).toEqual({
+    iteration: 3,
+    drift: expect.stringMatching(/^broken judged not completed: 0 of \d+, at first (\d+) of \1 /),
+  });
+});
+
+test('an item that nobody judged keeps a calibration open', async () => {
+  const { key } = await judging.start({ judge: { calibrationTasks: 2 } });
+  judging.model.answerBy(judgeByReference());
+  await inActivity(() => planCalibration(judging.services)(key));
+  await inActivity(() => playCalibration(judging.services)(key));
+  await inActivity(() => judgeCalibration(judging.services)({ ...key, from: 0, to: 1 }));
+  await expect(inActivity(() => closeCalibration(judging.services)(key))).rejects.toMatchObject({
+    code: 'StateMismatch',
+  });
+});

@@ -1,0 +1,127 @@
+import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import { judgeCandidates } from '../../../src/activities/validate/judge-candidates';
+import { planValidation } from '../../../src/activities/validate/plan-validation';
+import { toTask } from '../../../src/activities/plan/seed-tasks';
+import { judgeVersion } from '../../../src/llm/prompts/judge';
+import type { NewTask } from '../../../src/store/tasks/tasks';
+import { listJudgeAgreement } from '../../../src/report/sections/judge/query';
+import { judgeAnswer, judgeByReference, judgeQuestion } from '../../llm/rules/judge';
+import { attempt } from '../../store/support/new-campaign';
+import { inActivity } from '../base/in-activity';
+import { startJudging, type JudgedCampaign, type JudgedCampaigns } from '../rollout/judged-campaign';
+
+let judging: JudgedCampaigns;
+beforeAll(async () => {
+  judging = await startJudging();
+});
+afterAll(() => judging.stop());
+
+/** Candidates that were composed, executed and wait for the judge. */
+async function executedCandidates(
+  count: number,
+  change: (task: NewTask, n: number) => NewTask = (task) => task,
+  faulty: string | null = null,
+) {
+  const campaign = await judging.start();
+  const { store, environmentData } = judging.services;
+  const seeds = await store.tasks.list(campaign.key.campaignId, { split: 'train', verdict: 'admitted' });
+  const candidates: NewTask[] = [];
+  for (const [n, parent] of seeds.slice(0, count).entries()) {
+    const actions = [String(parent.definition['gold'])];
+    const query = `Candidate ${n}: ${parent.goal}`;
+    const made = await environmentData.compose('intercode-sql', {
+      parent: parent.definition,
+      query,
+      actions,
+      options: {},
+    });
+    if (!('task' in made)) throw new Error(made.refused.detail);
+    const id = `synthesized/1/rare/${n}.0`;
+    const grader = made.task.grader;
+    const task = { ...toTask(made.task, 'intercode-sql'), id, grader, split: 'train', origin: 'synthesized' } as const;
+    candidates.push(change(task, n));
+  }
+  await store.tasks.propose(campaign.key, candidates);
+  await inActivity(() => planValidation(judging.services)(campaign.key));
+  if (faulty) {
+    const fault = { outcome: 'environment-fault', reward: null, rawScore: null, fault: 'it broke' } as const;
+    await store.trajectories.save(
+      attempt(campaign.key, { purpose: 'validation', taskId: faulty, ...fault, steps: [] }),
+    );
+  }
+  const plan = { purpose: 'validation', policyId: null, step: 0, from: 0, to: count } as const;
+  await inActivity(() => collectRollouts(judging.services)({ ...campaign.key, ...plan }));
+  return campaign;
+}
+
+const judge = ({ key }: JudgedCampaign, from: number, to: number) =>
+  inActivity(() => judgeCandidates(judging.services)({ ...key, from, to }));
+
+test('every executed candidate of a stretch is judged once, against its own query and actions', async () => {
+  const campaign = await executedCandidates(12);
+  const before = judging.model.log.length;
+  judging.model.answerBy(judgeByReference());
+  expect(await judge(campaign, 0, 10)).toEqual({ judged: 10 });
+  expect(await judge(campaign, 0, 12)).toEqual({ judged: 12 });
+  const asked = judging.model.log.slice(before);
+  expect(asked).toHaveLength(12);
+  expect(new Set(asked.map(({ messages }) => judgeQuestion({ messages })!.goal)).size).toBe(12);
+
+  const stored = await judging.services.store.judgements.list(campaign.key, 'candidate');
+  expect(stored.map(({ id }) => id)).toContain('1/candidate/synthesized/1/rare/7.0');
+  for (const { completed, failure, judgeVersion: version, callId, id, criteria } of stored) {
+    expect({ completed, failure, version }).toEqual({
+      completed: true,
+      failure: null,
+      version: judgeVersion(campaign.spec),
+    });
+    expect(callId).toBe(`judge/candidate/${id}`);
+    expect(Object.keys(criteria!).sort()).toEqual(
+      ['apiMatching', 'finalResult', 'logicalFlow', 'parameters', 'skippedSteps'].sort(),
+    );
+  }
+  expect(judgeVersion(campaign.spec)).toBe('judge@1 scripted/small-1 at 0');
+});
+
+test('what could not be executed is not judged', async () => {
+  const campaign = await executedCandidates(3, (task) => task, 'synthesized/1/rare/1.0');
+  const before = judging.model.log.length;
+  judging.model.answerBy(judgeByReference());
+  expect(await judge(campaign, 0, 3)).toEqual({ judged: 2 });
+  expect(judging.model.log).toHaveLength(before + 2);
+  const judged = await judging.services.store.judgements.list(campaign.key, 'candidate');
+  expect(judged.map(({ taskId }) => taskId)).not.toContain('synthesized/1/rare/1.0');
+});
+
+test('the report counts where judge and environment agree and where they do not', async () => {
+  const campaign = await executedCandidates(9, (task, n) =>
+    n < 4 ? { ...task, referenceActions: ["select 'something else'", 'submit'] } : task,
+  );
+  judging.model.answerBy((request) => {
+    const place = Number(/Candidate (\d)/.exec(judgeQuestion(request)!.goal)![1]);
+    if (place === 8) return 'no idea';
+    return judgeAnswer([0, 4, 5].includes(place), 'as told');
+  });
+  await judge(campaign, 0, 9);
+  const client = await judging.pool.connect();
+  const counted = await listJudgeAgreement(client, campaign.key.campaignId);
+  client.release();
+  expect(counted).toEqual([
+    { iteration: 1, grader: 'environment', both: 2, judgeOnly: 1, environmentOnly: 2, neither: 3, unusable: 1 },
+  ]);
+});
+
+test('a server that is away fails the stretch for another try, which judges the rest alone', async () => {
+  const campaign = await executedCandidates(8);
+  const honest = judgeByReference();
+  judging.model.answerBy((request) =>
+    /Candidate [56]:/.test(judgeQuestion(request)!.goal) ? { status: 503 } : honest(request),
+  );
+  await expect(judge(campaign, 0, 8)).rejects.toMatchObject({ type: 'ModelError.retry', nonRetryable: false });
+  expect(await judging.services.store.judgements.list(campaign.key, 'candidate')).toHaveLength(6);
+  const before = judging.model.log.length;
+  judging.model.answerBy(honest);
+  await judge(campaign, 0, 8);
+  expect(judging.model.log).toHaveLength(before + 2);
+  expect(await judging.services.store.judgements.list(campaign.key, 'candidate')).toHaveLength(8);
+});

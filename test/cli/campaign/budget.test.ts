@@ -1,0 +1,146 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import type { Client } from '@temporalio/client';
+import { Worker, type NativeConnection } from '@temporalio/worker';
+import type { Pool } from 'pg';
+import { recordOperator } from '../../../src/activities/campaign/record-operator-command';
+import type { Services } from '../../../src/activities/base/dependencies';
+import { readConfig, type Config } from '../../../src/config';
+import { stackDown, stackUp } from '../../../src/stack';
+import { readState } from '../../../src/stack/state';
+import type { Budget } from '../../../src/store/spending/budgets';
+import { migrate } from '../../../src/store/base/migrate';
+import { createPool } from '../../../src/store/base/pool';
+import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
+import { connectWorker } from '../../../src/temporal/connect-worker';
+import type { campaign } from '../../../src/workflows';
+import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../../store/support/model-campaign';
+import { runCli, until } from '../../support/stack';
+import { bundleOf, silenceWorkers } from '../../support/temporal';
+import { queues, scriptedActivities, stateOf } from '../../workflows/scripted-activities';
+
+const projectRoot = path.resolve(__dirname, '../../..');
+let bare: Config;
+let config: Config;
+let pool: Pool;
+let client: Client;
+let connection: NativeConnection;
+beforeAll(async () => {
+  silenceWorkers();
+  mkdirSync(path.join(projectRoot, '.coevolve'), { recursive: true });
+  const home = mkdtempSync(path.join(projectRoot, '.coevolve', 'test-budget-'));
+  const { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = process.env;
+  bare = readConfig({ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home });
+  config = await stackUp(bare, { services: ['postgres', 'temporal'] });
+  await migrate(config.databaseUrl!, projectRoot);
+  pool = createPool(config.databaseUrl!, 4);
+  [client, connection] = await Promise.all([connectClient(config), connectWorker(config)]);
+});
+afterAll(async () => {
+  await client?.connection.close();
+  await connection?.close();
+  await pool?.end();
+  await stackDown(bare);
+  const { postgresDirectory } = readState(bare.home); // outside the home when Postgres's user cannot reach into it
+  for (const folder of [postgresDirectory, bare.home]) if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+const cli = (...args: string[]) => runCli(bare, ['budget', ...args]);
+
+const estimate = { llmTokens: 100, usd: 0.01 };
+
+async function pay({ store, key }: ModelCampaign, callId: string): Promise<void> {
+  const call = modelCall(key, callId);
+  const reservation = await store.modelCalls.reserve(call, estimate);
+  if (reservation.kind === 'reserved') await store.modelCalls.settle(call, reservation.try, settlement());
+}
+
+test('a person sees what is committed of what limit, for what it went, and what was wasted', async () => {
+  const c = await modelCampaign(pool, { budget: { llmTokens: 20_000 } });
+  await pay(c, 'reflect/1');
+  for (let tries = 0; tries < 2; tries++) await c.store.modelCalls.reserve(modelCall(c.key, 'reflect/2'), estimate);
+  const { stdout, code } = await cli(c.name);
+  expect(code).toBe(0);
+  expect(stdout).toBe(
+    [
+      'tokens  215 of 20,000',
+      'usd     $0.0210 of no limit',
+      '',
+      'iteration  purpose    provider  model          calls  tokens  usd      time',
+      '        1  reflector  scripted  scripted-chat      1      15  $0.0010  0.5 s',
+      'perhaps paid and not heard (at most; --json names the requests): 1 call, 100 tokens, $0.0100',
+      '',
+    ].join('\n'),
+  );
+  expect(JSON.parse((await cli(c.name, '--json')).stdout)).toMatchObject({
+    limit: { llmTokens: 20_000, usd: null },
+    spent: [{ purpose: 'reflector', tokens: 15 }],
+    unconfirmed: [{ requestId: `${c.name}/reflect/2/1` }],
+  });
+});
+
+test('a raise with the same request id counts once', async () => {
+  const c = await modelCampaign(pool, { budget: { llmTokens: 1000, usd: 1 } });
+  const raise = ['raise', c.name, '--tokens', '500', '--usd', '0.5', '--request-id', 'monday'];
+  await cli(...raise);
+  const { stdout } = await cli(...raise, '--json');
+  expect((JSON.parse(stdout) as Budget).limit).toEqual({ llmTokens: 1500, usd: 1.5 });
+});
+
+test.each([
+  { args: [], says: 'nothing to raise: give --tokens, --usd or both' },
+  { args: ['--tokens', '0'], says: 'a number above 0' },
+  { args: ['--usd', 'much'], says: 'a number above 0' },
+  { args: ['--usd', '1'], says: 'has no limit on usd' },
+])('a raise by $args is refused: $says', async ({ args, says }) => {
+  const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
+  const { code, stdout, stderr } = await cli('raise', c.name, ...args);
+  expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(says) });
+});
+
+test('the budget of a campaign that has ended is not raised', async () => {
+  const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
+  await c.store.campaigns.setStatus(c.campaignId, 'finished');
+  expect(await cli('raise', c.name, '--tokens', '5')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('ended'),
+  });
+});
+
+test('a campaign that parks at its budget says how to go on, and does so by that very command', async () => {
+  const c = await modelCampaign(pool, { budget: { llmTokens: 250 } });
+  const spender = scriptedActivities(c.name, {
+    async seedTasks() {
+      for (const callId of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l']) await pay(c, callId);
+    },
+    recordOperator: recordOperator({ store: c.store } as Services),
+  });
+  const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
+  const workflowBundle = await bundleOf();
+  const workers = await Promise.all(
+    queues.map((taskQueue) =>
+      Worker.create({
+        ...{ ...shared, taskQueue },
+        ...(taskQueue === 'workflow' ? { workflowBundle } : { activities: spender.activities }),
+      }),
+    ),
+  );
+  const running = workers.map((worker) => worker.run());
+  try {
+    const state = { ...stateOf(c.name, 'sft', 0), campaignId: c.campaignId };
+    const workflow = { workflowId: `campaign/${c.name}`, taskQueue: 'workflow', args: [state] } as const;
+    const handle = await client.workflow.start<typeof campaign>('campaign', workflow);
+    await until(async () => (await c.store.campaigns.getByName(c.name)).status === 'parked');
+    const { progress } = await handle.query<typeof state>('status');
+    const [, command] = /`coevolve budget (raise [^`]+)`$/.exec(progress.parked ?? '') ?? [];
+    expect(command).toBe(`raise ${c.name} --tokens 250`);
+    const { stderr } = await cli(...command!.split(' '));
+    expect(stderr).toContain(`${c.name} goes on`);
+    await expect(handle.result()).resolves.toMatchObject({ status: 'finished' });
+    const { committed } = await c.store.budgets.get(c.campaignId);
+    expect(committed.llmTokens).toBe(12 * 15);
+  } finally {
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
+  }
+});

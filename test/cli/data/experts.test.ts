@@ -1,0 +1,87 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { readConfig, type Config } from '../../../src/config';
+import { deriveSeed } from '../../../src/domain/base/seed-tree';
+import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { runCli } from '../../support/stack';
+
+let home: string;
+let config: Config;
+let server: EnvironmentServer;
+beforeAll(async () => {
+  home = mkdtempSync(path.join(tmpdir(), 'coevolve-cli-experts-'));
+  server = await startEnvironmentServer('--environments', 'bfcl,intercode-sql', '--state', path.join(home, 'state'));
+  writeFileSync(path.join(home, 'token'), server.token);
+  config = readConfig({
+    ...{ PATH: process.env['PATH'], COEVOLVE_HOME: home, COEVOLVE_ENVIRONMENT_URL: server.url },
+    COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'),
+  });
+});
+afterAll(async () => {
+  await server.kill();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const cli = (...args: string[]) => runCli(config, ['experts', ...args]);
+
+test('show prints lengths and rewards of experts, for people and as JSON', async () => {
+  const { stdout } = await cli('show', 'bfcl', '--count', '12', '--options', '{"split": "agentevolver"}');
+  expect(stdout).toMatch(
+    /^pattern +tasks +turns min +mean +max +characters mean +max +reward mean +successes\nall +12 /,
+  );
+  const shown = await cli('show', 'bfcl', '--count', '12', '--options', '{"split": "agentevolver"}', '--json');
+  const { table } = JSON.parse(shown.stdout) as { table: { pattern: string; tasks: number; rewardMean: number }[] };
+  expect(table.map(({ pattern, tasks, rewardMean }) => [pattern, tasks, rewardMean])).toEqual([
+    ['all', 12, 1],
+    ['base', 12, 1],
+  ]);
+});
+
+test('what is exported as ETO’s conversations is imported again, replayed, with a hash for specs', async () => {
+  const file = path.join(home, 'experts.jsonl');
+  const written = await cli('export', 'intercode-sql', file, '--format', 'eto', '--form', 'react', '--count', '15');
+  expect(written).toMatchObject({ code: 0, stdout: `15 trajectories: ${file}\n` });
+  const rows = readFileSync(file, 'utf8').trimEnd().split('\n');
+  expect(JSON.parse(rows[0]!)).toMatchObject({ reward: 1, conversations: expect.any(Array) });
+  writeFileSync(file, [...rows, rows[0]!.replaceAll('SELECT', 'SELEKT').replace('"id":"', '"id":"no-')].join('\n'));
+
+  const imported = await cli('import', file, '--environment', 'intercode-sql', '--count', '15');
+  expect(imported.stdout).toContain('mean reward as replayed: 1');
+  const again = await cli('import', file, '--environment', 'intercode-sql', '--count', '15', '--json');
+  const read = JSON.parse(again.stdout) as { sha256: string; imported: number; refused: unknown[]; path: string };
+  expect(read).toMatchObject({ imported: 15, refused: [{ reason: expect.stringContaining('no train task') }] });
+  expect(imported.stderr).toContain(read.sha256);
+  expect(readFileSync(read.path, 'utf8').trimEnd().split('\n')).toHaveLength(15);
+});
+
+test('for a spec, the tasks are those that its campaign will train on', async () => {
+  const spec = path.join(home, 'spec.yaml');
+  writeFileSync(spec, 'name: x\nseed: 7\nrecipe: sft\nenvironment: { name: intercode-sql, trainTasks: 12 }\n');
+  const seed = String(deriveSeed(7, 'tasks'));
+  const file = path.join(home, 'of-spec.jsonl');
+  await cli('export', 'intercode-sql', file, '--format', 'sharegpt', '--count', '14', '--seed', seed);
+  const { stdout } = await cli('import', file, '--spec', spec, '--format', 'sharegpt', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ environment: 'intercode-sql', imported: 12, refused: [{}, {}] });
+});
+
+test('without a replay the table says that the rewards are claims', async () => {
+  const file = path.join(home, 'claimed.json');
+  const turns = [
+    { from: 'human', value: 'Buy it.' },
+    { from: 'gpt', value: 'Action: buy' },
+  ];
+  writeFileSync(file, JSON.stringify([{ id: 'shop-1', conversations: turns, reward: 0.9 }]));
+  const { code, stdout } = await cli('import', file, '--environment', 'webshop', '--no-replay');
+  expect(code).toBe(0);
+  expect(stdout).toContain('not replayed: the rewards above are claims of the file');
+});
+
+test.each([
+  [['show', 'nowhere'], /nowhere/],
+  [['show', 'bfcl', '--options', '{"split": "official"}'], /official/],
+])('%j is refused by name', async (args, says) => {
+  const { code, stdout, stderr } = await cli(...args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(says);
+});

@@ -1,0 +1,36 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { installEnvironment } from '../../../src/cli/data/install-environment';
+import { readConfig } from '../../../src/config';
+
+/** A project whose installer writes down what it is asked for, and fails for java. */
+const projectRoot = mkdtempSync(path.join(tmpdir(), 'coevolve-install-'));
+const asked = path.join(projectRoot, 'asked');
+const config = { ...readConfig({ COEVOLVE_HOME: projectRoot }), projectRoot };
+beforeAll(() => {
+  mkdirSync(path.join(projectRoot, 'scripts'));
+  const installer = `import { writeFileSync } from 'node:fs';
+const words = process.argv.slice(2).join(' ');
+writeFileSync(${JSON.stringify(asked)}, words);
+process.exit(words.includes('java') ? 3 : 0);`;
+  writeFileSync(path.join(projectRoot, 'scripts', 'setup.mjs'), installer);
+});
+afterAll(() => rmSync(projectRoot, { recursive: true, force: true }));
+
+test('an environment is installed by the installer of the project', async () => {
+  await installEnvironment(config, 'alfworld');
+  expect(readFileSync(asked, 'utf8')).toBe('--with alfworld');
+});
+
+test('a step that fails is named', async () => {
+  await expect(installEnvironment(config, 'java')).rejects.toThrow(/setup\.mjs --with java` ended with code 3/);
+});
+
+test('a folder for data is refused where there is none to put', async () => {
+  await expect(installEnvironment(config, 'java', '/data')).rejects.toThrow('--root: found a folder, expected none');
+});
+
+test("without AppWorld's engine its data is not downloaded", async () => {
+  await expect(installEnvironment(config, 'appworld')).rejects.toThrow(/its data is not|ENOENT/);
+});

@@ -1,0 +1,91 @@
+import { createServer } from 'node:http';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { doctor, stackDown, stackUp } from '../../src/stack';
+import { until } from '../support/stack';
+import { silenceWorkers } from '../support/temporal';
+import { removeHome, temporaryHome } from '../stack/temporary-home';
+
+const config = temporaryHome();
+beforeAll(() => silenceWorkers());
+afterAll(() => removeHome(config));
+
+const find = async (name: string, of = config) => (await doctor(of)).find((check) => check.name === name);
+
+test('before the first up every failing check names the next command', async () => {
+  const failing = (await doctor(config)).filter(({ ok }) => !ok);
+  expect(failing.map(({ name }) => name)).toEqual(expect.arrayContaining(['postgres', 'temporal', 'worker-store']));
+  for (const { next } of failing) expect(next).toMatch(/\w/);
+});
+
+test('what runs, here or elsewhere, is found well, and what is missing beside it is named', async () => {
+  const { databaseUrl, temporal } = await stackUp(config, { services: ['postgres', 'temporal'] });
+  const checks = new Map((await doctor(config)).map((check) => [check.name, check]));
+  for (const name of ['node', 'postgres programs', 'temporal program', 'postgres', 'temporal', 'temporal namespace'])
+    expect(checks.get(name)).toMatchObject({ ok: true });
+  expect(checks.get('database')).toMatchObject({ ok: false, next: 'coevolve migrate' });
+  expect(checks.get('worker-train')).toMatchObject({ ok: false, detail: 'does not run', next: 'coevolve up' });
+
+  const connection = await NativeConnection.connect({ address: temporal.address! });
+  const worker = await Worker.create({
+    ...{ connection, namespace: temporal.namespace, taskQueue: 'train' },
+    activities: { trainStep: () => undefined },
+  });
+  const running = worker.run();
+  const polled = await until(async () => {
+    const found = await find('worker-train');
+    return found?.ok && found;
+  });
+  expect(polled.detail).toBe(`polls train elsewhere (${worker.options.identity})`);
+  worker.shutdown();
+  await running;
+  await connection.close();
+
+  const elsewhere = temporaryHome({ DATABASE_URL: databaseUrl ?? '' });
+  const names = (await doctor(elsewhere)).map(({ name }) => name);
+  expect(names).not.toContain('postgres programs');
+  await removeHome(elsewhere);
+});
+
+test('a database that does not answer is told apart from one without the schema', async () => {
+  await stackDown(config);
+  expect(await find('database')).toMatchObject({ ok: false, detail: expect.stringContaining('cannot be reached') });
+});
+
+test('a policy server elsewhere is asked for its health', async () => {
+  const server = createServer((_, reply) => reply.writeHead(503).end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const elsewhere = temporaryHome({ COEVOLVE_POLICY_URL: `http://127.0.0.1:${port}` });
+  expect(await find('policy-server', elsewhere)).toMatchObject({ ok: false, detail: expect.stringContaining('503') });
+
+  await new Promise((resolve) => server.close(resolve));
+  expect(await find('policy-server', elsewhere)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('does not answer'),
+  });
+  await removeHome(elsewhere);
+});
+
+test('vLLM is looked for where it is to serve', async () => {
+  expect(await find('vllm')).toBeUndefined();
+  const wanted = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_VLLM_PYTHON: '/nowhere/python' };
+  const absent = temporaryHome(wanted);
+  expect(await find('vllm', absent)).toEqual({
+    ...{ name: 'vllm', ok: false, detail: 'no Python at /nowhere/python', next: 'npm run setup -- --with vllm' },
+  });
+  const without = temporaryHome({ ...wanted, COEVOLVE_VLLM_PYTHON: config.python });
+  expect(await find('vllm', without)).toMatchObject({ ok: false, detail: `${config.python} lacks vllm` });
+  await Promise.all([removeHome(absent), removeHome(without)]);
+});
+
+test('a Python that is absent or lacks packages is named', async () => {
+  const absent = temporaryHome({ COEVOLVE_PYTHON: '/nowhere/python' });
+  expect(await find('python', absent)).toEqual({
+    name: 'python',
+    ok: false,
+    detail: 'no Python at /nowhere/python',
+    next: 'npm run setup',
+  });
+  await removeHome(absent);
+});

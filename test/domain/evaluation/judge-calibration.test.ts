@@ -1,0 +1,124 @@
+import * as fc from 'fast-check';
+import {
+  countVerdicts,
+  findDrift,
+  measureTrust,
+  type Confusion,
+  type JudgedItem,
+} from '../../../src/domain/evaluation/judge-calibration';
+import { wilsonInterval } from '../../../src/domain/evaluation/statistics';
+
+const item = fc.record({ broken: fc.boolean(), completed: fc.constantFrom(true, false, null) });
+const items = fc.array(item, { maxLength: 60 });
+
+const counts = (changes: Partial<Confusion>): Confusion => ({
+  ...{ truePositives: 20, falsePositives: 0, trueNegatives: 20, falseNegatives: 0, unusable: 0 },
+  ...changes,
+});
+
+test('every item is counted once', () => {
+  fc.assert(
+    fc.property(items, (judged) => {
+      const total = Object.values(countVerdicts(judged)).reduce((sum, count) => sum + count, 0);
+      expect(total).toBe(judged.length);
+    }),
+  );
+});
+
+test('agreement, precision and recall are shares of usable verdicts, each inside its Wilson interval', () => {
+  fc.assert(
+    fc.property(items, fc.constantFrom(0.8, 0.95, 0.99), (judged, confidence) => {
+      const usable = judged.filter(({ completed }) => completed !== null);
+      const trust = measureTrust(countVerdicts(judged), confidence);
+      const expectRate = (
+        rate: (typeof trust)['agreement'],
+        among: JudgedItem[],
+        hit: (one: JudgedItem) => boolean,
+      ) => {
+        const hits = among.filter(hit).length;
+        expect(rate.rate).toBe(among.length === 0 ? null : hits / among.length);
+        expect(rate).toMatchObject(wilsonInterval(hits, among.length, confidence));
+        if (rate.rate === null) return;
+        expect(rate.low).toBeLessThanOrEqual(rate.rate);
+        expect(rate.high).toBeGreaterThanOrEqual(rate.rate);
+      };
+      expectRate(trust.agreement, usable, ({ broken, completed }) => broken !== completed);
+      expectRate(
+        trust.precision,
+        usable.filter(({ completed }) => completed!),
+        ({ broken }) => !broken,
+      );
+      expectRate(
+        trust.recall,
+        usable.filter(({ broken }) => !broken),
+        ({ completed }) => completed!,
+      );
+    }),
+  );
+});
+
+test('a judge that says the opposite agrees with what the first one did not', () => {
+  fc.assert(
+    fc.property(fc.array(fc.record({ broken: fc.boolean(), completed: fc.boolean() }), { minLength: 1 }), (judged) => {
+      const opposite = judged.map(({ broken, completed }) => ({ broken, completed: !completed }));
+      const [one, other] = [judged, opposite].map((list) => measureTrust(countVerdicts(list)).agreement.rate!);
+      expect(one! + other!).toBeCloseTo(1, 12);
+    }),
+  );
+});
+
+describe('drift', () => {
+  const first = { judgeVersion: 'judge@1 p/m at 0', counts: counts({}) };
+  const drift = (changes: Partial<Confusion>) => findDrift({ ...first, counts: counts(changes) }, first);
+
+  test('the first calibration has nothing to drift from, and an equal one has not drifted', () => {
+    expect(findDrift(first, null)).toBeNull();
+    fc.assert(
+      fc.property(items, (judged) => {
+        const now = { judgeVersion: 'v', counts: countVerdicts(judged) };
+        expect(findDrift(now, now)).toBeNull();
+      }),
+    );
+  });
+
+  test('one verdict more that is wrong is no drift', () => {
+    expect(drift({ truePositives: 19, falseNegatives: 1 })).toBeNull();
+  });
+
+  test('a judge grown lenient drifts, also where it agrees as often as before', () => {
+    expect(drift({ trueNegatives: 12, falsePositives: 8 })).toBe(
+      'broken judged not completed: 12 of 20, at first 20 of 20 (p = 0.0033)',
+    );
+    const strict = { judgeVersion: 'v', counts: counts({ truePositives: 10, falseNegatives: 10 }) };
+    const lenient = { judgeVersion: 'v', counts: counts({ trueNegatives: 10, falsePositives: 10 }) };
+    expect(measureTrust(strict.counts).agreement).toEqual(measureTrust(lenient.counts).agreement);
+    expect(findDrift(lenient, strict)).toContain('gold judged completed: 20 of 20, at first 10 of 20');
+  });
+
+  test('a judge that stops answering drifts', () => {
+    expect(drift({ truePositives: 12, unusable: 8 })).toContain('usable answers: 32 of 40, at first 40 of 40');
+  });
+
+  test('another version always is a reason', () => {
+    expect(findDrift({ ...first, judgeVersion: 'judge@2 p/m at 0' }, first)).toBe(
+      'the judge is "judge@2 p/m at 0", at first it was "judge@1 p/m at 0"',
+    );
+  });
+
+  test('a judge that stays as it is is accused in fewer than 5 of 100 calibrations', () => {
+    let alarms = 0;
+    const draws = fc.sample(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 80, maxLength: 80 }), {
+      numRuns: 400,
+      seed: 11,
+    });
+    for (const draw of draws) {
+      const judged = draw.map((chance, n) => ({ broken: n % 2 === 0, completed: chance < 0.8 === (n % 2 !== 0) }));
+      const [now, before] = [judged.slice(0, 40), judged.slice(40)].map((half) => ({
+        judgeVersion: 'v',
+        counts: countVerdicts(half),
+      }));
+      if (findDrift(now!, before!) !== null) alarms += 1;
+    }
+    expect(alarms / 400).toBeLessThan(0.05);
+  });
+});

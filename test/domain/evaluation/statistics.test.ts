@@ -1,0 +1,144 @@
+import * as fc from 'fast-check';
+import {
+  exactMcNemar,
+  histogram,
+  mean,
+  pairedBootstrap,
+  wilsonInterval,
+} from '../../../src/domain/evaluation/statistics';
+
+const bootstrap = { seed: 7, resamples: 400, confidence: 0.95 };
+
+test.each([
+  { benchmark: 'AppWorld', onlyGrpo: 16, onlyCoEvolve: 28, p: 0.0961 },
+  { benchmark: 'BFCL', onlyGrpo: 10, onlyCoEvolve: 20, p: 0.0987 },
+])('the gain of CoEvolve over GRPO on $benchmark has p = $p (arXiv:2604.15840, table 8)', (row) => {
+  expect(exactMcNemar(row.onlyGrpo, row.onlyCoEvolve)).toBeCloseTo(row.p, 4);
+});
+
+test.each([
+  [0, 0, 1],
+  [5, 5, 1],
+  [0, 5, 2 / 32],
+  [1, 5, (2 * 7) / 64],
+  [600, 600, 1],
+])('McNemar of %i against %i is %d', (a, b, p) => {
+  expect(exactMcNemar(a, b)).toBeCloseTo(p, 12);
+});
+
+test('McNemar is symmetric, a probability, and falls as the split grows more uneven', () => {
+  fc.assert(
+    fc.property(fc.nat(700), fc.nat(700), (a, b) => {
+      const p = exactMcNemar(a, b);
+      expect(exactMcNemar(b, a)).toBe(p);
+      expect(p).toBeGreaterThan(0);
+      expect(p).toBeLessThanOrEqual(1);
+      if (a > 0 && a <= b) expect(exactMcNemar(a - 1, b + 1)).toBeLessThan(p + 1e-12);
+    }),
+  );
+});
+
+// 81 of 263 is Newcombe's example (Statistics in Medicine 17, 1998); all rows agree with Python's NormalDist.
+test.each([
+  { successes: 0, n: 10, low: 0, high: 0.2775328 },
+  { successes: 7, n: 10, low: 0.3967781, high: 0.8922087 },
+  { successes: 81, n: 263, low: 0.2552885, high: 0.3662096 },
+  { successes: 0, n: 0, low: 0, high: 1 },
+])('the Wilson interval of $successes of $n is $low to $high', ({ successes, n, low, high }) => {
+  const interval = wilsonInterval(successes, n);
+  expect(interval.low).toBeCloseTo(low, 7);
+  expect(interval.high).toBeCloseTo(high, 7);
+});
+
+test('the Wilson interval holds the rate, stays in [0, 1], mirrors, and grows with confidence', () => {
+  fc.assert(
+    fc.property(fc.nat(50), fc.nat(50), (successes, failures) => {
+      const n = successes + failures;
+      const { low, high } = wilsonInterval(successes, n);
+      const mirrored = wilsonInterval(failures, n);
+      const wide = wilsonInterval(successes, n, 0.999);
+      expect(low).toBeGreaterThanOrEqual(0);
+      expect(high).toBeLessThanOrEqual(1);
+      expect(mirrored.low).toBeCloseTo(1 - high, 12);
+      expect(wide.low).toBeLessThanOrEqual(low);
+      expect(wide.high).toBeGreaterThanOrEqual(high);
+      if (n > 0) expect(low <= successes / n && successes / n <= high).toBe(true);
+    }),
+  );
+});
+
+test.each([
+  [3, 2],
+  [-1, 2],
+  [0.5, 2],
+])('%d successes of %d are refused', (successes, n) => {
+  expect(() => wilsonInterval(successes, n)).toThrow(expect.objectContaining({ code: 'InvalidSampleSize' }));
+});
+
+test.each([0, 1, Number.NaN])('a confidence of %d is refused', (confidence) => {
+  expect(() => wilsonInterval(1, 2, confidence)).toThrow(expect.objectContaining({ code: 'InvalidConfidence' }));
+  expect(() => pairedBootstrap([1], { ...bootstrap, confidence })).toThrow(
+    expect.objectContaining({ code: 'InvalidConfidence' }),
+  );
+});
+
+test('the bootstrap interval of a mean has nearly the width of the normal one', () => {
+  const differences = Array.from({ length: 400 }, (_, i) => (i % 4 === 0 ? 1 : 0)); // mean 1/4, standard error 0.0217
+  const { low, high, mean: centre } = pairedBootstrap(differences, { ...bootstrap, resamples: 4000 });
+
+  expect(centre).toBe(0.25);
+  expect(low).toBeCloseTo(0.25 - 1.96 * 0.0217, 2);
+  expect(high).toBeCloseTo(0.25 + 1.96 * 0.0217, 2);
+});
+
+test('the bootstrap repeats itself for a seed, stays within the differences, and has no width without variance', () => {
+  const differences = fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 1, maxLength: 20 });
+  fc.assert(
+    fc.property(differences, fc.nat(1000), (values, seed) => {
+      const settings = { ...bootstrap, resamples: 50, seed };
+      const interval = pairedBootstrap(values, settings);
+      expect(pairedBootstrap(values, settings)).toEqual(interval);
+      expect(interval.low).toBeLessThanOrEqual(interval.high);
+      expect(interval.low).toBeGreaterThanOrEqual(Math.min(...values) - 1e-12);
+      expect(interval.high).toBeLessThanOrEqual(Math.max(...values) + 1e-12);
+    }),
+    { numRuns: 50 },
+  );
+  expect(pairedBootstrap([0.5, 0.5, 0.5], bootstrap)).toEqual({ mean: 0.5, low: 0.5, high: 0.5 });
+});
+
+test('a bootstrap without resamples is refused', () => {
+  expect(() => pairedBootstrap([1], { ...bootstrap, resamples: 0 })).toThrow(
+    expect.objectContaining({ code: 'InvalidSampleSize' }),
+  );
+});
+
+test('the mean of nothing is refused', () => {
+  expect(mean([1, 2, 6])).toBe(3);
+  expect(() => mean([])).toThrow(expect.objectContaining({ code: 'EmptySample' }));
+});
+
+test('a histogram bin holds its lower edge, the last one its upper edge too', () => {
+  expect(histogram([0, 0.24, 0.25, 0.5, 0.75, 1, 1], { bins: 4 })).toEqual([
+    { from: 0, to: 0.25, count: 2 },
+    { from: 0.25, to: 0.5, count: 1 },
+    { from: 0.5, to: 0.75, count: 1 },
+    { from: 0.75, to: 1, count: 3 },
+  ]);
+});
+
+test('a histogram counts every value once', () => {
+  const values = fc.array(fc.double({ min: 0, max: 1, noNaN: true }));
+  fc.assert(
+    fc.property(values, fc.integer({ min: 1, max: 30 }), (xs, bins) => {
+      expect(histogram(xs, { bins }).reduce((sum, { count }) => sum + count, 0)).toBe(xs.length);
+    }),
+  );
+});
+
+test('a histogram refuses values outside, no bins and an empty range', () => {
+  expect(() => histogram([1.1])).toThrow(expect.objectContaining({ code: 'ValueOutOfRange' }));
+  expect(() => histogram([Number.NaN])).toThrow(expect.objectContaining({ code: 'ValueOutOfRange' }));
+  expect(() => histogram([], { bins: 0 })).toThrow(expect.objectContaining({ code: 'InvalidHistogram' }));
+  expect(() => histogram([], { low: 1, high: 1 })).toThrow(expect.objectContaining({ code: 'InvalidHistogram' }));
+});

@@ -1,0 +1,93 @@
+import * as fc from 'fast-check';
+import { defaultBoundarySettings, detectBoundary } from '../../../src/domain/signals/detect-boundary';
+import { defaultForgettingSettings, detectForgetting } from '../../../src/domain/signals/detect-forgetting';
+import { attemptLists, groupOf, reordered } from '../rollout/attempts';
+
+const literal = defaultBoundarySettings;
+
+test('a group with a success and a failure marks all of its attempts', () => {
+  expect(detectBoundary(groupOf([1, 0, 0.5]), literal)).toEqual(
+    [1, 0, 0.5].map((reward, attempt) => ({
+      kind: 'boundary',
+      taskId: 'task-1',
+      trajectoryId: `1/target/task-1/${attempt}`,
+      detail: { reward, above: 1, below: 1, attempts: 3 },
+    })),
+  );
+});
+
+test.each([
+  { rewards: [1, 1, 1] },
+  { rewards: [0, 0, 0] },
+  { rewards: [0.5, 0] },
+  { rewards: [1, 0.5] },
+  { rewards: [0.5, 0.5] },
+  { rewards: [] },
+])('the rewards $rewards do not disagree: exactly 0.5 is neither success nor failure', ({ rewards }) => {
+  expect(detectBoundary(groupOf(rewards), literal)).toEqual([]);
+});
+
+test('at exactly 0.5 boundary and forgetting differ', () => {
+  const [before, now] = [groupOf([0.5], { iteration: 1 }), groupOf([0.4, 0.5], { iteration: 2 })];
+
+  expect(detectForgetting(now, before, defaultForgettingSettings)).toHaveLength(1);
+  expect(detectBoundary(now, literal)).toEqual([]);
+});
+
+test.each([{ other: { taskId: 'task-2' } }, { other: { iteration: 2 } }, { other: { role: 'failure' as const } }])(
+  'a success of another group $other does not make a failure a boundary',
+  ({ other }) => {
+    expect(detectBoundary([...groupOf([0]), ...groupOf([1], other)], literal)).toEqual([]);
+  },
+);
+
+test('with rewards of 0 and 1 it marks exactly the groups whose group-relative advantage is not zero', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 8 }), (rewards) => {
+      const centre = rewards.reduce<number>((sum, reward) => sum + reward, 0) / rewards.length;
+      const trains = rewards.some((reward) => reward !== centre);
+      expect(detectBoundary(groupOf(rewards), literal)).toHaveLength(trains ? rewards.length : 0);
+    }),
+  );
+});
+
+test('it fires as often as 1 - p^K - (1-p)^K says', () => {
+  for (const [K, successes] of [
+    [4, 1],
+    [8, 2],
+  ] as const) {
+    const p = successes / K;
+    const groups = Array.from({ length: 2 ** K }, (_, bits) =>
+      Array.from({ length: K }, (_unused, i) => (bits >> i) & 1),
+    );
+    const chanceOf = (rewards: readonly number[]) =>
+      rewards.reduce<number>((chance, reward) => chance * (reward ? p : 1 - p), 1);
+    const fires = groups
+      .filter((rewards) => detectBoundary(groupOf(rewards), literal).length > 0)
+      .reduce((sum, rewards) => sum + chanceOf(rewards), 0);
+    expect(fires).toBeCloseTo(1 - p ** K - (1 - p) ** K, 12);
+  }
+});
+
+test('order of storage and repetition change nothing, and a group is marked whole or not at all', () => {
+  fc.assert(
+    fc.property(
+      attemptLists.chain((all) => fc.tuple(fc.constant(all), reordered(all))),
+      ([all, other]) => {
+        const signals = detectBoundary(all, literal);
+        expect(detectBoundary([...other, ...all], literal)).toEqual(signals);
+        for (const { detail, taskId } of signals)
+          expect(signals.filter((signal) => signal.taskId === taskId).length).toBeGreaterThanOrEqual(
+            Number(detail.attempts),
+          );
+      },
+    ),
+  );
+});
+
+test('switched off it marks nothing, and a threshold outside [0, 1] is refused', () => {
+  expect(detectBoundary(groupOf([1, 0]), { ...literal, enabled: false })).toEqual([]);
+  expect(() => detectBoundary([], { ...literal, threshold: -1 })).toThrow(
+    expect.objectContaining({ code: 'InvalidSetting' }),
+  );
+});

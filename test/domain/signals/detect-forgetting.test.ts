@@ -1,0 +1,186 @@
+import * as fc from 'fast-check';
+import {
+  defaultForgettingSettings,
+  detectForgetting,
+  type ForgettingSettings,
+} from '../../../src/domain/signals/detect-forgetting';
+import { attemptLists, attemptOf, groupOf, reordered } from '../rollout/attempts';
+
+const literal = defaultForgettingSettings;
+const idsOf = (signals: readonly { trajectoryId: string }[]) => signals.map(({ trajectoryId }) => trajectoryId);
+
+const everySettings: fc.Arbitrary<ForgettingSettings> = fc.record({
+  enabled: fc.constant(true),
+  window: fc.integer({ min: 1, max: 3 }),
+  score: fc.constantFrom('rollout', 'mean', 'max'),
+  history: fc.constantFrom('before-current-iteration', 'running'),
+  scope: fc.constantFrom('task', 'task-type'),
+  threshold: fc.constant(0.5),
+});
+
+test('a failure at a task that was solved before is forgetting, and says by how much', () => {
+  const before = attemptOf({ iteration: 1, reward: 0.9 });
+  const now = attemptOf({ iteration: 2, reward: 0.2 });
+
+  expect(detectForgetting([now], [before], literal)).toEqual([
+    {
+      kind: 'forgetting',
+      taskId: 'task-1',
+      trajectoryId: now.trajectoryId,
+      detail: { reward: 0.2, scoreNow: 0.2, bestBefore: 0.9, window: 3 },
+    },
+  ]);
+});
+
+test.each([
+  { before: 0.5, now: 0.49, forgotten: true },
+  { before: 0.49, now: 0, forgotten: false },
+  { before: 1, now: 0.5, forgotten: false },
+])('a score of exactly 0.5 is a success: $before then $now is forgetting: $forgotten', ({ before, now, forgotten }) => {
+  const signals = detectForgetting(
+    [attemptOf({ iteration: 2, reward: now })],
+    [attemptOf({ iteration: 1, reward: before })],
+    literal,
+  );
+
+  expect(signals).toHaveLength(forgotten ? 1 : 0);
+});
+
+test('only the failures of the current group are marked', () => {
+  const now = groupOf([1, 0, 0.5, 0.4], { iteration: 2 });
+
+  expect(idsOf(detectForgetting(now, groupOf([1], { iteration: 1 }), literal))).toEqual([
+    '2/target/task-1/1',
+    '2/target/task-1/3',
+  ]);
+});
+
+test('a mixed group alone is no forgetting in the clean reading, whatever its order', () => {
+  for (const score of ['rollout', 'mean', 'max'] as const)
+    expect(detectForgetting(groupOf([1, 0, 1, 0]), [], { ...literal, score })).toEqual([]);
+});
+
+test('in the running reading a mixed group fires by its order: a failure after a success, not before', () => {
+  const running: ForgettingSettings = { ...literal, history: 'running' };
+
+  expect(idsOf(detectForgetting(groupOf([1, 0, 1, 0]), [], running))).toEqual([
+    '1/target/task-1/1',
+    '1/target/task-1/3',
+  ]);
+  expect(detectForgetting(groupOf([0, 0, 1, 1]), [], running)).toEqual([]);
+});
+
+test('in the running reading a window of one holds the current iteration only', () => {
+  const [before, now] = [groupOf([1], { iteration: 1 }), groupOf([0], { iteration: 2 })];
+
+  expect(detectForgetting(now, before, { ...literal, history: 'running', window: 1 })).toEqual([]);
+  expect(detectForgetting(now, before, { ...literal, history: 'running', window: 2 })).toHaveLength(1);
+});
+
+test.each([
+  { score: 'mean' as const, group: [1, 0, 0, 1], marked: ['1/target/task-1/2'] }, // 1, 0.5, then 0.33
+  { score: 'max' as const, group: [1, 0, 0, 1], marked: [] }, // the best so far stays 1
+])('in the running reading the $score of a group so far is what falls', ({ score, group, marked }) => {
+  expect(idsOf(detectForgetting(groupOf(group), [], { ...literal, history: 'running', score }))).toEqual(marked);
+});
+
+test.each([
+  { score: 'rollout' as const, before: [1, 0, 0], now: [0, 1, 0], marked: 2 }, // each failure against the one success
+  { score: 'mean' as const, before: [1, 0, 0], now: [0, 0, 0], marked: 0 }, // 0.33 was no success
+  { score: 'mean' as const, before: [1, 1, 0], now: [0, 1, 0], marked: 2 }, // 0.67 to 0.33, two of three failed
+  { score: 'mean' as const, before: [1, 1, 0], now: [1, 1, 0], marked: 0 },
+  { score: 'max' as const, before: [1, 0, 0], now: [0, 1, 0], marked: 0 }, // still solved once
+  { score: 'max' as const, before: [1, 0, 0], now: [0, 0, 0], marked: 3 },
+])('by $score of an iteration, $before then $now marks $marked attempts', ({ score, before, now, marked }) => {
+  const signals = detectForgetting(groupOf(now, { iteration: 2 }), groupOf(before, { iteration: 1 }), {
+    ...literal,
+    score,
+  });
+
+  expect(signals).toHaveLength(marked);
+});
+
+test('the window counts iterations in which the task was played', () => {
+  const solved = attemptOf({ iteration: 1, reward: 1 });
+  const failed = [3, 5].map((iteration) => attemptOf({ iteration, reward: 0 }));
+  const now = attemptOf({ iteration: 9, reward: 0 });
+
+  expect(detectForgetting([now], [solved, ...failed], { ...literal, window: 3 })).toHaveLength(1);
+  expect(detectForgetting([now], [solved, ...failed], { ...literal, window: 2 })).toEqual([]);
+});
+
+test('one agent does not forget what another could do, nor one task what belongs to another', () => {
+  const now = attemptOf({ iteration: 2, reward: 0 });
+
+  expect(detectForgetting([now], [attemptOf({ role: 'failure', reward: 1 })], literal)).toEqual([]);
+  expect(detectForgetting([now], [attemptOf({ taskId: 'task-2', reward: 1 })], literal)).toEqual([]);
+});
+
+test('per task type, a success at another task of the type counts', () => {
+  const before = attemptOf({ taskId: 'task-2', taskType: 'join', reward: 1 });
+  const now = attemptOf({ iteration: 2, taskType: 'join', reward: 0 });
+
+  expect(detectForgetting([now], [before], { ...literal, scope: 'task-type' })).toHaveLength(1);
+});
+
+test('per task type, an attempt without a type is refused', () => {
+  expect(() => detectForgetting([attemptOf()], [], { ...literal, scope: 'task-type' })).toThrow(
+    expect.objectContaining({ code: 'MissingTaskType' }),
+  );
+});
+
+test('whatever the settings, order of storage, repetition and later iterations change nothing', () => {
+  fc.assert(
+    fc.property(
+      attemptLists.chain((all) => fc.tuple(fc.constant(all), reordered(all))),
+      everySettings,
+      ([all, other], settings) => {
+        const current = all.filter(({ iteration }) => iteration === 2);
+        const earlier = all.filter(({ iteration }) => iteration < 2);
+        const signals = detectForgetting(current, earlier, settings);
+        expect(detectForgetting(current.toReversed(), [...other, ...earlier], settings)).toEqual(signals);
+      },
+    ),
+  );
+});
+
+test('whatever the settings, only failures after a success in the window are marked, and each once', () => {
+  fc.assert(
+    fc.property(attemptLists, everySettings, (all, settings) => {
+      const current = all.filter(({ iteration }) => iteration === 3);
+      const signals = detectForgetting(current, all, settings);
+      expect(new Set(idsOf(signals)).size).toBe(signals.length);
+      for (const { trajectoryId, detail } of signals) {
+        expect(current.find((attempt) => attempt.trajectoryId === trajectoryId)!.reward).toBeLessThan(0.5);
+        expect(detail.bestBefore).toBeGreaterThanOrEqual(0.5);
+        expect(detail.scoreNow).toBeLessThan(0.5);
+      }
+    }),
+  );
+});
+
+test('a longer window marks no fewer attempts when every attempt counts for itself', () => {
+  fc.assert(
+    fc.property(attemptLists, fc.integer({ min: 1, max: 3 }), (all, window) => {
+      const current = all.filter(({ iteration }) => iteration === 3);
+      const short = idsOf(detectForgetting(current, all, { ...literal, window }));
+      const long = idsOf(detectForgetting(current, all, { ...literal, window: window + 1 }));
+      expect(long).toEqual(expect.arrayContaining(short));
+    }),
+  );
+});
+
+test('switched off it marks nothing', () => {
+  const [before, now] = [groupOf([1], { iteration: 1 }), groupOf([0], { iteration: 2 })];
+
+  expect(detectForgetting(now, before, { ...literal, enabled: false })).toEqual([]);
+});
+
+test.each([{ window: 0 }, { window: 1.5 }, { threshold: 1.1 }])('the settings %p are refused by name', (wrong) => {
+  expect(() => detectForgetting([], [], { ...literal, ...wrong })).toThrow(
+    expect.objectContaining({
+      code: 'InvalidSetting',
+      message: expect.stringContaining(`forgetting.${Object.keys(wrong)[0]}`),
+    }),
+  );
+});

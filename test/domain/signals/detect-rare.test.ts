@@ -1,0 +1,109 @@
+import * as fc from 'fast-check';
+import { defaultRareSettings, detectRare, type RareSettings } from '../../../src/domain/signals/detect-rare';
+import { attemptLists, attemptOf, reordered } from '../rollout/attempts';
+
+const settings: RareSettings = { ...defaultRareSettings, pattern: 'name-set' };
+
+/** `count` attempts that each call one function, as tasks of their own. */
+const callers = (name: string, count: number, iteration = 1) =>
+  Array.from({ length: count }, (_, i) => attemptOf({ taskId: `${name}-${i}`, iteration, actions: [`${name}(${i})`] }));
+
+test('a pattern in less than five percent of those seen marks every trajectory that holds it', () => {
+  const odd = callers('odd', 4, 2);
+
+  expect(detectRare(odd, callers('usual', 96), settings)).toEqual(
+    odd.map(({ taskId, trajectoryId }) => ({
+      kind: 'rare',
+      taskId,
+      trajectoryId,
+      detail: { pattern: 'odd', count: 4, trajectories: 4, total: 100, rarePatterns: 1 },
+    })),
+  );
+});
+
+test('exactly five percent is not rare', () => {
+  expect(detectRare(callers('odd', 5, 2), callers('usual', 95), settings)).toEqual([]);
+});
+
+test('nothing is rare before enough patterns were seen', () => {
+  expect(detectRare(callers('odd', 1, 2), callers('usual', 98), settings)).toEqual([]);
+  expect(detectRare(callers('odd', 1, 2), callers('usual', 99), settings)).toHaveLength(1);
+});
+
+test.each([
+  { minCount: 1, reading: 'formula', marked: 1 },
+  { minCount: 2, reading: 'prose', marked: 0 },
+])('a one-off is rare by the $reading: $marked', ({ minCount, marked }) => {
+  expect(detectRare(callers('odd', 1, 2), callers('usual', 99), { ...settings, minCount })).toHaveLength(marked);
+});
+
+test('a pattern that one trajectory repeats does not recur across trajectories', () => {
+  const stutter = attemptOf({ iteration: 2, actions: ['f()', 'g()', 'f()', 'g()'] });
+  const prose: RareSettings = { ...settings, pattern: 'bigram', minCount: 2 };
+
+  expect(detectRare([stutter], callers('usual', 200), prose)).toEqual([]);
+  expect(detectRare([stutter], callers('usual', 200), { ...prose, minCount: 1 })[0]).toMatchObject({
+    detail: { pattern: 'g > f', count: 1, total: 203, rarePatterns: 2 },
+  });
+});
+
+test('counting trajectories or patterns gives different totals', () => {
+  const long = Array.from({ length: 50 }, (_, i) =>
+    attemptOf({ taskId: `long-${i}`, actions: ['f()', 'f()', 'f()', 'f()'] }),
+  );
+  const odd = callers('odd', 1, 2);
+  const bigrams: RareSettings = { ...settings, pattern: 'bigram', minTotal: 51 };
+
+  expect(detectRare(odd, long, bigrams)[0]?.detail).toMatchObject({ count: 1, total: 151 });
+  expect(detectRare(odd, long, { ...bigrams, countUnit: 'trajectories' })[0]?.detail).toMatchObject({ total: 51 });
+  expect(detectRare(odd, long, { ...bigrams, countUnit: 'trajectories', minTotal: 52 })).toEqual([]);
+});
+
+test('a batch detected again, or after later iterations, is counted once and marked alike', () => {
+  const readings = fc.record({
+    enabled: fc.constant(true),
+    thetaPercent: fc.constantFrom(5, 20, 50),
+    minTotal: fc.constantFrom(1, 10),
+    minCount: fc.constantFrom(1, 2),
+    pattern: fc.constantFrom<RareSettings['pattern']>('whole', 'bigram', 'trigram', 'name-set'),
+    countUnit: fc.constantFrom<RareSettings['countUnit']>('patterns', 'trajectories'),
+  });
+  fc.assert(
+    fc.property(
+      attemptLists.chain((all) => fc.tuple(fc.constant(all), reordered(all))),
+      readings,
+      ([all, other], reading) => {
+        const current = all.filter(({ iteration }) => iteration === 2);
+        const earlier = all.filter(({ iteration }) => iteration < 2);
+        const signals = detectRare(current, earlier, reading);
+        expect(detectRare(current.toReversed(), [...other, ...earlier], reading)).toEqual(signals);
+        for (const { detail } of signals) {
+          expect((Number(detail.count) / Number(detail.total)) * 100).toBeLessThan(reading.thetaPercent);
+          expect(detail.trajectories).toBeGreaterThanOrEqual(reading.minCount);
+          expect(detail.total).toBeGreaterThanOrEqual(reading.minTotal);
+        }
+      },
+    ),
+  );
+});
+
+test('nothing at all, or an attempt without actions, is not rare', () => {
+  expect(detectRare([], [], settings)).toEqual([]);
+  expect(detectRare([attemptOf({ iteration: 2, actions: [] })], callers('usual', 200), settings)).toEqual([]);
+});
+
+test('switched off it marks nothing', () => {
+  expect(detectRare(callers('odd', 1, 2), callers('usual', 99), { ...settings, enabled: false })).toEqual([]);
+});
+
+test.each([{ thetaPercent: 0 }, { thetaPercent: 101 }, { minTotal: 0 }, { minCount: 0 }])(
+  'the settings %p are refused by name',
+  (wrong) => {
+    expect(() => detectRare([], [], { ...settings, ...wrong })).toThrow(
+      expect.objectContaining({
+        code: 'InvalidSetting',
+        message: expect.stringContaining(`rare.${Object.keys(wrong)[0]}`),
+      }),
+    );
+  },
+);

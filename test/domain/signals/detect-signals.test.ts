@@ -1,0 +1,28 @@
+import { defaultFeedbackSettings, detectSignals } from '../../../src/domain/signals/detect-signals';
+import { attemptOf, groupOf } from '../rollout/attempts';
+
+test('signals are independent: one trajectory may carry all three', () => {
+  const before = [
+    ...groupOf([1], { iteration: 1 }),
+    ...Array.from({ length: 120 }, (_, i) => attemptOf({ taskId: `usual-${i}`, reward: 1 })),
+  ];
+  const odd = attemptOf({ iteration: 2, attempt: 0, reward: 0, actions: ['odd()'] });
+  const solved = attemptOf({ iteration: 2, attempt: 1, reward: 1 });
+
+  const signals = detectSignals([odd, solved], before, defaultFeedbackSettings);
+
+  expect(signals.filter(({ trajectoryId }) => trajectoryId === odd.trajectoryId).map(({ kind }) => kind)).toEqual([
+    'forgetting',
+    'boundary',
+    'rare',
+  ]);
+  expect(signals.filter(({ trajectoryId }) => trajectoryId === solved.trajectoryId)).toHaveLength(1);
+});
+
+test('each kind can be switched off alone', () => {
+  const before = groupOf([1], { iteration: 1 });
+  const now = groupOf([0, 1], { iteration: 2 });
+  const off = { ...defaultFeedbackSettings, boundary: { enabled: false, threshold: 0.5 } };
+
+  expect(detectSignals(now, before, off).map(({ kind }) => kind)).toEqual(['forgetting']);
+});

@@ -1,0 +1,29 @@
+import * as fc from 'fast-check';
+import { joinCalls, splitCalls } from '../../../src/domain/signals/split-calls';
+
+test.each([
+  ["[cd(folder='a, b'), ls()]", ["cd(folder='a, b')", 'ls()']],
+  ['[mv(a=[1, 2], b={"x": (3, 4)}), pwd()]', ['mv(a=[1, 2], b={"x": (3, 4)})', 'pwd()']],
+  [String.raw`[echo(content='it\'s, so'), ls()]`, [String.raw`echo(content='it\'s, so')`, 'ls()']],
+  [' [ls()] ', ['ls()']],
+])('%s is a list of calls', (action, calls) => {
+  expect(splitCalls(action)).toEqual({ calls, listed: true });
+});
+
+test.each(['SELECT a, b FROM t', 'submit', '', '[]', "[cd('a), ls()]", '[cd(a]', 'Done.'])(
+  '"%s" is one call as it is',
+  (action) => {
+    expect(splitCalls(action)).toEqual({ calls: [action], listed: false });
+    expect(joinCalls([action], false)).toBe(action);
+  },
+);
+
+test('what was split is joined again', () => {
+  const call = fc.tuple(fc.stringMatching(/^[a-z]{1,8}$/), fc.stringMatching(/^[a-z, ()]{0,8}$/));
+  fc.assert(
+    fc.property(fc.array(call, { minLength: 1, maxLength: 6 }), (made) => {
+      const calls = made.map(([name, text]) => `${name}('${text}')`);
+      expect(splitCalls(joinCalls(calls, true))).toEqual({ calls, listed: true });
+    }),
+  );
+});

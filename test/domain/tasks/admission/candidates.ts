@@ -1,0 +1,48 @@
+import * as fc from 'fast-check';
+import type { AdmissionRules, Candidate, KnownTask } from '../../../../src/domain/tasks/admission/candidate';
+
+/** A candidate that nothing speaks against. */
+export const candidate = (id: string, changes: Partial<Candidate> = {}): Candidate => ({
+  id,
+  aim: 'rare',
+  goal: `How many ${id}?`,
+  contentKey: `key of ${id}`,
+  actions: ['select 1'],
+  refusal: null,
+  execution: { played: true, reward: 1 },
+  judgement: null,
+  vector: null,
+  ...changes,
+});
+
+export const known = (id: string, changes: Partial<KnownTask> = {}): KnownTask => ({
+  id,
+  goal: `Is ${id} known?`,
+  contentKey: `key of ${id}`,
+  vector: null,
+  ...changes,
+});
+
+/** The defaults, with nothing that limits. */
+export const rules = (changes: Partial<AdmissionRules> = {}): AdmissionRules => ({
+  validation: 'on',
+  rule: 'paper',
+  maxActions: 6,
+  duplicates: { similarity: 0.9, cosine: 0.97 },
+  decontamination: { ngram: 8, share: 0.5, cosine: 0.97 },
+  diversity: { floor: 0, neighbours: 5 },
+  embedded: false,
+  quotaOf: () => null,
+  growthCap: null,
+  approval: null,
+  ...changes,
+});
+
+/** Texts of few words, so that they often share some. */
+export const anyGoal = (maxLength = 14): fc.Arbitrary<string> =>
+  fc
+    .array(fc.constantFrom('show', 'the', 'name', 'of', 'every', 'singer', 'older', 'than', '20', '30'), {
+      minLength: 1,
+      maxLength,
+    })
+    .map((words) => words.join(' '));

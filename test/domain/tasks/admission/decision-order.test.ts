@@ -1,0 +1,75 @@
+import * as fc from 'fast-check';
+import { aimOfTask } from '../../../../src/domain/tasks/admission/aim-of-task';
+import { compareNaturally, inDecisionOrder } from '../../../../src/domain/tasks/admission/decision-order';
+import { candidateTaskId } from '../../../../src/domain/campaign/ids';
+
+const made = (aim: string, ordinal: number | string) => ({ id: candidateTaskId(1, aim, ordinal), aim });
+
+test('aims take turns, and each goes by the numbers in its ids', () => {
+  const candidates = [made('rare', 10), made('rare', 2), made('boundary', 0), made('rare', 1), made('boundary', 1)];
+  expect(inDecisionOrder(candidates).map(({ id }) => id)).toEqual([
+    'synthesized/1/boundary/0',
+    'synthesized/1/rare/1',
+    'synthesized/1/boundary/1',
+    'synthesized/1/rare/2',
+    'synthesized/1/rare/10',
+  ]);
+});
+
+test('candidates of one exploration follow one another by context and number', () => {
+  const ids = ['3.10', '3.2', '12.0', '3.1'].map((ordinal) => made('rare', ordinal));
+  expect(inDecisionOrder(ids).map(({ id }) => id.split('/').at(-1))).toEqual(['3.1', '3.2', '3.10', '12.0']);
+});
+
+test('the order is the same whatever order candidates are read in, and holds each once', () => {
+  const anyCandidates = fc.uniqueArray(
+    fc.tuple(fc.constantFrom('forgetting', 'boundary', 'rare', 'random'), fc.nat(30)).map(([aim, n]) => made(aim, n)),
+    { selector: ({ id }) => id },
+  );
+  fc.assert(
+    fc.property(
+      anyCandidates.chain((all) => fc.tuple(fc.constant(all), shuffled(all))),
+      ([all, other]) => {
+        const ordered = inDecisionOrder(all);
+        expect(inDecisionOrder(other)).toEqual(ordered);
+        expect(new Set(ordered)).toEqual(new Set(all));
+        expect(ordered).toHaveLength(all.length);
+      },
+    ),
+  );
+});
+
+const shuffled = <T>(items: T[]): fc.Arbitrary<T[]> =>
+  fc.shuffledSubarray(items, { minLength: items.length, maxLength: items.length });
+
+test('under a cap that all aims could fill alone, none gets more than one above another', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 30 }), (cap) => {
+      const aims = ['boundary', 'forgetting', 'rare'];
+      const candidates = aims.flatMap((aim) => Array.from({ length: 30 }, (_, n) => made(aim, n)));
+      const taken = inDecisionOrder(candidates).slice(0, cap);
+      const counts = aims.map((aim) => taken.filter((candidate) => candidate.aim === aim).length);
+      expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+    }),
+  );
+});
+
+test('natural order is an order: equal to itself alone, turned round when asked the other way, and transitive', () => {
+  const anyId = fc.stringMatching(/^[a-c0-2./]{0,8}$/);
+  fc.assert(
+    fc.property(anyId, anyId, anyId, (a, b, c) => {
+      expect(compareNaturally(a, b) === 0).toBe(a === b);
+      expect(Math.sign(compareNaturally(a, b))).toBe(-Math.sign(compareNaturally(b, a)) + 0);
+      if (compareNaturally(a, b) < 0 && compareNaturally(b, c) < 0) expect(compareNaturally(a, c)).toBeLessThan(0);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test.each([
+  ['synthesized/0/random/12.3', 'random'],
+  ['synthesized/11/forgetting/0', 'forgetting'],
+  ['of another make', 'random'],
+])('the task %s was synthesized for %s', (id, aim) => {
+  expect(aimOfTask(id)).toBe(aim);
+});

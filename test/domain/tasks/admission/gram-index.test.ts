@@ -1,0 +1,46 @@
+import * as fc from 'fast-check';
+import { createGramIndex, jaccard, shareOfOwn } from '../../../../src/domain/tasks/admission/gram-index';
+import { ngramsOf, wordsOf } from '../../../../src/domain/tasks/admission/tokenize';
+import { anyGoal } from './candidates';
+
+test('the index finds what comparing with every text would', () => {
+  fc.assert(
+    fc.property(fc.array(anyGoal()), anyGoal(), fc.constantFrom(1, 2, 3), (texts, text, n) => {
+      const index = createGramIndex(n);
+      for (const [i, each] of texts.entries()) index.add(String(i), wordsOf(each));
+      const own = ngramsOf(wordsOf(text), n);
+      for (const measure of [jaccard, shareOfOwn]) {
+        const values = texts.map((each) => {
+          const theirs = ngramsOf(wordsOf(each), n);
+          return measure(shared(own, theirs), own.size, theirs.size);
+        });
+        const best = Math.max(0, ...values);
+        const expected = best === 0 ? undefined : { id: String(values.indexOf(best)), value: best };
+        expect(index.closest(wordsOf(text), measure)).toEqual(expected);
+      }
+    }),
+  );
+});
+
+const shared = (a: Set<string>, b: Set<string>): number => [...a].filter((gram) => b.has(gram)).length;
+
+test('a text is like itself, and unlike one of other words', () => {
+  const index = createGramIndex(3);
+  index.add('a', wordsOf('show the name of every singer'));
+  expect(index.closest(wordsOf('Show the name of every singer!'), jaccard)).toEqual({ id: 'a', value: 1 });
+  expect(index.closest(wordsOf('count all concerts in town'), jaccard)).toBeUndefined();
+});
+
+test('four of six shared 8-grams are a share of two thirds', () => {
+  const words = 'a b c d e f g h i j k l m'.split(' ');
+  const index = createGramIndex(8);
+  index.add('held', words.slice(0, 11));
+  expect(index.closest(words, shareOfOwn)).toEqual({ id: 'held', value: 4 / 6 });
+});
+
+test('a text shorter than a run equals the same short text alone', () => {
+  const index = createGramIndex(8);
+  index.add('short', wordsOf('how many singers are there'));
+  expect(index.closest(wordsOf('How many singers are there?'), shareOfOwn)).toEqual({ id: 'short', value: 1 });
+  expect(index.closest(wordsOf('how many singers are there in the whole of france'), shareOfOwn)).toBeUndefined();
+});

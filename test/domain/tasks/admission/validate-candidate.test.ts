@@ -1,0 +1,70 @@
+import { executed, judged, valid } from '../../../../src/domain/tasks/admission/validate-candidate';
+import { candidate, rules } from './candidates';
+
+const said = (completed: boolean | null) => ({ completed, reason: 'as it looks' });
+const ran = (reward: number | null) => ({ played: true, reward });
+
+test.each([
+  { reward: 1, judge: false, rule: 'strict', passed: true, reason: 'completed' },
+  { reward: 1, judge: null, rule: 'paper', passed: true, reason: 'completed' },
+  { reward: 0.4, judge: true, rule: 'paper', passed: true, reason: 'rewarded' },
+  { reward: 0.4, judge: true, rule: 'strict', passed: false, reason: 'reference-fails' },
+  { reward: 0, judge: true, rule: 'paper', passed: false, reason: 'reference-fails' },
+  { reward: null, judge: true, rule: 'strict', passed: true, reason: 'completed' },
+  { reward: null, judge: false, rule: 'paper', passed: false, reason: 'not-completed' },
+  { reward: null, judge: null, rule: 'paper', passed: false, reason: 'not-judged' },
+  { reward: 1, judge: true, rule: 'agreed', passed: true, reason: 'completed' },
+  { reward: 1, judge: false, rule: 'agreed', passed: false, reason: 'not-completed' },
+  { reward: 1, judge: null, rule: 'agreed', passed: false, reason: 'not-judged' },
+  { reward: 0.4, judge: true, rule: 'agreed', passed: false, reason: 'reference-fails' },
+] as const)(
+  'at reward $reward, judged $judge, the rule $rule says $reason',
+  ({ reward, judge, rule, passed, reason }) => {
+    const candidateRun = candidate('a', { execution: ran(reward), judgement: said(judge) });
+    expect(judged(candidateRun, rules({ rule }))).toMatchObject({ passed, reason });
+  },
+);
+
+test('where nobody can tell, a candidate is not admitted', () => {
+  expect(judged(candidate('a', { execution: ran(null) }), rules())).toMatchObject({
+    passed: false,
+    reason: 'not-judged',
+  });
+});
+
+test('without validation nothing is executed or judged, and the verdicts say so', () => {
+  const off = rules({ validation: 'off' });
+  const unplayed = candidate('a', { execution: { played: false, reward: null } });
+  for (const stage of [executed, judged])
+    expect(stage(unplayed, off)).toEqual({ passed: true, reason: 'validation is off', detail: {} });
+});
+
+test('what was not played could not be executed', () => {
+  const unplayed = candidate('a', { execution: { played: false, reward: null } });
+  expect(executed(unplayed, rules())).toMatchObject({ passed: false, reason: 'not-executable' });
+});
+
+test.each([
+  { problem: 'no query', changes: { goal: ' \n' }, reason: 'no-query' },
+  { problem: 'no actions', changes: { actions: [] }, reason: 'no-action' },
+  { problem: 'an empty action', changes: { actions: ['select 1', ' '] }, reason: 'no-action' },
+  {
+    problem: 'more actions than an attempt may have',
+    changes: { actions: Array(7).fill('a') },
+    reason: 'too-many-actions',
+  },
+  { problem: 'a refusal of the environment', changes: { refusal: 'empty-result' }, reason: 'empty-result' },
+])('a candidate with $problem is not valid', ({ changes, reason }) => {
+  expect(valid(candidate('a', changes), rules())).toMatchObject({ passed: false, reason });
+});
+
+test('as many actions as an attempt may have are valid', () => {
+  expect(valid(candidate('a', { actions: Array(6).fill('a') }), rules())).toMatchObject({ passed: true });
+});
+
+test('what could not be executed as it was composed fails there, validated or not', () => {
+  for (const validation of ['on', 'off'] as const) {
+    const refused = candidate('a', { refusal: 'not-executable' });
+    expect(executed(refused, rules({ validation }))).toMatchObject({ passed: false, reason: 'not-executable' });
+  }
+});

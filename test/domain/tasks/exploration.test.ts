@@ -1,0 +1,74 @@
+import * as fc from 'fast-check';
+import { executedActions, explorationSize, shareOf } from '../../../src/domain/tasks/exploration';
+
+const settings = fc.record({
+  initialTasks: fc.option(fc.nat(500)),
+  candidatesPerSignal: fc.nat(500),
+  exploration: fc.record({ contextsPerSignal: fc.integer({ min: 1, max: 50 }) }),
+});
+
+test('the random control gets as many candidates from as many contexts as all signals together', () => {
+  fc.assert(
+    fc.property(
+      settings,
+      fc.integer({ min: 0, max: 3 }),
+      fc.integer({ min: 1, max: 9 }),
+      (given, signals, iteration) => {
+        const random = explorationSize({ aim: 'random', iteration, signals }, given);
+        const each = explorationSize({ aim: 'rare', iteration, signals }, given);
+        expect(random).toEqual({ candidates: each.candidates * signals, contexts: each.contexts * signals });
+      },
+    ),
+  );
+});
+
+test.each([
+  { initialTasks: 100, size: { candidates: 200, contexts: 25 } }, // N_init of the paper
+  { initialTasks: 10, size: { candidates: 20, contexts: 8 } },
+  { initialTasks: 2, size: { candidates: 4, contexts: 4 } },
+  { initialTasks: null, size: { candidates: 0, contexts: 0 } },
+])('a first pool of $initialTasks tasks needs $size.contexts contexts', ({ initialTasks, size }) => {
+  const given = { initialTasks, candidatesPerSignal: 100, exploration: { contextsPerSignal: 8 } };
+  expect(explorationSize({ aim: 'random', iteration: 0, signals: 3 }, given)).toEqual(size);
+});
+
+test('shares are whole, differ by at most one and make up the total', () => {
+  fc.assert(
+    fc.property(fc.nat(10_000), fc.integer({ min: 1, max: 200 }), (total, parts) => {
+      const shares = Array.from({ length: parts }, (_, index) => shareOf(total, parts, index));
+      expect(shares.reduce((sum, share) => sum + share, 0)).toBe(total);
+      expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1);
+    }),
+  );
+});
+
+describe('the actions of a candidate', () => {
+  const executed = [
+    '```sql\nselect  a\nfrom t;\n```',
+    'Thought: now.\nAction: select b from t',
+    '[f(x=1)]',
+    "select ' '",
+  ];
+
+  test.each([
+    { written: 'select a from t', found: executed[0] },
+    { written: 'select b from t;', found: executed[1] },
+    { written: '```\n[f(x=1)]\n```', found: executed[2] },
+  ])('"$written" is found as it was executed', ({ written, found }) => {
+    expect(executedActions([written], executed)).toEqual({ actions: [found] });
+  });
+
+  test.each(['select c from t', 'SELECT a from t', '[f(x=2)]', ''])('"%s" was never executed', (written) => {
+    expect(executedActions(['[f(x=1)]', written], executed)).toEqual({ unseen: written });
+  });
+
+  test('any sequence out of what was executed is found as it is', () => {
+    const runs = fc.array(fc.stringMatching(/^[a-z]{1,8}(\([a-z0-9]{0,5}\))?$/), { minLength: 1, maxLength: 10 });
+    fc.assert(
+      fc.property(runs, fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), (done, places) => {
+        const chosen = places.map((place) => done[place % done.length]!);
+        expect(executedActions(chosen, done)).toEqual({ actions: chosen });
+      }),
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import * as fc from 'fast-check';
+import { createRandom } from '../../../../src/domain/base/seeded-random';
+import { weightedOrder } from '../../../../src/domain/tasks/selection/draw';
+
+const anyWeight = fc.oneof(fc.constant(0), fc.double({ min: 1e-6, max: 1e6, noNaN: true }));
+
+test('a draw holds every item once, those of weight 0 last, and is the same for the same seed', () => {
+  fc.assert(
+    fc.property(fc.array(anyWeight), fc.nat(2 ** 31 - 1), (weights, seed) => {
+      const items = weights.map((_, i) => i);
+      const drawn = weightedOrder(items, weights, createRandom(seed));
+      expect([...drawn].sort((a, b) => a - b)).toEqual(items);
+      const zeroes = drawn.map((i) => weights[i] === 0);
+      expect(zeroes).toEqual([...zeroes].sort((a, b) => Number(a) - Number(b)));
+      expect(weightedOrder(items, weights, createRandom(seed))).toEqual(drawn);
+    }),
+  );
+});
+
+test('items come first, and second after another, as often as their weights say', () => {
+  const weights = [1, 2, 5];
+  const random = createRandom(3);
+  const trials = 20_000;
+  const orders = Array.from({ length: trials }, () => weightedOrder([0, 1, 2], weights, random));
+  const share = (count: number): number => count / trials;
+  for (const [i, weight] of weights.entries())
+    expect(share(orders.filter(([first]) => first === i).length)).toBeCloseTo(weight / 8, 1.5);
+  const zeroThenTwo = orders.filter(([first, second]) => first === 0 && second === 2).length;
+  expect(share(zeroThenTwo)).toBeCloseTo((1 / 8) * (5 / 7), 1.5);
+});
+
+test('equal weights draw as a shuffle does: every order alike', () => {
+  const random = createRandom(4);
+  const counts = new Map<string, number>();
+  for (let trial = 0; trial < 12_000; trial++) {
+    const order = weightedOrder(['a', 'b', 'c'], [1, 1, 1], random).join('');
+    counts.set(order, (counts.get(order) ?? 0) + 1);
+  }
+  expect(counts.size).toBe(6);
+  for (const count of counts.values()) expect(Math.abs(count - 2000)).toBeLessThan(200); // five standard deviations
+});
+
+test.each([-1, Number.NaN, Infinity])('a weight of %p is refused', (weight) => {
+  expect(() => weightedOrder(['a'], [weight], createRandom(1))).toThrow(
+    expect.objectContaining({ code: 'InvalidSetting' }),
+  );
+});

@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { checkEnvironment, type CheckSettings } from '../../../src/envs/check/check-environment';
+import { createEnvironments, type Environments } from '../../../src/envs/environments';
+import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+
+let folder: string;
+let server: EnvironmentServer;
+let environments: Environments;
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'coevolve-check-'));
+  const plugin = path.join(__dirname, 'flawed_environment.py');
+  writeFileSync(path.join(folder, 'environments.yaml'), `hosted: { flawed: { plugin: ${plugin} } }`);
+  const settings = ['--settings', path.join(folder, 'environments.yaml'), '--state', path.join(folder, 'state')];
+  server = await startEnvironmentServer('--environments', 'bfcl,intercode-sql,flawed', ...settings);
+  environments = createEnvironments({ environment: server });
+});
+afterAll(async () => {
+  await server.kill();
+  rmSync(folder, { recursive: true });
+});
+
+const check = (environment: string, settings: Partial<CheckSettings> = {}) =>
+  checkEnvironment(
+    environments,
+    {
+      environment,
+      tasks: 10,
+      splits: ['train', 'held-out'],
+      sessions: 16,
+      kills: 10,
+      seed: 3,
+      options: {},
+      ...settings,
+    },
+    () => undefined,
+  );
+
+test.each(['bfcl', 'intercode-sql'])('%s passes every check', async (environment) => {
+  const report = await check(environment);
+  expect(report).toMatchObject({
+    ...{ environment, tasks: 20, passed: true },
+    gold: { tried: 20, good: 20 },
+    wrong: { nonsense: { tried: 20, good: 20 } },
+    deterministic: { promise: 'observations', tried: 20, good: 20 },
+    concurrency: { sessions: 16, tried: 20, good: 20 },
+    leaked: { killed: 10, sessions: 0 },
+  });
+  expect(report.wrong.broken.good).toBeGreaterThanOrEqual(10);
+});
+
+const sound = { gold: 20, nonsense: 20, deterministic: 20, concurrency: 20 };
+
+test.each([
+  { flaw: 'none', good: sound },
+  { flaw: 'gold', good: { ...sound, gold: 0 } },
+  { flaw: 'forgiving', good: { ...sound, nonsense: 0 } },
+  { flaw: 'random', good: { ...sound, deterministic: 0, concurrency: 0 } },
+  { flaw: 'fault', good: { ...sound, gold: 0, nonsense: 0 } },
+  { flaw: 'opening', good: { ...sound, gold: 0, nonsense: 0 } },
+])('an environment whose flaw is "$flaw" is told by what fails', async ({ flaw, good }) => {
+  const { passed, gold, wrong, deterministic, concurrency, leaked } = await check('flawed', { options: { flaw } });
+  const found = {
+    ...{ gold: gold!.good, nonsense: wrong.nonsense.good },
+    ...{ deterministic: deterministic.good, concurrency: concurrency.good },
+  };
+  expect(found).toEqual(good);
+  expect(leaked).toMatchObject({ killed: 10, sessions: 0 });
+  expect(passed).toBe(flaw === 'none');
+});
+
+test('sessions that disturb each other are found out when they play at once', async () => {
+  const { passed, gold, concurrency } = await check('flawed', { options: { flaw: 'shared' } });
+  expect(gold!.good).toBe(20);
+  expect(concurrency.good).toBeLessThan(20);
+  expect(concurrency.examples[0]).toMatch(/^flawed\/.*: reward 0$/);
+  expect(passed).toBe(false);
+});
+
+test('no more sessions are opened than the environment serves', async () => {
+  await expect(check('bfcl', { sessions: 5_000, kills: 0 })).resolves.toMatchObject({ concurrency: { sessions: 256 } });
+});
+
+test('options for which there are no tasks are told before anything is played', async () => {
+  await expect(check('intercode-sql', { options: { source: 'wheel', databases: ['wta_1'] } })).rejects.toThrow(
+    'intercode-sql has no tasks for these options',
+  );
+});

@@ -1,0 +1,85 @@
+import { environmentData, type TaskRecord } from '../../../src/envs/server/environment-data';
+import { openEnvClient } from '../../../src/envs/openenv/client';
+import { playEpisode, playJournaledEpisode, type Player } from '../../../src/envs/episode/play-episode';
+import type { RecordedTurn } from '../../../src/store/trajectories/attempt-turns';
+import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+import { memoryJournal } from '../episode/journaled-world';
+
+const hosted = [
+  { name: 'bfcl', count: 12, options: {} },
+  { name: 'intercode-sql', count: 12, options: {} },
+  { name: 'textworld-express', count: 12, options: {} },
+  { name: 'scienceworld', count: 2, options: { types: ['find-animal'] } }, // gold of others takes up to 25 s to find
+];
+const { signal } = new AbortController();
+let server: EnvironmentServer;
+beforeAll(async () => {
+  server = await startEnvironmentServer('--environments', hosted.map(({ name }) => name).join(','));
+});
+afterAll(() => server.kill());
+
+/** Plays in a session of its own. */
+async function inSession<T>(name: string, play: (session: Session) => Promise<T>): Promise<T> {
+  const session = await openEnvClient(server)(name, { signal });
+  return play(session).finally(() => session.close());
+}
+
+type Session = Awaited<ReturnType<ReturnType<typeof openEnvClient>>>;
+
+const resetOf = ({ definition, task_id: id }: TaskRecord) => ({ task: definition, seed: 1, episodeId: id });
+
+const gold =
+  ({ reference_actions: actions }: TaskRecord, until = Infinity): Player =>
+  (_, step) =>
+    step < until ? Promise.resolve(actions[step] ?? null) : Promise.reject(new Error('interrupted'));
+
+/** The gold actions up to the middle, in a session that is then lost. */
+async function halfPlayed(name: string, task: TaskRecord, checks: 'observations' | 'score'): Promise<RecordedTurn[]> {
+  const [journal, maxSteps] = [memoryJournal(checks), task.reference_actions.length + 1];
+  const middle = Math.floor(task.reference_actions.length / 2);
+  const play = inSession(name, (session) =>
+    playJournaledEpisode(session, resetOf(task), gold(task, middle), { maxSteps, journal }),
+  );
+  await expect(play).rejects.toThrow('interrupted');
+  expect(journal.turns).toHaveLength(middle);
+  return journal.turns;
+}
+
+test.each(hosted)('gold of $name that is interrupted in the middle is replayed, and scores 1', async (hosting) => {
+  const { name, count, options } = hosting;
+  const data = environmentData(server);
+  const { replay } = await data.capabilities(name);
+  expect(replay).not.toBe('none');
+  const checks = replay as 'observations' | 'score';
+  const tasks = await data.tasks(name, { split: 'train', count, seed: 3, options });
+  const long = tasks.filter(({ reference_actions: { length } }) => length >= 2 && length <= 60).slice(0, 3);
+  expect(long).not.toHaveLength(0);
+  for (const task of long) {
+    const turns = await halfPlayed(name, task, checks);
+    const maxSteps = task.reference_actions.length + 1;
+    const whole = await inSession(name, (session) => playEpisode(session, resetOf(task), gold(task), maxSteps));
+    const journal = memoryJournal(checks, turns);
+    const resumed = await inSession(name, (session) =>
+      playJournaledEpisode(session, resetOf(task), gold(task), { maxSteps, journal }),
+    );
+    expect(resumed).toMatchObject({ reward: 1, stopReason: whole.stopReason });
+    expect(resumed.steps.map(({ action }) => action)).toEqual(task.reference_actions.slice(0, resumed.steps.length));
+    if (checks === 'observations') expect(resumed).toEqual(whole); // in words too
+  }
+});
+
+test('where an environment gives scores, they alone can be what a replay is checked by', async () => {
+  const name = 'textworld-express';
+  const [task] = await environmentData(server).tasks(name, { split: 'train', count: 1, seed: 3, options: {} });
+  const turns = await halfPlayed(name, task!, 'score');
+  expect(turns.every(({ score, shown }) => score !== null && shown !== null)).toBe(true);
+  const resume = (recorded: RecordedTurn[]) =>
+    inSession(name, (session) =>
+      playJournaledEpisode(session, resetOf(task!), gold(task!), {
+        ...{ maxSteps: task!.reference_actions.length + 1, journal: memoryJournal('score', recorded) },
+      }),
+    );
+  await expect(resume(turns)).resolves.toMatchObject({ reward: 1 });
+  const other = turns.map((turn, place) => (place === 1 ? { ...turn, score: 0.123 } : turn));
+  await expect(resume(other)).rejects.toMatchObject({ name: 'ReplayMismatch', turn: 2 });
+});

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { environmentData, type TaskRecord } from '../../../src/envs/server/environment-data';
+import type { EnvironmentSession } from '../../../src/envs/environment';
+import { openEnvClient } from '../../../src/envs/openenv/client';
+import { playEpisode } from '../../../src/envs/episode/play-episode';
+import { freePort, startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+
+const name = 'intercode-sql';
+const { signal } = new AbortController();
+let server: EnvironmentServer;
+let tasks: TaskRecord[];
+beforeAll(async () => {
+  server = await startEnvironmentServer('--capacity', '1');
+  tasks = await environmentData(server).tasks(name, { split: 'train', count: 3, seed: 7, options: {} });
+});
+afterAll(() => server.kill());
+afterEach(() => everySessionHasEnded(server));
+
+const resetOf = ({ definition }: TaskRecord) => ({ task: definition, seed: 1, episodeId: 'test' });
+const reference =
+  ({ reference_actions: actions }: TaskRecord) =>
+  (_: unknown, step: number) =>
+    Promise.resolve(actions[step] ?? null);
+
+/** A session ends with its socket, a moment after it. */
+async function everySessionHasEnded(of: EnvironmentServer): Promise<void> {
+  while ((await of.sessions().catch(() => 0)) > 0) await sleep(20);
+}
+
+test('the reference actions of a task score 1 in an episode played over the wire', async () => {
+  for (const task of tasks) {
+    const session = await openEnvClient(server)(name, { signal });
+    const episode = await playEpisode(session, resetOf(task), reference(task), 10);
+    session.close();
+    await everySessionHasEnded(server);
+    expect(episode).toMatchObject({ reward: 1, stopReason: 'completed' });
+    expect(episode.opening.some(({ content }) => content.includes(task.goal))).toBe(true);
+    expect(episode.steps.map(({ action }) => action)).toEqual(task.reference_actions);
+  }
+});
+
+test('an episode of nonsense is over at the step limit with reward 0', async () => {
+  const session = await openEnvClient(server)(name, { signal });
+  const episode = await playEpisode(session, resetOf(tasks[0]!), () => Promise.resolve('SELECT nonsense'), 2);
+  session.close();
+  expect(episode).toMatchObject({ reward: 0, stopReason: 'step-limit' });
+  expect(episode.steps).toHaveLength(2);
+});
+
+test('a full server is a matter of capacity, and serves again when a session has ended', async () => {
+  const open = openEnvClient(server);
+  const first = await open(name, { signal });
+  await first.reset(resetOf(tasks[0]!));
+  const second = await open(name, { signal });
+  await expect(second.reset(resetOf(tasks[0]!))).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'capacity' });
+  second.close();
+  first.close();
+  await everySessionHasEnded(server);
+  const third = await open(name, { signal });
+  await expect(third.reset(resetOf(tasks[0]!))).resolves.toMatchObject({ done: false });
+  third.close();
+});
+
+test('a wrong token is refused, on the wire and on the data routes', async () => {
+  const stranger = { url: server.url, token: 'guessed' };
+  await expect(openEnvClient(stranger)(name, { signal })).rejects.toMatchObject({
+    name: 'EnvironmentError',
+    kind: 'refused',
+    message: expect.stringContaining('403'),
+  });
+  await expect(environmentData(stranger).capabilities(name)).rejects.toMatchObject({ kind: 'refused' });
+});
+
+test('an environment that the server does not host is refused', async () => {
+  await expect(openEnvClient(server)('chess', { signal })).rejects.toMatchObject({ kind: 'refused' });
+  await expect(environmentData(server).capabilities('chess')).rejects.toMatchObject({ kind: 'refused' });
+});
+
+test('a task that the environment cannot open is refused', async () => {
+  const session = await openEnvClient(server)(name, { signal });
+  await expect(session.reset({ task: { database: 'nowhere' }, seed: 1, episodeId: 'x' })).rejects.toMatchObject({
+    kind: 'refused',
+  });
+  session.close();
+});
+
+test('where nobody listens the environment is unreachable, and the message names the next command', async () => {
+  const nowhere = { url: `http://127.0.0.1:${await freePort()}` };
+  const expected = {
+    kind: 'unreachable',
+    message: expect.stringMatching(new RegExp(`${nowhere.url.slice(7)}.*coevolve up`)),
+  };
+  await expect(openEnvClient(nowhere)(name, { signal })).rejects.toMatchObject(expected);
+  await expect(environmentData(nowhere).names()).rejects.toMatchObject(expected);
+});
+
+test('an aborted attempt closes its session on the server and throws the reason', async () => {
+  const controller = new AbortController();
+  const session = await openEnvClient(server)(name, { signal: controller.signal });
+  await session.reset(resetOf(tasks[0]!));
+  expect(await server.sessions()).toBe(1);
+  controller.abort(new Error('the campaign was cancelled'));
+  await expect(session.step('SELECT 1')).rejects.toThrow('the campaign was cancelled');
+  await everySessionHasEnded(server);
+});
+
+test('a server that is told to stop is away, not at fault: who waits for it plays on when it is back', async () => {
+  const stopping = await startEnvironmentServer('--drain-s', '0.1');
+  const session = await openEnvClient(stopping)(name, { signal });
+  await session.reset(resetOf(tasks[0]!));
+  await stopping.stop();
+  await expect(session.step('SELECT 1')).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'unreachable' });
+  session.close();
+});
+
+test('a session outlives the thinking of a slow player, for it asks for its state meanwhile', async () => {
+  const impatient = await startEnvironmentServer('--idle-timeout-s', '0.4');
+  const session = await openEnvClient(impatient, { beatMs: 100 })(name, { signal });
+  await session.reset(resetOf(tasks[0]!));
+  await sleep(1_000);
+  await expect(session.step('SELECT 1')).resolves.toMatchObject({ done: false });
+  session.close();
+  await impatient.kill();
+});
+
+test('an attempt that was aborted before it began opens no session', async () => {
+  const aborted = AbortSignal.abort(new Error('too late'));
+  await expect(openEnvClient(server)(name, { signal: aborted })).rejects.toThrow('too late');
+});
+
+test('a server that dies in mid-episode is a fault of the environment, now and for every later step', async () => {
+  const mortal = await startEnvironmentServer();
+  const session: EnvironmentSession = await openEnvClient(mortal)(name, { signal });
+  await session.reset(resetOf(tasks[0]!));
+  await mortal.kill();
+  for (let step = 0; step < 2; step++)
+    await expect(session.step('SELECT 1')).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'fault' });
+  session.close();
+});
+
+describe('the data routes', () => {
+  test('name the environments and what they can do', async () => {
+    await expect(environmentData(server).names()).resolves.toEqual([name]);
+    await expect(environmentData(server).capabilities(name)).resolves.toMatchObject({ variants: true });
+  });
+
+  test('give the same tasks for the same seed, and no held-out task among them', async () => {
+    const request = { count: 20, seed: 3, options: {} };
+    const train = await environmentData(server).tasks(name, { ...request, split: 'train' });
+    const again = await environmentData(server).tasks(name, { ...request, split: 'train' });
+    const heldOut = await environmentData(server).tasks(name, { ...request, split: 'held-out' });
+    expect(again).toEqual(train);
+    const contents = new Set(train.map(({ content_key: key }) => key));
+    expect(heldOut.filter(({ content_key: key }) => contents.has(key))).toEqual([]);
+  });
+
+  test('give variants that say which task they come from', async () => {
+    const variants = await environmentData(server).variants(name, {
+      ...{ parents: tasks.map(({ definition }) => definition), relation: 'neighbour', count: 6, seed: 1, options: {} },
+    });
+    expect(variants.length).toBeGreaterThan(0);
+    for (const { parent } of variants) expect([0, 1, 2]).toContain(parent);
+  });
+});

@@ -1,0 +1,43 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { WebSocket } from 'ws';
+import { closeLeases } from '../../../src/envs/server/close-leases';
+import { freePort, startEnvironmentServer, type EnvironmentServer } from './environment-server';
+
+let server: EnvironmentServer;
+beforeAll(async () => {
+  server = await startEnvironmentServer();
+}, 60_000);
+afterAll(async () => server.kill());
+
+/** A session of that holder; resolves when the server has answered its reset. */
+async function hold(holder: string): Promise<WebSocket> {
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/envs/intercode-sql/ws`, {
+    headers: { authorization: `Bearer ${server.token}` },
+  });
+  await once(socket, 'open');
+  // The lease is taken before the task is looked at, and this task is none.
+  socket.send(JSON.stringify({ type: 'reset', data: { task: {}, lease: { holder } } }));
+  await once(socket, 'message');
+  return socket;
+}
+
+test('the sessions of one holder end, and those of another go on', async () => {
+  const [ended, open] = [await hold('campaign/1'), await hold('campaign/2')];
+  const closed = once(ended, 'close');
+  expect(await closeLeases(server, 'campaign/1')).toBe(1);
+  await closed;
+  expect(open.readyState).toBe(WebSocket.OPEN);
+  expect(await closeLeases(server, 'campaign/1')).toBe(0);
+  open.terminate();
+});
+
+test('a server without leases, or none at all, is no failure', async () => {
+  const stranger = createServer((_, response) => response.writeHead(404).end('{"detail": "Not Found"}'));
+  await once(stranger.listen(0, '127.0.0.1'), 'listening');
+  const { port } = stranger.address() as AddressInfo;
+  expect(await closeLeases({ url: `http://127.0.0.1:${port}` }, 'campaign/1')).toBeUndefined();
+  stranger.close();
+  expect(await closeLeases({ url: `http://127.0.0.1:${await freePort()}` }, 'campaign/1')).toBeUndefined();
+});

@@ -1,0 +1,66 @@
+import { environmentData } from '../../../src/envs/server/environment-data';
+import { startScriptedServer, type Answer, type ScriptedServer } from '../../llm/scripted-server';
+
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+});
+afterAll(() => server.stop());
+
+const request = { split: 'train', count: 1, seed: 7, options: {} } as const;
+const record = {
+  ...{ task_id: 't', goal: 'How many?', definition: {}, features: { difficulty: 1 } },
+  ...{ content_key: 'k', reference_actions: ['select 1'] },
+};
+const tasks = () => environmentData({ url: server.url, token: 'secret' }).tasks('sql', request);
+
+test('tasks are asked for with the token and come back as they are', async () => {
+  server.answerWith({ body: { tasks: [record] } });
+  await expect(tasks()).resolves.toEqual([record]);
+  expect(server.requests).toEqual([
+    { method: 'POST', path: '/envs/sql/data/tasks', authorization: 'Bearer secret', body: request },
+  ]);
+});
+
+const answers: { answer: string; given: Answer; kind: string; says: string }[] = [
+  { answer: '500', given: { status: 500, body: 'it broke' }, kind: 'fault', says: 'answered 500: it broke' },
+  { answer: '403', given: { status: 403, body: 'no token' }, kind: 'refused', says: 'answered 403: no token' },
+  { answer: '404', given: { status: 404, body: 'no generator' }, kind: 'refused', says: 'answered 404: no generator' },
+  { answer: 'a web page', given: { body: '<html></html>' }, kind: 'refused', says: 'in its answer: the body' },
+  { answer: 'no list', given: { body: {} }, kind: 'refused', says: 'in its answer: tasks' },
+  {
+    answer: 'a task without its gold',
+    given: { body: { tasks: [record, { ...record, reference_actions: undefined }] } },
+    ...{ kind: 'refused', says: 'in its answer: tasks.1.reference_actions' },
+  },
+];
+
+test.each(answers)('the answer "$answer" is an EnvironmentError of kind $kind', async ({ given, kind, says }) => {
+  server.answerWith(given);
+  await expect(tasks()).rejects.toMatchObject({
+    ...{ name: 'EnvironmentError', kind, message: expect.stringContaining(says) },
+  });
+  expect(server.requests).toHaveLength(1);
+});
+
+test('a connection that is closed before the answer is an unreachable server', async () => {
+  server.answerWith('hang-up');
+  await expect(tasks()).rejects.toMatchObject({ kind: 'unreachable' });
+});
+
+const composing = { parent: { database: 'singer' }, query: 'How many?', actions: ['select 1', 'submit'], options: {} };
+const compose = () => environmentData({ url: server.url }).compose('sql', composing);
+
+test.each([
+  { task: { ...record, grader: 'judge' } },
+  { refused: { reason: 'empty-result', detail: 'the last query answers no rows' } },
+])('a composition comes back as a task or as a refusal', async (body) => {
+  server.answerWith({ body });
+  await expect(compose()).resolves.toEqual(body);
+  expect(server.requests).toMatchObject([{ path: '/envs/sql/data/compose', body: composing }]);
+});
+
+test('a composition that is neither is refused', async () => {
+  server.answerWith({ body: { task: record } });
+  await expect(compose()).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'refused' });
+});

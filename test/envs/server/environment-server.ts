@@ -1,0 +1,71 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const projectRoot = path.resolve(__dirname, '../../..');
+
+export type EnvironmentServer = {
+  url: string;
+  token: string;
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+  sessions(): Promise<number>;
+};
+
+/** A real environment server with the SQL environment, on a port that was free. */
+export async function startEnvironmentServer(...options: string[]): Promise<EnvironmentServer> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-environments-'));
+  const token = 'the-token-of-this-test';
+  writeFileSync(path.join(folder, 'token'), token);
+  const port = await freePort();
+  const address = ['--port', String(port), '--token-file', path.join(folder, 'token')];
+  const server = spawn(
+    path.join(projectRoot, '.venv/bin/python'),
+    ['-m', 'coevolve_environments', ...address, '--environments', 'intercode-sql', ...options],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  const talk: string[] = [];
+  server.stderr.on('data', (data: Buffer) => talk.push(data.toString()));
+  const url = `http://127.0.0.1:${port}`;
+  await answers(url, server, talk);
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    server.kill(signal);
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return {
+    url,
+    token,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    async sessions() {
+      const health = (await (await fetch(`${url}/health`)).json()) as Health;
+      return health.environments['intercode-sql']!.sessions;
+    },
+  };
+}
+
+type Health = { environments: Record<string, { sessions: number }> };
+
+/** A port that was free a moment ago; nothing listens there. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+async function answers(url: string, server: ChildProcess, talk: readonly string[]): Promise<void> {
+  while (server.exitCode === null) {
+    const health = await fetch(`${url}/health`).catch(() => undefined);
+    if (health?.ok) return;
+    await sleep(50);
+  }
+  throw new Error(`the environment server ended: ${talk.join('')}`);
+}

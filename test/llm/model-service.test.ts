@@ -1,0 +1,383 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { ModelError } from '../../src/llm/model-error';
+import { createModelService, type ModelService, type Question } from '../../src/llm/model-service';
+import type { Provider } from '../../src/llm/providers';
+import { createStore } from '../../src/store';
+import { createPool } from '../../src/store/base/pool';
+import { hangUp, silence, startScriptedModel, wordVector, type ScriptedModel } from './scripted-model';
+import { scriptedModels, scriptedProvider, scriptedProviders } from './scripted-provider';
+import { raiseEpoch } from '../store/support/new-campaign';
+import { modelCampaign, type ModelCampaign } from '../store/support/model-campaign';
+import { freshDatabase, type FreshDatabase } from '../support/database';
+
+let database: FreshDatabase;
+let other: Pool; // of another worker process
+let server: ScriptedModel;
+beforeAll(async () => {
+  database = await freshDatabase();
+  other = createPool(database.url);
+});
+afterAll(async () => {
+  await other.end();
+  await database.drop();
+});
+beforeEach(async () => {
+  server = await startScriptedModel();
+});
+afterEach(() => server.stop());
+
+const service = (changes: Partial<Provider> = {}, pool = database.pool): ModelService =>
+  createModelService({ store: createStore(pool), providers: scriptedProviders(server.url, changes) });
+
+const campaign = (budget: object = {}) => modelCampaign(database.pool, { budget });
+
+const question = ({ key }: ModelCampaign, callId: string, changes: Partial<Question> = {}): Question => ({
+  ...{ key, callId, purpose: 'reflector', prompt: 'reflection@1', seed: 3 },
+  messages: [{ role: 'user', content: 'How many ships are there, and who counted them?' }],
+  signal: new AbortController().signal,
+  ...changes,
+});
+
+/** What the server charged, by the id of the request. */
+const charged = (): Map<string, number> =>
+  new Map(server.log.flatMap(({ id, usage }) => (usage ? [[id!, usage.promptTokens + usage.completionTokens]] : [])));
+
+const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, number) => total + number, 0);
+
+const committed = async ({ store, campaignId }: ModelCampaign) => (await store.budgets.get(campaignId)).committed;
+
+/** A worker that is killed: its call is cut off in the middle, and nothing of it is booked. */
+async function cutOff(models: ModelService, c: ModelCampaign, callId: string): Promise<void> {
+  const controller = new AbortController();
+  const arrived = server.log.length + 1;
+  const ended = expect(models.ask(c.spec, question(c, callId, { signal: controller.signal }))).rejects.toThrow(
+    'killed',
+  );
+  await server.arrived(arrived);
+  controller.abort(new Error('killed'));
+  await ended;
+}
+
+describe('a call', () => {
+  test('that is asked twice is paid once, also by another worker', async () => {
+    const c = await campaign();
+    server.answerBy(({ ordinal }) => `answer ${ordinal}`);
+    const first = await service().ask(c.spec, question(c, 'reflect/1'));
+    expect(first).toEqual({ kind: 'text', text: 'answer 0' });
+    await expect(service({}, other).ask(c.spec, question(c, 'reflect/1'))).resolves.toEqual(first);
+    expect(server.log).toHaveLength(1);
+    await expect(committed(c)).resolves.toMatchObject({ llmTokens: sum(charged().values()) });
+  });
+
+  test('costs what the spec says of the model', async () => {
+    const c = await campaign();
+    server.answerBy(() => 'seven ships');
+    await service().ask(c.spec, question(c, 'reflect/1'));
+    const { promptTokens, completionTokens } = server.log[0]!.usage!;
+    const usd = (promptTokens * 1 + completionTokens * 10) / 1e6;
+    await expect(c.store.modelCalls.spentByPurpose(c.campaignId)).resolves.toMatchObject([
+      { purpose: 'reflector', provider: 'scripted', model: 'scripted-chat', calls: 1, usd, estimated: 0 },
+    ]);
+  });
+
+  test('asked by two workers at once has one answer, and the other is waste, as the server has it', async () => {
+    const c = await campaign();
+    server.answerBy(async ({ ordinal }) => {
+      await server.arrived(2); // both are under way before either is answered
+      return `answer number ${'0'.repeat(ordinal * 40)}`;
+    });
+    const replies = await Promise.all([
+      service().ask(c.spec, question(c, 'reflect/1')),
+      service({}, other).ask(c.spec, question(c, 'reflect/1')),
+    ]);
+    expect(replies[0]).toEqual(replies[1]);
+    const { rows } = await database.pool.query<{ try: number }>(
+      'select try from model_calls where campaign_id = $1 and id = $2',
+      [c.campaignId, 'reflect/1'],
+    );
+    const wasted = [...charged()].filter(([id]) => id !== `${c.name}/reflect/1/${rows[0]!.try}`);
+    expect(wasted).toHaveLength(1);
+    await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
+      confirmed: { calls: 1, tokens: sum(wasted.map(([, tokens]) => tokens)) },
+      unconfirmed: { calls: 0 },
+    });
+    await expect(committed(c)).resolves.toMatchObject({ llmTokens: sum(charged().values()) });
+  });
+
+  test('that was refused is a reply, and refused again without asking', async () => {
+    const c = await campaign();
+    server.answerBy(() => ({ refusal: 'I may not' }));
+    for (let i = 0; i < 2; i++)
+      await expect(service().ask(c.spec, question(c, 'reflect/1'))).resolves.toEqual({
+        ...{ kind: 'refused', reason: 'I may not' },
+      });
+    expect(server.log).toHaveLength(1);
+  });
+
+  test('tells who waits for it', async () => {
+    const c = await campaign();
+    const told: string[] = [];
+    server.answerBy(async () => {
+      while (told.length < 2) await sleep(10);
+      return 'at last';
+    });
+    await service().ask(c.spec, question(c, 'reflect/1', { onWait: () => told.push('still waiting') }));
+    const before = told.length;
+    await sleep(700);
+    expect(told).toHaveLength(before);
+  });
+
+  test('of a later run of the iteration than the caller knows is refused', async () => {
+    const c = await campaign();
+    await raiseEpoch(database.pool, c.key);
+    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ code: 'StaleEpoch' });
+    expect(server.log).toHaveLength(0);
+  });
+
+  test('of a provider that the file lacks is refused before it is sent', async () => {
+    const c = await campaign();
+    const without = createModelService({ store: c.store, providers: new Map() });
+    await expect(without.ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ code: 'UnknownProvider' });
+  });
+
+  test('larger than the tokens per minute of its provider would wait for ever, and is refused', async () => {
+    const c = await campaign();
+    await expect(service({ tokensPerMinute: 50 }).ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({
+      ...{ name: 'DomainError', code: 'CallTooLarge', message: expect.stringContaining('scripted.tokensPerMinute') },
+    });
+  });
+});
+
+describe('what failed', () => {
+  test.each([
+    { failure: '500', given: { status: 500 } },
+    { failure: '429', given: { status: 429, headers: { 'retry-after': '7' } } },
+    { failure: '401', given: { status: 401 } },
+  ])('with $failure cost nothing, and may be asked again', async ({ given }) => {
+    const c = await campaign();
+    server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
+    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toBeInstanceOf(ModelError);
+    await expect(committed(c)).resolves.toEqual({ llmTokens: 0, usd: 0 });
+    await expect(service().ask(c.spec, question(c, 'reflect/1'))).resolves.toMatchObject({ text: 'seven' });
+    expect(server.log.map(({ id }) => id)).toEqual([`${c.name}/reflect/1/1`, `${c.name}/reflect/1/2`]);
+    await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
+      ...{ confirmed: { calls: 0 }, unconfirmed: { calls: 0 } },
+    });
+  });
+
+  test.each([
+    { failure: 'a lost answer', given: { lost: 'seven ships, counted by the harbour master' }, paid: 1 },
+    { failure: 'a connection that closed', given: hangUp, paid: 0 },
+    { failure: 'a body that is no JSON', given: { raw: '{' }, paid: 0 },
+    { failure: '504', given: { status: 504 }, paid: 0 },
+  ])('with $failure keeps its reservation until the log of the provider tells', async ({ given, paid }) => {
+    const c = await campaign();
+    server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
+    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ kind: 'retry' });
+    await service().ask(c.spec, question(c, 'reflect/1'));
+    const { unconfirmed } = await c.store.modelCalls.waste(c.campaignId);
+    const tries = await c.store.modelCalls.unconfirmed(c.campaignId);
+    expect(tries.map(({ requestId }) => requestId)).toEqual([`${c.name}/reflect/1/1`]);
+    const paidOfThem = tries.filter(({ requestId }) => charged().has(requestId));
+    expect(paidOfThem).toHaveLength(paid);
+    expect(unconfirmed.tokens).toBeGreaterThanOrEqual(
+      sum(paidOfThem.map(({ requestId }) => charged().get(requestId)!)),
+    );
+  });
+
+  test('by a provider that keeps failing is not sent any more until its time is over', async () => {
+    const c = await campaign();
+    const breaker = { failures: 3, coolDownSeconds: 60 };
+    server.answerBy(() => ({ status: 500 }));
+    const name = `breaks-${c.campaignId}`;
+    const spec = {
+      ...c.spec,
+      llm: { models: { ...c.spec.llm!.models, reflector: { ...c.spec.llm!.models.reflector, provider: name } } },
+    };
+    const all = [scriptedProvider(server.url), scriptedProvider(server.url, { name, breaker })];
+    const providers = new Map(all.map((provider) => [provider.name, provider]));
+    const models = createModelService({ store: c.store, providers });
+    for (let i = 0; i < 3; i++) await expect(models.ask(spec, question(c, 'a'))).rejects.toThrow('status 500');
+    await expect(models.ask(spec, question(c, 'a'))).rejects.toMatchObject({
+      ...{ name: 'ModelError', kind: 'retry', retryAfterMs: expect.any(Number) },
+      message: expect.stringMatching(/failed 3 times in a row: nothing is sent to it for another \d+ s$/),
+    });
+    expect(server.log).toHaveLength(3);
+    await expect(models.ask(c.spec, question(c, 'b', { purpose: 'judge' }))).rejects.toThrow('status 500'); // another provider
+  });
+});
+
+test('workers that are killed lose answers, and the unconfirmed waste names exactly the requests to look up', async () => {
+  const c = await campaign();
+  const calls = Array.from({ length: 10 }, (_, number) => `explore/${number}`);
+  // Every other request is computed before the worker dies, and charged; the others die unanswered.
+  server.answerBy(({ ordinal }) => (ordinal % 2 === 0 ? { text: 'too late to be heard', delayMs: 60_000 } : silence));
+  for (const callId of calls) await cutOff(service(), c, callId);
+  server.answerBy(() => 'seven');
+  const later = service({}, other);
+  for (const callId of calls) await later.ask(c.spec, question(c, callId));
+
+  const lost = await c.store.modelCalls.unconfirmed(c.campaignId);
+  expect(lost.map(({ requestId }) => requestId).sort()).toEqual(calls.map((callId) => `${c.name}/${callId}/1`));
+  const log = charged();
+  const wasted = lost.filter(({ requestId }) => log.has(requestId));
+  expect(wasted).toHaveLength(5);
+  const stored = calls.map((callId) => log.get(`${c.name}/${callId}/2`)!);
+  const { rows } = await database.pool.query<{ settled: number }>(
+    `select sum(amount) as settled from ledger where campaign_id = $1 and entry = 'settle' and unit = 'llm-tokens'`,
+    [c.campaignId],
+  );
+  expect(rows[0]!.settled).toBe(sum(stored));
+  expect(sum(log.values()) - sum(stored)).toBe(sum(wasted.map(({ requestId }) => log.get(requestId)!)));
+  const { unconfirmed, confirmed } = await c.store.modelCalls.waste(c.campaignId);
+  expect({ unconfirmed: unconfirmed.calls, confirmed: confirmed.calls }).toEqual({ unconfirmed: 10, confirmed: 0 });
+  expect((await committed(c)).llmTokens).toBe(sum(stored) + unconfirmed.tokens);
+});
+
+describe('a budget', () => {
+  const reservation = 100 + 26; // maxTokens, and a third of the 77 bytes of the conversation
+
+  test('of N tokens is exceeded by no more than one window of calls, though a server takes more than it may', async () => {
+    const window = 8;
+    const limit = 3000;
+    const c = await campaign({ llmTokens: limit });
+    server.answerBy(() => ({ text: 'x'.repeat(4 * 300), finishReason: 'stop' })); // three times maxTokens
+    const models = [service({ concurrency: window / 2 }), service({ concurrency: window / 2 }, other)];
+    const asked = await Promise.allSettled(
+      Array.from({ length: 60 }, (_, number) => models[number % 2]!.ask(c.spec, question(c, `explore/${number}`))),
+    );
+    const refused = asked.filter((one) => one.status === 'rejected');
+    expect(new Set(refused.map(({ reason }) => (reason as { code: string }).code))).toEqual(new Set(['BudgetReached']));
+    const total = sum(charged().values());
+    const largest = Math.max(...charged().values());
+    expect(total).toBe((await committed(c)).llmTokens);
+    expect(total).toBeGreaterThan(limit - window * reservation);
+    expect(total).toBeLessThanOrEqual(limit + window * (largest - reservation));
+  });
+
+  test('is never exceeded by a server that keeps to its limits, and is used up', async () => {
+    const limit = 1000;
+    const c = await campaign({ llmTokens: limit });
+    server.answerBy(() => ({ text: 'seven', delayMs: 5 }));
+    const models = [service({ concurrency: 8 }), service({ concurrency: 8 }, other)];
+    const asked = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, number) => models[number % 2]!.ask(c.spec, question(c, `explore/${number}`))),
+    );
+    expect(asked.some(({ status }) => status === 'rejected')).toBe(true);
+    const total = sum(charged().values());
+    expect(total).toBeLessThanOrEqual(limit);
+    expect(total).toBeGreaterThan(limit - reservation); // it stopped when not one more call would fit
+  });
+
+  test('that is raised lets the same calls go on where they stopped', async () => {
+    const c = await campaign({ llmTokens: 200 });
+    const ask = async (): Promise<number> => {
+      const all = Array.from({ length: 20 }, (_, number) => service().ask(c.spec, question(c, `explore/${number}`)));
+      return (await Promise.allSettled(all)).filter(({ status }) => status === 'fulfilled').length;
+    };
+    const before = await ask();
+    expect(before).toBeLessThan(20);
+    await c.store.budgets.raise(c.campaignId, { llmTokens: 10_000, actor: 'ada', requestId: 'r' });
+    expect(await ask()).toBe(20);
+    expect(server.log).toHaveLength(20);
+  });
+});
+
+describe('an answer in a shape', () => {
+  const schema = z.object({ ships: z.number().int(), by: z.string() });
+  const ask = (c: ModelCampaign) => service().askFor(c.spec, question(c, 'reflect/1'), schema);
+
+  test('is its value', async () => {
+    const c = await campaign();
+    server.answerBy(() => 'Here you are:\n```json\n{"ships": 7, "by": "Ada"}\n```');
+    await expect(ask(c)).resolves.toEqual({ ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1' });
+  });
+
+  test('that is malformed is repaired once, by a call that quotes what was wrong', async () => {
+    const c = await campaign();
+    server.answerBy(({ ordinal }) => (ordinal === 0 ? '{"ships": "many"}' : '{"ships": 7, "by": "Ada"}'));
+    const repaired = { ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1/repair' };
+    await expect(ask(c)).resolves.toEqual(repaired);
+    await expect(ask(c)).resolves.toEqual(repaired);
+    expect(server.log).toHaveLength(2);
+    const [asked, answered, wrong] = server.log[1]!.messages;
+    expect(asked).toEqual(question(c, '').messages[0]);
+    expect(answered).toEqual({ role: 'assistant', content: '{"ships": "many"}' });
+    expect(wrong!.content).toContain('- ships: found "many", expected a number\n- by: found nothing, expected a text');
+    const { rows } = await database.pool.query(
+      'select id, prompt from model_calls where campaign_id = $1 order by id',
+      [c.campaignId],
+    );
+    expect(rows).toEqual([
+      { id: 'reflect/1', prompt: 'reflection@1' },
+      { id: 'reflect/1/repair', prompt: 'reflection@1+repair@1' },
+    ]);
+  });
+
+  test('that stays malformed is a typed failure, after two calls', async () => {
+    const c = await campaign();
+    server.answerBy(() => ({ text: '' }));
+    await expect(ask(c)).resolves.toEqual({
+      ...{ ok: false, failure: 'malformed', detail: 'found no JSON object, expected one', callId: 'reflect/1/repair' },
+    });
+    expect(server.log).toHaveLength(2);
+  });
+
+  test.each([
+    { failure: 'refused', given: { refusal: 'I may not' } as const },
+    { failure: 'cut-off', given: { text: '{"ships": 7, "b', finishReason: 'length' } as const },
+  ])('that is $failure is a typed failure, after one call', async ({ failure, given }) => {
+    const c = await campaign();
+    server.answerBy(() => given);
+    await expect(ask(c)).resolves.toMatchObject({ ok: false, failure, callId: 'reflect/1' });
+    expect(server.log).toHaveLength(1);
+  });
+});
+
+describe('embeddings', () => {
+  const embed = (c: ModelCampaign, texts: string[], models = service()) =>
+    models.embed(c.spec, { key: c.key, callId: 'embed/1', texts, signal: new AbortController().signal });
+
+  test('come in batches, as unit vectors in the order of the texts, and are paid once', async () => {
+    const c = await campaign();
+    const texts = Array.from({ length: 130 }, (_, number) => `count the ships of harbour ${number}`);
+    const vectors = await embed(c, texts);
+    expect(server.log.map(({ id, input }) => [id, input.length])).toEqual([
+      [`${c.name}/embed/1/0/1`, 64],
+      [`${c.name}/embed/1/1/1`, 64],
+      [`${c.name}/embed/1/2/1`, 2],
+    ]);
+    texts.forEach((text, row) => {
+      const raw = wordVector(text);
+      const length = Math.hypot(...raw);
+      vectors![row]!.forEach((value, column) => expect(value).toBeCloseTo(raw[column]! / length, 6));
+    });
+    await expect(embed(c, texts, service({}, other))).resolves.toEqual(vectors);
+    expect(server.log).toHaveLength(3);
+    await expect(c.store.modelCalls.spentByPurpose(c.campaignId)).resolves.toMatchObject([
+      { purpose: 'embedding', model: 'scripted-embedding', calls: 3, tokens: sum(charged().values()) },
+    ]);
+  });
+
+  test('of nothing are none, and cost nothing', async () => {
+    const c = await campaign();
+    await expect(embed(c, [])).resolves.toEqual([]);
+    expect(server.log).toHaveLength(0);
+  });
+
+  test('of an empty text are asked with a space, which servers take', async () => {
+    const c = await campaign();
+    await embed(c, ['', ' \n ']);
+    expect(server.log[0]!.input).toEqual([' ', ' ']);
+  });
+
+  test.each([
+    { spec: 'names no embedding model', llm: { models: { ...scriptedModels.models, embedding: null } } },
+    { spec: 'names no models', llm: null },
+  ])('are null where the spec $spec', async ({ llm }) => {
+    const c = await modelCampaign(database.pool, { llm });
+    await expect(embed(c, ['a'])).resolves.toBeNull();
+  });
+});

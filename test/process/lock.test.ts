@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { openHome } from '../../src/stack/home';
+import { withStackLock } from '../../src/process/lock';
+import { startTimeOf } from '../../src/process/processes';
+import { removeHome, temporaryHome } from '../stack/temporary-home';
+
+const config = temporaryHome();
+const file = path.join(config.home, 'run', 'lock');
+const never = () => {
+  throw new Error('waited');
+};
+beforeAll(() => openHome(config.home));
+afterAll(() => removeHome(config));
+
+test('the lock is released also when what it guards fails', async () => {
+  const failure = withStackLock(config.home, never, () => Promise.reject(new Error('no')));
+  await expect(failure).rejects.toThrow('no');
+  expect(existsSync(file)).toBe(false);
+});
+
+test('of many that find a dead lock, one at a time goes on', async () => {
+  writeFileSync(file, JSON.stringify({ pid: 999_999, startTime: '1', nonce: 'dead' }));
+  let inside = 0;
+  const runs = Array.from({ length: 8 }, () =>
+    withStackLock(
+      config.home,
+      () => undefined,
+      async () => {
+        expect(++inside).toBe(1);
+        await new Promise((resolve) => setImmediate(resolve));
+        inside -= 1;
+      },
+    ),
+  );
+  await Promise.all(runs);
+  expect(inside).toBe(0);
+});
+
+test('the lock of a dead process whose pid a stranger has got is void', async () => {
+  writeFileSync(file, JSON.stringify({ pid: process.pid, startTime: '1', nonce: 'reused' }));
+  await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
+});
+
+test.each(['', '{"pid":1'])('a lock that was left half written, as %j, is void', async (content) => {
+  writeFileSync(file, content);
+  await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
+  expect(existsSync(file)).toBe(false);
+});
+
+test('the lock of a living process is waited for, and its owner named', async () => {
+  const owner = spawn('sleep', ['60']);
+  const pid = owner.pid ?? 0;
+  writeFileSync(file, JSON.stringify({ pid, startTime: startTimeOf(pid), nonce: 'alive' }));
+  const told: number[] = [];
+  const onWait = (ownerPid: number) => {
+    told.push(ownerPid);
+    owner.kill('SIGKILL');
+  };
+  await withStackLock(config.home, onWait, () => Promise.resolve());
+  expect(told).toEqual([pid]);
+});

@@ -1,0 +1,429 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { QueryResultRow } from 'pg';
+import { Worker } from '@temporalio/worker';
+import { pairedBootstrap, wilsonInterval } from '../../src/domain/evaluation/statistics';
+import { deriveSeed } from '../../src/domain/base/seed-tree';
+import { dataConverterOf } from '../../src/temporal/connect';
+import { payloadLimitBytes } from '../../src/temporal/payload-limit';
+import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
+import { silenceWorkers } from '../support/temporal';
+import { bringUpStack, until, type TestStack } from '../support/stack';
+
+const name = 'disturbed';
+const attempts = 3;
+const spec = {
+  name,
+  seed: 11,
+  environment: {
+    name: 'intercode-sql',
+    options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
+    trainTasks: 60,
+    heldOutTasks: 30,
+    maxSteps: 4,
+  },
+  recipe: 'combined',
+  iterations: 2,
+  rollouts: { attempts },
+  synthesis: { candidatesPerSignal: 12 },
+  pairs: { target: { 'expert-target': { maxPairs: 60 }, 'expert-failure': { maxPairs: 60 } } },
+  training: { sft: { epochs: 16 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
+};
+
+let stack: TestStack;
+let runs: RecordedRun[];
+/** Training attempts of iteration 1 that were stored when the worker was killed. */
+let storedAtKill = 0;
+
+beforeAll(async () => {
+  silenceWorkers();
+  stack = await bringUpStack('campaign');
+  await stack.json('start', stack.specFile(spec));
+  storedAtKill = await until(async () => {
+    const [row] = await rows<{ n: number }>(`select count(*)::integer as n from trajectories where iteration = 1`);
+    return row!.n >= 16 && row!.n;
+  });
+  process.kill(stack.pidOf('worker-rollout'), 'SIGKILL');
+  await stack.json('up');
+  await stack.cli('status', name, '--watch');
+  runs = await historiesOf(stack.client, name);
+}, 600_000);
+afterAll(() => stack?.remove(), 60_000);
+
+type Played = { purpose: string; attempts: number; tasks: number; places: number; planned: number };
+
+async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
+  return (await stack.pool.query<Row>(sql)).rows;
+}
+
+/** Says what breaks a rule: the query selects the rows that must not be there. */
+async function expectNone(sql: string): Promise<void> {
+  expect(await rows(sql)).toEqual([]);
+}
+
+const sha256 = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+const policyFile = (id: string, file: string): string => path.join(stack.config.artifacts, 'policies', id, file);
+
+describe('a campaign whose rollout worker was killed in mid-iteration', () => {
+  test('finishes, every phase of every iteration committed once', async () => {
+    const phasesPerIteration = await rows(
+      `select iteration, count(*)::integer as phases, count(finished_at)::integer as committed
+       from phases group by iteration order by iteration`,
+    );
+    expect(phasesPerIteration).toEqual([
+      { iteration: 0, phases: 5, committed: 5 },
+      { iteration: 1, phases: 9, committed: 9 },
+      { iteration: 2, phases: 9, committed: 9 },
+    ]);
+    expect(await rows(`select status from campaigns`)).toEqual([{ status: 'finished' }]);
+  });
+
+  test('loses and duplicates no attempt: tasks x K per iteration and policy', async () => {
+    const played = await rows<Played>(
+      `select t.iteration, t.purpose, t.policy_id as policy, count(*)::integer as attempts,
+         count(distinct t.task_id)::integer as tasks, count(distinct (t.task_id, t.attempt))::integer as places,
+         (select count(*)::integer from planned_tasks p
+          where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.purpose = t.purpose) as planned
+       from trajectories t group by t.campaign_id, t.iteration, t.purpose, t.policy_id`,
+    );
+    for (const { planned, ...row } of played) {
+      const all = planned * (row.purpose === 'train' ? attempts : 1);
+      expect(row).toEqual({ ...row, tasks: planned, attempts: all, places: all });
+    }
+    expect(played.filter(({ purpose }) => purpose === 'train')).toHaveLength(4); // two agents, two iterations
+    expect(storedAtKill).toBeLessThan(spec.environment.trainTasks * attempts * 2);
+    await expectNone(`select from attempt_turns`); // of an attempt that is stored, nobody plays a turn again
+  });
+
+  test('plays both agents on the pool as it was, admitted tasks from the next iteration on', async () => {
+    const planned = await rows(
+      `select p.iteration, count(*)::integer as planned,
+         (select count(*)::integer from tasks t where t.split = 'train' and t.verdict = 'admitted'
+           and t.created_iteration < p.iteration) as pool
+       from planned_tasks p where p.purpose = 'train' group by p.iteration order by p.iteration`,
+    );
+    expect(planned.map(({ planned: n, pool }) => n - pool)).toEqual([0, 0]);
+    expect(planned[0]).toMatchObject({ planned: spec.environment.trainTasks });
+  });
+
+  test('never gives a fault a reward, nor a scored attempt a fault', async () => {
+    await expectNone(
+      `select id from trajectories
+       where (outcome = 'scored') <> (reward is not null) or (outcome = 'scored' and fault is not null)`,
+    );
+  });
+
+  test('stores every action that a policy took with the ids that were sampled', async () => {
+    await expectNone(
+      `select s.trajectory_id, s.ordinal from trajectory_steps s join trajectories t on t.id = s.trajectory_id
+       where t.policy_id is not null and (cardinality(s.prompt_token_ids) = 0 or cardinality(s.token_ids) = 0
+         or cardinality(s.logprobs) is distinct from cardinality(s.token_ids) or s.token_ids is null)`,
+    );
+    await expectNone(
+      `select t.id from trajectories t
+       where t.step_count <> (select count(*) from trajectory_steps s where s.trajectory_id = t.id)`,
+    );
+  });
+});
+
+describe('what the campaign learnt from', () => {
+  test('signals belong to training attempts of their own iteration and task', async () => {
+    expect(await rows(`select from feedback_signals limit 1`)).toHaveLength(1);
+    await expectNone(
+      `select s.id from feedback_signals s join trajectories t on t.id = s.trajectory_id
+       where t.iteration <> s.iteration or t.task_id <> s.task_id or t.purpose <> 'train' or t.outcome <> 'scored'`,
+    );
+  });
+
+  test('every pair prefers the better of two attempts at its task', async () => {
+    const pairs = await rows(
+      `select for_role from preference_pairs where iteration = 1 group by for_role order by for_role`,
+    );
+    expect(pairs.map(({ for_role: role }) => role)).toContain('target');
+    await expectNone(
+      `select p.id from preference_pairs p
+       join trajectories c on c.id = p.chosen_id join trajectories r on r.id = p.rejected_id
+       where c.task_id <> p.task_id or r.task_id <> p.task_id or c.reward <= r.reward
+         or c.reward <> p.chosen_reward or r.reward <> p.rejected_reward
+         or r.iteration <> p.iteration or r.purpose <> 'train' or (c.purpose = 'train' and c.iteration <> p.iteration)`,
+    );
+  });
+
+  test('synthesized tasks are in the pool only when their own actions scored 1 in a fresh environment', async () => {
+    expect(await rows(`select from tasks where origin = 'synthesized'`)).not.toHaveLength(0);
+    await expectNone(
+      `select k.id from tasks k
+       left join trajectories t on t.task_id = k.id and t.purpose = 'validation' and t.iteration = k.created_iteration
+       where k.origin = 'synthesized'
+         and (t.id is null or k.verdict = 'candidate' or (k.verdict = 'admitted' and t.reward is distinct from 1))`,
+    );
+    await expectNone(
+      `select k.id from tasks k left join feedback_signals s on s.id = k.parent_signal_id
+       where k.origin = 'synthesized' and (s.id is null or s.iteration <> k.created_iteration
+         or s.task_id <> k.parent_task_id or k.id not like 'synthesized/' || s.iteration || '/' || s.kind || '/%')`,
+    );
+  });
+
+  test('no task of the pool equals another, held-out ones included', async () => {
+    await expectNone(
+      `select content_key from tasks where verdict = 'admitted' group by content_key having count(*) > 1`,
+    );
+    const splits = await rows(
+      `select split, count(*)::integer as n from tasks where origin = 'seed' group by split order by split`,
+    );
+    expect(splits).toEqual([
+      { split: 'held-out', n: spec.environment.heldOutTasks },
+      { split: 'train', n: spec.environment.trainTasks },
+    ]);
+    await expectNone(
+      `select t.id from trajectories t join tasks k on k.id = t.task_id
+       where (k.split = 'held-out') <> (t.purpose = 'evaluation')`,
+    );
+  });
+});
+
+type Traced = { policy: string; rows: number; traced: number };
+
+describe('what the campaign trained', () => {
+  test('every policy traces to its run, examples, trajectories, tasks and signals', async () => {
+    const traced = await rows<Traced>(
+      `select p.id as policy, p.parent_id is not distinct from r.base_policy as parent, r.policy_id = p.id as made,
+         r.dataset_rows as rows, r.status,
+         (select count(*)::integer from training_examples e
+          left join preference_pairs pair on pair.id = e.pair_id
+          join trajectories t on t.id = coalesce(e.trajectory_id, pair.chosen_id)
+          join tasks k on k.id = t.task_id
+          left join feedback_signals s on s.id = k.parent_signal_id
+          where e.job_key = r.job_key and (k.origin = 'seed' or s.id is not null)
+            and (pair.id is null or (pair.for_role = p.role and pair.iteration = p.iteration))) as traced
+       from policies p join training_runs r on r.job_key = p.training_run`,
+    );
+    expect(traced.length).toBeGreaterThanOrEqual(5); // base, two starts, two agents in iteration 1
+    for (const row of traced) {
+      expect(row).toMatchObject({ parent: true, made: true, status: 'succeeded', traced: row.rows });
+      const lineage = await stack.json<{ examples: { examples: number }[] }>('lineage', row.policy);
+      expect(lineage.examples.reduce((sum, source) => sum + source.examples, 0)).toBe(row.rows);
+    }
+  });
+
+  test("every checkpoint's manifest hashes to the policy's id, and its files to the manifest", async () => {
+    for (const { id } of await rows<{ id: string }>(`select id from policies`)) {
+      expect(sha256(policyFile(id, 'manifest.json'))).toBe(id);
+      const manifest = JSON.parse(readFileSync(policyFile(id, 'manifest.json'), 'utf8'));
+      expect(manifest.files.length).toBeGreaterThan(0);
+      for (const file of manifest.files) expect(sha256(policyFile(id, file.path))).toBe(file.sha256);
+    }
+  });
+
+  test("every dataset hashes to its run's record and has a line per example", async () => {
+    for (const run of await rows<{ sha: string; rows: number }>(
+      `select dataset_sha256 as sha, dataset_rows as rows from training_runs`,
+    )) {
+      const file = path.join(stack.config.artifacts, 'datasets', `${run.sha}.jsonl`);
+      expect(sha256(file)).toBe(run.sha);
+      expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(run.rows);
+    }
+  });
+
+  test('evaluations are what their trajectories say', async () => {
+    const stored = await rows<Evaluation>(`select * from evaluations order by iteration`);
+    expect(stored[0]).toMatchObject({ iteration: 0, incumbent_id: null, tasks: spec.environment.heldOutTasks });
+    for (const evaluation of stored) {
+      const own = await heldOut(evaluation.policy_id);
+      const successes = [...own.values()].filter((reward) => reward === 1).length;
+      const { low, high } = wilsonInterval(successes, own.size, 0.95);
+      expect(evaluation).toMatchObject({ tasks: own.size, successes, success_low: low, success_high: high });
+      expect(evaluation.mean_reward).toBeCloseTo([...own.values()].reduce((a, b) => a + b, 0) / own.size, 12);
+      if (evaluation.incumbent_id) await expectComparison(evaluation, own, await heldOut(evaluation.incumbent_id));
+    }
+  });
+
+  test('heads moved as the recorded decisions say', async () => {
+    const decisions = await rows<Record<'role' | 'candidate_id' | 'incumbent_id' | 'decision', string>>(
+      `select role, candidate_id, incumbent_id, decision from promotions order by iteration, role`,
+    );
+    const heads: Record<string, { policy_id: string; version: number }> = {};
+    for (const { role, candidate_id, incumbent_id, decision } of decisions) {
+      expect(heads[role]?.policy_id ?? null).toBe(incumbent_id);
+      if (decision === 'promote') heads[role] = { policy_id: candidate_id, version: (heads[role]?.version ?? 0) + 1 };
+    }
+    const stored = await rows<{ role: string }>(`select role, policy_id, version from policy_heads`);
+    expect(Object.fromEntries(stored.map(({ role, ...head }) => [role, head]))).toEqual(heads);
+  });
+});
+
+type Evaluation = {
+  iteration: number;
+  policy_id: string;
+  incumbent_id: string | null;
+  mean_reward: number;
+  wins: number;
+  losses: number;
+  mean_difference: number;
+  difference_low: number;
+  difference_high: number;
+};
+
+async function heldOut(policyId: string): Promise<Map<string, number>> {
+  const played = await rows<{ task_id: string; reward: number }>(
+    `select task_id, reward from trajectories
+     where policy_id = '${policyId}' and purpose = 'evaluation' and outcome = 'scored' order by task_id`,
+  );
+  return new Map(played.map(({ task_id, reward }) => [task_id, reward]));
+}
+
+async function expectComparison(
+  stored: Evaluation,
+  own: Map<string, number>,
+  other: Map<string, number>,
+): Promise<void> {
+  const tasks = [...own.keys()].filter((id) => other.has(id));
+  const differences = tasks.map((id) => own.get(id)! - other.get(id)!);
+  const seed = deriveSeed(spec.seed, stored.iteration, 'evaluate');
+  const { low, high } = pairedBootstrap(differences, { seed, resamples: 2000, confidence: 0.95 });
+  expect(stored).toMatchObject({
+    wins: tasks.filter((id) => own.get(id) === 1 && other.get(id)! < 1).length,
+    losses: tasks.filter((id) => own.get(id)! < 1 && other.get(id) === 1).length,
+    difference_low: low,
+    difference_high: high,
+  });
+}
+
+describe('what Temporal holds of it', () => {
+  test('campaign, iterations, roll-outs and training jobs under ids that read well', () => {
+    const ids = [...new Set(runs.map(({ workflowId }) => workflowId))];
+    expect(ids).toEqual(expect.arrayContaining([`campaign/${name}`, `campaign/${name}/iteration/1`]));
+    expect(ids).toContain(`campaign/${name}/iteration/1/roll-out/train/failure/0`);
+    expect(ids).toContain(`campaign/${name}/iteration/2/train/target`);
+    const shape =
+      /^campaign\/disturbed(\/iteration\/[0-2](\/roll-out\/(train|evaluation|expert|validation)\/(target|failure|reference)\/\d+|\/train\/(base|target|failure))?)?$/;
+    expect(ids.filter((id) => !shape.test(id))).toEqual([]);
+  });
+
+  test('the ids of rows read well too', async () => {
+    const shapes: Record<string, string> = {
+      trajectories: '^[0-2]/(train|evaluation|expert|validation)/([0-9a-f]{12}|reference)/.+/\\d+$',
+      feedback_signals: '^[1-2]/(forgetting|boundary|rare)/\\d+$',
+      preference_pairs: '^[1-2]/(target|failure)/[a-z]+-[a-z]+/\\d+$',
+    };
+    for (const [table, shape] of Object.entries(shapes))
+      await expectNone(`select id from ${table} where id !~ '${shape}'`);
+  });
+
+  test('one run per iteration, and every workflow completed', async () => {
+    expect(runs.filter(({ type }) => type === 'campaign')).toHaveLength(3);
+    const open = `CampaignName = "${name}" and ExecutionStatus not in ("Completed", "ContinuedAsNew")`;
+    expect(await stack.client.workflow.count(open)).toMatchObject({ count: 0 });
+  });
+
+  test('no payload over 32 KB in any event of any workflow', () => {
+    const sizes = runs.flatMap(({ history }) => payloadsOf(history.events).map(({ length }) => length));
+    expect(sizes.length).toBeGreaterThan(200);
+    expect(Math.max(...sizes)).toBeLessThan(payloadLimitBytes);
+  });
+
+  test("no payload holds a path of this machine or a policy's words", () => {
+    const texts = runs.flatMap(({ history }) => payloadsOf(history.events).map((data) => Buffer.from(data).toString()));
+    expect(texts.filter((text) => text.includes(stack.config.home))).toEqual([]);
+    expect(texts.filter((text) => /select /i.test(text))).toEqual([]);
+  });
+
+  test('every history replays against the bundle that the workers run', async () => {
+    const workflowBundle = { codePath: path.join(stack.config.projectRoot, 'dist', 'workflow-bundle.js') };
+    const failed = [];
+    const replay = Worker.runReplayHistories({ workflowBundle, dataConverter: dataConverterOf({}) }, runs);
+    for await (const { workflowId, error } of replay) if (error) failed.push({ workflowId, error });
+    expect(failed).toEqual([]);
+  });
+
+  test('search attributes say where the campaign stands', async () => {
+    const [campaign] = await listed(`WorkflowId = "campaign/${name}" and ExecutionStatus = "Completed"`);
+    const [best] = await rows<{ best: number }>(
+      `select max(successes::float8 / tasks) as best from evaluations e join promotions p
+         on p.candidate_id = e.policy_id and p.decision = 'promote'`,
+    );
+    expect(campaign!.searchAttributes).toMatchObject({
+      CampaignName: [name],
+      Recipe: ['combined'],
+      EnvironmentName: ['intercode-sql'],
+      Outcome: ['finished'],
+      Iteration: [2],
+      NeedsAttention: [false],
+      BestScore: [best!.best],
+    });
+    for (const workflow of await listed(`CampaignName = "${name}"`))
+      expect(workflow.searchAttributes).toMatchObject({ Recipe: ['combined'], Iteration: [expect.any(Number)] });
+  });
+
+  test('current details show the phases as a table, and the campaign its scores', async () => {
+    const details = async (id: string): Promise<string> => {
+      const about = await stack.client.workflow.getHandle(id).query<About>('__temporal_workflow_metadata');
+      return about.currentDetails;
+    };
+    expect(await details(`campaign/${name}`)).toMatch(
+      /### disturbed: combined on intercode-sql[^]*\*\*Finished\*\*[^]*\| 2 \|/,
+    );
+    const iteration = await details(`campaign/${name}/iteration/1`);
+    expect(iteration.match(/✓/g)).toHaveLength(9);
+    expect(iteration).toContain(`| ✓ | roll-out | scored ${spec.environment.trainTasks * attempts * 2} |`);
+    expect(await details(`campaign/${name}/iteration/1/train/target`)).toMatch(/target on \d+ rows .* gave policy/);
+  });
+});
+
+type About = { currentDetails: string };
+
+async function listed(query: string) {
+  const found = [];
+  for await (const workflow of stack.client.workflow.list({ query })) found.push(workflow);
+  return found;
+}
+
+test('the report is one file that asks for nothing else', async () => {
+  const { path: file } = await stack.json<{ path: string }>('report', name);
+  const html = readFileSync(file, 'utf8');
+  expect(html).toContain('<svg');
+  expect(
+    html.match(/<(script|link|img|iframe|image)[^>]*(src|href)="?(?!data:)[^>]*>|@import|url\((?!['"]?(data:|#))/gi),
+  ).toBeNull();
+});
+
+test('a bare Python loop over the same attempts takes the same actions and gets the same rewards', async () => {
+  const sampled = await rows<Sampled>(
+    `select t.id, k.environment, k.definition, t.seed::integer as seed, t.policy_id, t.purpose, t.reward,
+       array(select s.action from trajectory_steps s where s.trajectory_id = t.id order by s.ordinal) as actions
+     from trajectories t join tasks k on k.id = t.task_id
+     where t.policy_id is not null and t.outcome = 'scored' order by md5(t.id) limit 40`,
+  );
+  const { rollouts, environment, evaluation } = (await stored()).spec;
+  const bare = sampled.map(({ purpose, reward: _reward, actions: _actions, id: _id, ...attempt }) => ({
+    ...attempt,
+    temperature: purpose === 'evaluation' ? evaluation.temperature : rollouts.temperature,
+    max_tokens: rollouts.maxTokens,
+    max_steps: environment.maxSteps,
+  }));
+  const { url, token } = stack.config.policy;
+  const policies = path.join(stack.config.artifacts, 'policies');
+  const input = JSON.stringify({ policy_url: url, token, policies, attempts: bare });
+  const { stdout, stderr } = spawnSync(stack.config.python, [path.join(__dirname, 'bare_loop.py')], {
+    input,
+    encoding: 'utf8',
+  });
+  expect({ stderr, played: JSON.parse(stdout || 'null') }).toEqual({
+    stderr: '',
+    played: sampled.map(({ reward, actions }) => ({ reward, actions })),
+  });
+  expect(new Set(sampled.map(({ reward }) => reward)).size).toBeGreaterThan(1);
+});
+
+type Sampled = { id: string; seed: number; policy_id: string; purpose: string; reward: number; actions: string[] };
+type Stored = {
+  spec: {
+    rollouts: { temperature: number; maxTokens: number };
+    environment: { maxSteps: number };
+    evaluation: { temperature: number };
+  };
+};
+
+const stored = async (): Promise<Stored> => (await rows<Stored>(`select spec from campaigns`))[0]!;

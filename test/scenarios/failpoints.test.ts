@@ -1,0 +1,201 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { QueryResultRow } from 'pg';
+import { activityNames } from '../../src/activities';
+import { artifactStore } from '../../src/artifacts/artifact-store';
+import { saveModel } from '../../src/artifacts/imported-models';
+import { failpointFile, failpointName, failpointPlaces, type Failpoint } from '../../src/failpoints/names';
+import type { Config } from '../../src/config';
+import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
+import { violations } from '../../src/store/audit/invariants';
+import { localBackend } from '../../src/training/local/local-backend';
+import { sqlExplorer } from '../llm/rules/explorer';
+import { judgeByReference } from '../llm/rules/judge';
+import { startScriptedModel, type ScriptedModel } from '../llm/scripted-model';
+import { bringUpStack, runCli, until, type TestStack } from '../support/stack';
+
+const model = 'untrained';
+const price = { inputPerMillion: 1, outputPerMillion: 2 };
+const scripted = { provider: 'scripted', price };
+const shared = {
+  seed: 5,
+  environment: {
+    name: 'intercode-sql',
+    options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
+    ...{ trainTasks: 8, heldOutTasks: 4, maxSteps: 2 },
+  },
+  ...{ policy: { source: 'imported', model }, start: 'base' },
+  compute: { gpus: 1, pricePerGpuHour: 1, device: 'cpu' }, // so that jobs reserve and settle money
+};
+
+/** What has learnt nothing fails in many ways. */
+const signals = { rare: { minTotal: 2, thetaPercent: 40 } };
+
+const brief = { dpo: { epochs: 1 }, target: { epochs: 1 } };
+
+/** Between them they do everything that a campaign can do, with as little as that takes. */
+const campaigns = {
+  pairs: {
+    ...{ ...shared, recipe: 'combined', iterations: 1 },
+    rollouts: { attempts: 2, maxTokens: 8 },
+    signals,
+    synthesis: { candidatesPerSignal: 2 },
+    training: brief,
+  },
+  updates: {
+    ...{ ...shared, recipe: 'coevolve', iterations: 1 },
+    llm: {
+      models: {
+        explorer: { ...scripted, model: 'large' },
+        judge: { ...scripted, model: 'careful' },
+        embedding: { ...scripted, model: 'vectors', price: { ...price, outputPerMillion: 0 } },
+      },
+    },
+    rollouts: { attempts: 2, maxTokens: 8, tasksPerStep: 2, stepsPerIteration: 2 },
+    signals,
+    synthesis: {
+      initialTasks: 3,
+      candidatesPerSignal: 2,
+      exploration: { contextsPerSignal: 1, rounds: 2, maxSteps: 6 },
+    },
+    judge: { calibrationTasks: 2 },
+  },
+} as const;
+
+type CampaignName = keyof typeof campaigns;
+const names = Object.keys(campaigns) as CampaignName[];
+
+/** Of every activity, every place, the first time that a process gets there. */
+const everyFailpoint: Failpoint[] = activityNames.flatMap((activity) =>
+  failpointPlaces.map((place) => ({ activity, place, nth: 1 })),
+);
+
+/** Places that do not exist, and why; all others must have been reached. */
+const unreachable: Record<string, string> = {
+  'choosePlayers:afterEffect:1': 'only reads',
+  'choosePlayers:afterCommit:1': 'only reads',
+  'countPlanned:afterEffect:1': 'only reads',
+  'countPlanned:afterCommit:1': 'only reads',
+  'retirePolicies:afterCommit:1': 'changes the policy server alone',
+  'writeReport:afterCommit:1': 'writes a file',
+};
+
+let stack: TestStack;
+let server: ScriptedModel;
+const quiet = {} as Record<CampaignName, ContentHash>;
+beforeAll(async () => {
+  server = await startScriptedModel(sqlExplorer(judgeByReference()));
+  stack = await bringUpStack('failpoints', { scripted: { url: server.url } });
+  await makeModel();
+  await start('quiet', fast());
+  for (const name of names) quiet[name] = await ended(name, 'quiet');
+}, 600_000);
+afterAll(async () => {
+  await stack?.remove();
+  await server?.stop();
+}, 60_000);
+
+/** A policy with random weights, so that campaigns need no job for their start. */
+async function makeModel(): Promise<void> {
+  const artifacts = artifactStore(stack.config.artifacts);
+  const backend = localBackend(stack.config, artifacts);
+  const messages = [
+    { role: 'user', content: 'How many pets are there, and which players have won?' },
+    { role: 'assistant', content: 'select count(*) from pets where weight > 10' },
+  ];
+  const lines = Array.from({ length: 8 }, (_, n) => JSON.stringify({ trajectory_id: `t${n}`, messages }));
+  const jobKey = 'model/untrained';
+  await backend.submit({
+    ...{ jobKey, method: 'init', base: null, reference: null, trainerState: null, seed: 1 },
+    dataset: await artifacts.saveDataset(lines),
+    settings: { vocabulary_size: 320, hidden_size: 32, layers: 1, heads: 2, kv_heads: 1, feed_forward_size: 32 },
+  });
+  const made = await until(async () => {
+    const status = await backend.status(jobKey);
+    if (status.state === 'failed') throw new Error(status.failure.message);
+    return status.state === 'succeeded' && status;
+  });
+  await saveModel(artifacts, {
+    ...{ name: model, policyId: await artifacts.adoptPolicy(made.policyPath, made.policyHash) },
+    ...{ source: { kind: 'test' }, licence: 'none', chatFormat: 'plain', architecture: 'small', weights: 'float32' },
+    parameters: 10_000,
+  });
+}
+
+const fast = (): Config => ({ ...stack.bare, recovery: 'fast' });
+
+/** Starts every campaign under a name of its own. */
+async function start(run: string, config: Config): Promise<void> {
+  for (const name of names)
+    await command(config, 'start', stack.specFile({ name: `${name}-${run}`, ...campaigns[name] }));
+}
+
+async function command(config: Config, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runCli(config, args);
+  if (code !== 0) throw new Error(`coevolve ${args.join(' ')} ended with ${code}: ${stderr}`);
+  return stdout;
+}
+
+async function rows<Row extends QueryResultRow>(sql: string, values: unknown[] = []): Promise<Row[]> {
+  return (await stack.pool.query<Row>(sql, values)).rows;
+}
+
+/** What a campaign found, once it has ended well. */
+async function ended(name: CampaignName, run: string): Promise<ContentHash> {
+  await until(async () => {
+    const { status, progress } = await stack.status(`${name}-${run}`);
+    if (status === 'parked') throw new Error(`${name}-${run} parked: ${progress.parked}`);
+    return status === 'finished';
+  }, 3_000);
+  const [row] = await rows<{ id: number }>(`select id from campaigns where name = $1`, [`${name}-${run}`]);
+  expect(await violations(stack.pool, row!.id)).toEqual([]);
+  return contentHash(stack.pool, row!.id);
+}
+
+const hasFired = (failpoint: Failpoint): boolean =>
+  existsSync(path.join(stack.bare.home, 'run', failpointFile(failpoint)));
+
+const operated = { ...shared, recipe: 'eto', iterations: 1, rollouts: { attempts: 2, maxTokens: 8 } };
+
+/** What only operators make campaigns do: one is paused, resumed, and skips a phase; another is aborted as it trains. */
+async function operate(config: Config): Promise<void> {
+  const [skipping, aborted] = ['skipping-killed', 'aborted-killed'] as const;
+  const promotion = { approval: true }; // so that it parks
+  await command(config, 'start', stack.specFile({ name: skipping, ...operated, promotion, training: brief }));
+  await command(config, 'start', stack.specFile({ name: aborted, ...operated, training: { dpo: { epochs: 1000 } } }));
+  await command(config, 'pause', skipping);
+  await command(config, 'resume', skipping);
+  await until(async () => {
+    const trained = `select from training_runs r join campaigns c on c.id = r.campaign_id
+      where r.method = 'dpo' and c.name = $1`;
+    return (await rows(trained, [aborted])).length > 0;
+  }, 200);
+  await command(config, 'abort', aborted);
+  await until(async () => (await stack.status(skipping)).status === 'parked', 2_000);
+  await command(config, 'skip', skipping);
+  await until(async () => (await stack.status(skipping)).status === 'finished', 2_000);
+  expect(
+    await rows(`select name, status from campaigns where name = any ($1) order by name`, [[skipping, aborted]]),
+  ).toEqual([
+    { name: aborted, status: 'aborted' },
+    { name: skipping, status: 'finished' },
+  ]);
+}
+
+test('killed at every place of every activity, campaigns find what they find undisturbed', async () => {
+  const config: Config = { ...fast(), failpoints: everyFailpoint.map(failpointName).join(',') };
+  await command(config, 'up');
+  await start('killed', config);
+  await operate(config);
+  for (const name of names) expect(await ended(name, 'killed')).toEqual(quiet[name]);
+
+  const missed = everyFailpoint.filter((failpoint) => !hasFired(failpoint)).map(failpointName);
+  expect(missed.sort()).toEqual(Object.keys(unreachable).sort());
+}, 900_000);
+
+test('with every activity executed twice at once, campaigns find what they find undisturbed', async () => {
+  const config: Config = { ...fast(), twice: 1 };
+  await command(config, 'up');
+  await start('doubled', config);
+  for (const name of names) expect(await ended(name, 'doubled')).toEqual(quiet[name]);
+}, 300_000);

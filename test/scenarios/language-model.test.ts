@@ -1,0 +1,247 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { QueryResultRow } from 'pg';
+import { readState } from '../../src/stack/state';
+import type { TaskLineage } from '../../src/store/tasks/task-lineage';
+import type { TaskRow } from '../../src/store/tasks/tasks';
+import { payloadLimitBytes } from '../../src/temporal/payload-limit';
+import { sqlExplorer } from '../llm/rules/explorer';
+import { judgeByReference } from '../llm/rules/judge';
+import { startScriptedModel, type Rule, type ScriptedModel } from '../llm/scripted-model';
+import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
+import { bringUpStack, until, type Ran, type TestStack } from '../support/stack';
+
+const name = 'guided';
+const canary = 'canary-4f1d9c7b2a6e';
+const price = { inputPerMillion: 1, outputPerMillion: 2 };
+const spec = {
+  ...{ name, seed: 5, recipe: 'coevolve', iterations: 1 },
+  environment: {
+    name: 'intercode-sql',
+    options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
+    ...{ trainTasks: 24, heldOutTasks: 8, maxSteps: 2 },
+  },
+  llm: {
+    models: {
+      explorer: { provider: 'scripted', model: 'large', price },
+      judge: { provider: 'scripted', model: 'careful', price },
+      embedding: { provider: 'scripted', model: 'vectors', price: { ...price, outputPerMillion: 0 } },
+    },
+  },
+  rollouts: { attempts: 2, maxTokens: 32, tasksPerStep: 4, stepsPerIteration: 2 },
+  signals: { rare: { minTotal: 2, thetaPercent: 40 } }, // a policy that learned this little fails in many ways
+  synthesis: {
+    ...{ initialTasks: 6, candidatesPerSignal: 6, approval: true },
+    exploration: { contextsPerSignal: 2, rounds: 2, maxSteps: 8 },
+  },
+  judge: { calibrationTasks: 6 },
+  training: {
+    init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },
+    sft: { epochs: 2, batchSize: 4 },
+  },
+};
+
+/** Its first answer is a fault that quotes the key, as some servers do. */
+const careless: Rule = (request) =>
+  request.ordinal === 0
+    ? { status: 500, message: `no capacity for ${request.headers.authorization}` }
+    : sqlExplorer(judgeByReference())(request);
+
+let model: ScriptedModel;
+let stack: TestStack;
+let keys: string;
+let runs: RecordedRun[];
+/** What the campaign said when it parked for approval, the candidates that waited, and what came of approving twice. */
+const approvals: { parked: string; waiting: string[]; approved: Ran; again: Ran }[] = [];
+
+beforeAll(async () => {
+  keys = mkdtempSync(path.join(tmpdir(), 'coevolve-keys-'));
+  writeFileSync(path.join(keys, 'scripted'), `${canary}\n`);
+  model = await startScriptedModel(careless);
+  stack = await bringUpStack('language-model', {
+    scripted: { url: model.url, keyFile: path.join(keys, 'scripted') },
+  });
+  await stack.json('start', stack.specFile(spec));
+  for (const iteration of [0, 1]) await approveAllButOne(iteration);
+  await stack.cli('status', name, '--watch');
+  runs = await historiesOf(stack.client, name);
+}, 600_000);
+afterAll(async () => {
+  await stack?.remove();
+  await model?.stop();
+  rmSync(keys, { recursive: true, force: true });
+}, 60_000);
+
+async function approveAllButOne(iteration: number): Promise<void> {
+  const parked = await until(async () => {
+    const { status, progress } = await stack.status(name);
+    return status === 'parked' && progress.iteration === iteration && progress.parked;
+  }, 200);
+  const waiting = (await stack.json<TaskRow[]>('tasks', name, '--verdict', 'candidate')).map(({ id }) => id);
+  const approved = await stack.cli('approve', name, '--reject', waiting[0]!);
+  approvals.push({ parked, waiting, approved, again: await stack.cli('approve', name) });
+}
+
+async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
+  return (await stack.pool.query<Row>(sql)).rows;
+}
+
+test('it parks for approval, names the next command, and goes on once', async () => {
+  expect(await rows(`select status from campaigns`)).toEqual([{ status: 'finished' }]);
+  for (const [iteration, { parked, waiting, approved, again }] of approvals.entries()) {
+    expect(parked).toMatch(`${waiting.length} tasks of iteration ${iteration} wait for approval`);
+    expect(parked).toMatch(`admit them with \`coevolve approve ${name}\``);
+    expect(approved).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`${waiting.length - 1} tasks approved, 1 rejected; running`),
+    });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/nothing waits for approval.*\n$/) });
+  }
+  expect(await rows(`select kind from events where kind = 'approved'`)).toHaveLength(2);
+});
+
+test('an approval admits all that waited but the one that it rejects', async () => {
+  for (const [iteration, { waiting }] of approvals.entries()) {
+    expect(waiting.length).toBeGreaterThan(1);
+    const decided = await rows<{ id: string; fate: string }>(
+      `select id, coalesce(reason, verdict) as fate from tasks where origin <> 'seed' and created_iteration = ${iteration}`,
+    );
+    const fate = new Map(decided.map((task) => [task.id, task.fate]));
+    expect(waiting.map((id) => fate.get(id))).toEqual(['operator', ...waiting.slice(1).map(() => 'admitted')]);
+    expect(decided.filter((task) => task.fate === 'admitted')).toHaveLength(waiting.length - 1);
+  }
+});
+
+test('every task admitted for a signal has signal, context, runs, abstraction, validation and a trail of verdicts', async () => {
+  const admitted = await rows<{ id: string }>(
+    `select id from tasks where verdict = 'admitted' and origin = 'synthesized' and created_iteration = 1`,
+  );
+  expect(admitted).toHaveLength(approvals[1]!.waiting.length - 1);
+  const whole = await rows(
+    `select t.id from tasks t
+     join feedback_signals s on s.campaign_id = t.campaign_id and s.id = t.parent_signal_id and s.iteration = 1
+     join exploration_contexts c on c.campaign_id = t.campaign_id and c.id = t.context_id
+       and c.signal_id = s.id and c.trajectory_id = s.trajectory_id and c.status = 'reflected'
+     join abstractions a on a.campaign_id = t.campaign_id and a.context_id = c.id and a.failure is null
+     join trajectories v on v.campaign_id = t.campaign_id and v.task_id = t.id and v.purpose = 'validation'
+       and v.outcome = 'scored' and v.reward = 1
+     join judgements j on j.campaign_id = t.campaign_id and j.task_id = t.id and j.kind = 'candidate' and j.completed
+     where t.verdict = 'admitted' and t.created_iteration = 1
+       and (select count(*) from exploration_runs r
+            where r.campaign_id = c.campaign_id and r.context_id = c.id
+              and exists (select from exploration_steps p where p.campaign_id = r.campaign_id and p.run_id = r.id)) = 2
+       and (select array_agg(d.stage order by d.ordinal) = array['executed', 'valid', 'judged', 'unique',
+              'decontaminated', 'diverse', 'quota', 'growth-cap', 'approved'] and bool_and(d.passed)
+            from admission_verdicts d where d.campaign_id = t.campaign_id and d.task_id = t.id)`,
+  );
+  expect(whole).toHaveLength(admitted.length);
+});
+
+test('its lineage prints every link, and names it as JSON', async () => {
+  const admitted = await rows<{ id: string }>(
+    `select id from tasks where verdict = 'admitted' and origin = 'synthesized' order by id`,
+  );
+  const links = await stack.json<TaskLineage>('lineage', `${name}/${admitted[0]!.id}`);
+  const { signal, context, runs: explored, abstraction, validation, trajectories } = links;
+  const raised = trajectories.filter(({ raised: own }) => own);
+  expect(raised).toHaveLength(1);
+  const { stdout } = await stack.cli('lineage', `${name}/${admitted[0]!.id}`);
+  const told = [
+    ...[`signal ${signal!.id}`, raised[0]!.id, `context ${context!.id} (call reflect/${context!.id})`],
+    ...['summary: The agent was asked', 'cause: ', 'objectives: count rows'],
+    ...[...explored.map(({ id }) => id), `abstraction ${abstraction!.id} (call ${abstraction!.callId})`],
+    ...[validation.trajectory!.id, 'judged completed by judge@1 scripted/careful at 0', 'passed approved'],
+  ];
+  expect(told.filter((words) => !stdout.includes(words))).toEqual([]);
+});
+
+test('the judge is calibrated in both iterations, with intervals', async () => {
+  const calibrations = await rows<{ low: number; high: number }>(
+    `select iteration, agreement, precision_ as precision, recall, drifted, agreement_low as low, agreement_high as high
+     from judge_calibrations order by iteration`,
+  );
+  const perfect = { agreement: 1, precision: 1, recall: 1, drifted: false };
+  expect(calibrations).toMatchObject([
+    { iteration: 0, ...perfect },
+    { iteration: 1, ...perfect },
+  ]);
+  for (const { low, high } of calibrations) {
+    expect(low).toBeGreaterThan(0.5);
+    expect(low).toBeLessThan(1);
+    expect(high).toBeCloseTo(1, 9);
+  }
+});
+
+test('every model did what the spec names it for, and was booked as its server counted', async () => {
+  const used = await rows(
+    `select model, array_agg(distinct purpose order by purpose) as purposes from model_calls group by model order by model`,
+  );
+  expect(used).toEqual([
+    { model: 'careful', purposes: ['judge'] },
+    { model: 'large', purposes: ['abstractor', 'explorer', 'reflector'] },
+    { model: 'vectors', purposes: ['embedding'] },
+  ]);
+  const [booked] = await rows(
+    `select sum(prompt_tokens)::integer as prompt, sum(completion_tokens)::integer as completion from model_calls`,
+  );
+  const sum = (part: 'promptTokens' | 'completionTokens') =>
+    model.log.reduce((total, { usage }) => total + (usage?.[part] ?? 0), 0);
+  expect(booked).toEqual({ prompt: sum('promptTokens'), completion: sum('completionTokens') });
+});
+
+test('the report tells of the language models and of the judge', async () => {
+  const { path: file } = await stack.json<{ path: string }>('report', name);
+  const page = readFileSync(file, 'utf8');
+  expect(page).toMatch(/<h2[^>]*>Language models<\/h2>/);
+  expect(page).toMatch(/<h2[^>]*>Judge<\/h2>/);
+  for (const words of ['scripted/careful', 'reflector', 'abstractor']) expect(page).toContain(words);
+});
+
+test('payloads carry ids and counts, whatever the models wrote', () => {
+  expect(new Set(runs.map(({ type }) => type))).toEqual(
+    new Set(['campaign', 'iteration', 'explore', 'rollOut', 'train']),
+  );
+  const sizes = runs.flatMap(({ history }) => payloadsOf(history).map(({ length }) => length));
+  expect(Math.max(...sizes)).toBeLessThan(payloadLimitBytes);
+});
+
+describe('the provider’s key', () => {
+  test('is sent with every request, and was quoted in a fault', () => {
+    expect(new Set(model.log.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${canary}`]));
+    expect(model.log[0]).toMatchObject({ status: 500 });
+    const told = runs.map(({ history }) => JSON.stringify(history)).filter((text) => text.includes('no capacity for'));
+    expect(told.length).toBeGreaterThan(0); // the fault itself is on record
+  });
+
+  test('stands in no row', async () => {
+    const tables = await rows<{ name: string }>(
+      `select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'`,
+    );
+    expect(tables.length).toBeGreaterThan(30);
+    for (const table of tables)
+      expect(await rows(`select t.* from ${table.name} t where t::text like '%${canary}%'`)).toEqual([]);
+  });
+
+  test('stands in no history', () => {
+    const texts = runs.flatMap(({ history }) => [
+      JSON.stringify(history),
+      ...payloadsOf(history).map((data) => Buffer.from(data).toString()),
+    ]);
+    expect(texts.filter((text) => text.includes(canary))).toEqual([]);
+  });
+
+  test('stands in no file of the home: logs, reports, artifacts, databases', () => {
+    const { home } = stack.bare;
+    const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
+    const files = [home, ...(postgresDirectory ? [postgresDirectory] : [])].flatMap(filesIn);
+    for (const part of ['logs/worker-llm', 'reports/guided.html', 'base/', 'temporal'])
+      expect(files.filter((file) => file.includes(part)).length).toBeGreaterThan(0);
+    expect(files.filter((file) => readFileSync(file).includes(canary))).toEqual([]);
+  });
+});
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));

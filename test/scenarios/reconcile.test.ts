@@ -1,0 +1,140 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { readState } from '../../src/stack/state';
+import { contentHash } from '../../src/store/audit/content-hash';
+import { bringUpStack, until, type TestStack } from '../support/stack';
+
+/** A campaign of seconds: a small policy, barely trained, plays few tasks. */
+const tiny = (name: string) => ({
+  ...{ name, seed: 5, recipe: 'combined', iterations: 1 },
+  environment: {
+    ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
+    ...{ trainTasks: 12, heldOutTasks: 6, maxSteps: 2 },
+  },
+  rollouts: { attempts: 2, maxTokens: 24 },
+  synthesis: { candidatesPerSignal: 4 },
+  training: {
+    init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },
+    ...{ sft: { epochs: 6 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
+  },
+});
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await bringUpStack('reconcile');
+}, 300_000);
+afterAll(() => stack?.remove(), 60_000);
+
+type Reconciled = { name: string; outcome: string; iteration: number | null; epoch: number | null };
+
+const start = (name: string) => stack.json('start', stack.specFile(tiny(name)));
+const reconcile = (...args: string[]) => stack.json<Reconciled[]>('reconcile', ...args);
+const status = (name: string) => stack.status(name);
+const ended = (name: string) => stack.cli('status', name, '--watch');
+
+async function one<T>(sql: string, name: string): Promise<T> {
+  const { rows } = await stack.pool.query(sql, [name]);
+  return rows[0] as T;
+}
+
+const played = async (name: string, iteration: number): Promise<boolean> => {
+  const sql = `select count(*)::integer as n from trajectories t join campaigns c on c.id = t.campaign_id
+    where c.name = $1 and t.purpose = 'train' and t.iteration = ${iteration}`;
+  return (await one<{ n: number }>(sql, name)).n > 0;
+};
+
+const hashOf = async (name: string) => {
+  const { id } = await one<{ id: number }>('select id from campaigns where name = $1', name);
+  return contentHash(stack.pool, id);
+};
+
+/** Ends a service as a machine's end does, and does something to its files before it comes up again. */
+async function rebuild(service: 'temporal' | 'postgres', work: () => void): Promise<void> {
+  const pid = stack.pidOf(service);
+  process.kill(pid, service === 'postgres' ? 'SIGINT' : 'SIGKILL'); // Postgres's fast shutdown leaves a whole folder
+  await until(async () => !existsSync(`/proc/${pid}`));
+  work();
+  await stack.json('up', '--unsupervised');
+}
+
+const copy = (from: string, to: string): void => expect(spawnSync('cp', ['-a', from, to]).status).toBe(0);
+
+describe('a Temporal server that has lost everything', () => {
+  beforeAll(async () => {
+    await start('calm');
+    await until(() => played('calm', 1));
+    await start('held');
+    await stack.json('pause', 'held');
+    await start('lost');
+    await ended('calm');
+    await until(() => played('lost', 1));
+    const folder = path.join(stack.bare.home, 'temporal');
+    await rebuild('temporal', () => rmSync(folder, { recursive: true }));
+  }, 600_000);
+
+  test('gets its campaigns back from the database, once, however many reconcile at once', async () => {
+    const [first, second] = await Promise.all([reconcile('--all'), reconcile('--all')]);
+    const outcomes = (name: string) => [...first, ...second].filter((result) => result.name === name);
+    expect(
+      outcomes('lost')
+        .map(({ outcome }) => outcome)
+        .sort(),
+    ).toEqual(['running', 'started']);
+    expect(outcomes('lost')).toContainEqual({ name: 'lost', outcome: 'started', iteration: 1, epoch: 2 });
+    expect(
+      outcomes('held')
+        .map(({ outcome }) => outcome)
+        .sort(),
+    ).toEqual(['running', 'started']);
+    expect(outcomes('calm')).toEqual([]);
+  }, 120_000);
+
+  test('a campaign that has ended is not begun again, and one that was paused stays so', async () => {
+    expect(await reconcile('calm')).toEqual([{ name: 'calm', outcome: 'ended', iteration: null, epoch: null }]);
+    expect(await stack.json('start', stack.specFile(tiny('calm')))).toMatchObject({ outcome: 'ended' });
+    expect(await status('held')).toMatchObject({ status: 'paused' });
+    expect(await reconcile('held')).toMatchObject([{ outcome: 'running' }]);
+  }, 60_000);
+
+  test('a campaign that was cut off in an iteration ends with what an undisturbed one found and decided', async () => {
+    await ended('lost');
+    expect(await status('lost')).toMatchObject({ status: 'finished', scores: [{ iteration: 0 }, { iteration: 1 }] });
+    expect(await hashOf('lost')).toEqual(await hashOf('calm'));
+    const late = await one<{ n: number }>(
+      `select count(*)::integer as n from trajectories t join campaigns c on c.id = t.campaign_id
+       join iterations i on i.campaign_id = c.id and i.number = t.iteration
+       where c.name = $1 and t.epoch < i.epoch and t.recorded_at > (
+         select min(recorded_at) from trajectories n where n.campaign_id = c.id and n.epoch = i.epoch)`,
+      'lost',
+    );
+    expect(late).toEqual({ n: 0 }); // nothing of the workers that still played for the lost server
+  }, 300_000);
+});
+
+describe('a database that was restored from an older backup', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = readState(stack.bare.home).postgresDirectory!;
+    await rebuild('postgres', () => copy(folder, `${folder}.older`));
+    await stack.json('resume', 'held');
+    await until(() => played('held', 1));
+    await rebuild('postgres', () => {
+      rmSync(folder, { recursive: true });
+      copy(`${folder}.older`, folder);
+      rmSync(`${folder}.older`, { recursive: true });
+    });
+  }, 600_000);
+
+  test('parks what has gone further, which names the command, and goes on from what it holds', async () => {
+    const parked = await until(async () => (await status('held')).progress.parked, 500);
+    expect(parked).toMatch(/^the database does not hold what the campaign did: .*`coevolve reconcile held`$/);
+    expect(await reconcile('held')).toEqual([
+      { name: 'held', outcome: 'started', iteration: 0, epoch: expect.any(Number) },
+    ]);
+    expect(await reconcile('held')).toMatchObject([{ outcome: 'running' }]);
+    await stack.json('resume', 'held'); // as of the backup it is paused
+    await ended('held');
+    expect(await hashOf('held')).toEqual(await hashOf('calm'));
+  }, 600_000);
+});

@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { writeBackup } from '../../../src/store/backup/backup';
+import { manifestFile } from '../../../src/store/backup/manifest';
+import { contentHash } from '../../../src/store/audit/content-hash';
+import { createStore } from '../../../src/store';
+import { describeSchema } from '../../../src/store/base/describe-schema';
+import { inTransaction } from '../../../src/store/base/pool';
+import { restoreBackup } from '../../../src/store/backup/restore';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { fullCampaign, ids } from '../support/campaign-rows';
+import { campaignNamed, hash, type NewCampaign } from '../support/new-campaign';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-backup-'));
+const artifactsRoot = path.join(folder, 'artifacts');
+const whole = path.join(folder, 'whole');
+let source: FreshDatabase;
+let empty: FreshDatabase;
+let campaign: NewCampaign;
+let before: Record<string, unknown>;
+
+beforeAll(async () => {
+  [source, empty] = [await freshDatabase(), await freshDatabase()];
+  campaign = await fullCampaign(source.pool);
+  await fullCampaign(source.pool);
+  const state = { path: path.join(artifactsRoot, 'jobs/campaign/x/trainer-state.safetensors'), sha256: hash('f') };
+  await source.pool.query(`update policies set uri = 'file://' || $1::text || '/policies/' || id`, [artifactsRoot]);
+  await source.pool.query('update training_runs set final_state = $1::jsonb', [state]);
+  writeArtifact(`policies/${ids.start}/manifest.json`, '{}');
+  writeArtifact(`policies/${ids.start}/model.safetensors`, 'weights');
+  writeArtifact(`policies/${ids.trained}/manifest.json`, '{ }');
+  writeArtifact('jobs/campaign/x/trainer-state.safetensors', 'moments');
+  before = await contents(source);
+  await writeBackup(source.pool, { folder: whole, artifactsRoot, withArtifacts: true });
+});
+afterAll(async () => {
+  await source.drop();
+  await empty.drop();
+  rmSync(folder, { recursive: true });
+});
+
+function writeArtifact(name: string, text: string): void {
+  mkdirSync(path.dirname(path.join(artifactsRoot, name)), { recursive: true });
+  writeFileSync(path.join(artifactsRoot, name), text);
+}
+
+/** Every row of every table as text, and where the generated ids stand. */
+async function contents({ pool }: FreshDatabase): Promise<Record<string, unknown>> {
+  const { rows: tables } = await pool.query<{ name: string }>(
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+       and not relispartition and relname <> 'schema_migrations'`,
+  );
+  const found: Record<string, unknown> = {};
+  for (const { name } of tables)
+    found[name] = (await pool.query(`select t::text as row from ${name} t order by 1`)).rows.map(
+      (r) => (r as { row: string }).row,
+    );
+  const sequences = `select sequencename, last_value from pg_sequences where sequencename not like 'schema%' order by 1`;
+  return { ...found, sequences: (await pool.query(sequences)).rows };
+}
+
+/** A copy of the backup with something done to it. */
+function damaged(damage: (copy: string) => void): string {
+  const copy = path.join(folder, randomUUID());
+  cpSync(whole, copy, { recursive: true });
+  damage(copy);
+  return copy;
+}
+
+const isEmpty = async (): Promise<boolean> =>
+  Object.entries(await contents(empty)).every(
+    ([name, rows]) => name === 'sequences' || (rows as unknown[]).length === 0,
+  );
+
+describe('refused before a row is written', () => {
+  const table = 'tables/trajectories.copy.gz';
+  const model = `artifacts/policies/${ids.start}/model.safetensors`;
+  test.each([
+    {
+      what: 'a file that is cut off',
+      says: 'is cut off',
+      damage: (copy: string) => truncateSync(path.join(copy, table), 20),
+    },
+    {
+      what: 'a file that grew',
+      says: 'was changed',
+      damage: (copy: string) => appendFileSync(path.join(copy, table), 'x'),
+    },
+    {
+      what: 'a file of which one byte differs',
+      says: 'was changed',
+      damage: (copy: string) => flipByte(path.join(copy, table), 12),
+    },
+    { what: 'a file that is missing', says: 'is missing', damage: (copy: string) => rmSync(path.join(copy, table)) },
+    {
+      what: 'an artifact that was changed',
+      says: 'was changed',
+      damage: (copy: string) => writeFileSync(path.join(copy, model), 'heavier'),
+    },
+    {
+      what: 'a manifest that is cut off',
+      says: 'is cut off',
+      damage: (copy: string) => truncateSync(path.join(copy, manifestFile), 300),
+    },
+    {
+      what: 'a manifest that was edited',
+      says: 'was changed',
+      damage: (copy: string) => edit(path.join(copy, manifestFile), '"rows": 2', '"rows": 1'),
+    },
+    {
+      what: 'a folder without a manifest',
+      says: 'coevolve backup',
+      damage: (copy: string) => rmSync(path.join(copy, manifestFile)),
+    },
+  ])('$what', async ({ damage, says }) => {
+    const copy = damaged(damage);
+    await expect(restoreBackup(empty.pool, { folder: copy, artifactsRoot })).rejects.toMatchObject({
+      code: 'InvalidBackup',
+      message: expect.stringContaining(says),
+    });
+    expect(await isEmpty()).toBe(true);
+  });
+
+  test('a database of another schema', async () => {
+    await empty.pool.query(
+      `update schema_migrations set name = '9999_later' where name = (select max(name) from schema_migrations)`,
+    );
+    await expect(restoreBackup(empty.pool, { folder: whole, artifactsRoot })).rejects.toMatchObject({
+      code: 'OtherSchema',
+    });
+    await empty.pool.query(`update schema_migrations set name = $1 where name = '9999_later'`, [lastMigration()]);
+    expect(await isEmpty()).toBe(true);
+  });
+
+  test('a database that has a row', async () => {
+    await empty.pool.query(`insert into providers (name) values ('p')`);
+    await expect(restoreBackup(empty.pool, { folder: whole, artifactsRoot })).rejects.toMatchObject({
+      code: 'NotEmpty',
+      message: expect.stringContaining('providers has rows'),
+    });
+    await empty.pool.query('delete from providers');
+  });
+});
+
+const lastMigration = (): string =>
+  readdirSync(path.resolve(__dirname, '../../../migrations'))
+    .filter((name) => /^\d/.test(name))
+    .toSorted()
+    .at(-1)!
+    .replace('.sql', '');
+
+function flipByte(file: string, place: number): void {
+  const bytes = readFileSync(file);
+  bytes[place]! ^= 1;
+  writeFileSync(file, bytes);
+}
+
+const edit = (file: string, from: string, to: string): void => {
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain(from);
+  writeFileSync(file, text.replace(from, to));
+};
+
+describe('a restored backup', () => {
+  test('has every row as it was, the same schema, and hashes that the source has', async () => {
+    const schema = await describeSchema(empty.pool);
+    const { manifest, missingArtifacts } = await restoreBackup(empty.pool, { folder: whole, artifactsRoot });
+    expect(await contents(empty)).toEqual(before);
+    expect(await describeSchema(empty.pool)).toBe(schema);
+    expect(manifest.campaigns.map(({ id }) => id)).toContain(campaign.campaignId);
+    expect(await contentHash(empty.pool, campaign.campaignId)).toEqual(
+      await contentHash(source.pool, campaign.campaignId),
+    );
+    expect(missingArtifacts).toEqual(manifest.artifacts.missing);
+  });
+
+  test('is a database like any other: a campaign starts in it, and what refers to nothing is refused', async () => {
+    const { id } = await createStore(empty.pool).campaigns.save(campaignNamed('next'));
+    expect(id).toBeGreaterThan(campaign.campaignId);
+    const orphan = `insert into iterations (campaign_id, number) values (1000000, 0)`;
+    await expect(empty.pool.query(orphan)).rejects.toThrow(/foreign key/);
+  });
+
+  test('is not restored upon itself', async () => {
+    await expect(restoreBackup(empty.pool, { folder: whole, artifactsRoot })).rejects.toMatchObject({
+      code: 'NotEmpty',
+    });
+  });
+});
+
+test('restored where artifacts lie elsewhere, rows name them there, and they are there', async () => {
+  const other = await freshDatabase();
+  const elsewhere = path.join(folder, 'elsewhere');
+  try {
+    await restoreBackup(other.pool, { folder: whole, artifactsRoot: elsewhere });
+    const { rows } = await other.pool.query<{ uri: string }>('select distinct uri from policies order by uri');
+    expect(rows.map(({ uri }) => uri)).toEqual(
+      [ids.start, ids.trained].map((id) => `file://${elsewhere}/policies/${id}`),
+    );
+    const states = await other.pool.query(`select distinct final_state ->> 'path' as path from training_runs`);
+    expect(states.rows).toEqual([{ path: path.join(elsewhere, 'jobs/campaign/x/trainer-state.safetensors') }]);
+    expect(readFileSync(path.join(elsewhere, `policies/${ids.start}/model.safetensors`), 'utf8')).toBe('weights');
+  } finally {
+    await other.drop();
+  }
+});
+
+test('without its artifacts a backup names those that are not where it is restored', async () => {
+  const bare = path.join(folder, 'bare');
+  const { artifacts } = await writeBackup(source.pool, { folder: bare, artifactsRoot, withArtifacts: false });
+  expect(readdirSync(bare).toSorted()).toEqual([manifestFile, 'tables']);
+  const other = await freshDatabase();
+  try {
+    const place = { folder: bare, artifactsRoot: path.join(folder, 'nowhere') };
+    const { missingArtifacts } = await restoreBackup(other.pool, place);
+    expect(missingArtifacts).toEqual([...artifacts.missing, ...artifacts.files.map((file) => file.path)]);
+  } finally {
+    await other.drop();
+  }
+});
+
+test('a backup is one moment, whatever is written meanwhile, and leaves nothing behind when it cannot be', async () => {
+  const busy = await freshDatabase();
+  const moment = path.join(folder, 'moment');
+  try {
+    const { pool } = busy;
+    const { campaignId } = await fullCampaign(pool);
+    const count = `select (select count(*) from ledger) - (select count(*) from events) as quiet`;
+    const { quiet } = (await pool.query<{ quiet: number }>(count)).rows[0]!;
+    const done = new AbortController();
+    const writing = (async () => {
+      for (let i = 0; !done.signal.aborted; i++)
+        await inTransaction(pool, async (client) => {
+          const both = [campaignId, `busy ${i}`];
+          await client.query(`insert into events (campaign_id, kind, actor) values ($1, $2, 'test')`, both);
+          const settled = `insert into ledger (campaign_id, key, entry, unit, amount) values ($1, $2, 'settle', 'tokens', 1)`;
+          await client.query(settled, both);
+        });
+    })();
+    const { tables } = await writeBackup(pool, { folder: moment, artifactsRoot, withArtifacts: false });
+    done.abort();
+    await writing;
+    const rowsOf = (name: string): number => tables.find((table) => table.name === name)!.rows;
+    expect(rowsOf('ledger') - rowsOf('events')).toBe(quiet);
+    await expect(writeBackup(pool, { folder: moment, artifactsRoot, withArtifacts: false })).rejects.toMatchObject({
+      code: 'InvalidBackup',
+      message: expect.stringContaining('exists already'),
+    });
+    expect(readdirSync(folder).filter((name) => name.includes('staging'))).toEqual([]);
+  } finally {
+    await busy.drop();
+  }
+});

@@ -1,0 +1,19 @@
+import path from 'node:path';
+import { migrate } from '../../../src/store/base/migrate';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+
+const projectRoot = path.resolve(__dirname, '../../..');
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+test('a second migration does no harm', async () => {
+  await expect(migrate(database.url, projectRoot)).resolves.toEqual([]);
+});
+
+test('two processes may migrate at once', async () => {
+  const both = await Promise.all([migrate(database.url, projectRoot), migrate(database.url, projectRoot)]);
+  expect(both).toEqual([[], []]);
+});

@@ -1,0 +1,129 @@
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { createStore, type Store } from '../../../src/store';
+import { fullCampaign } from '../support/campaign-rows';
+import { attempt, campaignNamed, newCampaign, task } from '../support/new-campaign';
+
+let database: FreshDatabase;
+let store: Store;
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = createStore(database.pool);
+});
+afterAll(() => database.drop());
+
+/** Every table that has a campaign's rows, with how many of them. */
+async function rowsPerTable(campaignId: number): Promise<Record<string, number>> {
+  const { rows: tables } = await database.pool.query<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'campaign_id'
+     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace
+     order by c.relname`,
+  );
+  const counts: Record<string, number> = {};
+  for (const { name } of tables) {
+    const { rows } = await database.pool.query<{ count: number }>(
+      `select count(*)::integer as count from ${name} where campaign_id = $1`,
+      [campaignId],
+    );
+    counts[name] = rows[0]!.count;
+  }
+  return counts;
+}
+
+test('deleting a campaign takes all of its rows with it, in one statement, and no other campaign’s', async () => {
+  const [gone, kept] = [await fullCampaign(database.pool), await fullCampaign(database.pool)];
+  const before = await rowsPerTable(kept.campaignId);
+  expect(Object.entries(before).filter(([, count]) => count === 0)).toEqual([]); // every table took part
+
+  await database.pool.query('delete from campaigns where id = $1', [gone.campaignId]);
+  const left = await rowsPerTable(gone.campaignId);
+  expect(Object.entries(left).filter(([, count]) => count > 0)).toEqual([]);
+  expect(await rowsPerTable(kept.campaignId)).toEqual(before);
+  await expect(store.campaigns.find(gone.name)).resolves.toBeUndefined();
+});
+
+test('the rows of a campaign lie in partitions of its own', async () => {
+  const { campaignId } = await fullCampaign(database.pool);
+  const { rows } = await database.pool.query<{ parent: string; partition: string }>(
+    `select i.inhparent::regclass::text as parent, i.inhrelid::regclass::text as partition
+     from pg_inherits i join pg_class c on c.oid = i.inhrelid and c.relkind = 'r'
+     where pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES IN (%s)', $1::integer)
+     order by 1`,
+    [campaignId],
+  );
+  expect(rows).toEqual(
+    [
+      ...['attempt_turns', 'exploration_steps', 'feedback_signals', 'model_calls', 'planned_tasks'],
+      ...['preference_pairs', 'tasks', 'training_examples', 'trajectories', 'trajectory_steps'],
+    ].map((parent) => ({ parent, partition: `${parent}_${campaignId}` })),
+  );
+});
+
+test('the same spec under the same name is joined, another one is refused', async () => {
+  const first = await store.campaigns.save(campaignNamed('joined'));
+  const again = await store.campaigns.save(campaignNamed('joined'));
+  expect(again).toEqual(first);
+  await expect(store.campaigns.save({ ...campaignNamed('joined'), specHash: 'another' })).rejects.toMatchObject({
+    code: 'CampaignExists',
+    message: expect.stringContaining('joined'),
+  });
+});
+
+test('ten starts of one campaign at once make one', async () => {
+  const started = await Promise.all(Array.from({ length: 10 }, () => store.campaigns.save(campaignNamed('at-once'))));
+  expect(new Set(started.map(({ id }) => id)).size).toBe(1);
+});
+
+test('campaigns start while others store what they do, and nobody fails', async () => {
+  const busy = await newCampaign(database.pool);
+  await store.tasks.seed(busy.key, [task('t')]);
+  const started = new AbortController();
+  const work = async (lane: number): Promise<number> => {
+    let attempts = 0;
+    while (!started.signal.aborted) {
+      const played = attempt(busy.key, {
+        taskId: 't',
+        attempt: attempts++,
+        purpose: lane === 0 ? 'expert' : 'validation',
+      });
+      await store.trajectories.save(played);
+      await store.tasks.plan(busy.key, lane === 0 ? 'train' : 'evaluation', ['t']);
+    }
+    return attempts;
+  };
+  const lanes = [work(0), work(1)];
+  const names = Array.from({ length: 12 }, (_, n) => `busy-${n}`);
+  try {
+    for (let n = 0; n < names.length; n += 2)
+      await Promise.all(names.slice(n, n + 2).map((name) => store.campaigns.save(campaignNamed(name))));
+  } finally {
+    started.abort();
+    await Promise.all(lanes);
+  }
+  const stored = (await store.campaigns.list()).map(({ name }) => name);
+  expect(names.filter((name) => !stored.includes(name))).toEqual([]);
+});
+
+test.each(['', 'Upper', '-start', 'a b', 'a/b', 'x'.repeat(64)])('the database refuses the name "%s"', async (name) => {
+  await expect(store.campaigns.save(campaignNamed(name))).rejects.toThrow(/campaigns_name_check/);
+});
+
+test('a campaign that is not there is refused by its name, with what to do next', async () => {
+  await expect(store.campaigns.getByName('nowhere')).rejects.toMatchObject({
+    code: 'UnknownCampaign',
+    message: expect.stringMatching(/nowhere.*coevolve list/),
+  });
+  await expect(store.campaigns.get(2 ** 30)).rejects.toMatchObject({ code: 'UnknownCampaign' });
+});
+
+test.each([
+  { status: 'finished', ended: true },
+  { status: 'stopped', ended: true },
+  { status: 'paused', ended: false },
+  { status: 'parked', ended: false },
+] as const)('a campaign that is $status has an end: $ended', async ({ status, ended }) => {
+  const { campaignId } = await newCampaign(database.pool);
+  await store.campaigns.setStatus(campaignId, status);
+  const row = await store.campaigns.get(campaignId);
+  expect(row.status).toBe(status);
+  expect(row.finishedAt !== null).toBe(ended);
+});

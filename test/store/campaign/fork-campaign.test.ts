@@ -1,0 +1,162 @@
+import { renderReport } from '../../../src/report';
+import { copiedTables, leftTables } from '../../../src/store/campaign/fork-tables';
+import { contentHash } from '../../../src/store/audit/content-hash';
+import { forkCampaign, type NewFork } from '../../../src/store/campaign/fork-campaign';
+import { lineageOf } from '../../../src/store/audit/lineage';
+import { rebuildState } from '../../../src/store/campaign/rebuild-state';
+import { collectReport } from '../../../src/report/collect-report';
+import { taskLineageOf } from '../../../src/store/tasks/task-lineage';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { fullCampaign, ids } from '../support/campaign-rows';
+import type { NewCampaign } from '../support/new-campaign';
+
+let database: FreshDatabase;
+let source: NewCampaign;
+beforeAll(async () => {
+  database = await freshDatabase();
+  source = await fullCampaign(database.pool);
+  await source.store.policies.recordDecision(
+    { ...source.key, iteration: 0 },
+    {
+      ...{ role: 'target', candidateId: ids.start, incumbentId: null },
+      ...{ decision: 'promote', reason: 'the first policy of its role' },
+    },
+  );
+  await database.pool.query(`update iterations set finished_at = now() where campaign_id = $1`, [source.campaignId]);
+});
+afterAll(() => database.drop());
+
+const fork = (name: string, iteration: number, changes: Partial<NewFork> = {}) =>
+  forkCampaign(database.pool, {
+    ...{ source: { id: source.campaignId, name: source.name }, iteration, name },
+    ...{ spec: { name, iterations: 3 }, specHash: `hash of ${name}`, actor: 'test', ...changes },
+  });
+
+const count = async (sql: string, values: unknown[]): Promise<number> =>
+  (await database.pool.query<{ n: number }>(`select count(*)::integer as n ${sql}`, values)).rows[0]!.n;
+
+test('every table is copied, or left behind for a reason', async () => {
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+       and relname <> 'schema_migrations'`,
+  );
+  const known = [...Object.keys(copiedTables), ...Object.keys(leftTables)];
+  expect(rows.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
+});
+
+test('a fork has every row of the iterations that it takes over, and what the source holds stays', async () => {
+  const before = await contentHash(database.pool, source.campaignId);
+  const { id } = await fork('whole', 1);
+  for (const table of Object.keys(copiedTables)) {
+    const own = /^training_(steps|progress)$/.test(table)
+      ? `from ${table} x join training_runs r using (job_key) where r.campaign_id = $1`
+      : `from ${table} where campaign_id = $1`;
+    const later = table === 'task_retirements' ? 1 : 0; // of iteration 2
+    expect({ table, rows: await count(own, [id]) }).toEqual({
+      table,
+      rows: (await count(own, [source.campaignId])) - later,
+    });
+  }
+  const { campaign, retirements, ...parts } = (await contentHash(database.pool, id)).parts;
+  expect(before.parts).toMatchObject(parts);
+  expect(await contentHash(database.pool, source.campaignId)).toEqual(before);
+  expect([campaign.rows, retirements.rows]).toEqual([1, 0]);
+});
+
+test.each(Object.keys(leftTables).filter((table) => !['campaigns', 'policy_heads', 'providers'].includes(table)))(
+  'a fork has nothing of %s but what it did itself',
+  async (table) => {
+    const { id } = await fork('whole', 1);
+    const own = table === 'events' ? `from events where campaign_id = $1 and kind <> 'forked'` : '';
+    expect(await count(own || `from ${table} where campaign_id = $1`, [id])).toBe(0);
+    expect(await count(`from ${table} where campaign_id = $1`, [source.campaignId])).toBeGreaterThan(0);
+  },
+);
+
+test('rows of later iterations are left behind, and the policy of the earlier one acts', async () => {
+  const { id } = await fork('early', 0);
+  const later = `from trajectories where campaign_id = $1 and iteration > 0`;
+  expect(await count(later, [id])).toBe(0);
+  expect(await count(`from policies where campaign_id = $1`, [id])).toBe(1);
+  expect(await source.store.policies.heads(id)).toEqual({ target: ids.start });
+  expect(await rebuildState(database.pool, id)).toMatchObject({
+    ...{ campaignId: id, name: 'early', status: 'running', stopping: false, pausedBy: null, iterations: 3 },
+    progress: { iteration: 1, phase: 'plan' },
+  });
+});
+
+test('job keys of a fork begin with its own name, also of a fork of a fork', async () => {
+  const { id } = await fork('whole', 1);
+  const again = await fork('grandchild', 1, { source: { id, name: 'whole' } });
+  const { rows } = await database.pool.query<{ key: string }>(
+    `select job_key as key from training_runs where campaign_id = $1
+     union select training_run from policies where campaign_id = $1
+     union select job_key from training_examples where campaign_id = $1 order by key`,
+    [again.id],
+  );
+  expect(rows.map(({ key }) => key)).toEqual([
+    `campaign/grandchild/${ids.start.slice(0, 8)}`,
+    `campaign/grandchild/${ids.trained.slice(0, 8)}`,
+  ]);
+});
+
+test('the same fork asked for again, also five times at once, is one campaign', async () => {
+  const forks = await Promise.all(Array.from({ length: 5 }, () => fork('one', 1)));
+  expect(new Set(forks.map(({ id }) => id)).size).toBe(1);
+  expect(forks.filter(({ created }) => created)).toHaveLength(1);
+  expect(await fork('one', 1)).toEqual({ id: forks[0]!.id, created: false });
+});
+
+test.each([
+  { what: 'another spec', iteration: 1, changes: { specHash: 'another' } },
+  { what: 'another iteration', iteration: 0, changes: {} },
+])('a name that is taken by $what is refused', async ({ iteration, changes }) => {
+  await fork('taken', 1);
+  await expect(fork('taken', iteration, changes)).rejects.toMatchObject({
+    code: 'CampaignExists',
+    message: expect.stringContaining('--name: "taken" is taken'),
+  });
+});
+
+test('a campaign that was never a fork is not joined', async () => {
+  const name = source.name;
+  await expect(fork(name, 1, { specHash: `hash of ${name}` })).rejects.toMatchObject({ code: 'CampaignExists' });
+});
+
+test('an iteration that is not finished is refused with the command for the last that is', async () => {
+  const before = await count('from campaigns', []);
+  await expect(fork('ahead', 2)).rejects.toMatchObject({
+    code: 'UnfinishedIteration',
+    message: expect.stringContaining(`coevolve fork ${source.name} --from-iteration 1 --name <new>`),
+  });
+  expect(await count('from campaigns', [])).toBe(before);
+});
+
+test('a source that is deleted leaves its forks whole', async () => {
+  const { id } = await fork('orphan', 1);
+  const parent = await fork('parent', 1);
+  const child = await fork('child', 1, { source: { id: parent.id, name: 'parent' } });
+  const hash = await contentHash(database.pool, child.id);
+  await database.pool.query('delete from campaigns where id = $1', [parent.id]);
+  expect(await contentHash(database.pool, child.id)).toEqual(hash);
+  const { rows } = await database.pool.query(
+    'select forked_from as parent, fork_iteration as iteration from campaigns where id in ($1, $2) order by id',
+    [id, child.id],
+  );
+  expect(rows).toEqual([
+    { parent: source.campaignId, iteration: 1 },
+    { parent: null, iteration: 1 },
+  ]);
+});
+
+test('lineage and report of a fork say whence it comes, and a checkpoint is the campaign’s that trained it', async () => {
+  const { id } = await fork('told', 1);
+  expect(await lineageOf(database.pool, ids.trained)).toMatchObject({ campaign: source.name, forkedFrom: null });
+  const origin = { forkedFrom: source.name, forkIteration: 1 };
+  expect(await taskLineageOf(database.pool, 'told', 'made')).toMatchObject({ campaign: 'told', ...origin });
+  expect(await source.store.campaigns.get(id)).toMatchObject(origin);
+  const report = await collectReport(database.pool, id);
+  expect(report.campaign).toMatchObject(origin);
+  expect(renderReport(report)).toContain(`${source.name}, after iteration 1`);
+});

@@ -1,0 +1,116 @@
+import type { JobKey } from '../../../src/store/base/epoch';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { newCampaign, trainingRun, type NewCampaign } from '../support/new-campaign';
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+test('what was spent is booked once, however often it is reported', async () => {
+  const { store, campaignId, key } = await newCampaign(database.pool);
+  const book = (entry: string, tokens: number) => store.ledger.settle(key, entry, { tokens, seconds: 0.5 });
+  await Promise.all(Array.from({ length: 10 }, () => book('iteration/1/roll-out', 100)));
+  await book('iteration/1/roll-out', 999);
+  await book('iteration/1/evaluate', 20);
+  await expect(store.ledger.total(campaignId)).resolves.toEqual({ tokens: 120, seconds: 1 });
+});
+
+test('a campaign that has spent nothing has spent nothing of everything', async () => {
+  const { store, campaignId } = await newCampaign(database.pool);
+  await expect(store.ledger.total(campaignId)).resolves.toEqual({ tokens: 0, seconds: 0 });
+});
+
+test('a negative amount cannot be booked', async () => {
+  const { store, key } = await newCampaign(database.pool);
+  await expect(store.ledger.settle(key, 'k', { tokens: -1, seconds: 0 })).rejects.toThrow(/check constraint/);
+});
+
+/** A campaign with a job on `gpus` GPUs at 3.60 dollars an hour each: a tenth of a cent per GPU and second. */
+async function onGpus(
+  gpus: number,
+  usdLimit: number | null = null,
+): Promise<NewCampaign & { jobKey: string; job: JobKey }> {
+  const campaign = await newCampaign(database.pool);
+  const spec = { compute: { gpus, pricePerGpuHour: 3.6 }, budget: { usd: usdLimit, llmTokens: null } };
+  await database.pool.query('update campaigns set spec = $2::jsonb where id = $1', [campaign.campaignId, spec]);
+  const jobKey = `campaign/${campaign.name}/iteration/1/train/target`;
+  await campaign.store.trainingRuns.save(campaign.key, trainingRun(jobKey, { gpus }), []);
+  return { ...campaign, jobKey, job: { jobKey, epoch: 1 } };
+}
+
+const committed = async ({ store, campaignId }: NewCampaign): Promise<number> =>
+  (await store.budgets.get(campaignId)).committed.usd;
+
+test('a job costs its tokens, its seconds, these times its GPUs, and their price', async () => {
+  const { store, campaignId, job } = await onGpus(4);
+  await store.ledger.bookTraining(job, { tokens: 500, seconds: 100 }, true);
+  await expect(store.ledger.training(campaignId)).resolves.toEqual({
+    ...{ jobs: 1, tokens: 500, seconds: 100, gpuSeconds: 400 },
+    usd: expect.closeTo(0.4, 9),
+  });
+});
+
+test('a job without a GPU costs no dollars, and its campaign needs no budget', async () => {
+  const { store, campaignId, job } = await onGpus(0);
+  await store.ledger.reserveTraining(job, 1e9);
+  await store.ledger.bookTraining(job, { tokens: 5, seconds: 1 }, true);
+  const cost = { jobs: 1, tokens: 5, seconds: 1, gpuSeconds: 0, usd: 0 };
+  await expect(store.ledger.training(campaignId)).resolves.toEqual(cost);
+});
+
+test('a job that failed and was resumed is booked once, with all that it took', async () => {
+  const campaign = await onGpus(1);
+  const { store, campaignId, job } = campaign;
+  const told = [10, 25, 25, 20, 60].map((seconds) => ({ tokens: 2 * seconds, seconds }));
+  await Promise.all(told.map((spent) => store.ledger.bookTraining(job, spent, false)));
+  await store.ledger.bookTraining(job, { tokens: 160, seconds: 80 }, true);
+  await store.ledger.bookTraining(job, { tokens: 160, seconds: 80 }, true);
+  const usd = expect.closeTo(0.08, 9);
+  const cost = { jobs: 1, tokens: 160, seconds: 80, gpuSeconds: 80, usd };
+  await expect(store.ledger.training(campaignId)).resolves.toEqual(cost);
+  await expect(committed(campaign)).resolves.toEqual(usd);
+});
+
+test('a job reserves what it may cost once, holds it while it runs, and gives the rest back at its end', async () => {
+  const campaign = await onGpus(1, 1);
+  const { store, job } = campaign;
+  for (let time = 0; time < 3; time++) await store.ledger.reserveTraining(job, 500);
+  await expect(committed(campaign)).resolves.toBeCloseTo(0.5, 9);
+  await store.ledger.bookTraining(job, { tokens: 1, seconds: 100 }, false);
+  await expect(committed(campaign)).resolves.toBeCloseTo(0.5, 9);
+  await store.ledger.bookTraining(job, { tokens: 1, seconds: 200 }, true);
+  await expect(committed(campaign)).resolves.toBeCloseTo(0.2, 9);
+});
+
+test('a job that takes more than it had reserved counts with all that it took', async () => {
+  const campaign = await onGpus(1, 1);
+  await campaign.store.ledger.reserveTraining(campaign.job, 500);
+  await campaign.store.ledger.bookTraining(campaign.job, { tokens: 1, seconds: 1200 }, true);
+  await expect(committed(campaign)).resolves.toBeCloseTo(1.2, 9);
+});
+
+test('a job that does not fit into the budget is refused, with the command that lets it in', async () => {
+  const campaign = await onGpus(1, 1);
+  const { store, name, campaignId, jobKey, job } = campaign;
+  await expect(store.ledger.reserveTraining(job, 1500)).rejects.toThrow(
+    `$0.00 of $1.00 are committed, and ${jobKey} may take about $1.50; go on with \`coevolve budget raise ${name} --usd 1.00\``,
+  );
+  await expect(committed(campaign)).resolves.toBe(0);
+  await store.budgets.raise(campaignId, { usd: 1, actor: 'operator', requestId: 'r' });
+  await store.ledger.reserveTraining(job, 1500);
+  await expect(committed(campaign)).resolves.toBeCloseTo(1.5, 9);
+});
+
+test('a job of unknown length is let in until the limit is reached', async () => {
+  const campaign = await onGpus(1, 1);
+  const { store, key, name, job } = campaign;
+  await store.ledger.reserveTraining(job, null);
+  await store.ledger.bookTraining(job, { tokens: 1, seconds: 1000 }, true);
+  const next = `campaign/${name}/iteration/1/train/failure`;
+  await store.trainingRuns.save(key, trainingRun(next, { gpus: 1, role: 'failure' }), []);
+  await expect(store.ledger.reserveTraining({ jobKey: next, epoch: 1 }, null)).rejects.toThrow(
+    '$1.00 of $1.00 are committed',
+  );
+});

@@ -1,0 +1,89 @@
+import type { IterationKey } from '../../../src/store/base/epoch';
+import {
+  addPolicy,
+  admitted,
+  attempt,
+  candidate,
+  hash,
+  newCampaign,
+  task,
+  turn,
+  type NewCampaign,
+} from './new-campaign';
+import type { Pool } from 'pg';
+import { addModelRows } from './model-rows';
+
+/** Ids of the rows of `fullCampaign`, by what they are. */
+export const ids = {
+  expert: '0/expert/reference/seed/0',
+  failed: `1/train/${hash('a').slice(0, 12)}/seed/0`,
+  validated: '1/validation/reference/made/0',
+  signal: '1/forgetting/0',
+  pair: '1/target/expert-target/0',
+  start: hash('a'),
+  trained: hash('b'),
+};
+
+/**
+ * A campaign with at least one row in every table: an expert run trains the start's policy, which fails at the seed
+ * task; the failure raises a signal, the signal a synthesized task, and expert and failure a pair, which trains the next.
+ */
+export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
+  const campaign = await newCampaign(pool, 0);
+  const { store, campaignId, key: start } = campaign;
+  await store.campaigns.recordEvent(campaignId, { kind: 'start', actor: 'test' });
+  await store.ledger.settle(start, 'iteration/0/roll-out', { tokens: 5, seconds: 1 });
+  await store.tasks.seed(start, [task('seed'), task('held', { split: 'held-out' })]);
+  await store.tasks.plan(start, 'expert', ['seed']);
+  await store.trajectories.save(attempt(start, { taskId: 'seed' }));
+  await addPolicy(campaign, { id: ids.start, examples: [{ trajectoryId: ids.expert, pairId: null }] });
+  await store.policies.moveHead(start, 'target', null, ids.start);
+  const approval = { iteration: 0, role: 'target', decision: 'promote', actor: 'test' } as const;
+  await store.promotionApprovals.save(campaignId, approval);
+
+  const key: IterationKey = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
+  await store.iterations.beginPhase({ ...key, phase: 'plan', previous: null });
+  const played = { purpose: 'train', policyId: ids.start } as const;
+  await store.trajectories.save(attempt(key, { ...played, taskId: 'seed', reward: 0 }));
+  await store.trajectories.recordFault(key, ids.failed, 'environment-fault', 'it broke once');
+  const open = { ...key, trajectoryId: `${ids.failed.slice(0, -1)}1` };
+  await store.attemptTurns.record(open, turn(1));
+  await store.attemptTurns.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });
+  await store.feedbackSignals.save(key, [
+    { kind: 'forgetting', taskId: 'seed', trajectoryId: ids.failed, detail: { before: 1 } },
+  ]);
+  const made = { contentKey: 'made', parentTaskId: 'seed', parentSignalId: ids.signal };
+  await store.tasks.propose(key, [candidate('made', made)]);
+  await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: 'made' }));
+  await store.admission.decide(key, [admitted('made')]);
+  await trainOnPair({ ...campaign, key });
+  await addModelRows(pool, campaignId, ids);
+  return { ...campaign, key };
+}
+
+async function trainOnPair(campaign: NewCampaign): Promise<void> {
+  const { store, key } = campaign;
+  await store.preferencePairs.save(key, 'target', {
+    pairs: [
+      {
+        ...{ forRole: 'target', kind: 'expert-target', taskId: 'seed', hardNegative: false },
+        ...{ chosenId: ids.expert, rejectedId: ids.failed, chosenReward: 1, rejectedReward: 0 },
+        ...{ lambdaDpo: 0.5, lambdaSft: 0.5 },
+      },
+    ],
+    dropped: [{ kind: 'failure-failure', reason: 'tie', count: 3 }],
+  });
+  const examples = [
+    { trajectoryId: null, pairId: ids.pair },
+    { trajectoryId: ids.validated, pairId: null },
+  ];
+  await addPolicy(campaign, { id: ids.trained, parentId: ids.start, examples });
+  await store.policies.moveHead(key, 'target', ids.start, ids.trained);
+  const decision = { role: 'target', candidateId: ids.trained, incumbentId: ids.start } as const;
+  await store.policies.recordDecision(key, { ...decision, decision: 'promote', reason: 'better' });
+  await store.evaluations.save(key, {
+    ...{ policyId: ids.trained, incumbentId: ids.start, tasks: 1, successes: 1, meanReward: 1 },
+    ...{ successLow: 0.2, successHigh: 1, wins: 1, losses: 0, mcnemarP: 1 },
+    ...{ meanDifference: 1, differenceLow: 0, differenceHigh: 1 },
+  });
+}

@@ -1,0 +1,154 @@
+import * as fc from 'fast-check';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { addPolicy, hash, newCampaign, type NewCampaign } from '../support/new-campaign';
+
+let database: FreshDatabase;
+let campaign: NewCampaign;
+const [a, b, c] = [hash('a'), hash('b'), hash('c')];
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+beforeEach(async () => {
+  campaign = await newCampaign(database.pool);
+  for (const id of [a, b, c]) await addPolicy(campaign, { id });
+});
+afterAll(() => database.drop());
+
+const move = (expected: string | null, next: string): Promise<void> =>
+  campaign.store.policies.moveHead(campaign.key, 'target', expected, next);
+
+async function head(): Promise<{ id: string; version: number } | undefined> {
+  const { rows } = await database.pool.query<{ id: string; version: number }>(
+    `select policy_id as id, version from policy_heads where campaign_id = $1 and role = 'target'`,
+    [campaign.campaignId],
+  );
+  return rows[0];
+}
+
+test('a head moves from the policy that it was expected at', async () => {
+  await move(null, a);
+  await move(a, b);
+  expect(await head()).toEqual({ id: b, version: 2 });
+  await expect(campaign.store.policies.heads(campaign.campaignId)).resolves.toEqual({ target: b });
+});
+
+test('moving a head back is a roll-back, and counts as a move', async () => {
+  await move(null, a);
+  await move(a, b);
+  await move(b, a);
+  expect(await head()).toEqual({ id: a, version: 3 });
+});
+
+test('a move that is repeated succeeds and changes nothing', async () => {
+  await move(null, a);
+  await move(null, a);
+  await move(a, b);
+  await move(a, b);
+  expect(await head()).toEqual({ id: b, version: 2 });
+});
+
+test.each([
+  { when: 'there is none', moves: [], expected: a, next: b },
+  { when: 'it stands elsewhere', moves: [[null, a]], expected: b, next: c },
+  { when: 'it is set and none was expected', moves: [[null, a]], expected: null, next: b },
+  {
+    when: 'it was moved on',
+    moves: [
+      [null, a],
+      [a, b],
+    ],
+    expected: a,
+    next: c,
+  },
+] as { when: string; moves: [string | null, string][]; expected: string | null; next: string }[])(
+  'a head does not move when $when',
+  async ({ moves, expected, next }) => {
+    for (const [from, to] of moves) await move(from, to);
+    const before = await head();
+    await expect(move(expected, next)).rejects.toMatchObject({ name: 'DomainError', code: 'HeadMoved' });
+    expect(await head()).toEqual(before);
+  },
+);
+
+test('of two promotions against the same incumbent one wins', async () => {
+  for (let round = 0; round < 5; round++) {
+    campaign = await newCampaign(database.pool);
+    for (const id of [a, b, c]) await addPolicy(campaign, { id });
+    await move(null, a);
+    const outcomes = await Promise.allSettled([move(a, b), move(a, c)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect((await head())!.version).toBe(2);
+  }
+});
+
+test('whatever moves are tried, a head goes where a compare-and-set in memory goes', async () => {
+  const policy = fc.constantFrom(a, b, c);
+  const tries = fc.array(fc.tuple(fc.option(policy), policy), { maxLength: 10 });
+  await fc.assert(
+    fc.asyncProperty(tries, async (moves) => {
+      campaign = await newCampaign(database.pool);
+      for (const id of [a, b, c]) await addPolicy(campaign, { id });
+      let model: string | null = null;
+      for (const [expected, next] of moves) {
+        const succeeds: boolean = model === expected || model === next;
+        await expect(
+          move(expected, next).then(
+            () => true,
+            () => false,
+          ),
+        ).resolves.toBe(succeeds);
+        if (succeeds) model = next;
+      }
+      expect((await head())?.id ?? null).toBe(model);
+    }),
+    { numRuns: 8 },
+  );
+});
+
+test('a head cannot point at a policy that is not there', async () => {
+  await expect(move(null, hash('9'))).rejects.toThrow(/foreign key/);
+});
+
+test('the roles have heads of their own', async () => {
+  await move(null, a);
+  await campaign.store.policies.moveHead(campaign.key, 'failure', null, b);
+  await expect(campaign.store.policies.heads(campaign.campaignId)).resolves.toEqual({ target: a, failure: b });
+});
+
+test('the first decision about a head stays', async () => {
+  const { policies } = campaign.store;
+  const decision = { role: 'target', candidateId: b, incumbentId: a, reason: 'better' } as const;
+  await policies.recordDecision(campaign.key, { ...decision, decision: 'promote' });
+  const again = { ...decision, decision: 'keep', reason: 'worse' } as const;
+  await expect(policies.recordDecision(campaign.key, again)).resolves.toMatchObject({
+    decision: 'promote',
+    reason: 'better',
+  });
+});
+
+test('a checkpoint is registered once, under a hash and nothing else', async () => {
+  await addPolicy(campaign, { id: a });
+  await expect(campaign.store.policies.list(campaign.campaignId)).resolves.toHaveLength(3);
+  await expect(addPolicy(campaign, { id: 'latest' })).rejects.toThrow(/policies_id_check/);
+});
+
+test('a policy that is not there is refused by its hash', async () => {
+  await expect(campaign.store.policies.get(campaign.campaignId, hash('9'))).rejects.toMatchObject({
+    code: 'UnknownPolicy',
+    message: expect.stringContaining(hash('9')),
+  });
+});
+
+test.each([
+  [['base', 'failure', 'target'], 'target'],
+  [['target', 'failure', 'base'], 'target'],
+  [['failure', 'target'], 'target'],
+  [['base', 'failure', 'base'], 'failure'],
+  [['base', 'base'], 'base'],
+] as const)('a checkpoint that %j begin as is of the role %s', async (roles, owner) => {
+  const { store, key, campaignId } = campaign;
+  const { trainingRun } = await store.policies.get(campaignId, a);
+  for (const role of roles)
+    await store.policies.save(key, { id: hash('e'), role, parentId: null, trainingRun, uri: 'file:///e' });
+  expect((await store.policies.get(campaignId, hash('e'))).role).toBe(owner);
+});

@@ -1,0 +1,46 @@
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { newCampaign, trainingRun } from '../support/new-campaign';
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+test('what a job tells of an update is stored once: the first word stays', async () => {
+  const { store, key, name } = await newCampaign(database.pool);
+  const jobKey = `campaign/${name}/job`;
+  await store.trainingRuns.save(key, trainingRun(jobKey), []);
+  await expect(store.trainingProgress.lastStep(jobKey)).resolves.toBe(0);
+  await store.trainingProgress.save({ jobKey, epoch: 1 }, [{ step: 10, loss: 3 }]);
+  const again = Array.from({ length: 5 }, () => [
+    { step: 10, loss: 9 },
+    { step: 20, loss: 2, accuracy: 0.5 },
+  ]);
+  await Promise.all(again.map((updates) => store.trainingProgress.save({ jobKey, epoch: 1 }, updates)));
+  await store.trainingProgress.save({ jobKey, epoch: 1 }, []);
+  await expect(store.trainingProgress.lastStep(jobKey)).resolves.toBe(20);
+  const { rows } = await database.pool.query(
+    'select step, facts from training_progress where job_key = $1 order by step',
+    [jobKey],
+  );
+  expect(rows.map(({ step, facts }) => [step, facts.step ?? facts])).toEqual([
+    [10, { loss: 3 }],
+    [20, expect.objectContaining({ accuracy: 0.5 })],
+  ]);
+});
+
+test('the running jobs of a campaign are shown with the newest update that each told of', async () => {
+  const { store, key, name, campaignId } = await newCampaign(database.pool);
+  const jobs = ['target', 'failure', 'silent'].map((role) => `campaign/${name}/${role}`);
+  for (const jobKey of jobs) await store.trainingRuns.save(key, trainingRun(jobKey), []);
+  for (const jobKey of jobs.slice(0, 2))
+    await store.trainingProgress.save({ jobKey, epoch: 1 }, [
+      { step: 5, loss: 2 },
+      { step: 10, loss: 1 },
+    ]);
+  await store.trainingRuns.succeed({ jobKey: jobs[1]!, epoch: 1 }, 'a'.repeat(64), { tokens: 1, seconds: 1 });
+  await expect(store.trainingProgress.running(campaignId)).resolves.toEqual([
+    { jobKey: jobs[0], role: 'target', method: 'sft', step: 10, facts: { loss: 1 } },
+  ]);
+});

@@ -1,0 +1,109 @@
+import type { RecordedTurn } from '../../../src/store/trajectories/attempt-turns';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { attempt, hash, newCampaign, raiseEpoch, task, turn, type NewCampaign } from '../support/new-campaign';
+
+let database: FreshDatabase;
+let campaign: NewCampaign;
+beforeEach(async () => {
+  campaign = await newCampaign(database.pool);
+  await campaign.store.tasks.seed(campaign.key, [task('t')]);
+});
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+const trajectoryId = '1/expert/reference/t/0';
+const open = () => ({ ...campaign.key, trajectoryId });
+const record = (...turns: RecordedTurn[]) =>
+  Promise.all(turns.map((each) => campaign.store.attemptTurns.record(open(), each)));
+const recorded = async (key = campaign.key) =>
+  (await campaign.store.attemptTurns.list(key, [trajectoryId, 'another'])).get(trajectoryId) ?? [];
+const ordinals = async (key = campaign.key) => (await recorded(key)).map(({ ordinal }) => ordinal);
+
+/** All rows, also those that no replay would read. */
+async function rows(): Promise<number> {
+  const { rowCount } = await database.pool.query('select from attempt_turns where campaign_id = $1', [
+    campaign.campaignId,
+  ]);
+  return rowCount ?? 0;
+}
+
+test('turns come back as they were recorded, in order, whatever text they hold', async () => {
+  const strange = 'a \0 NUL, half a pair \ud800, "quotes" and \\u0000';
+  const turns = [
+    turn(1, { action: strange, shown: [{ role: 'tool', content: strange }], score: 0.1 }),
+    turn(2, { promptTokenIds: null, tokenIds: null, logprobs: null }),
+  ];
+  await record(...turns);
+  await expect(recorded()).resolves.toEqual(turns);
+});
+
+test('of ten players who record the same turn at once, one writes it', async () => {
+  const written = await record(...Array.from({ length: 10 }, (_, n) => turn(1, { action: `action ${n}` })));
+  expect(written.filter(Boolean)).toHaveLength(1);
+  await expect(recorded()).resolves.toMatchObject([{ action: `action ${written.indexOf(true)}` }]);
+});
+
+test('what follows a gap, or belongs to the history of another player, is not given', async () => {
+  await record(turn(1), turn(2), turn(3, { beforeSha256: hash('f') }), turn(4));
+  await expect(ordinals()).resolves.toEqual([1, 2]);
+  await database.pool.query('delete from attempt_turns where ordinal = 1 and campaign_id = $1', [campaign.campaignId]);
+  await expect(ordinals()).resolves.toEqual([]);
+});
+
+test('a stale epoch writes nothing and counts nothing, and its turns are of no use to the next', async () => {
+  await record(turn(1));
+  const key = await raiseEpoch(database.pool, campaign.key);
+  await expect(record(turn(2))).resolves.toEqual([false]);
+  await campaign.store.attemptTurns.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
+  await expect(campaign.store.attemptTurns.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([]);
+  await expect(ordinals(key)).resolves.toEqual([]);
+  await expect(rows()).resolves.toBe(0);
+  await expect(campaign.store.attemptTurns.record({ ...open(), ...key }, turn(1))).resolves.toBe(true);
+  await campaign.store.attemptTurns.clear(open()); // of the older epoch
+  await expect(ordinals(key)).resolves.toEqual([1]);
+});
+
+test('the statement that stores an attempt removes its turns, and no other attempt’s', async () => {
+  const other = { ...open(), trajectoryId: 'another' };
+  await record(turn(1), turn(2));
+  await campaign.store.attemptTurns.record(other, turn(1));
+  const stale = { ...attempt(campaign.key, { taskId: 't' }), epoch: 0 };
+  await expect(campaign.store.trajectories.save(stale)).rejects.toMatchObject({ code: 'StaleEpoch' });
+  await expect(rows()).resolves.toBe(3);
+  await campaign.store.trajectories.save(attempt(campaign.key, { taskId: 't' }));
+  await expect(rows()).resolves.toBe(1);
+  await expect(ordinals()).resolves.toEqual([]);
+});
+
+test('an iteration that ends takes its leftover turns with it, unless a later run owns it', async () => {
+  const { iterations, attemptTurns } = campaign.store;
+  const next = { ...open(), iteration: 2, epoch: await iterations.open(campaign.campaignId, 2) };
+  await attemptTurns.record({ ...next, trajectoryId: 'of the next' }, turn(1));
+  await record(turn(1));
+  await expect(iterations.close({ ...campaign.key, epoch: 0 })).rejects.toMatchObject({ code: 'StaleEpoch' });
+  await expect(rows()).resolves.toBe(2);
+  await iterations.close(campaign.key);
+  await expect(rows()).resolves.toBe(1);
+});
+
+test('a campaign that has ended keeps no turns; one that is paused keeps them', async () => {
+  await record(turn(1));
+  await campaign.store.campaigns.setStatus(campaign.campaignId, 'paused');
+  await expect(rows()).resolves.toBe(1);
+  await campaign.store.campaigns.setStatus(campaign.campaignId, 'stopped');
+  await expect(rows()).resolves.toBe(0);
+});
+
+test('what became of an attempt’s interruptions is kept in order, beyond its turns', async () => {
+  const { attemptTurns, trajectories } = campaign.store;
+  const mismatch = { outcome: 'mismatch', turns: 2, detail: 'turn 2 shows other words' } as const;
+  await attemptTurns.recordResume(open(), mismatch);
+  await attemptTurns.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
+  await trajectories.save(attempt(campaign.key, { taskId: 't' }));
+  await expect(attemptTurns.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([
+    mismatch,
+    { outcome: 'resumed', turns: 1, detail: null },
+  ]);
+});

@@ -1,0 +1,151 @@
+import * as fc from 'fast-check';
+import type { Outcome } from '../../../src/domain/rollout/trajectory';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { addPolicy, attempt, hash, newCampaign, step, task, type NewCampaign } from '../support/new-campaign';
+
+let database: FreshDatabase;
+let campaign: NewCampaign;
+beforeAll(async () => {
+  database = await freshDatabase();
+  campaign = await newCampaign(database.pool);
+});
+afterAll(() => database.drop());
+
+let tasks = 0;
+async function addTask(): Promise<string> {
+  const id = `task-${++tasks}`;
+  await campaign.store.tasks.seed(campaign.key, [task(id)]);
+  return id;
+}
+
+const rowsOf = async (taskId: string): Promise<number> => {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select count(*)::integer as count from trajectories t
+     left join trajectory_steps s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id
+     where t.campaign_id = $1 and t.task_id = $2`,
+    [campaign.campaignId, taskId],
+  );
+  return rows[0]!.count;
+};
+
+test('of twenty workers who save the same attempt at once, one writes it and all get that row', async () => {
+  const taskId = await addTask();
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      campaign.store.trajectories.save(attempt(campaign.key, { taskId, reward: n / 20 })),
+    ),
+  );
+  expect(new Set(answers.map(({ reward }) => reward)).size).toBe(1);
+  expect(await rowsOf(taskId)).toBe(1);
+});
+
+test('the first writer of an attempt wins, and a later one reads what was stored', async () => {
+  const taskId = await addTask();
+  const { trajectories } = campaign.store;
+  await trajectories.save(attempt(campaign.key, { taskId, reward: 0.25, steps: [step('first')] }));
+  const second = attempt(campaign.key, { taskId, reward: 1, steps: [step('second'), step('third')] });
+  await expect(trajectories.save(second)).resolves.toMatchObject({ reward: 0.25, stepCount: 1 });
+  const [stored] = (await trajectories.listExperts(campaign.campaignId)).filter((expert) => expert.taskId === taskId);
+  expect(stored).toMatchObject({ reward: 0.25, actions: ['first'] });
+});
+
+test('the attempts that differ in one part of their key are different attempts', async () => {
+  const taskId = await addTask();
+  const policyId = await addPolicy(campaign, { id: hash('a') });
+  const otherPolicy = await addPolicy(campaign, { id: hash('b'), role: 'failure' });
+  const variants = [
+    { purpose: 'expert' as const },
+    { purpose: 'validation' as const },
+    { purpose: 'train' as const, policyId },
+    { purpose: 'train' as const, policyId, attempt: 1 },
+    { purpose: 'train' as const, policyId: otherPolicy },
+    { purpose: 'evaluation' as const, policyId },
+  ];
+  for (const variant of variants) await campaign.store.trajectories.save(attempt(campaign.key, { taskId, ...variant }));
+  expect(await rowsOf(taskId)).toBe(variants.length);
+});
+
+const faults: Outcome[] = ['environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
+
+test.each(faults)('the database refuses a reward beside the outcome %s', async (outcome) => {
+  const taskId = await addTask();
+  await expect(
+    campaign.store.trajectories.save(attempt(campaign.key, { taskId, outcome, fault: 'broke', reward: 0 })),
+  ).rejects.toThrow(/check constraint/);
+  expect(await rowsOf(taskId)).toBe(0);
+});
+
+test.each(faults)(
+  'an attempt that ended with %s is stored without a reward and is never read as scored',
+  async (outcome) => {
+    const taskId = await addTask();
+    const { trajectories } = campaign.store;
+    await trajectories.save(attempt(campaign.key, { taskId, outcome, fault: 'broke', reward: null, steps: [] }));
+    const experts = await trajectories.listExperts(campaign.campaignId);
+    expect(experts.map((expert) => expert.taskId)).not.toContain(taskId);
+  },
+);
+
+test.each([
+  { problem: 'a scored attempt without a reward', changes: { reward: null } },
+  { problem: 'a reward above 1', changes: { reward: 1.5 } },
+  { problem: 'a reward below 0', changes: { reward: -0.5 } },
+  { problem: 'a reward that is no number', changes: { reward: Number.NaN } },
+  { problem: 'reference actions that a policy played', changes: { policyId: hash('a') } },
+  { problem: 'a training attempt that no policy played', changes: { purpose: 'train' as const } },
+  { problem: 'a task that nobody stored', changes: { taskId: 'nowhere' } },
+])('the database refuses $problem', async ({ changes }) => {
+  const taskId = await addTask();
+  await expect(campaign.store.trajectories.save(attempt(campaign.key, { taskId, ...changes }))).rejects.toThrow(
+    /violates/,
+  );
+});
+
+const anyText = fc.string({
+  unit: fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    fc.constantFrom('\0', '\uD800', '\uDFFF', '\\', '"', '\u2028'),
+  ),
+});
+const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
+
+test('whatever text a policy or an environment writes is stored, unstorable characters as U+FFFD', async () => {
+  const { trajectories } = campaign.store;
+  await fc.assert(
+    fc.asyncProperty(anyText, anyText, anyText, async (action, content, fault) => {
+      const taskId = await addTask();
+      const { id } = await trajectories.save(
+        attempt(campaign.key, {
+          taskId,
+          outcome: 'environment-fault',
+          reward: null,
+          fault,
+          opening: [{ role: 'user', content }],
+          steps: [{ ...step(action), observation: [{ role: 'tool', content }] }],
+        }),
+      );
+      await trajectories.recordFault(campaign.key, id, 'environment-fault', fault);
+      const stored = await trajectories.get(campaign.campaignId, id);
+      expect(stored).toMatchObject({ fault: storable(fault), opening: [{ content: storable(content) }] });
+      expect(stored.steps).toMatchObject([{ action: storable(action), observation: [{ content: storable(content) }] }]);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('token ids come back as they were sampled, step by step in order', async () => {
+  const taskId = await addTask();
+  const steps = Array.from({ length: 12 }, (_, n) => ({ ...step(`action ${n}`), tokenIds: [n, n + 1] }));
+  const { id } = await campaign.store.trajectories.save(attempt(campaign.key, { taskId, steps }));
+  const stored = await campaign.store.trajectories.get(campaign.campaignId, id);
+  expect(stored.steps.map(({ action, tokenIds }) => [action, tokenIds])).toEqual(
+    steps.map(({ action, tokenIds }) => [action, tokenIds]),
+  );
+});
+
+test('a trajectory that is not there is refused by its id', async () => {
+  await expect(campaign.store.trajectories.get(campaign.campaignId, '9/train/x/y/0')).rejects.toMatchObject({
+    code: 'UnknownTrajectory',
+    message: expect.stringContaining('9/train/x/y/0'),
+  });
+});

@@ -1,0 +1,104 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
+import { listCommands } from '../../../src/process/marked-processes';
+import { findProcess } from '../../../src/process/processes';
+import { localBackend } from '../../../src/training/local/local-backend';
+import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
+
+const projectRoot = path.resolve(__dirname, '../../..');
+let root: string;
+let artifacts: ArtifactStore;
+let backend: TrainingBackend;
+let base: { hash: string; path: string };
+let dataset: { path: string; sha256: string };
+
+beforeAll(async () => {
+  root = mkdtempSync(path.join(tmpdir(), 'coevolve-several-'));
+  artifacts = artifactStore(root);
+  backend = localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
+  const lines = Array.from({ length: 20 }, (_, n) => {
+    const content = `SELECT COUNT(*) FROM table_${n}`;
+    return JSON.stringify({
+      trajectory_id: `t${n}`,
+      messages: [
+        { role: 'user', content: 'count' },
+        { role: 'assistant', content },
+      ],
+    });
+  });
+  dataset = await artifacts.saveDataset(lines);
+  const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
+  await backend.submit({ ...job('base', settings), method: 'init', base: null });
+  base = await adopted('base');
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+const keyOf = (name: string): string => `campaign/x/iteration/0/train/${name}`;
+
+const job = (name: string, settings: Record<string, unknown>): TrainingJob => ({
+  ...{ jobKey: keyOf(name), method: 'sft', base, dataset, seed: 2, reference: null, trainerState: null, settings },
+});
+
+const twice = { processes: 2, sharding: 'ddp', batch_size: 10, max_length: 64 };
+const long = { ...twice, epochs: 900, checkpoint_every: 1, log_every: 1 };
+
+async function until(name: string, reached: (status: TrainingStatus) => boolean): Promise<TrainingStatus> {
+  for (;;) {
+    const status = await backend.status(keyOf(name));
+    if (reached(status)) return status;
+    if (status.state === 'failed') throw new Error(JSON.stringify(status));
+    await sleep(50);
+  }
+}
+
+const isTraining = (status: TrainingStatus): boolean => status.state === 'running' && status.step >= 3;
+
+async function adopted(name: string): Promise<{ hash: string; path: string }> {
+  const status = await until(name, ({ state }) => state !== 'running');
+  if (status.state !== 'succeeded') throw new Error(JSON.stringify(status));
+  const hash = await artifacts.adoptPolicy(status.policyPath, status.policyHash);
+  return { hash, path: artifacts.policyPath(hash) };
+}
+
+const stepsOf = (name: string): number => {
+  const text = readFileSync(path.join(artifacts.jobPath(keyOf(name)), 'status.json'), 'utf8');
+  return (JSON.parse(text) as { step: number }).step;
+};
+
+const processesOf = (name: string): number =>
+  listCommands().filter(({ command }) =>
+    command.trimEnd().endsWith(`coevolve_trainer run ${artifacts.jobPath(keyOf(name))}`),
+  ).length;
+
+test('two processes share a job, and say so', async () => {
+  await backend.submit(job('two', { ...twice, epochs: 1 }));
+  await adopted('two');
+  const started = readFileSync(path.join(artifacts.jobPath(keyOf('two')), 'progress.jsonl'), 'utf8').split('\n')[0]!;
+  expect(JSON.parse(started)).toMatchObject({ event: 'started', processes: 2, sharding: 'ddp' });
+  while (processesOf('two') > 0) await sleep(50); // the launcher leaves last
+});
+
+test('a launcher that is killed leaves an absent job; submitted again it ends the orphans and goes on; cancelled, all end', async () => {
+  await backend.submit(job('killed', long));
+  await until('killed', isTraining);
+  expect(processesOf('killed')).toBe(3); // the launcher and its two
+  process.kill(findProcess(artifacts.jobPath(keyOf('killed')), 'trainer')!.pid, 'SIGKILL');
+  await until('killed', ({ state }) => state === 'absent');
+
+  await backend.submit(job('killed', long));
+  const before = stepsOf('killed'); // the orphans have ended, and the next processes are still starting
+  await until('killed', (status) => status.state === 'running' && status.step > before);
+  expect(processesOf('killed')).toBe(3);
+  await backend.cancel(keyOf('killed'));
+  expect(processesOf('killed')).toBe(0);
+  await expect(backend.status(keyOf('killed'))).resolves.toEqual({ state: 'absent' });
+});
+
+test('a job for two processes whose model is not to be shared is refused by the trainer', async () => {
+  await backend.submit(job('unsharded', { ...twice, sharding: 'none', epochs: 1 }));
+  const status = await until('unsharded', ({ state }) => state === 'failed');
+  expect(status).toMatchObject({ failure: { type: 'bad-input', message: expect.stringContaining('sharding') } });
+});

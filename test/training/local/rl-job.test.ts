@@ -1,0 +1,142 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
+import { findProcess } from '../../../src/process/processes';
+import { rolloutRow } from '../../../src/training/dataset';
+import { localBackend } from '../../../src/training/local/local-backend';
+import type { Dataset, TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
+
+const projectRoot = path.resolve(__dirname, '../../..');
+let root: string;
+let artifacts: ArtifactStore;
+let backend: TrainingBackend;
+let base: { hash: string; path: string };
+const batches: Dataset[] = [];
+
+beforeAll(async () => {
+  root = mkdtempSync(path.join(tmpdir(), 'coevolve-resident-'));
+  artifacts = artifactStore(root);
+  backend = localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
+  const lines = Array.from({ length: 20 }, (_, n) => JSON.stringify({ trajectory_id: `t${n}`, messages }));
+  const dataset = await artifacts.saveDataset(lines);
+  const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
+  const init: TrainingJob = { ...grpo('base'), method: 'init', base: null, reference: null, dataset, settings };
+  delete init.steps;
+  await backend.submit(init);
+  const made = await succeeded(init.jobKey);
+  const hash = await artifacts.adoptPolicy(made.policyPath, made.policyHash);
+  base = { hash, path: artifacts.policyPath(hash) };
+  for (const seed of [1, 2, 3]) batches.push(await batchOf(seed));
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+const messages = [
+  { role: 'user', content: 'How many rows has the table?' },
+  { role: 'assistant', content: 'SELECT COUNT(*) FROM table' },
+];
+
+/** Four rollouts at two tasks; the ids are any that the vocabulary has. */
+const batchOf = (seed: number): Promise<Dataset> =>
+  artifacts.saveDataset(
+    [0, 1, 2, 3].map((k) => {
+      const step = { promptTokenIds: [1, 9, seed], tokenIds: [4 + k, 7, 2], logprobs: [-5.5, -5.25, -6] };
+      return JSON.stringify(
+        rolloutRow({ id: `r${k}`, steps: [step] }, { group: `task-${k % 2}`, advantage: k < 2 ? 1 : -1 }),
+      );
+    }),
+  );
+
+const grpo = (name: string): TrainingJob => ({
+  ...{ jobKey: `campaign/x/iteration/1/train/${name}`, method: 'grpo', base, reference: base, dataset: null },
+  ...{ steps: 3, trainerState: null, seed: 2, settings: { learning_rate: 1e-3 } },
+});
+
+async function until<Status extends TrainingStatus>(
+  jobKey: string,
+  reached: (status: TrainingStatus) => status is Status,
+): Promise<Status> {
+  for (;;) {
+    const status = await backend.status(jobKey);
+    if (reached(status)) return status;
+    if (status.state === 'failed') throw new Error(status.failure.message);
+    await sleep(50);
+  }
+}
+
+type Running = Extract<TrainingStatus, { state: 'running' }>;
+type Succeeded = Extract<TrainingStatus, { state: 'succeeded' }>;
+
+const succeeded = (jobKey: string): Promise<Succeeded> =>
+  until(jobKey, (status): status is Succeeded => status.state === 'succeeded');
+const madeUpTo = (jobKey: string, step: number): Promise<Running> =>
+  until(jobKey, (status): status is Running => status.state === 'running' && status.policies.length === step);
+
+async function trained(job: TrainingJob): Promise<Succeeded> {
+  await backend.submit(job);
+  for (const [i, batch] of batches.entries()) await backend.submitStep(job.jobKey, i + 1, batch);
+  return succeeded(job.jobKey);
+}
+
+test('a resident job makes a policy of each batch as it comes, and one of its own at the end', async () => {
+  const job = grpo('as-they-come');
+  await backend.submit(job);
+  for (const step of [1, 2]) {
+    await backend.submitStep(job.jobKey, step, batches[step - 1]!);
+    const { policies, totalSteps } = await madeUpTo(job.jobKey, step);
+    const { policyHash, policyPath, metrics } = policies.at(-1)!;
+    expect(totalSteps).toBe(3);
+    expect(metrics).toMatchObject({ loss: expect.any(Number), kl: expect.any(Number), trajectories: 4, groups: 2 });
+    await expect(artifacts.adoptPolicy(policyPath, policyHash)).resolves.toBe(policyHash);
+  }
+  await backend.submitStep(job.jobKey, 3, batches[2]!);
+  const status = await succeeded(job.jobKey);
+  expect(status.policies.map(({ step }) => step)).toEqual([1, 2, 3]);
+  expect(status.policies.at(-1)!.policyHash).toBe(status.policyHash);
+  expect(status.trainerState).toEqual({
+    path: path.join(artifacts.jobPath(job.jobKey), 'trainer-state.safetensors'),
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+});
+
+test('a resident job that is killed between two batches resumes and ends as an undisturbed one', async () => {
+  const undisturbed = await trained(grpo('undisturbed'));
+  const job = grpo('killed');
+  await backend.submit(job);
+  await backend.submitStep(job.jobKey, 1, batches[0]!);
+  await madeUpTo(job.jobKey, 1);
+  process.kill(findProcess(artifacts.jobPath(job.jobKey), 'trainer')!.pid, 'SIGKILL');
+  await until(job.jobKey, (status): status is { state: 'absent' } => status.state === 'absent');
+  const status = await trained(job);
+  const hashes = ({ policies }: Succeeded) => policies.map(({ policyHash }) => policyHash);
+  expect(hashes(status)).toEqual(hashes(undisturbed));
+  expect(status.trainerState!.sha256).toBe(undisturbed.trainerState!.sha256);
+});
+
+test('a job that takes over the trainer state of another goes on from it', async () => {
+  const first = await trained(grpo('first'));
+  const onward = { base: { hash: first.policyHash, path: first.policyPath } };
+  const continued = await trained({ ...grpo('continued'), ...onward, trainerState: first.trainerState });
+  const afresh = await trained({ ...grpo('afresh'), ...onward });
+  expect(continued.policyHash).not.toBe(afresh.policyHash);
+});
+
+test('a step can be submitted again and before its job, but not with another dataset', async () => {
+  const { jobKey } = grpo('steps');
+  await Promise.all([1, 2, 3].map(() => backend.submitStep(jobKey, 1, batches[0]!)));
+  const file = path.join(artifacts.jobPath(jobKey), 'batches', 'step-000001.json');
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ dataset: batches[0]!.path, sha256: batches[0]!.sha256 });
+  await expect(backend.submitStep(jobKey, 1, batches[1]!)).rejects.toMatchObject({ code: 'ConflictingStep' });
+  for (const step of [0, 1.5])
+    await expect(backend.submitStep(jobKey, step, batches[0]!)).rejects.toMatchObject({ code: 'InvalidStep' });
+  expect(readFileSync(file, 'utf8')).toContain(batches[0]!.sha256);
+});
+
+test('a batch that lacks a field fails its job as bad input, naming line and field', async () => {
+  const job = { ...grpo('bad-batch'), steps: 1 };
+  const dataset = await artifacts.saveDataset(['{"trajectory_id":"t","group":"g","advantage":1,"steps":[{}]}']);
+  await backend.submit(job);
+  await backend.submitStep(job.jobKey, 1, dataset);
+  await expect(succeeded(job.jobKey)).rejects.toThrow(/batch 1 line 1\.steps\[0\]\.prompt_token_ids: found None/);
+});

@@ -1,0 +1,49 @@
+import { choosePlayers } from '../../src/activities/rollout/choose-policies';
+import { watchTraining } from '../../src/activities/train/watch-training';
+import { DomainError } from '../../src/domain/base/errors';
+import { knowingOlderDatabases } from '../../src/workers/stale-database';
+import { taskCampaign, type TaskCampaign } from '../activities/base/task-campaign';
+import { freshDatabase, type FreshDatabase } from '../support/database';
+
+let database: FreshDatabase;
+let campaign: TaskCampaign;
+beforeAll(async () => {
+  database = await freshDatabase();
+  campaign = await taskCampaign(database.pool);
+});
+afterAll(() => database.drop());
+
+/** What a worker throws when it runs an activity on this input. */
+function thrownBy<I>(activity: (input: I) => Promise<unknown>, input: I): Promise<unknown> {
+  const { inbound } = knowingOlderDatabases(campaign.store)({} as never);
+  const next = ({ args }: { args: unknown[] }): Promise<unknown> => activity(args[0] as I);
+  return inbound!.execute!({ args: [input], headers: {} }, next).catch((error: unknown) => error);
+}
+
+const mismatch = (what: string) => ({
+  code: 'StateMismatch',
+  message: expect.stringMatching(new RegExp(`${what}.*coevolve reconcile ${campaign.name}`)),
+});
+const players = () => ({ ...campaign.key, purpose: 'train', roles: ['failure'], step: 0 }) as const;
+
+test('who misses a policy of an iteration that the database knows is told of the policy', async () => {
+  const thrown = await thrownBy(choosePlayers(campaign.services), players());
+  expect(thrown).toMatchObject({ code: 'NoPolicy', message: 'no failure policy acts yet' });
+});
+
+test('who misses a policy, and works for an iteration that is not there, is told to rebuild the campaign', async () => {
+  const thrown = await thrownBy(choosePlayers(campaign.services), { ...players(), iteration: 2 });
+  expect(thrown).toMatchObject(mismatch('iteration 2 runs in epoch 1, and there is no such iteration'));
+});
+
+test('so is who watches a training job that is not there', async () => {
+  const jobKey = `campaign/${campaign.name}/iteration/2/train/target`;
+  const thrown = await thrownBy(watchTraining(campaign.services), { jobKey, epoch: 1 });
+  expect(thrown).toMatchObject(mismatch(`there is no training job ${jobKey}`));
+});
+
+test('an error of the work itself is passed on as it is', async () => {
+  const own = new DomainError('NothingScored', 'no attempt was scored');
+  expect(await thrownBy(() => Promise.reject(own), campaign.key)).toBe(own);
+  expect(await thrownBy(() => Promise.reject(own), { iteration: 2 })).toBe(own);
+});

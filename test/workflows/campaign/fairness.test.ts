@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { readCampaignMemo } from '../../../src/domain/campaign/memo';
+import { memoOf } from '../../../src/temporal/memo';
+import { beating } from '../../../src/workers/auto-heartbeat';
+import type { campaign, rollOut } from '../../../src/workflows';
+import { until } from '../../support/stack';
+import { startTemporal, type TestTemporal } from '../../support/temporal';
+import { environment, queues, scriptedActivities, stateOf } from '../scripted-activities';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTemporal();
+});
+afterAll(() => temporal?.remove());
+
+test('memo, heartbeats, retries and share of a campaign reach all that it schedules, in every run', async () => {
+  const told = new Set<string>();
+  const tell = (): void => {
+    const { activityType, heartbeatTimeoutMs, priority, retryPolicy } = Context.current().info;
+    const { fairnessKey, fairnessWeight } = priority ?? {};
+    const { initialInterval, backoffCoefficient } = retryPolicy ?? {};
+    const retries = [initialInterval, backoffCoefficient];
+    told.add([activityType, heartbeatTimeoutMs, fairnessKey, fairnessWeight, ...retries].join(' '));
+  };
+  const script = scriptedActivities('carried', {
+    planIteration: () => Promise.resolve(tell()),
+    collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }).finally(tell),
+    submitTraining: () => Promise.resolve(tell()),
+  });
+  const workflowId = 'campaign/carried';
+  await temporal.withWorkers(queues, script.activities, async () => {
+    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
+      ...{ workflowId, taskQueue: 'workflow', args: [stateOf('carried', 'eto', 1)] },
+      ...memoOf({ recovery: 'fast' }, workflowId, 2.5),
+    });
+    expect(await handle.result()).toMatchObject({ status: 'finished' });
+  });
+  expect([...told].sort()).toEqual([
+    'collectRollouts 2000 carried 2.5 200 1',
+    'planIteration 1000 carried 2.5 200 1',
+    'submitTraining 2000 carried 2.5 200 1',
+  ]);
+  const memos = await until(async () => {
+    const all = [];
+    for await (const { workflowId: id, memo } of temporal.client.workflow.list())
+      if (id.startsWith(workflowId)) all.push(readCampaignMemo(memo));
+    return all.length >= 6 && all; // two runs, two iterations, their roll-outs
+  });
+  for (const memo of memos) expect(memo).toEqual({ recovery: 'fast', weight: 2.5 });
+});
+
+/** Attempts that the one set of workers plays at a time. */
+const slots = 4;
+
+/** So long that a campaign's next task is queued before its share of the slots is due, on a busy machine too. */
+const attemptMs = 200;
+
+type Entrant = { name: string; weight?: number; tasks?: number };
+
+/** Roll-outs of several campaigns on one set of workers. An attempt takes a while; the first begin when all wait. */
+async function race(entrants: Entrant[], work: (played: string[]) => Promise<void>): Promise<void> {
+  const played: string[] = [];
+  let open!: () => void;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  async function collectRollouts(): Promise<object> {
+    await gate;
+    played.push(Context.current().info.workflowExecution!.workflowId.split('/')[1]!);
+    await sleep(attemptMs);
+    return { attempts: 1, found: 0 };
+  }
+  const options = { maxConcurrentActivityTaskExecutions: slots, interceptors: { activity: [beating] } };
+  const enter = async () => {
+    const handles = await Promise.all(entrants.map(start));
+    for (const handle of handles)
+      await until(async () => (await handle.describe()).raw.pendingActivities?.length === 4);
+    open();
+    await work(played);
+    await Promise.all(handles.map((handle) => handle.terminate().catch(() => undefined))); // some have ended
+  };
+  await temporal.withWorkers(['workflow', `rollout-${environment}`], { collectRollouts }, enter, options);
+}
+
+function start({ name, weight = 1, tasks = 1000 }: Entrant) {
+  const workflowId = `campaign/${name}/iteration/1/roll-out`;
+  return temporal.client.workflow.start<typeof rollOut>('rollOut', {
+    ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'default' }, workflowId, weight) },
+    args: [
+      {
+        ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },
+        ...{ purpose: 'train', from: 0, to: tasks, tasksPerActivity: 1 },
+      },
+    ],
+  });
+}
+
+const countOf = (played: string[], name: string): number => played.filter((one) => one === name).length;
+
+test('ten campaigns progress in proportion to their weights', async () => {
+  const weights = [1, 1, 1, 1, 1, 2, 2, 3, 4, 4];
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const entrants = weights.map((weight, n) => ({ name: `share-${n}`, weight }));
+  await race(entrants, async (played) => {
+    await until(() => Promise.resolve(played.length >= slots + 200));
+    const fair = played.slice(slots, slots + 200); // the first were given out before the others waited
+    const shares = entrants.map(({ name, weight }) => countOf(fair, name) / ((200 * weight) / total));
+    expect(Math.min(...shares)).toBeGreaterThan(0.8);
+    expect(Math.max(...shares)).toBeLessThan(1.25);
+  });
+});
+
+test('a campaign of a thousand tasks does not starve one of ten', async () => {
+  await race([{ name: 'large' }, { name: 'little', tasks: 10 }], async (played) => {
+    await until(() => Promise.resolve(countOf(played, 'little') === 10));
+    expect(countOf(played, 'large')).toBeLessThan(3 * 10 + 2 * slots);
+  });
+});

@@ -1,0 +1,221 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { until } from '../../support/stack';
+import { provider, scriptedActivities } from '../scripted-activities';
+import { scriptedCampaigns, type Plan, type ScriptedCampaigns } from '../scripted-campaigns';
+
+let campaigns: ScriptedCampaigns;
+beforeAll(async () => {
+  campaigns = await scriptedCampaigns();
+});
+afterAll(() => campaigns?.remove());
+
+/** As an activity throws it: what a person needs to know, with what a library said below. */
+const broken = (message: string): ApplicationFailure =>
+  ApplicationFailure.create({ message, type: 'Broken', nonRetryable: true, cause: new Error('ECONNREFUSED') });
+const resume = (name: string) => campaigns.order(name, 'resume');
+const parked = (name: string) => campaigns.parked(name);
+
+/** The supervised start, and nothing after it. */
+const start: Plan = { recipe: 'eto', iterations: 0 };
+
+const run: ScriptedCampaigns['run'] = async (...args) => {
+  const state = await campaigns.run(...args);
+  expect(state.status).toBe('finished');
+  return state;
+};
+
+test('a phase whose commit exists is not done again', async () => {
+  const script = scriptedActivities('committed', {
+    beginPhase: ({ phase }) => Promise.resolve(['plan', 'roll-out'].includes(phase)),
+  });
+  await run('committed', start, script);
+  expect(script.callsOf('planIteration')).toEqual([]);
+  expect(script.callsOf('collectRollouts').map(({ purpose }) => purpose)).toEqual(['evaluation', 'evaluation']);
+  expect(script.callsOf('submitTraining')).toHaveLength(2);
+});
+
+test('what cannot be done parks the campaign, which says why; resumed, it tries that phase again and no other', async () => {
+  let tries = 0;
+  const script = scriptedActivities('parks', {
+    evaluatePolicy: () =>
+      tries++ < 2 ? Promise.reject(broken('the reading glass is lost')) : Promise.resolve({ score: 1 }),
+  });
+  await run('parks', start, script, async () => {
+    for (const told of [1, 2]) {
+      expect(await parked('parks')).toMatchObject({
+        progress: { phase: 'evaluate', parked: 'the reading glass is lost' },
+      });
+      await until(() => Promise.resolve(script.callsOf('recordOperator').filter(isParking).length === told));
+      await resume('parks');
+    }
+  });
+  expect(tries).toBe(3);
+  const committed = script.callsOf('commitPhase').map(({ phase }) => phase);
+  expect(committed).toEqual(['plan', 'roll-out', 'train', 'evaluate', 'report']);
+});
+
+test('a campaign that is told to stop while it is parked ends there, also in its last iteration', async () => {
+  const script = scriptedActivities('given-up', { detectSignals: () => Promise.reject(broken('the ink has dried')) });
+  const state = await campaigns.run('given-up', { recipe: 'eto', iterations: 1 }, script, async () => {
+    await parked('given-up');
+    await campaigns.order('given-up', 'stop');
+  });
+  expect(state).toMatchObject({
+    ...{ status: 'stopped', scores: [{ iteration: 0 }] },
+    progress: { iteration: 1, phase: 'detect', parked: null },
+  });
+  expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'stopped' }]);
+  expect(script.callsOf('writeReport')).toHaveLength(1); // of the start
+});
+
+const isParking = ({ kind, status, actor, reason }: Record<string, unknown>): boolean =>
+  kind === 'parked' && status === 'parked' && actor === 'coevolve' && reason === 'the reading glass is lost';
+
+test('a parked campaign can be found, and shows what it needs', async () => {
+  let mended = false;
+  const script = scriptedActivities('found', {
+    planIteration: () => (mended ? Promise.resolve() : Promise.reject(broken('no map'))),
+  });
+  await run('found', start, script, async () => {
+    await until(async () => {
+      const query = 'NeedsAttention = true and CampaignName = "found"';
+      return (await campaigns.client.workflow.count(query)).count === 1;
+    });
+    for (const id of ['campaign/found', 'campaign/found/iteration/0']) {
+      const { currentDetails } = await campaigns.client.workflow
+        .getHandle(id)
+        .query<{ currentDetails: string }>('__temporal_workflow_metadata');
+      expect(currentDetails).toContain('Needs attention: no map');
+    }
+    mended = true;
+    await resume('found');
+  });
+});
+
+test('when one of two jobs side by side fails, the other is awaited and not repeated', async () => {
+  const ends: string[] = [];
+  let fails = true;
+  const script = scriptedActivities('two-jobs', {
+    async watchTraining({ jobKey }) {
+      const role = jobKey.split('/').pop()!;
+      if (role === 'failure' && fails) throw broken('the kiln is cold');
+      // The job that succeeds is still at work when the other has failed.
+      if (role === 'target') await until(() => childFailed('two-jobs', 'train/failure'));
+      ends.push(jobKey);
+      return { policyId: role.padEnd(64, '0'), seconds: 1 };
+    },
+  });
+  await run('two-jobs', { recipe: 'co-evolving-agents', iterations: 0 }, script, async () => {
+    await parked('two-jobs');
+    expect(ends).toContain('campaign/two-jobs/iteration/0/train/target');
+    fails = false;
+    await resume('two-jobs');
+  });
+  const submitted = script
+    .callsOf('submitTraining')
+    .map(({ jobKey }) => String(jobKey).slice('campaign/two-jobs/'.length));
+  expect(submitted.filter((key) => key === 'iteration/0/train/failure')).toHaveLength(2);
+  expect(submitted.filter((key) => key === 'iteration/0/train/target')).toHaveLength(1);
+});
+
+test('when one of two roll-outs side by side fails, only that one is tried again', async () => {
+  let fails = true;
+  const script = scriptedActivities('two-agents', {
+    collectRollouts: ({ policyId, purpose }) =>
+      fails && purpose === 'train' && policyId?.startsWith('failure')
+        ? Promise.reject(broken('the board is gone'))
+        : Promise.resolve({ attempts: 1, found: 0 }),
+  });
+  await run('two-agents', { recipe: 'co-evolving-agents', iterations: 1 }, script, async () => {
+    await parked('two-agents');
+    fails = false;
+    await resume('two-agents');
+  });
+  const played = script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'train');
+  expect(played.filter(({ policyId }) => String(policyId).startsWith('target'))).toHaveLength(2); // two tasks, once
+});
+
+const childFailed = async (name: string, child: string): Promise<boolean> => {
+  const query = `WorkflowId = "campaign/${name}/iteration/0/${child}" and ExecutionStatus = "Failed"`;
+  return (await campaigns.client.workflow.count(query)).count === 1;
+};
+
+test('a policy that nothing could be trained for is not registered', async () => {
+  const script = scriptedActivities('no-data', {
+    prepareTraining: ({ iteration, role }) =>
+      Promise.resolve(iteration === 1 ? null : { jobKey: `campaign/no-data/iteration/0/train/${role}`, rows: 1 }),
+  });
+  await run('no-data', { recipe: 'eto', iterations: 1 }, script);
+  expect(script.callsOf('registerPolicy').map(({ iteration, role }) => [iteration, role])).toEqual([
+    [0, 'base'],
+    [0, 'target'],
+  ]);
+});
+
+test('a long roll-out is cut into shards of 200 activities, one after the other, each stretch of tasks played once', async () => {
+  const script = scriptedActivities('shards', {
+    choosePlayers: ({ roles, purpose }) => {
+      const size = purpose === 'evaluation' ? { tasks: 603, tasksPerActivity: 3 } : { tasks: 1, tasksPerActivity: 1 };
+      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), from: 0, ...size })));
+    },
+  });
+  await run('shards', start, script);
+  const stretches = script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'evaluation');
+  const sorted = stretches.map(({ from, to }) => [Number(from), Number(to)]).sort(([a], [b]) => a! - b!);
+  expect(sorted).toEqual(Array.from({ length: 201 }, (_, n) => [3 * n, 3 * n + 3]));
+  expect(stretches.at(-1)).toMatchObject({ from: 600 }); // the second shard began when the first had ended
+});
+
+const llm = {
+  llm: { models: { explorer: { provider, model: 'm', price: { inputPerMillion: 1, outputPerMillion: 2 } } } },
+};
+const rl = { rollouts: { stepsPerIteration: 3 } };
+
+test('a reinforcement iteration plays and updates F times, each step with a roll-out of its own, before it synthesizes', async () => {
+  const script = scriptedActivities('steps', {}, rl);
+  await run('steps', { recipe: 'coevolve', iterations: 1 }, script);
+  const order = script.calls
+    .filter(
+      ({ name, input }) => input['iteration'] === 1 && ['prepareStep', 'trainStep', 'registerStep'].includes(name),
+    )
+    .map(({ name, input }) => `${name} ${String(input['step'])}`);
+  expect(script.callsOf('prepareStep').map(({ step }) => step)).toEqual([1, 2, 3]);
+  expect(order.filter((call) => call.startsWith('registerStep'))).toEqual([
+    'registerStep 1',
+    'registerStep 2',
+    'registerStep 3',
+  ]);
+  expect(
+    script
+      .callsOf('collectRollouts')
+      .filter(({ purpose }) => purpose === 'train')
+      .map(({ step }) => step),
+  ).toEqual([1, 1, 2, 2, 3, 3]);
+  const phases = script.callsOf('commitPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
+  expect(phases).toEqual([
+    ...['0 plan', '0 roll-out', '0 synthesize', '0 validate', '0 train', '0 evaluate', '0 report'],
+    ...['1 plan', '1 optimize', '1 detect', '1 synthesize', '1 validate', '1 evaluate', '1 report'],
+  ]);
+});
+
+test('without a language model the environment’s generator synthesizes, with one contexts are explored and judged', async () => {
+  const offline = scriptedActivities('offline', {}, rl);
+  await run('offline', { recipe: 'random-synthesis', iterations: 1 }, offline);
+  expect(offline.callsOf('synthesizeTasks').map(({ iteration, aim }) => [iteration, aim])).toEqual([
+    [0, 'random'],
+    [1, 'random'],
+  ]);
+  expect([...offline.callsOf('explore'), ...offline.callsOf('judgeCandidates')]).toEqual([]);
+
+  const asked = scriptedActivities('asked', {}, { ...rl, ...llm, synthesis: { exploration: { rounds: 2 } } });
+  await run('asked', { recipe: 'coevolve', iterations: 1 }, asked);
+  expect(asked.callsOf('synthesizeTasks')).toEqual([]);
+  const inFirst = (name: Parameters<typeof asked.callsOf>[0]) =>
+    asked.callsOf(name).filter((call) => call['iteration'] === 1);
+  expect(inFirst('reflect')).toHaveLength(6); // two contexts for each of three signals
+  expect(inFirst('explore')).toHaveLength(12);
+  expect(inFirst('abstractTasks')).toHaveLength(6);
+  expect(inFirst('judgeCandidates')).toHaveLength(1);
+  expect(inFirst('closeCalibration')).toHaveLength(1);
+  expect(asked.callsOf('reflect').filter(({ iteration }) => iteration === 0)).toEqual([]); // nothing to reflect upon yet
+});

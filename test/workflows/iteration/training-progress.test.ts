@@ -1,0 +1,141 @@
+import { activityInfo } from '@temporalio/activity';
+import { monitorJob } from '../../../src/activities/train/report-progress';
+import type { JobKey } from '../../../src/store/base/epoch';
+import type { TrainingRunRow } from '../../../src/store/training/training-runs';
+import type { TrainingStatus } from '../../../src/training/training-backend';
+import { runtimeOptions } from '../../../src/workers/runtime-options';
+import type { campaign } from '../../../src/workflows';
+import { freePort } from '../../envs/server/environment-server';
+import { until } from '../../support/stack';
+import { startTemporal, type TestTemporal } from '../../support/temporal';
+import { queues, scriptedActivities, stateOf, type Script } from '../scripted-activities';
+
+let temporal: TestTemporal;
+let metricsAddress: string;
+/** Jobs wait for it; a test that fails lets them go too. */
+const gate = { open: false };
+beforeEach(() => {
+  gate.open = false;
+});
+beforeAll(async () => {
+  metricsAddress = `127.0.0.1:${await freePort()}`;
+  temporal = await startTemporal(runtimeOptions({ metricsAddress }));
+});
+afterAll(() => temporal?.remove());
+
+const run = (jobKey: string): TrainingRunRow & JobKey =>
+  ({ jobKey, epoch: 1, role: 'target', method: 'sft', backend: 'local', seed: 1 }) as TrainingRunRow & JobKey;
+
+const running = (step: number): TrainingStatus => ({
+  ...{ state: 'running', step, totalSteps: 1_000, policies: [] },
+  progress: { step, loss: 0.51234, tokens_per_s: 18_400.4, eta_s: 130, tokens: 7, seconds: 3 },
+});
+
+const withWorkers = (script: Script, work: () => Promise<void>): Promise<void> =>
+  temporal.withWorkers(queues, script.activities, () =>
+    work().finally(() => {
+      gate.open = true;
+    }),
+  );
+
+/** A store that forgets what it is told. */
+const forgetful = {
+  store: {
+    trainingProgress: { lastStep: () => Promise.resolve(0), save: () => Promise.resolve() },
+    ledger: {
+      bookTraining: () => Promise.resolve(),
+      bookedTraining: () => Promise.resolve({ tokens: 0, seconds: 0 }),
+    },
+  },
+  training: { curve: () => Promise.resolve([]) },
+} as unknown as Parameters<typeof monitorJob>[0];
+
+const detailsOf = async (workflowId: string): Promise<string> => {
+  const handle = temporal.client.workflow.getHandle(workflowId);
+  const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  return currentDetails;
+};
+
+const metrics = async (): Promise<string> => (await fetch(`http://${metricsAddress}/metrics`)).text();
+
+test('how a job gets on is seen on its page, on its campaign’s page and in the metrics, by at most twenty signals', async () => {
+  const watched: string[] = [];
+  const script = scriptedActivities('news', {
+    async watchTraining({ jobKey }) {
+      if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
+      const monitor = monitorJob(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 60_000 });
+      for (let step = 0; step <= 500; step++) await monitor.see(running(step));
+      watched.push(activityInfo().workflowExecution!.workflowId);
+      await until(() => Promise.resolve(gate.open));
+      for (let step = 500; step <= 1_000; step++) await monitor.see(running(step));
+      return { policyId: 'a'.repeat(64), seconds: 1 };
+    },
+  });
+  await withWorkers(script, async () => {
+    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
+      workflowId: 'campaign/news',
+      taskQueue: 'workflow',
+      args: [stateOf('news', 'sft', 0)],
+    });
+    const line = 'step 500 of 1000, loss 0.512, 18,400 tokens/s, 2 min left';
+    const job = await until(() => Promise.resolve(watched[0]));
+    const details = await until(async () => {
+      const text = await detailsOf(job);
+      return text.includes(line) && text;
+    });
+    expect(details).toContain('sft on 1 rows');
+    expect(details).toContain('`████████████░░░░░░░░░░░░ 50 %`');
+    await until(async () => (await detailsOf('campaign/news')).includes(`training **target**: ${line}`));
+
+    const scraped = await metrics();
+    const label = `job="${job}"`;
+    const valueOf = (name: string): string[] =>
+      scraped.split('\n').filter((one) => one.startsWith(`${name}{`) && one.includes(label));
+    expect(valueOf('coevolve_training_step')).toEqual([expect.stringMatching(/ 500$/)]);
+    expect(valueOf('coevolve_training_loss')).toEqual([expect.stringMatching(/ 0.51234$/)]);
+    expect(valueOf('coevolve_training_tokens_per_second')).toEqual([expect.stringMatching(/ 18400.4$/)]);
+    expect(valueOf('coevolve_training_accuracy')).toEqual([]); // of pairs alone
+
+    gate.open = true;
+    await handle.result();
+    const { events } = await temporal.client.workflow.getHandle(job).fetchHistory();
+    const signals = events!.filter(({ workflowExecutionSignaledEventAttributes: signal }) => signal);
+    expect(signals.length).toBeGreaterThan(10);
+    expect(signals.length).toBeLessThanOrEqual(20);
+    expect(await detailsOf(job)).toBe('sft on 1 rows in 1.0 s gave policy aaaaaaaaaaaa');
+    expect(await detailsOf('campaign/news')).not.toContain('training **');
+  });
+});
+
+test('a job that makes no update is reported, and left to run', async () => {
+  const script = scriptedActivities('still', {
+    async watchTraining({ jobKey }) {
+      if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
+      const monitor = monitorJob(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 1 });
+      while (!gate.open) {
+        await monitor.see(running(7));
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      await monitor.see(running(8));
+      return { policyId: 'a'.repeat(64), seconds: 1 };
+    },
+  });
+  await withWorkers(script, async () => {
+    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
+      workflowId: 'campaign/still',
+      taskQueue: 'workflow',
+      args: [stateOf('still', 'sft', 0)],
+    });
+    const job = 'campaign/still/iteration/0/train/target';
+    const details = () => detailsOf(job).catch(() => '');
+    const told = await until(async () => {
+      const text = await details();
+      return text.includes('Needs attention') && text;
+    });
+    expect(told).toContain('step 7 of 1000');
+    expect(told).toMatch(/no update for \d+ s/);
+    expect(await metrics()).toMatch(/coevolve_training_idle_seconds\{[^}]*still[^}]*\} 0?\.?\d+/);
+    gate.open = true;
+    await handle.result();
+  });
+});

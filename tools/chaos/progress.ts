@@ -1,0 +1,35 @@
+import type { Pool } from 'pg';
+import type { OpenWorkflow } from './open-workflows';
+
+/** What the running campaigns have come to, in a text that changes with every row of progress. */
+export async function rowsOfProgress(pool: Pool, campaignIds: readonly number[]): Promise<string> {
+  const { rows } = await pool.query<{ told: string }>(
+    `select concat_ws(' ',
+       (select count(*) || '/' || count(finished_at) from phases where campaign_id = any ($1::integer[])),
+       (select count(*) from tasks where campaign_id = any ($1::integer[])),
+       (select count(*) from planned_tasks where campaign_id = any ($1::integer[])),
+       (select count(*) from trajectories where campaign_id = any ($1::integer[])),
+       (select count(*) || '/' || coalesce(sum(hashtext(trajectory_id || ordinal)), 0)
+         from attempt_turns where campaign_id = any ($1::integer[])),
+       (select count(*) || '/' || count(policy_id) from training_runs where campaign_id = any ($1::integer[])),
+       (select count(*) || '/' || count(s.policy_id) from training_steps s join training_runs r using (job_key)
+         where r.campaign_id = any ($1::integer[])),
+       (select count(*) from training_progress p join training_runs r using (job_key)
+         where r.campaign_id = any ($1::integer[])),
+       (select count(*) from policies where campaign_id = any ($1::integer[])),
+       (select count(*) from evaluations where campaign_id = any ($1::integer[])),
+       (select count(*) from campaigns where finished_at is not null)) as told`,
+    [campaignIds],
+  );
+  return rows[0]!.told;
+}
+
+/** Grows with every activity that completes and every workflow that ends. */
+export const eventsOf = (open: readonly OpenWorkflow[]): string =>
+  open
+    .map(({ runId, events }) => `${runId} ${events}`)
+    .sort()
+    .join('\n');
+
+/** The answer, or undefined while who is asked is away. */
+export const ifThere = <T>(ask: () => Promise<T>): Promise<T | undefined> => ask().catch(() => undefined);
