@@ -16,7 +16,7 @@ import { findProcess } from '../src/process/processes';
 import { stackDown } from '../src/stack';
 import { specsOf } from '../tools/chaos/campaign-specs';
 import { percentile } from '../tools/chaos/chaos-result';
-import { openWorkflows, wentOnAfter } from '../tools/chaos/open-workflows';
+import { openWorkflows, hasCompletedTaskAfter } from '../tools/chaos/open-workflows';
 import { isCutOff } from '../tools/chaos/recovery';
 
 const [profile = 'default', kills = '20'] = process.argv.slice(2);
@@ -81,7 +81,8 @@ async function killOne(client: Client, config: Config, role: string): Promise<nu
 /** Returns whether a workflow task that was dispatched after the kill is completed. */
 async function isDecidedSince(client: Client, killedAt: number): Promise<boolean> {
   const query = `CloseTime > "${new Date(killedAt).toISOString()}" or ExecutionStatus = "Running"`;
-  for await (const run of client.workflow.list({ query })) if (await wentOnAfter(client, run, killedAt)) return true;
+  for await (const run of client.workflow.list({ query }))
+    if (await hasCompletedTaskAfter(client, run, killedAt)) return true;
   return false;
 }
 

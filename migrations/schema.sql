@@ -13,6 +13,14 @@ create table abstractions (
   constraint abstractions_pkey PRIMARY KEY (campaign_id, id),
   constraint abstractions_candidates_check CHECK (candidates >= 0)
 );
+create table active_policies (
+  campaign_id integer not null,
+  role text not null,
+  policy_id text not null,
+  version integer not null default 1,
+  constraint active_policies_pkey PRIMARY KEY (campaign_id, role),
+  constraint active_policies_role_check CHECK (role = ANY (ARRAY['base'::text, 'target'::text, 'failure'::text, 'positive'::text]))
+);
 create table admission_verdicts (
   campaign_id integer not null,
   task_id text not null,
@@ -48,25 +56,6 @@ create table attempt_resumes (
   constraint attempt_resumes_outcome_check CHECK (outcome = ANY (ARRAY['resumed'::text, 'mismatch'::text])),
   constraint attempt_resumes_turns_check CHECK (turns > 0)
 );
-create table attempt_turns (
-  campaign_id integer not null,
-  trajectory_id text not null,
-  ordinal smallint not null,
-  iteration smallint not null,
-  epoch integer not null,
-  action json not null,
-  shown json,
-  score double precision,
-  before_sha256 text not null,
-  after_sha256 text not null,
-  prompt_token_ids integer[],
-  token_ids integer[],
-  logprobs real[],
-  prompt_tokens integer not null,
-  completion_tokens integer not null,
-  constraint attempt_turns_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal),
-  constraint attempt_turns_ordinal_check CHECK (ordinal > 0)
-) partition by LIST (campaign_id);
 create table budgets (
   campaign_id integer not null,
   llm_tokens_limit double precision,
@@ -84,7 +73,7 @@ create table calibration_items (
   iteration smallint not null,
   ordinal integer not null,
   task_id text not null,
-  breakage text,
+  corruption text,
   actions jsonb not null,
   transcript jsonb,
   reward double precision,
@@ -103,7 +92,7 @@ create table campaigns (
   status text not null default 'running'::text,
   created_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
-  varies text[],
+  nondeterminism text[],
   forked_from integer,
   fork_iteration smallint,
   constraint campaigns_name_key UNIQUE (name),
@@ -149,8 +138,8 @@ create table evaluations (
   mean_difference double precision,
   difference_low double precision,
   difference_high double precision,
+  epoch integer not null,
   recorded_at timestamp with time zone not null default now(),
-  epoch integer not null default 1,
   constraint evaluations_pkey PRIMARY KEY (campaign_id, iteration, policy_id)
 );
 create table events (
@@ -200,18 +189,18 @@ create table exploration_runs (
   recorded_at timestamp with time zone not null default now(),
   constraint exploration_runs_campaign_id_context_id_round_key UNIQUE (campaign_id, context_id, round),
   constraint exploration_runs_pkey PRIMARY KEY (campaign_id, id),
-  constraint exploration_runs_outcome_check CHECK (outcome = ANY (ARRAY['finished'::text, 'step-limit'::text, 'refused'::text, 'cut-off'::text, 'environment-fault'::text])),
+  constraint exploration_runs_outcome_check CHECK (outcome = ANY (ARRAY['finished'::text, 'turn-limit'::text, 'refused'::text, 'cut-off'::text, 'environment-fault'::text])),
   constraint exploration_runs_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision),
   constraint exploration_runs_round_check CHECK (round >= 0)
 );
-create table exploration_steps (
+create table exploration_turns (
   campaign_id integer not null,
   run_id text not null,
   ordinal smallint not null,
   action text not null,
   observation jsonb not null,
   call_id text not null,
-  constraint exploration_steps_pkey PRIMARY KEY (campaign_id, run_id, ordinal)
+  constraint exploration_turns_pkey PRIMARY KEY (campaign_id, run_id, ordinal)
 ) partition by LIST (campaign_id);
 create table feedback_signals (
   campaign_id integer not null,
@@ -303,7 +292,7 @@ create table model_calls (
   model text not null,
   prompt text not null,
   request_sha256 text not null,
-  try smallint not null,
+  request smallint not null,
   answer jsonb not null,
   prompt_tokens integer not null,
   completion_tokens integer not null,
@@ -313,10 +302,10 @@ create table model_calls (
   constraint model_calls_pkey PRIMARY KEY (campaign_id, id),
   constraint model_calls_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text]))
 ) partition by LIST (campaign_id);
-create table model_tries (
+create table model_requests (
   campaign_id integer not null,
   call_id text not null,
-  try smallint not null,
+  ordinal smallint not null,
   iteration smallint not null,
   epoch integer not null,
   purpose text not null,
@@ -327,12 +316,12 @@ create table model_tries (
   outcome text,
   estimated boolean,
   seconds real,
-  constraint model_tries_pkey PRIMARY KEY (campaign_id, call_id, try),
-  constraint model_tries_check CHECK ((ended_at IS NULL) = (outcome IS NULL)),
-  constraint model_tries_check1 CHECK ((NOT outcome IS DISTINCT FROM 'answered'::text) = (seconds IS NOT NULL AND estimated IS NOT NULL)),
-  constraint model_tries_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'unpaid'::text, 'unheard'::text])),
-  constraint model_tries_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text])),
-  constraint model_tries_try_check CHECK (try > 0)
+  constraint model_requests_pkey PRIMARY KEY (campaign_id, call_id, ordinal),
+  constraint model_requests_check CHECK ((ended_at IS NULL) = (outcome IS NULL)),
+  constraint model_requests_check1 CHECK ((NOT outcome IS DISTINCT FROM 'answered'::text) = (seconds IS NOT NULL AND estimated IS NOT NULL)),
+  constraint model_requests_ordinal_check CHECK (ordinal > 0),
+  constraint model_requests_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'not-charged'::text, 'unconfirmed'::text])),
+  constraint model_requests_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text]))
 );
 create table phases (
   campaign_id integer not null,
@@ -342,7 +331,7 @@ create table phases (
   started_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   result jsonb,
-  worked text[],
+  completed_work text[] not null default '{}'::text[],
   constraint phases_pkey PRIMARY KEY (campaign_id, iteration, phase),
   constraint phases_check CHECK ((finished_at IS NULL) = (result IS NULL))
 );
@@ -353,7 +342,7 @@ create table planned_tasks (
   ordinal integer not null,
   task_id text not null,
   step smallint not null default 0,
-  constraint planned_tasks_once_per_step UNIQUE (campaign_id, iteration, purpose, step, task_id),
+  constraint planned_tasks_campaign_id_iteration_purpose_step_task_id_key UNIQUE (campaign_id, iteration, purpose, step, task_id),
   constraint planned_tasks_pkey PRIMARY KEY (campaign_id, iteration, purpose, ordinal),
   constraint planned_tasks_ordinal_check CHECK (ordinal >= 0),
   constraint planned_tasks_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text]))
@@ -364,22 +353,14 @@ create table policies (
   role text not null,
   parent_id text,
   iteration smallint not null,
+  epoch integer not null,
   training_run text not null,
+  step smallint,
   uri text not null,
   recorded_at timestamp with time zone not null default now(),
-  step smallint,
-  epoch integer not null default 1,
   constraint policies_pkey PRIMARY KEY (campaign_id, id),
   constraint policies_id_check CHECK (id ~ '^[0-9a-f]{64}$'::text),
   constraint policies_role_check CHECK (role = ANY (ARRAY['base'::text, 'target'::text, 'failure'::text, 'positive'::text]))
-);
-create table policy_heads (
-  campaign_id integer not null,
-  role text not null,
-  policy_id text not null,
-  version integer not null default 1,
-  constraint policy_heads_pkey PRIMARY KEY (campaign_id, role),
-  constraint policy_heads_role_check CHECK (role = ANY (ARRAY['base'::text, 'target'::text, 'failure'::text, 'positive'::text]))
 );
 create table preference_pairs (
   campaign_id integer not null,
@@ -423,8 +404,8 @@ create table promotions (
   incumbent_id text,
   decision text not null,
   reason text not null,
+  epoch integer not null,
   recorded_at timestamp with time zone not null default now(),
-  epoch integer not null default 1,
   constraint promotions_pkey PRIMARY KEY (campaign_id, iteration, role),
   constraint promotions_decision_check CHECK (decision = ANY (ARRAY['promote'::text, 'keep'::text]))
 );
@@ -436,6 +417,19 @@ create table providers (
   failures integer not null default 0,
   open_until timestamp with time zone,
   constraint providers_pkey PRIMARY KEY (name)
+);
+create table rl_steps (
+  job_key text not null,
+  step smallint not null,
+  dataset_sha256 text not null,
+  dataset_rows integer not null,
+  policy_id text,
+  metrics jsonb,
+  submitted_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint rl_steps_pkey PRIMARY KEY (job_key, step),
+  constraint rl_steps_check CHECK ((policy_id IS NULL) = (finished_at IS NULL)),
+  constraint rl_steps_step_check CHECK (step > 0)
 );
 create table task_retirements (
   campaign_id integer not null,
@@ -459,15 +453,15 @@ create table tasks (
   created_iteration smallint not null,
   parent_task_id text,
   parent_signal_id text,
+  context_id text,
   verdict text not null,
   reason text,
-  epoch integer not null,
-  recorded_at timestamp with time zone not null default now(),
   description text,
   confidence real,
   completion_criterion text,
-  context_id text,
   grader text not null default 'environment'::text,
+  epoch integer not null,
+  recorded_at timestamp with time zone not null default now(),
   constraint tasks_pkey PRIMARY KEY (campaign_id, id),
   constraint tasks_check CHECK ((verdict = 'rejected'::text) = (reason IS NOT NULL)),
   constraint tasks_check1 CHECK (origin = 'seed'::text OR split = 'train'::text),
@@ -504,12 +498,17 @@ create table training_runs (
   role text not null,
   method text not null,
   base_policy text,
+  reference_policy text,
   dataset_sha256 text,
   dataset_uri text,
   dataset_rows integer not null,
   settings jsonb not null,
   seed bigint not null,
   backend text not null,
+  gpus smallint not null default 0,
+  steps smallint,
+  initial_state jsonb,
+  final_state jsonb,
   status text not null default 'submitted'::text,
   failure jsonb,
   policy_id text,
@@ -517,29 +516,11 @@ create table training_runs (
   seconds double precision,
   submitted_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
-  reference_policy text,
-  steps smallint,
-  initial_state jsonb,
-  final_state jsonb,
-  gpus smallint not null default 0,
   constraint training_runs_pkey PRIMARY KEY (job_key),
   constraint training_runs_dataset CHECK ((dataset_sha256 IS NULL) = (method = ANY (ARRAY['grpo'::text, 'ppo'::text, 'import'::text])) AND (dataset_uri IS NULL) = (dataset_sha256 IS NULL)),
   constraint training_runs_method_check CHECK (method = ANY (ARRAY['import'::text, 'init'::text, 'sft'::text, 'rft'::text, 'dpo'::text, 'target'::text, 'grpo'::text, 'ppo'::text])),
   constraint training_runs_role_check CHECK (role = ANY (ARRAY['base'::text, 'target'::text, 'failure'::text, 'positive'::text])),
   constraint training_runs_status_check CHECK (status = ANY (ARRAY['submitted'::text, 'succeeded'::text, 'failed'::text]))
-);
-create table training_steps (
-  job_key text not null,
-  step smallint not null,
-  dataset_sha256 text not null,
-  dataset_rows integer not null,
-  policy_id text,
-  metrics jsonb,
-  submitted_at timestamp with time zone not null default now(),
-  finished_at timestamp with time zone,
-  constraint training_steps_pkey PRIMARY KEY (job_key, step),
-  constraint training_steps_check CHECK ((policy_id IS NULL) = (finished_at IS NULL)),
-  constraint training_steps_step_check CHECK (step > 0)
 );
 create table trajectories (
   campaign_id integer not null,
@@ -557,7 +538,7 @@ create table trajectories (
   stop_reason text not null,
   fault text,
   opening jsonb not null,
-  step_count smallint not null,
+  turn_count smallint not null,
   prompt_tokens integer not null,
   completion_tokens integer not null,
   seconds real not null,
@@ -571,7 +552,7 @@ create table trajectories (
   constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text])),
   constraint trajectories_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision)
 ) partition by LIST (campaign_id);
-create table trajectory_steps (
+create table trajectory_turns (
   campaign_id integer not null,
   trajectory_id text not null,
   ordinal smallint not null,
@@ -580,7 +561,26 @@ create table trajectory_steps (
   prompt_token_ids integer[],
   token_ids integer[],
   logprobs real[],
-  constraint trajectory_steps_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal)
+  constraint trajectory_turns_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal)
+) partition by LIST (campaign_id);
+create table turn_journal (
+  campaign_id integer not null,
+  trajectory_id text not null,
+  ordinal smallint not null,
+  iteration smallint not null,
+  epoch integer not null,
+  action json not null,
+  shown json,
+  score double precision,
+  before_sha256 text not null,
+  after_sha256 text not null,
+  prompt_token_ids integer[],
+  token_ids integer[],
+  logprobs real[],
+  prompt_tokens integer not null,
+  completion_tokens integer not null,
+  constraint turn_journal_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal),
+  constraint turn_journal_ordinal_check CHECK (ordinal > 0)
 ) partition by LIST (campaign_id);
 
 CREATE INDEX attempt_resumes_by_trajectory ON attempt_resumes USING btree (campaign_id, trajectory_id);
@@ -588,7 +588,7 @@ CREATE INDEX events_by_campaign ON events USING btree (campaign_id, id);
 CREATE UNIQUE INDEX events_once ON events USING btree (campaign_id, key) WHERE key IS NOT NULL;
 CREATE INDEX feedback_signals_by_trajectory ON feedback_signals USING btree (campaign_id, trajectory_id);
 CREATE INDEX model_calls_by_iteration ON model_calls USING btree (campaign_id, iteration, purpose);
-CREATE INDEX model_tries_open ON model_tries USING btree (campaign_id) WHERE outcome IS NULL;
+CREATE INDEX model_requests_open ON model_requests USING btree (campaign_id) WHERE outcome IS NULL;
 CREATE INDEX preference_pairs_by_chosen ON preference_pairs USING btree (campaign_id, chosen_id);
 CREATE INDEX preference_pairs_by_rejected ON preference_pairs USING btree (campaign_id, rejected_id);
 CREATE UNIQUE INDEX tasks_admitted_once ON tasks USING btree (campaign_id, content_key) WHERE verdict = 'admitted'::text;
@@ -601,11 +601,11 @@ CREATE INDEX trajectories_by_task ON trajectories USING btree (campaign_id, task
 
 alter table abstractions add constraint abstractions_campaign_id_context_id_fkey FOREIGN KEY (campaign_id, context_id) REFERENCES exploration_contexts(campaign_id, id);
 alter table abstractions add constraint abstractions_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table active_policies add constraint active_policies_campaign_id_policy_id_fkey FOREIGN KEY (campaign_id, policy_id) REFERENCES policies(campaign_id, id) ON DELETE CASCADE;
 alter table admission_verdicts add constraint admission_verdicts_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table admission_verdicts add constraint admission_verdicts_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table attempt_faults add constraint attempt_faults_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table attempt_resumes add constraint attempt_resumes_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
-alter table attempt_turns add constraint attempt_turns_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table budgets add constraint budgets_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table calibration_items add constraint calibration_items_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table calibration_items add constraint calibration_items_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
@@ -622,8 +622,8 @@ alter table exploration_contexts add constraint exploration_contexts_campaign_id
 alter table exploration_contexts add constraint exploration_contexts_campaign_id_trajectory_id_fkey FOREIGN KEY (campaign_id, trajectory_id) REFERENCES trajectories(campaign_id, id);
 alter table exploration_runs add constraint exploration_runs_campaign_id_context_id_fkey FOREIGN KEY (campaign_id, context_id) REFERENCES exploration_contexts(campaign_id, id);
 alter table exploration_runs add constraint exploration_runs_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
-alter table exploration_steps add constraint exploration_steps_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
-alter table exploration_steps add constraint exploration_steps_campaign_id_run_id_fkey FOREIGN KEY (campaign_id, run_id) REFERENCES exploration_runs(campaign_id, id);
+alter table exploration_turns add constraint exploration_turns_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table exploration_turns add constraint exploration_turns_campaign_id_run_id_fkey FOREIGN KEY (campaign_id, run_id) REFERENCES exploration_runs(campaign_id, id);
 alter table feedback_signals add constraint feedback_signals_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table feedback_signals add constraint feedback_signals_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table feedback_signals add constraint feedback_signals_campaign_id_trajectory_id_fkey FOREIGN KEY (campaign_id, trajectory_id) REFERENCES trajectories(campaign_id, id);
@@ -634,15 +634,14 @@ alter table judgements add constraint judgements_campaign_id_task_id_fkey FOREIG
 alter table ledger add constraint ledger_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table model_calls add constraint model_calls_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table model_calls add constraint model_calls_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
-alter table model_tries add constraint model_tries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
-alter table model_tries add constraint model_tries_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
+alter table model_requests add constraint model_requests_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table model_requests add constraint model_requests_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
 alter table phases add constraint phases_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number) ON DELETE CASCADE;
-alter table planned_tasks add constraint planned_tasks_campaign FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table planned_tasks add constraint planned_tasks_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table planned_tasks add constraint planned_tasks_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
 alter table planned_tasks add constraint planned_tasks_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table policies add constraint policies_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table policies add constraint policies_training_run_fkey FOREIGN KEY (training_run) REFERENCES training_runs(job_key);
-alter table policy_heads add constraint policy_heads_campaign_id_policy_id_fkey FOREIGN KEY (campaign_id, policy_id) REFERENCES policies(campaign_id, id) ON DELETE CASCADE;
 alter table preference_pairs add constraint preference_pairs_campaign_id_chosen_id_fkey FOREIGN KEY (campaign_id, chosen_id) REFERENCES trajectories(campaign_id, id);
 alter table preference_pairs add constraint preference_pairs_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table preference_pairs add constraint preference_pairs_campaign_id_rejected_id_fkey FOREIGN KEY (campaign_id, rejected_id) REFERENCES trajectories(campaign_id, id);
@@ -650,6 +649,7 @@ alter table preference_pairs add constraint preference_pairs_campaign_id_task_id
 alter table promotion_approvals add constraint promotion_approvals_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table promotion_approvals add constraint promotion_approvals_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number) ON DELETE CASCADE;
 alter table promotions add constraint promotions_campaign_id_candidate_id_fkey FOREIGN KEY (campaign_id, candidate_id) REFERENCES policies(campaign_id, id) ON DELETE CASCADE;
+alter table rl_steps add constraint rl_steps_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table tasks add constraint tasks_campaign_id_created_iteration_fkey FOREIGN KEY (campaign_id, created_iteration) REFERENCES iterations(campaign_id, number);
@@ -663,10 +663,10 @@ alter table training_examples add constraint training_examples_job_key_fkey FORE
 alter table training_progress add constraint training_progress_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;
 alter table training_runs add constraint training_runs_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table training_runs add constraint training_runs_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
-alter table training_steps add constraint training_steps_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;
 alter table trajectories add constraint trajectories_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table trajectories add constraint trajectories_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
 alter table trajectories add constraint trajectories_campaign_id_policy_id_fkey FOREIGN KEY (campaign_id, policy_id) REFERENCES policies(campaign_id, id);
 alter table trajectories add constraint trajectories_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
-alter table trajectory_steps add constraint trajectory_steps_campaign FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
-alter table trajectory_steps add constraint trajectory_steps_campaign_id_trajectory_id_fkey FOREIGN KEY (campaign_id, trajectory_id) REFERENCES trajectories(campaign_id, id);
+alter table trajectory_turns add constraint trajectory_turns_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table trajectory_turns add constraint trajectory_turns_campaign_id_trajectory_id_fkey FOREIGN KEY (campaign_id, trajectory_id) REFERENCES trajectories(campaign_id, id);
+alter table turn_journal add constraint turn_journal_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;

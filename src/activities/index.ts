@@ -2,7 +2,7 @@ import { abstractTasks } from './synthesize/abstract-tasks';
 import { admitTasks } from './validate/admit-tasks';
 import { beginPhase } from './campaign/begin-phase';
 import { buildPreferencePairs } from './pair/build-preference-pairs';
-import { choosePlayers } from './rollout/choose-policies';
+import { choosePolicies } from './rollout/choose-policies';
 import { closeCalibration } from './validate/close-calibration';
 import { closeCampaign } from './campaign/close-campaign';
 import { collectRollouts } from './rollout/collect-rollouts';
@@ -23,13 +23,13 @@ import { planValidation } from './validate/plan-validation';
 import { playCalibration } from './validate/play-calibration';
 import { prepareStep } from './train/prepare-step';
 import { prepareTraining } from './train/prepare-training';
-import { recordOperator } from './campaign/record-operator-command';
+import { recordOperatorCommand } from './campaign/record-operator-command';
 import { reflect } from './synthesize/reflect';
 import { registerPolicy } from './train/register-policy';
 import { registerStep } from './train/register-step';
-import { retirePolicies } from './rollout/unload-policies';
+import { unloadPolicies } from './rollout/unload-policies';
 import { seedTasks } from './plan/seed-tasks';
-import type { Services } from './base/dependencies';
+import type { Dependencies } from './base/dependencies';
 import { skipPhase } from './campaign/skip-phase';
 import { submitTraining } from './train/submit-training';
 import { synthesizeTasks } from './synthesize/synthesize-tasks';
@@ -38,12 +38,12 @@ import { watchTraining } from './train/watch-training';
 import { writeReport } from './campaign/write-report';
 
 /** What each role's workers do. */
-export const createActivities = (services: Services) => ({
+export const createActivities = (services: Dependencies) => ({
   store: {
     admitTasks: admitTasks(services),
     beginPhase: beginPhase(services),
     buildPreferencePairs: buildPreferencePairs(services),
-    choosePlayers: choosePlayers(services),
+    choosePlayers: choosePolicies(services),
     closeCalibration: closeCalibration(services),
     closeCampaign: closeCampaign(services),
     commitPhase: commitPhase(services),
@@ -57,7 +57,7 @@ export const createActivities = (services: Services) => ({
     planValidation: planValidation(services),
     prepareStep: prepareStep(services),
     prepareTraining: prepareTraining(services),
-    recordOperator: recordOperator(services),
+    recordOperator: recordOperatorCommand(services),
     registerPolicy: registerPolicy(services),
     registerStep: registerStep(services),
     skipPhase: skipPhase(services),
@@ -66,7 +66,7 @@ export const createActivities = (services: Services) => ({
   rollout: {
     collectRollouts: collectRollouts(services),
     playCalibration: playCalibration(services),
-    retirePolicies: retirePolicies(services),
+    retirePolicies: unloadPolicies(services),
     seedTasks: seedTasks(services),
   },
   llm: {
@@ -87,7 +87,9 @@ export const createActivities = (services: Services) => ({
 });
 
 /** Of every role; making activities only ties them to services, which nobody asks before one is run. */
-export const activityNames: readonly string[] = Object.values(createActivities({} as Services)).flatMap(Object.keys);
+export const activityNames: readonly string[] = Object.values(createActivities({} as Dependencies)).flatMap(
+  Object.keys,
+);
 
 type ByRole = ReturnType<typeof createActivities>;
 

@@ -1,5 +1,5 @@
 /** At most `count` pieces of work at once; the others wait in the order in which they came. */
-export function createPlaces(count: number): <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T> {
+export function createSemaphore(count: number): <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T> {
   let free = count;
   const waiting: (() => void)[] = [];
 

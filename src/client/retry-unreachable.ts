@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const [againMs, patienceMs] = [500, 120_000];
 
 /** Asks the database, again and again for two minutes while it restarts or cannot be reached. @throws whatever else goes wrong */
-export async function askPatiently<T>(ask: () => Promise<T>): Promise<T> {
+export async function retryWhileUnreachable<T>(ask: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + patienceMs; ; await sleep(againMs)) {
     try {
       return await ask();

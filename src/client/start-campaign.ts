@@ -8,7 +8,7 @@ import { readProviders, requireProviders } from '../llm/providers';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { specHash } from '../spec/read-spec';
-import { whyRunsVary } from '../spec/nondeterminism';
+import { nondeterminismReasons } from '../spec/nondeterminism';
 import { secretFile } from '../stack/home';
 import { memoOf } from '../temporal/memo';
 import type { campaign } from '../workflows';
@@ -30,7 +30,7 @@ export type StartedCampaign = {
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`; ConfigError
  */
 export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
-  const varies = await requireStartable(session, spec);
+  const nondeterminism = await requireStartable(session, spec);
   const row = await session.store.campaigns.save({
     name: spec.name,
     recipe: spec.recipe,
@@ -39,7 +39,7 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
     specHash: await hashOf(session, spec),
     seed: spec.seed,
   });
-  await session.store.campaigns.addVariance(row.id, varies);
+  await session.store.campaigns.addNondeterminism(row.id, nondeterminism);
   const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
   if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has forgotten it
   const isNew = await startWorkflow(session, await rebuildState(session.pool, row.id));
@@ -68,7 +68,7 @@ export async function requireStartable(session: Session, spec: CampaignSpec): Pr
   if (spec.synthesis.match !== null) await session.store.campaigns.getByName(spec.synthesis.match);
   const { home, policy, policyServer } = session.config;
   const own = policy.tokenFile === secretFile(home, 'policy-token');
-  return whyRunsVary(spec, { policyServer: own ? policyServer.kind : 'other', replay });
+  return nondeterminismReasons(spec, { policyServer: own ? policyServer.kind : 'other', replay });
 }
 
 /**

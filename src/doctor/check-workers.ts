@@ -49,7 +49,7 @@ async function queuesOf(config: Config, role: WorkerRole): Promise<string[]> {
     case 'train':
       return [taskQueues[role]];
     case 'rollout':
-      return (await createEnvironments(config).data.names()).map(taskQueues.rollOut);
+      return (await createEnvironments(config).data.names()).map(taskQueues.rollout);
     case 'llm':
       return [offlineProvider, ...readProviders(config).keys()].map(taskQueues.llm);
   }

@@ -2,9 +2,9 @@ import { required, type Config } from '../config';
 import type { OpenEnvironment } from './environment';
 import { environmentData, type EnvironmentData } from './server/environment-data';
 import { EnvironmentError } from './environment-error';
-import { readEnvironmentServers, type ForeignServers } from './server/environment-servers';
-import { foreignClient } from './third-party/client';
-import { foreignData } from './third-party/data';
+import { readEnvironmentServers, type ThirdPartyServers } from './server/environment-servers';
+import { thirdPartyClient } from './third-party/client';
+import { thirdPartyData } from './third-party/data';
 import { openEnvClient } from './openenv/client';
 import { serverHealth, type ServerHealth } from './server/health';
 
@@ -14,7 +14,7 @@ export type Environments = {
   data: EnvironmentData;
   /** Of our own server. */
   health: ServerHealth;
-  foreign: ForeignServers;
+  foreign: ThirdPartyServers;
 };
 
 /** @throws ConfigError; Error when no environment server is known */
@@ -25,7 +25,7 @@ export function createEnvironments(config: Pick<Config, 'environment' | 'environ
   const health = serverHealth(endpoint);
   const ours = { open: openEnvClient(endpoint, { health }), data: environmentData(endpoint, health) };
   const theirs = new Map(
-    [...foreign].map(([name, server]) => [name, { open: foreignClient(server), data: foreignData(server) }]),
+    [...foreign].map(([name, server]) => [name, { open: thirdPartyClient(server), data: thirdPartyData(server) }]),
   );
   const of = (name: string): typeof ours => theirs.get(name) ?? ours;
   return {

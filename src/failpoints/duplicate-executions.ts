@@ -1,6 +1,6 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { drawsOf } from './hash-to-uniform';
+import { hashToUniform } from './hash-to-uniform';
 
 /**
  * Lets a share of all activity executions run twice at once in the worker, both to their end; whichever ends first is
@@ -8,10 +8,10 @@ import { drawsOf } from './hash-to-uniform';
  *
  * @param share in [0, 1]
  */
-export const twice =
+export const duplicateExecutions =
   (share: number): ActivityInterceptorsFactory =>
   ({ info }: Context) => {
-    const [drawn] = drawsOf(`${info.workflowExecution?.workflowId} ${info.activityId}`);
+    const [drawn] = hashToUniform(`${info.workflowExecution?.workflowId} ${info.activityId}`);
     if (drawn >= share) return {};
     return {
       inbound: {

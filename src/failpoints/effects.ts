@@ -1,10 +1,10 @@
-import type { Services } from '../activities/base/dependencies';
+import type { Dependencies } from '../activities/base/dependencies';
 import type { OpenEnvironment } from '../envs/environment';
 
 /** The same services, telling when something outside the database has been done. */
-export function reportingEffects<S extends Services>(services: S, done: () => void): S {
+export function reportingEffects<S extends Dependencies>(services: S, done: () => void): S {
   return {
-    ...reporting<Services>(services, ['closeLeases', 'writeReport'], done),
+    ...reporting<Dependencies>(services, ['closeLeases', 'writeReport'], done),
     artifacts: reporting(services.artifacts, ['saveDataset', 'saveReport', 'adoptPolicy'], done),
     policies: reporting(services.policies, ['load', 'unload', 'sample'], done),
     training: reporting(services.training, ['submit', 'submitStep', 'cancel'], done),

@@ -1,12 +1,12 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Pool } from 'pg';
-import type { Services } from '../activities/base/dependencies';
+import type { Dependencies } from '../activities/base/dependencies';
 import type { Config } from '../config';
 
 /** What puts faults into a worker that was asked for them. */
-export type Instruments = {
+export type FailpointHooks = {
   pool(pool: Pool): Pool;
-  services<S extends Services>(services: S): S;
+  services<S extends Dependencies>(services: S): S;
   interceptors: ActivityInterceptorsFactory[];
 };
 
@@ -16,13 +16,13 @@ export type Instruments = {
  * @param activities every name that a failpoint may have
  * @throws Error naming a failpoint that does not exist, and those that do
  */
-export async function instrumentsOf(
+export async function loadFailpointHooks(
   { failpoints, twice, killShare, home }: Pick<Config, 'failpoints' | 'twice' | 'killShare' | 'home'>,
   activities: readonly string[],
-): Promise<Instruments> {
-  const none: Instruments = { pool: (pool) => pool, services: (services) => services, interceptors: [] };
+): Promise<FailpointHooks> {
+  const none: FailpointHooks = { pool: (pool) => pool, services: (services) => services, interceptors: [] };
   const points = failpoints ? await failpointsOf(failpoints, home, activities) : undefined;
-  const duplicates = twice ? [(await import('./duplicate-executions.js')).twice(twice)] : [];
+  const duplicates = twice ? [(await import('./duplicate-executions.js')).duplicateExecutions(twice)] : [];
   const kills = killShare ? [(await import('./kill-share.js')).killShare(killShare, home)] : [];
   return { ...none, ...points, interceptors: [...(points ? [points.interceptor] : []), ...kills, ...duplicates] };
 }

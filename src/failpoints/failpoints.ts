@@ -3,15 +3,15 @@ import path from 'node:path';
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Pool } from 'pg';
-import type { Services } from '../activities/base/dependencies';
-import { failpointFile, failpointName, type Failpoint, type FailpointPlace } from './names';
+import type { Dependencies } from '../activities/base/dependencies';
+import { failpointFile, failpointName, type Failpoint, type FailpointPosition } from './names';
 import { reportingPool } from './pool';
 import { reportingEffects } from './effects';
 
 /** What a worker puts into itself where failpoints are set. */
 export type Failpoints = {
   pool(pool: Pool): Pool;
-  services<S extends Services>(services: S): S;
+  services<S extends Dependencies>(services: S): S;
   interceptor: ActivityInterceptorsFactory;
 };
 
@@ -23,7 +23,7 @@ export function failpoints(wanted: readonly Failpoint[], home: string): Failpoin
   const armed = new Map(wanted.map((failpoint) => [failpointName(failpoint), failpoint]));
   const reached = new Map<string, number>();
 
-  function reach(activity: string, place: FailpointPlace): void {
+  function reach(activity: string, place: FailpointPosition): void {
     const spot = `${activity}:${place}`;
     const nth = (reached.get(spot) ?? 0) + 1;
     reached.set(spot, nth);
@@ -32,7 +32,7 @@ export function failpoints(wanted: readonly Failpoint[], home: string): Failpoin
   }
 
   /** What happens outside of activities, of their timers too, is nobody's place. */
-  const reachHere = (place: FailpointPlace): void => {
+  const reachHere = (place: FailpointPosition): void => {
     const activity = activityHere();
     if (activity) reach(activity, place);
   };

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { drawsOf } from './hash-to-uniform';
+import { hashToUniform } from './hash-to-uniform';
 
 /** An attempt is killed so long after it began, every order of magnitude as likely: some live for 10 ms, some for half a minute. */
 const [soonestMs, latestMs] = [10, 30_000];
@@ -18,7 +18,7 @@ export const killShare =
   (share: number, home: string): ActivityInterceptorsFactory =>
   ({ info }: Context) => {
     const name = `${info.workflowExecution?.workflowId} ${info.activityId} ${info.attempt}`;
-    const [drawn, moment] = drawsOf(name);
+    const [drawn, moment] = hashToUniform(name);
     if (drawn >= share) return {};
     const kill = (): void => {
       appendFileSync(killShareLog(home), `${info.activityType} ${name}\n`);

@@ -1,14 +1,14 @@
-export const failpointPlaces = ['before', 'afterEffect', 'afterCommit', 'beforeAck'] as const;
+export const failpointPositions = ['before', 'afterEffect', 'afterCommit', 'beforeAck'] as const;
 
 /**
  * Where in an activity: `before` its first line; `afterEffect` when something outside the database has been done, and
  * right before each writing statement; `afterCommit` when what was written is committed; `beforeAck` when its outcome
  * is known here and Temporal has not been told.
  */
-export type FailpointPlace = (typeof failpointPlaces)[number];
+export type FailpointPosition = (typeof failpointPositions)[number];
 
 /** `nth`: the how manyth time that a process reaches the place, from 1. */
-export type Failpoint = { activity: string; place: FailpointPlace; nth: number };
+export type Failpoint = { activity: string; place: FailpointPosition; nth: number };
 
 export const failpointName = ({ activity, place, nth }: Failpoint): string => `${activity}:${place}:${nth}`;
 
@@ -32,8 +32,8 @@ export function readFailpoints(text: string, activities: readonly string[]): Fai
 function readFailpoint(part: string, activities: readonly string[]): Failpoint {
   const [activity = '', place = '', nth = '1', ...rest] = part.split(':');
   if (!activities.includes(activity)) throw unknown(part, `found "${activity}", expected one of ${list(activities)}`);
-  const known = failpointPlaces.find((one) => one === place);
-  if (!known) throw unknown(part, `found "${place}", expected one of ${failpointPlaces.join(', ')}`);
+  const known = failpointPositions.find((one) => one === place);
+  if (!known) throw unknown(part, `found "${place}", expected one of ${failpointPositions.join(', ')}`);
   if (!/^[1-9]\d{0,5}$/.test(nth) || rest.length > 0)
     throw unknown(part, `expected <activity>:<place>[:n] with n a whole number from 1`);
   return { activity, place: known, nth: Number(nth) };

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
 import type { ChatMessage } from '../store/trajectories/trajectories';
-import { ModelError, toModelError, type Boundary } from './model-error';
+import { ModelError, toModelError, type ServiceDescription } from './model-error';
 import type { Provider } from './providers';
 import type { Reply } from './request';
 import { estimatePrompt, estimateText } from './token-estimate';
@@ -132,7 +132,7 @@ const usageOf = (usage: z.output<typeof counts> | null | undefined): Usage | und
 
 const nameOf = ({ name, url }: Provider, model: string): string => `provider "${name}" (${url}, model "${model}")`;
 
-function boundaryOf(provider: Provider, model: string): Boundary {
+function boundaryOf(provider: Provider, model: string): ServiceDescription {
   const name = nameOf(provider, model);
   const key = provider.key();
   return {

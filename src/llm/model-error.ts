@@ -10,21 +10,21 @@ export type ModelErrorKind = 'retry' | 'never' | 'refused' | 'unknown-model' | '
 export class ModelError extends Error {
   override readonly name = 'ModelError';
   /** The server has certainly charged nothing. */
-  readonly unpaid: boolean;
+  readonly notCharged: boolean;
 
   constructor(
     readonly kind: ModelErrorKind,
     message: string,
     readonly retryAfterMs?: number,
-    { unpaid = false, ...options }: { cause?: unknown; unpaid?: boolean } = {},
+    { notCharged = false, ...options }: { cause?: unknown; notCharged?: boolean } = {},
   ) {
     super(message, options);
-    this.unpaid = unpaid;
+    this.notCharged = notCharged;
   }
 }
 
 /** How a server is told of. */
-export type Boundary = {
+export type ServiceDescription = {
   /** What the message of an answer begins with. */
   name: string;
   /** The message when nobody answers. */
@@ -37,7 +37,7 @@ export type Boundary = {
   redact(text: string): string;
 };
 
-export const policyServer = (url: string): Boundary => ({
+export const policyServer = (url: string): ServiceDescription => ({
   name: url,
   away: `no policy server answers at ${url}; start one with \`coevolve up\``,
   keepCause: true,
@@ -45,10 +45,10 @@ export const policyServer = (url: string): Boundary => ({
 });
 
 /** Sorts what a call of the `openai` client threw. */
-export function toModelError(error: unknown, boundary: Boundary): ModelError {
+export function toModelError(error: unknown, boundary: ServiceDescription): ModelError {
   const sorted = (kind: ModelErrorKind, message: string, retryAfterMs?: number): ModelError =>
     new ModelError(kind, boundary.redact(message), retryAfterMs, {
-      unpaid: isUnpaid(error),
+      notCharged: isNotCharged(error),
       ...(boundary.keepCause ? { cause: error } : {}),
     });
   if (error instanceof APIConnectionError) return sorted('retry', boundary.away);
@@ -94,7 +94,7 @@ const connectCodes = new Set([
 ]);
 
 /** A gateway that waited in vain (504) does not know what the model behind it has computed. */
-function isUnpaid(error: unknown): boolean {
+function isNotCharged(error: unknown): boolean {
   if (error instanceof APIConnectionError) return codesOf(error).some((code) => connectCodes.has(code));
   return error instanceof APIError && error.status !== undefined && error.status !== 504;
 }

@@ -3,26 +3,26 @@ import type { z } from 'zod';
 import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
-import { providerLine, type PaidCall, type ProviderLine } from './provider-client';
+import { providerClient, type PaidCall, type ProviderClient } from './provider-client';
 import { promptId } from './prompts/prompt';
 import { requireProviders, type Providers } from './providers';
-import type { EmbeddingRequest, Question, Reply, Structured } from './request';
+import type { EmbeddingRequest, ModelRequest, Reply, Structured } from './request';
 import { readStructured } from './read-structured';
 import { repairPrompt } from './repair-prompt';
 import { estimatePrompt, estimateText } from './token-estimate';
 import { packVectors, unitVectors, type PackedVectors } from './unit-vectors';
 
-export type { EmbeddingRequest, Question, Reply, Structured } from './request';
+export type { EmbeddingRequest, ModelRequest, Reply, Structured } from './request';
 
 /** The language models of a campaign, behind its budget and their providers' pace. */
 export type ModelService = {
   /** @throws DomainError `BudgetReached`, `UnknownProvider`, `StaleEpoch`; ModelError; the signal's reason */
-  ask(spec: CampaignSpec, question: Question): Promise<Reply>;
+  ask(spec: CampaignSpec, question: ModelRequest): Promise<Reply>;
   /**
    * One JSON object in the reply, in fences or prose if the model wants them, checked by `schema`. An answer of another
    * shape is repaired once, by a second call `<callId>/repair` that quotes what was wrong; else a typed failure.
    */
-  askFor<T>(spec: CampaignSpec, question: Question, schema: z.ZodType<T>): Promise<Structured<T>>;
+  askFor<T>(spec: CampaignSpec, question: ModelRequest, schema: z.ZodType<T>): Promise<Structured<T>>;
   /** Unit vectors [texts][dimension]; null when the spec names no embedding model. Batches are stored calls `<callId>/<batch>`. */
   embed(spec: CampaignSpec, request: EmbeddingRequest): Promise<number[][] | null>;
 };
@@ -31,7 +31,7 @@ export type ModelServices = { store: Pick<Store, 'modelCalls' | 'providers'>; pr
 
 /** One service for all campaigns of a worker. */
 export function createModelService({ store, providers }: ModelServices): ModelService {
-  const lines = new Map([...providers].map(([name, provider]) => [name, providerLine(store, provider)]));
+  const lines = new Map([...providers].map(([name, provider]) => [name, providerClient(store, provider)]));
   return {
     ask: async (spec, question) => ask(lineOf(spec, question.purpose), spec, question),
 
@@ -40,7 +40,7 @@ export function createModelService({ store, providers }: ModelServices): ModelSe
       const reply = await ask(line, spec, question);
       const first = readStructured(reply, schema);
       if (first.ok || first.failure !== 'malformed' || reply.kind !== 'text') return told(first, question.callId);
-      const repair: Question = {
+      const repair: ModelRequest = {
         ...question,
         callId: `${question.callId}/repair`,
         prompt: `${question.prompt}+${promptId(repairPrompt)}`,
@@ -70,9 +70,9 @@ export function createModelService({ store, providers }: ModelServices): ModelSe
 
 type Models = NonNullable<CampaignSpec['llm']>['models'];
 
-type Line = { pay: ProviderLine; timeoutSeconds: number };
+type Line = { pay: ProviderClient; timeoutSeconds: number };
 
-async function ask({ pay, timeoutSeconds }: Line, spec: CampaignSpec, question: Question): Promise<Reply> {
+async function ask({ pay, timeoutSeconds }: Line, spec: CampaignSpec, question: ModelRequest): Promise<Reply> {
   const { key, callId, purpose, prompt, messages, seed, signal } = question;
   const { provider, model, price, temperature, maxTokens } = spec.llm!.models[purpose];
   const request = { model, messages, temperature, seed, maxTokens };

@@ -3,7 +3,7 @@ import type { Spending } from '../store/spending/budgets';
 import type { ModelCall } from '../store/spending/model-calls';
 import { chatClient, type Usage } from './chat-client';
 import { ModelError } from './model-error';
-import { createPlaces } from '../base/semaphore';
+import { createSemaphore } from '../base/semaphore';
 import { pause, providerPace } from './provider-pace';
 import type { Provider } from './providers';
 
@@ -22,19 +22,19 @@ export type PaidCall<Answer> = {
   send(client: ChatClient, requestId: string): Promise<{ answer: Answer; usage: Usage }>;
 };
 
-export type ProviderLine = <Answer>(paid: PaidCall<Answer>) => Promise<Answer>;
+export type ProviderClient = <Answer>(paid: PaidCall<Answer>) => Promise<Answer>;
 
 /**
  * The calls of one provider. A call that was answered before is not made again; one that is made waits for a place
  * and for the provider's pace, reserves what it may cost, and books what it has cost. A try that ends without an answer
  * keeps its reservation, unless the server has certainly charged nothing.
  */
-export function providerLine(
+export function providerClient(
   { modelCalls, providers }: Pick<Store, 'modelCalls' | 'providers'>,
   provider: Provider,
-): ProviderLine {
+): ProviderClient {
   const client = chatClient(provider);
-  const inPlace = createPlaces(provider.concurrency);
+  const inPlace = createSemaphore(provider.concurrency);
   const pace = providerPace(providers, provider);
 
   return async <Answer>(paid: PaidCall<Answer>): Promise<Answer> => {
@@ -46,7 +46,7 @@ export function providerLine(
         await pace.wait(tokensOf(paid.estimate), paid.signal);
         const reservation = await modelCalls.reserve(paid.call, costOf(paid.price, paid.estimate));
         if (reservation.kind === 'answered') return reservation.answer as Answer;
-        if (reservation.kind === 'reserved') return sendTry(paid, reservation.try);
+        if (reservation.kind === 'reserved') return sendTry(paid, reservation.request);
         await pause(busyPauseMs, paid.signal);
       }
     });
@@ -67,7 +67,7 @@ export function providerLine(
   }
 
   async function bookFailure(call: ModelCall, number: number, error: ModelError): Promise<void> {
-    if (error.unpaid) await modelCalls.release(call, number);
+    if (error.notCharged) await modelCalls.release(call, number);
     await pace.recordFailure(error);
   }
 }

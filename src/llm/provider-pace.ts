@@ -27,7 +27,7 @@ export const providerPace = (store: Store['providers'], provider: Provider) => (
     const slot = await store.takeSlot(provider.name, provider, tokens);
     if (slot.kind === 'slot') return pause(slot.waitMs, signal);
     const message = `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: nothing is sent to it for another ${Math.ceil(slot.retryAfterMs / 1000)} s`;
-    throw new ModelError('retry', message, slot.retryAfterMs, { unpaid: true });
+    throw new ModelError('retry', message, slot.retryAfterMs, { notCharged: true });
   },
 
   recordSuccess: (): Promise<void> => store.recordSuccess(provider.name),

@@ -3,7 +3,7 @@ import type { IterationKey } from '../store/base/epoch';
 import type { ChatMessage } from '../store/trajectories/trajectories';
 
 /** What a language model is asked. */
-export type Question = {
+export type ModelRequest = {
   key: IterationKey;
   /** Says what the call is, unique in the campaign: asked again it gives the stored answer, unpaid. */
   callId: string;

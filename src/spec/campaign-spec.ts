@@ -74,7 +74,7 @@ export const campaignSpecSchema = z
        * Actions per attempt; reaching it without the environment calling the episode done is a failure. null: the
        * environment's own limit, which may differ from task to task, and which it scores as its authors do.
        */
-      maxSteps: count.max(1_000).nullable().default(null),
+      maxTurns: count.max(1_000).nullable().default(null),
       /** How experts write their actions: bare, or in the ReAct form of ETO's conversations. */
       form: z.enum(actionForms).default('plain'),
       /** Hash of experts that `coevolve experts import` stored: at their tasks they stand for the environment's own. */

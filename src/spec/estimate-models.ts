@@ -32,7 +32,7 @@ export function estimateModels(spec: CampaignSpec): ModelEstimate | null {
 
 function callsOf(spec: CampaignSpec): Record<Purpose, number> {
   const { synthesis, judge, iterations } = spec;
-  const { contextsPerSignal, rounds, maxSteps } = synthesis.exploration;
+  const { contextsPerSignal, rounds, maxTurns } = synthesis.exploration;
   const aims = enabledAims(spec);
   const guided = aims.filter((aim) => aim !== 'random').length * contextsPerSignal * iterations;
   const unguided = aims.includes('random') ? enabledSignals(spec) * contextsPerSignal * iterations : 0;
@@ -43,7 +43,7 @@ function callsOf(spec: CampaignSpec): Record<Purpose, number> {
   const calibrated = 2 * judge.calibrationTasks * Math.ceil((iterations + 1) / judge.calibrateEvery);
   return {
     reflector: guided,
-    explorer: contexts * rounds * maxSteps,
+    explorer: contexts * rounds * maxTurns,
     abstractor: contexts,
     judge: candidates + 2 * (synthesis.initialTasks ?? 0) + calibrated,
   };

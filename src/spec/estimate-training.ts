@@ -1,4 +1,4 @@
-import { isReinforcement, recipes, type TrainingStep } from '../domain/campaign/recipe';
+import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { trainingRate } from './training-rate';
 
@@ -73,14 +73,14 @@ function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Wor
   };
   const phase = isReinforcement(recipe) ? 'optimize' : 'train';
   const later = played.map((attempts, i): Work => {
-    const steps: readonly TrainingStep[] = recipe.training;
+    const steps: readonly RecipeJob[] = recipe.training;
     const trajectories = steps.reduce((sum, step) => sum + trajectoriesOf(spec, step, attempts), 0);
     return { iteration: i + 1, phase, jobs: steps.length, trajectories };
   });
   return [start, ...later].filter(({ jobs }) => jobs > 0);
 }
 
-function trajectoriesOf(spec: CampaignSpec, { role, method, data }: TrainingStep, attempts: number): number {
+function trajectoriesOf(spec: CampaignSpec, { role, method, data }: RecipeJob, attempts: number): number {
   const settings = spec.training[method];
   if (!('epochs' in settings)) return attempts; // each rollout once
   const { trainTasks } = spec.environment;
@@ -91,7 +91,7 @@ function trajectoriesOf(spec: CampaignSpec, { role, method, data }: TrainingStep
 }
 
 /** What the spec lets the pairs of a role be at most. */
-function mostPairs({ pairs }: CampaignSpec, role: TrainingStep['role']): number {
+function mostPairs({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
   if (role === 'failure') return pairs.failureAgent.maxPairs ?? Infinity;
   const kinds = Object.values(pairs.target).filter(({ enabled }) => enabled !== false);
   return kinds.reduce((sum, { maxPairs }) => sum + (maxPairs ?? Infinity), 0);

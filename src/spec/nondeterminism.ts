@@ -12,7 +12,7 @@ export type Serving = {
  * Why another run of the same spec and seed may give other rows, a reason each; empty: attempts, signals, tasks, pairs,
  * datasets, checkpoints and evaluations are the same to the last bit, whatever the batches, workers and interruptions.
  */
-export function whyRunsVary(spec: CampaignSpec, { policyServer, replay }: Serving): string[] {
+export function nondeterminismReasons(spec: CampaignSpec, { policyServer, replay }: Serving): string[] {
   const { compute, environment, llm } = spec;
   const reasons: [boolean, string][] = [
     [llm !== null, 'llm: language models do not repeat their answers'],

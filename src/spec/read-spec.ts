@@ -4,7 +4,7 @@ import { DomainError } from '../domain/base/errors';
 import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from './describe-issue';
-import { idleKeys } from './unused-keys';
+import { unusedKeys } from './unused-keys';
 import { parseYaml } from './parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
 
@@ -28,7 +28,7 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
       parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input)),
     );
   const spec = parsed.data;
-  const idle = idleKeys(spec);
+  const idle = unusedKeys(spec);
   if (idle.length > 0) throw invalid(source, idle);
   return { ...spec, iterations: spec.iterations ?? recipes[spec.recipe].iterations };
 }

@@ -2,7 +2,7 @@ import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/re
 
 /** Table 9 of arXiv:2604.15840; the training rates stand with the methods that they belong to. */
 const reinforcementDefaults = {
-  environment: { maxSteps: 30 },
+  environment: { maxTurns: 30 },
   rollouts: { attempts: 8, temperature: 0.9, maxTokens: 4096, tasksPerStep: 32, stepsPerIteration: 10 },
   evaluation: { temperature: 0 },
   promotion: { rule: 'always' },

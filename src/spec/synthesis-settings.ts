@@ -23,7 +23,7 @@ export const synthesisSettingsSchema = z.strictObject({
       /** Runs per context: the paper gives no number. */
       rounds: count.max(64).default(4),
       /** Actions per run: the paper gives no number. */
-      maxSteps: count.max(200).default(18),
+      maxTurns: count.max(200).default(18),
     })
     .prefault({}),
   /** Confidence below which an abstracted candidate is not proposed. */

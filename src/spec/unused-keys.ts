@@ -5,7 +5,7 @@ import type { campaignSpecSchema } from './campaign-spec';
 type Spec = z.output<typeof campaignSpecSchema>;
 
 /** Keys that nothing would read, or that ask for what nothing gives, a line each. */
-export function idleKeys(spec: Spec): string[] {
+export function unusedKeys(spec: Spec): string[] {
   return [
     ...idleWeights(spec),
     ...idleRollouts(spec),

@@ -8,14 +8,14 @@ import { writeState } from './state';
 import type { Stack } from './service';
 
 /** Where the embedded cluster lives, which programs run it, and as whom: Postgres refuses to run as root. */
-export type PostgresPlace = { directory: string; native: string; user?: PostgresUser };
+export type PostgresLocation = { directory: string; native: string; user?: PostgresUser };
 export type PostgresUser = { uid: number; gid: number };
 
 /**
  * Finds or makes the cluster's folder. A normal user has it in the home. Root gives it to the user `postgres`, or
  * `nobody`: in the home when that user can get there, else outside, and remembers it in stack.json.
  */
-export function placePostgres(stack: Stack, native: string, password: string): PostgresPlace {
+export function locatePostgres(stack: Stack, native: string, password: string): PostgresLocation {
   const { home } = stack.config;
   if (process.getuid?.() !== 0) {
     const directory = path.join(home, 'postgres');

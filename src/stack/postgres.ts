@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { codeOf, StackError } from '../base/stack-error';
 import { ensureSecret, secretFile } from './home';
 import { findPostgres } from './postgres-binaries';
-import { placePostgres, type PostgresPlace } from './postgres-location';
+import { locatePostgres, type PostgresLocation } from './postgres-location';
 import { clusterName, killBackends, removeStalePidFile } from './stale-postgres';
 import { portOf, type Service, type Stack } from './service';
 
@@ -69,7 +69,8 @@ export const postgres: Service = {
   },
 };
 
-const placeOf = (stack: Stack): PostgresPlace => placePostgres(stack, findPostgres(stack.config), passwordOf(stack));
+const placeOf = (stack: Stack): PostgresLocation =>
+  locatePostgres(stack, findPostgres(stack.config), passwordOf(stack));
 
 const passwordOf = ({ config }: Stack): string => ensureSecret(config.home, 'postgres-password');
 
@@ -78,7 +79,7 @@ const environmentOf = (home: string) => ({ PATH: '/usr/bin:/bin', LC_ALL: 'C', T
 
 /** Makes the cluster beside its place and renames it, so that an interrupted one is never taken for whole. */
 async function createCluster(
-  { directory, native, user }: PostgresPlace,
+  { directory, native, user }: PostgresLocation,
   data: string,
   password: string,
 ): Promise<void> {

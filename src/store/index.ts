@@ -3,7 +3,7 @@ import { admissionStore } from './tasks/admission';
 import { attemptTurnStore } from './trajectories/attempt-turns';
 import { budgetStore } from './spending/budgets';
 import { campaignStore } from './campaign/campaigns';
-import { endingStore } from './campaign/cleanup';
+import { cleanupStore } from './campaign/cleanup';
 import { evaluationStore } from './training/evaluations';
 import { explorationStore } from './tasks/exploration';
 import { feedbackSignalStore } from './trajectories/feedback-signals';
@@ -15,13 +15,13 @@ import { modelCallStore } from './spending/model-calls';
 import { policyStore } from './training/policies';
 import { preferencePairStore } from './trajectories/preference-pairs';
 import { promotionApprovalStore } from './training/promotion-approvals';
-import { proofStore } from './campaign/phase-checks';
+import { phaseCheckStore } from './campaign/phase-checks';
 import { providerStore } from './spending/providers';
 import { rolloutStore } from './trajectories/rollouts';
 import { taskStore } from './tasks/tasks';
 import { trainingProgressStore } from './training/training-progress';
 import { trainingRunStore } from './training/training-runs';
-import { trainingStepStore } from './training/training-steps';
+import { rlStepStore } from './training/training-steps';
 import { trajectoryStore } from './trajectories/trajectories';
 
 /** Everything that is stored, one module per aggregate, over one pool. */
@@ -38,7 +38,7 @@ export const createStore = (pool: Pool) => ({
   preferencePairs: preferencePairStore(pool),
   trainingRuns: trainingRunStore(pool),
   trainingProgress: trainingProgressStore(pool),
-  trainingSteps: trainingStepStore(pool),
+  trainingSteps: rlStepStore(pool),
   policies: policyStore(pool),
   promotionApprovals: promotionApprovalStore(pool),
   evaluations: evaluationStore(pool),
@@ -47,8 +47,8 @@ export const createStore = (pool: Pool) => ({
   ledger: ledgerStore(pool),
   budgets: budgetStore(pool),
   modelCalls: modelCallStore(pool),
-  endings: endingStore(pool),
-  proofs: proofStore(pool),
+  endings: cleanupStore(pool),
+  proofs: phaseCheckStore(pool),
   providers: providerStore(pool),
 });
 

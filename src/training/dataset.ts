@@ -8,14 +8,14 @@ import type { TrajectoryRow } from '../store/trajectories/trajectories';
  * the trainer encodes as the policy server encodes prompts.
  */
 export function trajectoryRow(trajectory: TrajectoryRow): object {
-  const { id, opening, steps } = trajectory;
-  if (steps.every(({ tokenIds }) => tokenIds))
+  const { id, opening, turns } = trajectory;
+  if (turns.every(({ tokenIds }) => tokenIds))
     return {
       trajectory_id: id,
-      steps: steps.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
+      steps: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
     };
-  const turns = steps.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
-  return { trajectory_id: id, messages: [...opening, ...turns] };
+  const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
+  return { trajectory_id: id, messages: [...opening, ...messages] };
 }
 
 export function pairRow(pair: PreferencePairRow, chosen: TrajectoryRow, rejected: TrajectoryRow): object {
@@ -37,11 +37,11 @@ export type RolloutScore = { group: string; advantage: number } | { group: strin
  *
  * @throws DomainError `MissingLogprobs` when an action's tokens and log-probabilities are not one to one
  */
-export function rolloutRow({ id, steps }: Pick<RolloutRow, 'id' | 'steps'>, score: RolloutScore): object {
+export function rolloutRow({ id, turns }: Pick<RolloutRow, 'id' | 'turns'>, score: RolloutScore): object {
   return {
     trajectory_id: id,
     ...score,
-    steps: steps.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
+    steps: turns.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
       if (!tokenIds || logprobs?.length !== tokenIds.length)
         throw new DomainError(
           'MissingLogprobs',

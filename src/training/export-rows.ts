@@ -54,9 +54,9 @@ export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: Tr
   );
 }
 
-const conversation = ({ opening, steps }: TrajectoryRow): ChatMessage[] => [
+const conversation = ({ opening, turns }: TrajectoryRow): ChatMessage[] => [
   ...opening,
-  ...steps.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
+  ...turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
 ];
 
 function sharedOpening(one: readonly ChatMessage[], other: readonly ChatMessage[]): ChatMessage[] {

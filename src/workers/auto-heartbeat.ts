@@ -5,7 +5,7 @@ import type { ActivityInterceptorsFactory } from '@temporalio/worker';
  * the timeout, whatever it was doing. Every beat says all details, each as it was last said: so that a beat of ours hides
  * none of the activity's own, nor those of the tries before.
  */
-export const beating: ActivityInterceptorsFactory = (context) => ({
+export const autoHeartbeat: ActivityInterceptorsFactory = (context) => ({
   inbound: {
     async execute(input, next) {
       const { heartbeatTimeoutMs, heartbeatDetails } = context.info;

@@ -1,5 +1,5 @@
-import type { Services } from '../activities/base/dependencies';
-import { trainingOfRun, type TrainingBackends } from '../activities/train/backend-for-run';
+import type { Dependencies } from '../activities/base/dependencies';
+import { backendForRun, type TrainingBackends } from '../activities/train/backend-for-run';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
 import { closeLeases } from '../envs/server/close-leases';
@@ -13,14 +13,14 @@ import { createPool } from '../store/base/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { localBackend } from '../training/local/local-backend';
-import { withPatience } from '../training/kubernetes/cached-status';
+import { withCachedStatus } from '../training/kubernetes/cached-status';
 import type { TrainingBackend } from '../training/training-backend';
-import type { Instruments } from '../failpoints/failpoint-hooks';
+import type { FailpointHooks } from '../failpoints/failpoint-hooks';
 
-export type WorkerServices = Services & { providers: Providers; close(): Promise<void> };
+export type WorkerDependencies = Dependencies & { providers: Providers; close(): Promise<void> };
 
 /** Builds what a worker's activities need, once. `close` gives the database connections back. */
-export function createServices(config: Config, instruments: Instruments): WorkerServices {
+export function createDependencies(config: Config, instruments: FailpointHooks): WorkerDependencies {
   const pool = instruments.pool(createPool(required(config.databaseUrl, 'database', 'DATABASE_URL')));
   const environment = {
     url: required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'),
@@ -43,7 +43,7 @@ export function createServices(config: Config, instruments: Instruments): Worker
     closeLeases: (holder) => closeLeases(environment, holder),
     policies: policyClient(policy),
     models: createModelService({ store, providers }),
-    training: trainingOfRun(backends(config, artifacts), store.trainingRuns),
+    training: backendForRun(backends(config, artifacts), store.trainingRuns),
     async writeReport(campaignId) {
       const { renderReport } = await import('../report/index.js'); // with its charts, the slowest of all to load
       const report = await collectReport(pool, campaignId);
@@ -56,7 +56,7 @@ export function createServices(config: Config, instruments: Instruments): Worker
 /** By the names that `compute.backend` has; those far away are looked at less often, and forgiven two minutes' absence. */
 const backends = (config: Config, artifacts: ArtifactStore): TrainingBackends => ({
   local: () => localBackend(config, artifacts),
-  kubernetes: () => withPatience(inCluster(config, artifacts), { everyMs: 3_000, patienceMs: 120_000 }),
+  kubernetes: () => withCachedStatus(inCluster(config, artifacts), { everyMs: 3_000, maxStaleMs: 120_000 }),
 });
 
 const inCluster = (config: Config, artifacts: ArtifactStore): TrainingBackend =>

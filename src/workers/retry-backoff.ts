@@ -1,7 +1,7 @@
 import { ApplicationFailure, TemporalFailure, type RetryPolicy } from '@temporalio/common';
 import { msToNumber } from '@temporalio/common/lib/time';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { failuresWithin } from '../domain/campaign/attempt-limits';
+import { maxFailures } from '../domain/campaign/attempt-limits';
 
 /**
  * What fails is left alone twice as long after each failure, up to the policy's longest pause, and is given up after as many
@@ -9,7 +9,7 @@ import { failuresWithin } from '../domain/campaign/attempt-limits';
  * however often it was hit: so the policies of campaigns pause evenly and allow many tries (src/workflows/campaign/interceptors.ts),
  * and a failure, which unlike a death can say so, is counted in the details of the heartbeat.
  */
-export const backingOff: ActivityInterceptorsFactory = (context) => ({
+export const retryBackoff: ActivityInterceptorsFactory = (context) => ({
   inbound: {
     async execute(input, next) {
       const { retryPolicy, heartbeatDetails } = context.info;
@@ -21,7 +21,7 @@ export const backingOff: ActivityInterceptorsFactory = (context) => ({
         const failures = 1 + ((heartbeatDetails as Counted | undefined)?.failures ?? 0);
         context.heartbeat({ failures } satisfies Counted);
         const failure = ApplicationFailure.fromError(error);
-        if (failures >= failuresWithin(retryPolicy.maximumAttempts))
+        if (failures >= maxFailures(retryPolicy.maximumAttempts))
           throw ApplicationFailure.fromError(failure, { nonRetryable: true });
         const nextRetryDelay = failure.nextRetryDelay ?? pauseAfter(failures, retryPolicy);
         throw ApplicationFailure.fromError(failure, { nextRetryDelay });

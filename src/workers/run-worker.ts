@@ -8,12 +8,12 @@ import { announceReady } from '../process/ready-file';
 import type { WorkerRole } from '../stack/service';
 import { dataConverterOf } from '../temporal/connect';
 import { connectWorker } from '../temporal/connect-worker';
-import { backingOff } from './retry-backoff';
-import { beating } from './auto-heartbeat';
-import { instrumentsOf } from '../failpoints/failpoint-hooks';
-import { knowingOlderDatabases } from './stale-database';
+import { retryBackoff } from './retry-backoff';
+import { autoHeartbeat } from './auto-heartbeat';
+import { loadFailpointHooks } from '../failpoints/failpoint-hooks';
+import { detectStaleDatabase } from './stale-database';
 import { runtimeOptions } from './runtime-options';
-import { createServices, type WorkerServices } from './create-dependencies';
+import { createDependencies, type WorkerDependencies } from './create-dependencies';
 import { makeCurrent, versionedWorkers, type Deployment } from './workflow-builds';
 
 /**
@@ -23,8 +23,8 @@ import { makeCurrent, versionedWorkers, type Deployment } from './workflow-build
  */
 export async function runWorker(config: Config, role: WorkerRole, environments?: readonly string[]): Promise<void> {
   Runtime.install(runtimeOptions(config));
-  const instruments = await instrumentsOf(config, activityNames);
-  const services = createServices(config, instruments);
+  const instruments = await loadFailpointHooks(config, activityNames);
+  const services = createDependencies(config, instruments);
   const dataConverter = dataConverterOf(config);
   const connection = await connectWorker(config);
   try {
@@ -40,7 +40,7 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
           ...{ ...shared, ...recoveryOptions[config.recovery], ...options },
           ...{ dataConverter, connection, namespace },
           interceptors: {
-            activity: [backingOff, beating, knowingOlderDatabases(services.store), ...instruments.interceptors],
+            activity: [retryBackoff, autoHeartbeat, detectStaleDatabase(services.store), ...instruments.interceptors],
           },
         }),
       ),
@@ -91,7 +91,7 @@ async function workflowOptions(config: Config, deployment: Deployment): Promise<
 async function optionsOf(
   role: Exclude<WorkerRole, 'workflow'>,
   config: Config,
-  services: WorkerServices,
+  services: WorkerDependencies,
   environments?: readonly string[],
 ): Promise<QueueOptions[]> {
   const activities = createActivities(services);
@@ -100,7 +100,7 @@ async function optionsOf(
       return [{ taskQueue: taskQueues.store, activities: activities.store, maxConcurrentActivityTaskExecutions: 8 }];
     case 'rollout':
       return (environments ?? (await services.environmentData.names())).map((name) => ({
-        taskQueue: taskQueues.rollOut(name),
+        taskQueue: taskQueues.rollout(name),
         activities: activities.rollout,
         maxConcurrentActivityTaskExecutions: 4,
         maxConcurrentActivityTaskPolls: 2, // instead of 10: a process polls for a dozen environments, most of them idle

@@ -7,7 +7,7 @@ import type { Store } from '../store';
  * An activity that fails for want of something says so when the whole iteration is missing: in a database that was restored
  * from an older backup any row may be the first that is not found, and only the mismatch names the way out.
  */
-export const knowingOlderDatabases =
+export const detectStaleDatabase =
   ({ proofs }: Pick<Store, 'proofs'>): ActivityInterceptorsFactory =>
   () => ({
     inbound: {

@@ -1,5 +1,5 @@
 export { campaign } from './campaign/campaign';
 export { explore } from './iteration/explore';
 export { iteration } from './iteration/iteration';
-export { rollOut } from './iteration/rollout';
+export { rollout } from './iteration/rollout';
 export { train } from './iteration/train';

@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CampaignState, IterationProgress } from '../domain/campaign/progress';
-import type { TrainingNews } from '../domain/training/training-progress';
+import type { JobProgress } from '../domain/training/training-progress';
 
 /** Who asks, for the log of events. */
 export type Operator = { actor: string; reason?: string };
@@ -27,7 +27,7 @@ export const controlSignal = defineSignal<[Control]>('control');
 export const progressSignal = defineSignal<[IterationProgress]>('progress');
 
 /** From the activity that watches a job to the job's own workflow; at most twenty times per job. */
-export const trainingNewsSignal = defineSignal<[TrainingNews]>('trainingNews');
+export const trainingProgressSignal = defineSignal<[JobProgress]>('trainingNews');
 
 /** From a job's workflow to its campaign: how the job of a role gets on, in a line. */
-export const jobNewsSignal = defineSignal<[{ role: string; line: string }]>('jobNews');
+export const jobProgressSignal = defineSignal<[{ role: string; line: string }]>('jobNews');

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { createPlaces } from '../../src/base/semaphore';
+import { createSemaphore } from '../../src/base/semaphore';
 
 const never = new AbortController().signal;
 
@@ -9,7 +9,7 @@ test('no more work than there are places is done at once, and all of it is done'
     fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 40 }),
     fc.scheduler(),
     async (places, kinds, scheduler) => {
-      const inPlace = createPlaces(places);
+      const inPlace = createSemaphore(places);
       let [working, most, done] = [0, 0, 0];
       const all = kinds.map(async (kind) => {
         const controller = new AbortController();
@@ -33,7 +33,7 @@ test('no more work than there are places is done at once, and all of it is done'
 });
 
 test('who waits is served in order, and who gave up waiting does no work', async () => {
-  const inPlace = createPlaces(1);
+  const inPlace = createSemaphore(1);
   const order: string[] = [];
   const controller = new AbortController();
   const work = (name: string, signal = never) => inPlace(signal, async () => void order.push(name));
@@ -45,5 +45,5 @@ test('who waits is served in order, and who gave up waiting does no work', async
 
 test('what was given up before it began is not begun', async () => {
   const reason = new Error('cancelled');
-  await expect(createPlaces(1)(AbortSignal.abort(reason), () => Promise.resolve())).rejects.toBe(reason);
+  await expect(createSemaphore(1)(AbortSignal.abort(reason), () => Promise.resolve())).rejects.toBe(reason);
 });

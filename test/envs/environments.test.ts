@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createEnvironments, type Environments } from '../../src/envs/environments';
 import type { TaskRecord, VariantRequest } from '../../src/envs/server/environment-data';
-import { playEpisode, type Player } from '../../src/envs/episode/play-episode';
-import { whenFree } from '../../src/envs/episode/retry-when-unavailable';
+import { playEpisode, type ChooseAction } from '../../src/envs/episode/play-episode';
+import { retryWhenUnavailable } from '../../src/envs/episode/retry-when-unavailable';
 import { startEnvironmentServer, type EnvironmentServer } from './server/environment-server';
 import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from './third-party/third-party-server';
 
@@ -27,10 +27,10 @@ beforeAll(async () => {
   ]);
   const file = path.join(folder, 'environments.yaml');
   const servers = {
-    guess: { url: `${listing.url}/`, instruction: 'Find the number.', maxSteps: 8 },
+    guess: { url: `${listing.url}/`, instruction: 'Find the number.', maxTurns: 8 },
     seeds: { url: plain.url, tasks: 50, heldOutTasks: 20, reward: { min: -1, max: 1, of: 'sum' } },
     json: { url: listing.url, action: 'json' },
-    short: { url: listing.url, maxSteps: 3 },
+    short: { url: listing.url, maxTurns: 3 },
     wrong: { url: listing.url, action: 'message' },
     relay: { url: `${ours.url}/envs/intercode-sql`, tokenFile: './token' },
   };
@@ -46,11 +46,11 @@ afterAll(async () => {
 const draw = (name: string, split: 'train' | 'held-out', count: number): Promise<TaskRecord[]> =>
   environments.data.tasks(name, { split, count, seed: 7, options: {} });
 
-async function play(name: string, task: TaskRecord, player: Player, maxSteps = 10) {
-  return whenFree(signal, async () => {
+async function play(name: string, task: TaskRecord, player: ChooseAction, maxTurns = 10) {
+  return retryWhenUnavailable(signal, async () => {
     const session = await environments.open(name, { signal });
     try {
-      return await playEpisode(session, { task: task.definition, seed: 3, episodeId: 'test' }, player, maxSteps);
+      return await playEpisode(session, { task: task.definition, seed: 3, episodeId: 'test' }, player, maxTurns);
     } finally {
       session.close();
     }
@@ -59,7 +59,7 @@ async function play(name: string, task: TaskRecord, player: Player, maxSteps = 1
 
 /** Halves the range that the hints leave, as a policy would that has learned the game. */
 const searcher =
-  (write: (guess: number) => string = String): Player =>
+  (write: (guess: number) => string = String): ChooseAction =>
   (conversation) => {
     let [low, high] = [1, 100];
     let guess = 50;
@@ -81,7 +81,7 @@ real('a server made with the official package', () => {
       { role: 'system', content: 'Find the number.' },
       { role: 'user', content: 'hint: I think of a number from 1 to 100. Which is it?\nguesses_left: 8' },
     ]);
-    expect(first.steps[0]!.observation).toEqual([
+    expect(first.turns[0]!.observation).toEqual([
       { role: 'user', content: 'hint: The number is smaller.\nguesses_left: 7' },
     ]);
   });
@@ -105,7 +105,7 @@ real('a server made with the official package', () => {
     expect([train.length, heldOut.length]).toEqual([30, 20]);
     expect(new Set([...train, ...heldOut].map(({ task_id: id }) => id)).size).toBe(50);
     const plays = [await play('seeds', train[0]!, searcher()), await play('seeds', train[0]!, searcher())];
-    expect(plays[1]!.steps).toEqual(plays[0]!.steps);
+    expect(plays[1]!.turns).toEqual(plays[0]!.turns);
     expect(plays[0]).toMatchObject({ reward: 1, rawScore: 1 });
   });
 
@@ -113,7 +113,7 @@ real('a server made with the official package', () => {
     const [task] = await draw('seeds', 'train', 1);
     const lost = await play('seeds', task!, () => Promise.resolve('101'));
     expect(lost).toMatchObject({ reward: 0.5, rawScore: 0 }); // 0 of -1 to 1
-    expect(lost.steps).toHaveLength(8);
+    expect(lost.turns).toHaveLength(8);
   });
 
   test('with one session plays one attempt after the other', async () => {
@@ -126,15 +126,15 @@ real('a server made with the official package', () => {
     const [task] = await draw('guess', 'train', 1);
     const says = ['the number of the beast', '2'];
     const episode = await play('guess', task!, (_, step) => Promise.resolve(says[step]!));
-    expect(episode.steps[0]!.observation[0]!.content).toMatch(/^That is no action: VALIDATION_ERROR.*guess/);
-    expect(episode.steps).toHaveLength(2);
+    expect(episode.turns[0]!.observation[0]!.content).toMatch(/^That is no action: VALIDATION_ERROR.*guess/);
+    expect(episode.turns).toHaveLength(2);
   });
 
   test('is played no further than its settings allow', async () => {
     const [task] = await draw('short', 'train', 1);
     const episode = await play('short', task!, () => Promise.resolve('100'));
-    expect(episode).toMatchObject({ reward: 0, stopReason: 'step-limit' });
-    expect(episode.steps).toHaveLength(3);
+    expect(episode).toMatchObject({ reward: 0, stopReason: 'turn-limit' });
+    expect(episode.turns).toHaveLength(3);
   });
 
   test('takes whole actions as JSON', async () => {
@@ -142,7 +142,7 @@ real('a server made with the official package', () => {
     const write = (n: number): string => JSON.stringify({ guess: n });
     await expect(play('json', task!, searcher(write))).resolves.toMatchObject({ reward: 1 });
     const talker = await play('json', task!, () => Promise.resolve('hello'), 2);
-    expect(talker.steps[1]!.observation).toEqual([
+    expect(talker.turns[1]!.observation).toEqual([
       { role: 'user', content: 'That is no action: expected one JSON object' },
     ]);
   });
@@ -168,7 +168,7 @@ real('a server made with the official package', () => {
       ...['intercode-sql', 'guess', 'seeds', 'json', 'short', 'wrong', 'relay'],
     ]);
     const [task] = await draw('intercode-sql', 'train', 1);
-    const gold: Player = (_, step) => Promise.resolve(task!.reference_actions[step] ?? null);
+    const gold: ChooseAction = (_, step) => Promise.resolve(task!.reference_actions[step] ?? null);
     await expect(play('intercode-sql', task!, gold)).resolves.toMatchObject({ reward: 1 });
     await expect(environments.data.capacity('seeds')).resolves.toBe(8);
   });

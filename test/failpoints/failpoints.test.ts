@@ -2,10 +2,10 @@ import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
 import { noopMetricMeter } from '@temporalio/common';
 import { DefaultLogger, type ActivityInterceptorsFactory } from '@temporalio/worker';
 import { activityNames } from '../../src/activities';
-import { failpointFile, failpointPlaces, readFailpoints } from '../../src/failpoints/names';
-import { twice } from '../../src/failpoints/duplicate-executions';
+import { failpointFile, failpointPositions, readFailpoints } from '../../src/failpoints/names';
+import { duplicateExecutions } from '../../src/failpoints/duplicate-executions';
 import { createPool } from '../../src/store/base/pool';
-import { instrumentsOf } from '../../src/failpoints/failpoint-hooks';
+import { loadFailpointHooks } from '../../src/failpoints/failpoint-hooks';
 
 describe('what COEVOLVE_FAILPOINT says', () => {
   test('is read: activity, place, and the how manyth time', () => {
@@ -33,13 +33,13 @@ describe('what COEVOLVE_FAILPOINT says', () => {
 
   test('every activity and place has a marker of its own', () => {
     const files = activityNames.flatMap((activity) =>
-      failpointPlaces.map((place) => failpointFile({ activity, place, nth: 1 })),
+      failpointPositions.map((place) => failpointFile({ activity, place, nth: 1 })),
     );
-    expect(new Set(files).size).toBe(activityNames.length * failpointPlaces.length);
+    expect(new Set(files).size).toBe(activityNames.length * failpointPositions.length);
   });
 
   test('without it a worker has nothing in its way', async () => {
-    const { interceptors, pool } = await instrumentsOf({ home: '/nowhere' }, activityNames);
+    const { interceptors, pool } = await loadFailpointHooks({ home: '/nowhere' }, activityNames);
     expect(interceptors).toEqual([]);
     const own = createPool('postgres://nowhere'); // connects to nothing before it is asked
     expect(pool(own)).toBe(own);
@@ -68,7 +68,7 @@ describe('twice', () => {
 
   test('both run to their end, and whoever ends first is told', async () => {
     let ended = 0;
-    const { times, outcome } = await executed(twice(1), activity('1'), async (n) => {
+    const { times, outcome } = await executed(duplicateExecutions(1), activity('1'), async (n) => {
       await new Promise((resolve) => setTimeout(resolve, n === 1 ? 30 : 1));
       ended += 1;
       return n;
@@ -77,7 +77,7 @@ describe('twice', () => {
   });
 
   test('a failure that comes first is what is told', async () => {
-    const { outcome } = await executed(twice(1), activity('1'), (n) => {
+    const { outcome } = await executed(duplicateExecutions(1), activity('1'), (n) => {
       if (n === 1) throw new Error('first');
       return new Promise((resolve) => setTimeout(resolve, 5));
     });
@@ -87,7 +87,10 @@ describe('twice', () => {
   test('of a share about as many, and always the same', async () => {
     const times = async () =>
       Promise.all(
-        Array.from({ length: 500 }, async (_, n) => (await executed(twice(0.2), activity(`${n}`), () => n)).times),
+        Array.from(
+          { length: 500 },
+          async (_, n) => (await executed(duplicateExecutions(0.2), activity(`${n}`), () => n)).times,
+        ),
       );
     const once = await times();
     expect(await times()).toEqual(once);

@@ -21,7 +21,7 @@ const chat = (changes: Partial<Provider> = {}, signal = new AbortController().si
     ...{ requestId: 'campaign/reflect/1/2', signal },
   });
 
-type Failure = Error & { retryAfterMs?: number; unpaid?: boolean };
+type Failure = Error & { retryAfterMs?: number; notCharged?: boolean };
 
 const failure = (changes: Partial<Provider> = {}): Promise<Failure> =>
   chat(changes).then(
@@ -86,19 +86,26 @@ test('a server that wants it so is told the limit under its newer name', async (
 
 const inThreeMinutes = () => new Date(Math.ceil(Date.now() / 1000) * 1000 + 180_000).toUTCString();
 
-type Failed = { answer: string; given: ModelAnswer; kind: string; says?: string; delayMs?: number; unpaid?: boolean };
+type Failed = {
+  answer: string;
+  given: ModelAnswer;
+  kind: string;
+  says?: string;
+  delayMs?: number;
+  notCharged?: boolean;
+};
 
 test.each<Failed>([
-  { answer: '500', given: { status: 500 }, kind: 'retry', unpaid: true },
-  { answer: '503', given: { status: 503 }, kind: 'retry', unpaid: true },
-  { answer: '504, after which nobody knows', given: { status: 504 }, kind: 'retry', unpaid: false },
-  { answer: '408', given: { status: 408 }, kind: 'retry', unpaid: true },
-  { answer: '409', given: { status: 409 }, kind: 'retry', unpaid: true },
-  { answer: '425', given: { status: 425 }, kind: 'retry', unpaid: true },
+  { answer: '500', given: { status: 500 }, kind: 'retry', notCharged: true },
+  { answer: '503', given: { status: 503 }, kind: 'retry', notCharged: true },
+  { answer: '504, after which nobody knows', given: { status: 504 }, kind: 'retry', notCharged: false },
+  { answer: '408', given: { status: 408 }, kind: 'retry', notCharged: true },
+  { answer: '409', given: { status: 409 }, kind: 'retry', notCharged: true },
+  { answer: '425', given: { status: 425 }, kind: 'retry', notCharged: true },
   {
     answer: '429 with Retry-After in seconds',
     given: { status: 429, headers: { 'retry-after': '2.5' } },
-    ...{ kind: 'retry', delayMs: 2500, unpaid: true },
+    ...{ kind: 'retry', delayMs: 2500, notCharged: true },
   },
   {
     answer: '429 with Retry-After of a day',
@@ -121,23 +128,23 @@ test.each<Failed>([
   {
     answer: '429 of an empty account',
     given: { status: 429, code: 'insufficient_quota' },
-    ...{ kind: 'never', unpaid: true },
+    ...{ kind: 'never', notCharged: true },
   },
-  { answer: '400', given: { status: 400, message: 'bad seed' }, kind: 'never', says: 'bad seed', unpaid: true },
-  { answer: '401', given: { status: 401 }, kind: 'never', says: 'check the keyFile of "scripted"', unpaid: true },
-  { answer: '403', given: { status: 403 }, kind: 'never', says: 'check the keyFile of "scripted"', unpaid: true },
-  { answer: '402', given: { status: 402 }, kind: 'never', says: 'fill the account', unpaid: true },
-  { answer: '404', given: { status: 404 }, kind: 'unknown-model', says: 'serve this model', unpaid: true },
-  { answer: 'a body that is no JSON', given: { raw: '{"choices": [' }, kind: 'retry', unpaid: false },
+  { answer: '400', given: { status: 400, message: 'bad seed' }, kind: 'never', says: 'bad seed', notCharged: true },
+  { answer: '401', given: { status: 401 }, kind: 'never', says: 'check the keyFile of "scripted"', notCharged: true },
+  { answer: '403', given: { status: 403 }, kind: 'never', says: 'check the keyFile of "scripted"', notCharged: true },
+  { answer: '402', given: { status: 402 }, kind: 'never', says: 'fill the account', notCharged: true },
+  { answer: '404', given: { status: 404 }, kind: 'unknown-model', says: 'serve this model', notCharged: true },
+  { answer: 'a body that is no JSON', given: { raw: '{"choices": [' }, kind: 'retry', notCharged: false },
   {
     answer: 'a body without choices',
     given: { raw: '{"choices": []}' },
     kind: 'never',
     says: 'choices',
-    unpaid: false,
+    notCharged: false,
   },
-  { answer: 'a closed connection', given: hangUp, kind: 'retry', says: 'does not answer', unpaid: false },
-  { answer: 'an answer that was lost', given: { lost: 'seven' }, kind: 'retry', unpaid: false },
+  { answer: 'a closed connection', given: hangUp, kind: 'retry', says: 'does not answer', notCharged: false },
+  { answer: 'an answer that was lost', given: { lost: 'seven' }, kind: 'retry', notCharged: false },
 ])('$answer is a ModelError of kind $kind after one request', async ({ given, kind, says = '', ...expected }) => {
   server.answerBy(() => given);
   const error = await failure();
@@ -145,7 +152,7 @@ test.each<Failed>([
   expect(error.message).toContain(`provider "scripted" (${server.url}, model "m")`);
   expect(error.message).toContain(says);
   expect(error.retryAfterMs).toBe(expected.delayMs);
-  if (expected.unpaid !== undefined) expect(error.unpaid).toBe(expected.unpaid);
+  if (expected.notCharged !== undefined) expect(error.notCharged).toBe(expected.notCharged);
   expect(server.log).toHaveLength(1);
 });
 
@@ -170,13 +177,13 @@ test('a server that is not there was never paid', async () => {
   const url = `http://127.0.0.1:${(probe.address() as AddressInfo).port}/v1`;
   probe.close();
   await once(probe, 'close');
-  expect(await failure({ url })).toMatchObject({ name: 'ModelError', kind: 'retry', unpaid: true });
+  expect(await failure({ url })).toMatchObject({ name: 'ModelError', kind: 'retry', notCharged: true });
 });
 
 test('a slow answer ends at the timeout of the provider, and may have been paid', async () => {
   server.answerBy(() => silence);
   const error = await failure({ timeoutSeconds: 0.05 });
-  expect(error).toMatchObject({ name: 'ModelError', kind: 'retry', unpaid: false });
+  expect(error).toMatchObject({ name: 'ModelError', kind: 'retry', notCharged: false });
   expect(error.message).toContain('no answer within 0.05 s');
 });
 

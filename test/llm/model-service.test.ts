@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { ModelError } from '../../src/llm/model-error';
-import { createModelService, type ModelService, type Question } from '../../src/llm/model-service';
+import { createModelService, type ModelService, type ModelRequest } from '../../src/llm/model-service';
 import type { Provider } from '../../src/llm/providers';
 import { createStore } from '../../src/store';
 import { createPool } from '../../src/store/base/pool';
@@ -33,7 +33,7 @@ const service = (changes: Partial<Provider> = {}, pool = database.pool): ModelSe
 
 const campaign = (budget: object = {}) => modelCampaign(database.pool, { budget });
 
-const question = ({ key }: ModelCampaign, callId: string, changes: Partial<Question> = {}): Question => ({
+const question = ({ key }: ModelCampaign, callId: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
   ...{ key, callId, purpose: 'reflector', prompt: 'reflection@1', seed: 3 },
   messages: [{ role: 'user', content: 'How many ships are there, and who counted them?' }],
   signal: new AbortController().signal,
@@ -93,11 +93,11 @@ describe('a call', () => {
       service({}, other).ask(c.spec, question(c, 'reflect/1')),
     ]);
     expect(replies[0]).toEqual(replies[1]);
-    const { rows } = await database.pool.query<{ try: number }>(
-      'select try from model_calls where campaign_id = $1 and id = $2',
+    const { rows } = await database.pool.query<{ request: number }>(
+      'select request from model_calls where campaign_id = $1 and id = $2',
       [c.campaignId, 'reflect/1'],
     );
-    const wasted = [...charged()].filter(([id]) => id !== `${c.name}/reflect/1/${rows[0]!.try}`);
+    const wasted = [...charged()].filter(([id]) => id !== `${c.name}/reflect/1/${rows[0]!.request}`);
     expect(wasted).toHaveLength(1);
     await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
       confirmed: { calls: 1, tokens: sum(wasted.map(([, tokens]) => tokens)) },

@@ -106,7 +106,7 @@ function expectedHeader({ campaign, blocks }: CampaignRows): CampaignReport['cam
     iterations: blocks.length,
     confidence: 0.95,
     hardNegativeReward: 0.6,
-    ...{ forkedFrom: null, forkIteration: null, varies: null },
+    ...{ forkedFrom: null, forkIteration: null, nondeterminism: null },
   };
 }
 
@@ -291,11 +291,11 @@ function shown(rows: CampaignRows, id: unknown): ShownAttempt {
     iteration: num(t['iteration']),
     reward: num(t['reward']),
     stopReason: text(t['stop_reason']),
-    steps: rowsOf(rows, 'trajectory_steps')
+    turns: rowsOf(rows, 'trajectory_turns')
       .filter((step) => step['trajectory_id'] === id)
       .map((step) => ({
         action: text(step['action']),
-        observation: step['observation'] as ShownAttempt['steps'][0]['observation'],
+        observation: step['observation'] as ShownAttempt['turns'][0]['observation'],
       })),
   };
 }
@@ -408,7 +408,7 @@ function expectedLineage(rows: CampaignRows): Lineage | null {
 
 function expectedRowCounts(rows: CampaignRows): Record<string, number> {
   const own = [
-    ...['iterations', 'planned_tasks', 'trajectory_steps', 'attempt_faults', 'feedback_signals', 'preference_pairs'],
+    ...['iterations', 'planned_tasks', 'trajectory_turns', 'attempt_faults', 'feedback_signals', 'preference_pairs'],
     ...['training_runs', 'training_examples', 'policies', 'evaluations', 'promotions', 'events', 'ledger'],
   ];
   return {

@@ -16,7 +16,7 @@ const order: [source: string, table: string][] = [
   ['training_progress', 'training_progress'],
   ['policies', 'policies'],
   ['evaluation_trajectories', 'trajectories'],
-  ['trajectory_steps', 'trajectory_steps'],
+  ['trajectory_turns', 'trajectory_turns'],
   ['preference_pairs', 'preference_pairs'],
   ['dropped_pairs', 'dropped_pairs'],
   ['training_examples', 'training_examples'],
@@ -34,7 +34,7 @@ const partitioned = [
   'tasks',
   'planned_tasks',
   'trajectories',
-  'trajectory_steps',
+  'trajectory_turns',
   'feedback_signals',
   'preference_pairs',
   'training_examples',
@@ -61,7 +61,7 @@ export async function insertCampaign(pool: pg.Pool, rows: CampaignRows): Promise
   }
   await insert(
     pool,
-    'policy_heads',
+    'active_policies',
     [...heads].map(([role, policy_id]) => ({ campaign_id: id, role, policy_id, version: 1 })),
   );
   return id;

@@ -53,7 +53,7 @@ function openPool(world: World, tables: Record<string, Row[]>): void {
   world.pool.push(...seeds.slice(0, trainTasks));
   world.heldOut.push(...seeds.slice(trainTasks));
   tables['trajectories']!.push(...world.pool.map((task) => expertRow(task, 0)));
-  tables['trajectory_steps']!.push(...tables['trajectories']!.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...tables['trajectories']!.flatMap((row) => stepRows(row)));
 }
 
 function rollOut(world: World, iteration: number, tables: Record<string, Row[]>): void {
@@ -84,7 +84,7 @@ function rollOut(world: World, iteration: number, tables: Record<string, Row[]>)
   addSignals(world, iteration, tables, played);
   addCandidates(world, iteration, tables);
   addPairs(iteration, tables, played);
-  tables['trajectory_steps']!.push(...tables['trajectories']!.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...tables['trajectories']!.flatMap((row) => stepRows(row)));
 }
 
 function addSignals({ random }: World, iteration: number, tables: Record<string, Row[]>, played: Row[]): void {
@@ -122,7 +122,7 @@ function addCandidates(world: World, iteration: number, tables: Record<string, R
   tables['late_trajectories']!.push(
     ...admitted.flatMap((task) => [validationRow(task, iteration), expertRow(task, iteration)]),
   );
-  tables['trajectory_steps']!.push(...tables['late_trajectories']!.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...tables['late_trajectories']!.flatMap((row) => stepRows(row)));
 }
 
 function addPairs(iteration: number, tables: Record<string, Row[]>, played: Row[]): void {
@@ -250,6 +250,7 @@ function addTraining({ settings, heads }: World, iteration: number, tables: Reco
       role,
       parent_id: parent,
       iteration,
+      epoch: 1,
       training_run: jobKey,
       uri: 'file:///p',
       recorded_at: at(iteration, 200),
@@ -279,16 +280,16 @@ function evaluate(world: World, iteration: number, tables: Record<string, Row[]>
     attemptRow(world, { iteration, role: 'target', task, attempt: 0, purpose: 'evaluation', policy }),
   );
   tables['evaluation_trajectories']!.push(...attempts);
-  tables['trajectory_steps']!.push(...attempts.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...attempts.flatMap((row) => stepRows(row)));
   const scored = attempts.filter((row) => row['outcome'] === 'scored');
   rewards.set(policy, new Map(scored.map((row) => [String(row['task_id']), row['reward'] as number])));
   const incumbent = heads.get('target');
   const against = incumbent ? { id: incumbent, rewards: rewards.get(incumbent)! } : null;
   const evaluation = evaluationRow(iteration, policy, rewards.get(policy)!, against);
-  tables['evaluations']!.push(evaluation);
+  tables['evaluations']!.push({ ...evaluation, epoch: 1 });
   const promote = !incumbent || (evaluation['mean_difference'] as number) >= 0;
   tables['promotions']!.push({
-    ...{ iteration, role: 'target', candidate_id: policy, incumbent_id: incumbent ?? null },
+    ...{ iteration, epoch: 1, role: 'target', candidate_id: policy, incumbent_id: incumbent ?? null },
     ...{ decision: promote ? 'promote' : 'keep', reason: 'the gate & its reason', recorded_at: at(iteration, 281) },
   });
   if (promote) heads.set('target', policy);
@@ -320,7 +321,7 @@ function attemptRow({ random, heads }: World, { iteration, role, task, attempt, 
       stop_reason: fault ? 'fault' : 'completed',
       fault: fault ? 'connection lost' : null,
       opening: [],
-      step_count: 2,
+      turn_count: 2,
     },
     ...{ prompt_tokens: 90 + random.integer(60), completion_tokens: 14 + random.integer(30), seconds: 0.25 },
     recorded_at: at(iteration, 40),
@@ -339,7 +340,7 @@ const validationRow = (task: Row, iteration: number): Row => ({
 
 const referenceRow = (task: Row, iteration: number, purpose: string): Row => ({
   ...{ iteration, purpose, task_id: task['id'], policy_id: null, attempt: 0, epoch: 1, seed: 1, outcome: 'scored' },
-  ...{ reward: 1, raw_score: 1, stop_reason: 'completed', fault: null, opening: [], step_count: 2, prompt_tokens: 0 },
+  ...{ reward: 1, raw_score: 1, stop_reason: 'completed', fault: null, opening: [], turn_count: 2, prompt_tokens: 0 },
   ...{ completion_tokens: 0, seconds: 0.125, recorded_at: at(iteration, 35) },
 });
 

@@ -38,7 +38,7 @@ test('what language models were asked is shown with its price, its limit and wha
     waste: { confirmed: { calls: 2, tokens: 3000, usd: 0.1 }, unconfirmed: { calls: 1, tokens: 900, usd: 0 } },
     budget: { tokensLimit: 100_000, usdLimit: null, tokens: 63_900, usd: 1.35 },
     contexts: [{ iteration: 1, aim: 'boundary', status: 'failed', failure: 'malformed', contexts: 3 }],
-    explorationRuns: [{ iteration: 1, aim: 'boundary', outcome: 'step-limit', runs: 8, steps: 40 }],
+    explorationRuns: [{ iteration: 1, aim: 'boundary', outcome: 'turn-limit', runs: 8, turns: 40 }],
   });
   expect(textOf(shown)).toContain(
     '40 answers for 60,000 tokens and $1.25, under a limit of 100,000 tokens and no limit',
@@ -50,7 +50,7 @@ test('what language models were asked is shown with its price, its limit and wha
   expect(tableOf(shown, 'Contexts of exploration: flagged trajectories that were reflected upon')).toEqual([
     ['1', 'boundary', 'failed', 'malformed', '3'],
   ]);
-  expect(tableOf(shown, 'Exploration runs by how they ended')).toEqual([['1', 'boundary', 'step-limit', '8', '40']]);
+  expect(tableOf(shown, 'Exploration runs by how they ended')).toEqual([['1', 'boundary', 'turn-limit', '8', '40']]);
 });
 
 test('the stages of admission are shown in their order, and an alarm where the pool collapses', () => {

@@ -43,8 +43,8 @@ const heldBy = async (name: string) => ({
   sessions: await sessionsOf(name),
   ...(await one<object>(
     `select
-       (select count(*)::integer from attempt_turns t where t.campaign_id = c.id) as turns,
-       (select count(*)::integer from model_tries t where t.campaign_id = c.id and t.outcome is null) as tries,
+       (select count(*)::integer from turn_journal t where t.campaign_id = c.id) as turns,
+       (select count(*)::integer from model_requests t where t.campaign_id = c.id and t.outcome is null) as tries,
        (select count(*)::integer from ledger r where r.campaign_id = c.id and r.entry = 'reserve' and not exists (
          select from ledger l where l.campaign_id = r.campaign_id and l.key = r.key and l.unit = r.unit
            and l.entry <> 'reserve')) as reservations

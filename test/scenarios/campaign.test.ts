@@ -22,7 +22,7 @@ const spec = {
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
     trainTasks: 60,
     heldOutTasks: 30,
-    maxSteps: 4,
+    maxTurns: 4,
   },
   recipe: 'combined',
   iterations: 2,
@@ -94,7 +94,7 @@ describe('a campaign whose rollout worker was killed in mid-iteration', () => {
     }
     expect(played.filter(({ purpose }) => purpose === 'train')).toHaveLength(4); // two agents, two iterations
     expect(storedAtKill).toBeLessThan(spec.environment.trainTasks * attempts * 2);
-    await expectNone(`select from attempt_turns`); // of an attempt that is stored, nobody plays a turn again
+    await expectNone(`select from turn_journal`); // of an attempt that is stored, nobody plays a turn again
   });
 
   test('plays both agents on the pool as it was, admitted tasks from the next iteration on', async () => {
@@ -117,13 +117,13 @@ describe('a campaign whose rollout worker was killed in mid-iteration', () => {
 
   test('stores every action that a policy took with the ids that were sampled', async () => {
     await expectNone(
-      `select s.trajectory_id, s.ordinal from trajectory_steps s join trajectories t on t.id = s.trajectory_id
+      `select s.trajectory_id, s.ordinal from trajectory_turns s join trajectories t on t.id = s.trajectory_id
        where t.policy_id is not null and (cardinality(s.prompt_token_ids) = 0 or cardinality(s.token_ids) = 0
          or cardinality(s.logprobs) is distinct from cardinality(s.token_ids) or s.token_ids is null)`,
     );
     await expectNone(
       `select t.id from trajectories t
-       where t.step_count <> (select count(*) from trajectory_steps s where s.trajectory_id = t.id)`,
+       where t.turn_count <> (select count(*) from trajectory_turns s where s.trajectory_id = t.id)`,
     );
   });
 });
@@ -249,7 +249,7 @@ describe('what the campaign trained', () => {
       expect(heads[role]?.policy_id ?? null).toBe(incumbent_id);
       if (decision === 'promote') heads[role] = { policy_id: candidate_id, version: (heads[role]?.version ?? 0) + 1 };
     }
-    const stored = await rows<{ role: string }>(`select role, policy_id, version from policy_heads`);
+    const stored = await rows<{ role: string }>(`select role, policy_id, version from active_policies`);
     expect(Object.fromEntries(stored.map(({ role, ...head }) => [role, head]))).toEqual(heads);
   });
 });
@@ -392,7 +392,7 @@ test('the report is one file that asks for nothing else', async () => {
 test('a bare Python loop over the same attempts takes the same actions and gets the same rewards', async () => {
   const sampled = await rows<Sampled>(
     `select t.id, k.environment, k.definition, t.seed::integer as seed, t.policy_id, t.purpose, t.reward,
-       array(select s.action from trajectory_steps s where s.trajectory_id = t.id order by s.ordinal) as actions
+       array(select s.action from trajectory_turns s where s.trajectory_id = t.id order by s.ordinal) as actions
      from trajectories t join tasks k on k.id = t.task_id
      where t.policy_id is not null and t.outcome = 'scored' order by md5(t.id) limit 40`,
   );
@@ -401,7 +401,7 @@ test('a bare Python loop over the same attempts takes the same actions and gets 
     ...attempt,
     temperature: purpose === 'evaluation' ? evaluation.temperature : rollouts.temperature,
     max_tokens: rollouts.maxTokens,
-    max_steps: environment.maxSteps,
+    max_steps: environment.maxTurns,
   }));
   const { url, token } = stack.config.policy;
   const policies = path.join(stack.config.artifacts, 'policies');
@@ -421,7 +421,7 @@ type Sampled = { id: string; seed: number; policy_id: string; purpose: string; r
 type Stored = {
   spec: {
     rollouts: { temperature: number; maxTokens: number };
-    environment: { maxSteps: number };
+    environment: { maxTurns: number };
     evaluation: { temperature: number };
   };
 };

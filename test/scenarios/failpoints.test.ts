@@ -4,7 +4,7 @@ import type { QueryResultRow } from 'pg';
 import { activityNames } from '../../src/activities';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
-import { failpointFile, failpointName, failpointPlaces, type Failpoint } from '../../src/failpoints/names';
+import { failpointFile, failpointName, failpointPositions, type Failpoint } from '../../src/failpoints/names';
 import type { Config } from '../../src/config';
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
 import { violations } from '../../src/store/audit/invariants';
@@ -22,7 +22,7 @@ const shared = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 8, heldOutTasks: 4, maxSteps: 2 },
+    ...{ trainTasks: 8, heldOutTasks: 4, maxTurns: 2 },
   },
   ...{ policy: { source: 'imported', model }, start: 'base' },
   compute: { gpus: 1, pricePerGpuHour: 1, device: 'cpu' }, // so that jobs reserve and settle money
@@ -56,7 +56,7 @@ const campaigns = {
     synthesis: {
       initialTasks: 3,
       candidatesPerSignal: 2,
-      exploration: { contextsPerSignal: 1, rounds: 2, maxSteps: 6 },
+      exploration: { contextsPerSignal: 1, rounds: 2, maxTurns: 6 },
     },
     judge: { calibrationTasks: 2 },
   },
@@ -67,7 +67,7 @@ const names = Object.keys(campaigns) as CampaignName[];
 
 /** Of every activity, every place, the first time that a process gets there. */
 const everyFailpoint: Failpoint[] = activityNames.flatMap((activity) =>
-  failpointPlaces.map((place) => ({ activity, place, nth: 1 })),
+  failpointPositions.map((place) => ({ activity, place, nth: 1 })),
 );
 
 /** Places that do not exist, and why; all others must have been reached. */

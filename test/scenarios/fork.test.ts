@@ -18,7 +18,7 @@ const tiny = (name: string, recipe: string, changes: object): Spec => ({
   ...{ name, seed: 5, recipe, iterations: 2 },
   environment: {
     ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
-    ...{ trainTasks: 10, heldOutTasks: 6, maxSteps: 2 },
+    ...{ trainTasks: 10, heldOutTasks: 6, maxTurns: 2 },
   },
   signals: { rare: { minTotal: 2, thetaPercent: 50 } },
   pool: { retirement: { above: 0.9, below: 0.1, patience: 1 } },

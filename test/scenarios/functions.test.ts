@@ -10,7 +10,7 @@ const attempts = 3;
 const tasksPerStep = 4;
 const base = {
   ...{ seed: 5, recipe: 'coevolve', iterations: 1 },
-  environment: { name: 'bfcl', options: { categories: ['base'] }, trainTasks: 8, heldOutTasks: 3, maxSteps: 3 },
+  environment: { name: 'bfcl', options: { categories: ['base'] }, trainTasks: 8, heldOutTasks: 3, maxTurns: 3 },
   rollouts: { attempts, maxTokens: 24, tasksPerStep, stepsPerIteration: 2 },
   signals: {
     forgetting: { enabled: false },
@@ -24,7 +24,7 @@ const base = {
 };
 const synthesis = {
   ...{ initialTasks: 6, candidatesPerSignal: 6, grader: 'judge' },
-  exploration: { contextsPerSignal: 2, rounds: 1, maxSteps: 4 },
+  exploration: { contextsPerSignal: 2, rounds: 1, maxTurns: 4 },
 };
 const llm = (judge: string) => ({
   models: {
@@ -111,7 +111,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
 
   test('learns from these rewards: groups of which some passed have an advantage', async () => {
     const [found] = await rows(
-      `select count(*)::integer as steps from training_steps where job_key like 'campaign/graded/%' and policy_id is not null`,
+      `select count(*)::integer as steps from rl_steps where job_key like 'campaign/graded/%' and policy_id is not null`,
     );
     expect(found).toEqual({ steps: 2 });
     const mixed = await rows(`select distinct task_id from feedback_signals where kind = 'boundary'`);

@@ -20,7 +20,7 @@ const spec = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 24, heldOutTasks: 8, maxSteps: 2 },
+    ...{ trainTasks: 24, heldOutTasks: 8, maxTurns: 2 },
   },
   llm: {
     models: {
@@ -33,7 +33,7 @@ const spec = {
   signals: { rare: { minTotal: 2, thetaPercent: 40 } }, // a policy that learned this little fails in many ways
   synthesis: {
     ...{ initialTasks: 6, candidatesPerSignal: 6, approval: true },
-    exploration: { contextsPerSignal: 2, rounds: 2, maxSteps: 8 },
+    exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 },
   },
   judge: { calibrationTasks: 6 },
   training: {
@@ -130,7 +130,7 @@ test('every task admitted for a signal has signal, context, runs, abstraction, v
      where t.verdict = 'admitted' and t.created_iteration = 1
        and (select count(*) from exploration_runs r
             where r.campaign_id = c.campaign_id and r.context_id = c.id
-              and exists (select from exploration_steps p where p.campaign_id = r.campaign_id and p.run_id = r.id)) = 2
+              and exists (select from exploration_turns p where p.campaign_id = r.campaign_id and p.run_id = r.id)) = 2
        and (select array_agg(d.stage order by d.ordinal) = array['executed', 'valid', 'judged', 'unique',
               'decontaminated', 'diverse', 'quota', 'growth-cap', 'approved'] and bool_and(d.passed)
             from admission_verdicts d where d.campaign_id = t.campaign_id and d.task_id = t.id)`,

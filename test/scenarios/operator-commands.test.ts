@@ -216,7 +216,7 @@ describe('a policy server that is killed', () => {
 });
 
 test('bfcl, whose prompts are longer than the small policy reads, goes the whole way', async () => {
-  const environment = { name: 'bfcl', options: {}, trainTasks: 4, heldOutTasks: 3, maxSteps: 2 };
+  const environment = { name: 'bfcl', options: {}, trainTasks: 4, heldOutTasks: 3, maxTurns: 2 };
   await start({ ...tiny('functions', 'eto', 1), environment });
   await stack.cli('status', 'functions', '--watch');
   expect(await status('functions')).toMatchObject({ status: 'finished' });

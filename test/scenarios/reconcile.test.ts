@@ -10,7 +10,7 @@ const tiny = (name: string) => ({
   ...{ name, seed: 5, recipe: 'combined', iterations: 1 },
   environment: {
     ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
-    ...{ trainTasks: 12, heldOutTasks: 6, maxSteps: 2 },
+    ...{ trainTasks: 12, heldOutTasks: 6, maxTurns: 2 },
   },
   rollouts: { attempts: 2, maxTokens: 24 },
   synthesis: { candidatesPerSignal: 4 },

@@ -12,7 +12,7 @@ const base = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 60, heldOutTasks: 30, maxSteps: 4 },
+    ...{ trainTasks: 60, heldOutTasks: 30, maxTurns: 4 },
   },
   iterations: 2,
   rollouts: { attempts, maxTokens: 64, tasksPerStep, stepsPerIteration: steps },
@@ -38,7 +38,7 @@ afterAll(() => stack?.remove(), 60_000);
 async function killTrainerIn(name: string, iteration: number, updates: number): Promise<void> {
   const jobKey = `campaign/${name}/iteration/${iteration}/train/target`;
   await until(async () => {
-    const [row] = await rows<{ n: number }>(`select count(policy_id)::integer as n from training_steps
+    const [row] = await rows<{ n: number }>(`select count(policy_id)::integer as n from rl_steps
       where job_key = '${jobKey}'`);
     return row!.n >= updates - 1;
   });
@@ -67,7 +67,7 @@ test('the attempts of a step are made by the policy of the step before', async (
     `select e.job_key, e.step from training_examples e
      join training_runs r on r.job_key = e.job_key
      join trajectories t on t.campaign_id = e.campaign_id and t.id = e.trajectory_id
-     left join training_steps before on before.job_key = e.job_key and before.step = e.step - 1
+     left join rl_steps before on before.job_key = e.job_key and before.step = e.step - 1
      where e.step is not null and t.policy_id <> coalesce(before.policy_id, r.base_policy)`,
   );
   expect(strangers).toEqual([]);
@@ -87,7 +87,7 @@ test('policies form one line from the start to the end, also over the trainer th
 });
 
 test('serving and training agree on the log-probabilities of what was sampled', async () => {
-  const gaps = await rows<{ gap: number }>(`select (metrics ->> 'logp_gap')::float8 as gap from training_steps`);
+  const gaps = await rows<{ gap: number }>(`select (metrics ->> 'logp_gap')::float8 as gap from rl_steps`);
   expect(Math.max(...gaps.map(({ gap }) => gap))).toBeLessThan(1e-4);
 });
 

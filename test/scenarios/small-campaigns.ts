@@ -12,7 +12,7 @@ export const tiny = (name: string, recipe: string, iterations: number): Spec => 
   environment: {
     name: 'intercode-sql',
     options: { databases: ['poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: tasks.train, heldOutTasks: tasks.heldOut, maxSteps: 3 },
+    ...{ trainTasks: tasks.train, heldOutTasks: tasks.heldOut, maxTurns: 3 },
   },
   ...{ recipe, iterations },
   rollouts: { attempts, maxTokens: 32 },

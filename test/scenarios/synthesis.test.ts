@@ -12,11 +12,11 @@ const spec = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['concert_singer', 'pets_1', 'poker_player', 'battle_death'], schema: true },
-    ...{ trainTasks: 40, heldOutTasks: 160, maxSteps: 4 },
+    ...{ trainTasks: 40, heldOutTasks: 160, maxTurns: 4 },
   },
   llm: { models: { explorer: model } },
   budget: { llmTokens: budget },
-  synthesis: { initialTasks: 1000, exploration: { rounds: 1, maxSteps: perContext } },
+  synthesis: { initialTasks: 1000, exploration: { rounds: 1, maxTurns: perContext } },
   judge: { calibrationTasks: 6 },
   training: { init: { hiddenSize: 32, layers: 1 }, sft: { epochs: 1 } },
 };
@@ -99,10 +99,10 @@ describe('a thousand candidates of a language model whose worker was killed ten 
 
   test('what was paid twice is waste in the ledger, and equals the log of the model’s server', async () => {
     const tries = await rows<{ id: string; outcome: string | null; winner: boolean; tokens: number }>(
-      `select c.name || '/' || t.call_id || '/' || t.try as id, t.outcome, coalesce(m.try = t.try, false) as winner,
+      `select c.name || '/' || t.call_id || '/' || t.ordinal as id, t.outcome, coalesce(m.request = t.ordinal, false) as winner,
          coalesce((select amount from ledger l where l.campaign_id = t.campaign_id and l.unit = 'llm-tokens'
-           and l.entry = 'settle' and l.key = 'call/' || t.call_id || '/' || t.try), 0) as tokens
-       from model_tries t join campaigns c on c.id = t.campaign_id
+           and l.entry = 'settle' and l.key = 'call/' || t.call_id || '/' || t.ordinal), 0) as tokens
+       from model_requests t join campaigns c on c.id = t.campaign_id
        left join model_calls m on m.campaign_id = t.campaign_id and m.id = t.call_id`,
     );
     const ledger = new Map(tries.map((one) => [one.id, one]));
@@ -113,10 +113,10 @@ describe('a thousand candidates of a language model whose worker was killed ten 
     const paid = server.log.filter(({ usage }) => usage !== null);
     const settled = paid.filter(({ id }) => ledger.get(id!)!.outcome === 'answered');
     expect(charged(settled)).toBe(tries.reduce((sum, { tokens }) => sum + tokens, 0));
-    expect(paid.filter(({ id }) => ledger.get(id!)!.outcome === 'unpaid')).toEqual([]);
+    expect(paid.filter(({ id }) => ledger.get(id!)!.outcome === 'not-charged')).toEqual([]);
 
     const inVain = paid.filter(({ id }) => !ledger.get(id!)!.winner);
-    const unheard = inVain.filter(({ id }) => ledger.get(id!)!.outcome === 'unheard'); // the campaign has ended
+    const unheard = inVain.filter(({ id }) => ledger.get(id!)!.outcome === 'unconfirmed'); // the campaign has ended
     expect(unheard.length).toBeGreaterThan(0); // a killed worker has calls under way
     const { waste } = await stack.json<{ waste: Waste }>('budget', name);
     expect(waste.confirmed).toMatchObject({

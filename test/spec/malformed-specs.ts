@@ -150,7 +150,7 @@ const unknownKeys = [
     'an unknown key of environment',
     'intercode-sql }',
     'intercode-sql, tasks: 5 }',
-    'environment.tasks: found an unknown key, expected one of name, options, trainTasks, heldOutTasks, maxSteps',
+    'environment.tasks: found an unknown key, expected one of name, options, trainTasks, heldOutTasks, maxTurns',
   ),
   more(
     'an unknown key of rollouts',

@@ -1,12 +1,12 @@
 import { resolveSpec } from '../../src/spec/read-spec';
-import { whyRunsVary } from '../../src/spec/nondeterminism';
+import { nondeterminismReasons } from '../../src/spec/nondeterminism';
 
 const tiny = { name: 'tiny', seed: 1, environment: { name: 'intercode-sql' }, recipe: 'combined' } as const;
 const spec = (more: object = {}) => resolveSpec({ ...tiny, ...more }, 'tiny.yaml');
 const here = { policyServer: 'small', replay: 'observations' } as const;
 
 test('with the embedded servers and trainers two runs are one', () => {
-  expect(whyRunsVary(spec(), here)).toEqual([]);
+  expect(nondeterminismReasons(spec(), here)).toEqual([]);
 });
 
 test.each([
@@ -26,5 +26,5 @@ test.each([
     /^environment\.name: intercode-sql/,
   ],
 ])('%s is named as a reason why they may differ', (_what, more, serving, reason) => {
-  expect(whyRunsVary(spec(more), serving)).toEqual([expect.stringMatching(reason)]);
+  expect(nondeterminismReasons(spec(more), serving)).toEqual([expect.stringMatching(reason)]);
 });

@@ -54,7 +54,7 @@ function missing(value: unknown, at = ''): string[] {
 
 test('the defaults of a spec of four lines', () => {
   expect(readSpec(fourLines, 'four.yaml')).toMatchObject({
-    environment: { name: 'intercode-sql', options: {}, trainTasks: 600, heldOutTasks: 200, maxSteps: null },
+    environment: { name: 'intercode-sql', options: {}, trainTasks: 600, heldOutTasks: 200, maxTurns: null },
     iterations: 2,
     rollouts: { attempts: 4, temperature: 0.9, maxTokens: 64, tasksPerIteration: null },
     signals: {

@@ -1,15 +1,17 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
-import { stackDown, stackStatus, stackUp } from '../../src/stack';
+import { variablesOf, type Config } from '../../src/config';
+import { stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
 import { openHome } from '../../src/stack/home';
 import { findMarked } from '../../src/process/marked-processes';
 import { startTimeOf } from '../../src/process/processes';
 import { readState } from '../../src/stack/state';
 import { removeHome, temporaryHome } from './temporary-home';
-import { outputOf, upInChild } from './up-in-child';
+import { runProgram } from '../support/run-program';
 
 const asRoot = process.getuid?.() === 0;
 
@@ -35,7 +37,7 @@ test('a process that a worker left behind is stopped by down', async () => {
 
 test('what an up that was killed midway has started is adopted by the next', async () => {
   const config = temporaryHome();
-  const child = upInChild(config, ['temporal']);
+  const child = upInSeparateProcess(config, ['temporal']);
   await new Promise<void>((resolve) =>
     child.stdout?.on('data', (text: Buffer) => text.includes('temporal: starts') && resolve()),
   );
@@ -95,9 +97,24 @@ test('a server that cannot be found is named with the next command', async () =>
   mkdirSync(config.artifacts);
   chownSync(config.home, nobody.uid, nobody.gid);
 
-  const output = await outputOf(upInChild(config, ['postgres', 'temporal'], nobody));
+  const output = await outputOf(upInSeparateProcess(config, ['postgres', 'temporal'], nobody));
   expect(output).toMatch(/postgres: ready/);
   const running = stackStatus(config).filter(({ state }) => state === 'running');
   expect(running.map(({ pid }) => statSync(`/proc/${pid}`).uid)).toEqual([65534, 65534]);
   await removeHome(config);
 });
+
+/** Starts services in a separate process; see up-program.ts for its output. */
+const upInSeparateProcess = (config: Config, services: ServiceName[], user: { uid?: number; gid?: number } = {}) =>
+  runProgram(path.join(__dirname, 'up-program.ts'), services, {
+    ...{ stdio: ['ignore', 'pipe', 'inherit'], ...user },
+    env: { PATH: config.searchPath, ...variablesOf(config) },
+  });
+
+/** Resolves with the whole output when the process has exited. */
+async function outputOf(child: ChildProcess): Promise<string> {
+  let output = '';
+  child.stdout?.on('data', (text) => (output += text));
+  await once(child, 'close');
+  return output;
+}

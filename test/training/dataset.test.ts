@@ -8,15 +8,15 @@ const scores = [
 ];
 
 test.each(scores)('a rollout with its $by is a line of a batch, log-probabilities beside tokens', ({ score }) => {
-  expect(rolloutRow({ id: 't', steps: [step] }, score)).toEqual({
+  expect(rolloutRow({ id: 't', turns: [step] }, score)).toEqual({
     ...{ trajectory_id: 't', ...score },
     steps: [{ prompt_token_ids: [1, 5], token_ids: [7, 2], logprobs: [-0.5, -0.25] }],
   });
 });
 
 test('a rollout whose server recorded no log-probabilities is refused, naming the action', () => {
-  const steps = [step, { ...step, logprobs: [] }];
-  expect(() => rolloutRow({ id: 't', steps }, { group: 'task', advantage: 1 })).toThrow(
+  const turns = [step, { ...step, logprobs: [] }];
+  expect(() => rolloutRow({ id: 't', turns }, { group: 'task', advantage: 1 })).toThrow(
     expect.objectContaining({
       ...{ code: 'MissingLogprobs', message: expect.stringMatching(/t: action 1 has 2 token ids and 0 log-prob/) },
     }),

@@ -34,7 +34,7 @@ async function playAndTrain({ store, key, campaignId }: NewCampaign): Promise<vo
       attempt(key, {
         ...played,
         ...{ attempt: number + 1, reward },
-        steps: [step(`select ${number}`), { ...step('submit'), observation: [] }],
+        turns: [step(`select ${number}`), { ...step('submit'), observation: [] }],
       }),
     );
   const trajectory = (number: number) => `1/train/${ids.start.slice(0, 12)}/seed/${number}`;

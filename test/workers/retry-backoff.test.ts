@@ -1,18 +1,23 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Context } from '@temporalio/activity';
 import { DomainError } from '../../src/domain/base/errors';
-import { triesFor } from '../../src/domain/campaign/attempt-limits';
-import { backingOff } from '../../src/workers/retry-backoff';
-import { beating } from '../../src/workers/auto-heartbeat';
+import { maxAttemptsWithCrashes } from '../../src/domain/campaign/attempt-limits';
+import { retryBackoff } from '../../src/workers/retry-backoff';
+import { autoHeartbeat } from '../../src/workers/auto-heartbeat';
 
-const even = { initialInterval: 200, maximumInterval: 10_000, backoffCoefficient: 1, maximumAttempts: triesFor(8) };
+const even = {
+  initialInterval: 200,
+  maximumInterval: 10_000,
+  backoffCoefficient: 1,
+  maximumAttempts: maxAttemptsWithCrashes(8),
+};
 
 /** What an activity that throws `error` throws on at its next try, and the details that its heartbeat leaves behind. */
 async function next(error: Error, heartbeatDetails: unknown, retryPolicy: object = even) {
   let details = heartbeatDetails;
   const heartbeat = (said: unknown): unknown => (details = said);
   const context = { info: { heartbeatDetails, heartbeatTimeoutMs: 60_000, retryPolicy }, heartbeat } as Context;
-  const [counting, keeping] = [backingOff(context).inbound!, beating(context).inbound!];
+  const [counting, keeping] = [retryBackoff(context).inbound!, autoHeartbeat(context).inbound!];
   const input = { args: [], headers: {} };
   const thrown = await counting.execute!(input, () => keeping.execute!(input, () => Promise.reject(error))).catch(
     (failure: unknown) => failure,

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { memoOf } from '../../src/temporal/memo';
-import { backingOff } from '../../src/workers/retry-backoff';
-import type { rollOut } from '../../src/workflows';
+import { retryBackoff } from '../../src/workers/retry-backoff';
+import type { rollout } from '../../src/workflows';
 import { startTemporal, type TestTemporal } from '../support/temporal';
 import { environment } from '../workflows/scripted-activities';
 
@@ -31,7 +31,7 @@ async function tries(name: string, ends: (() => Promise<unknown>)[]) {
     { collectRollouts },
     () =>
       temporal.client.workflow
-        .execute<typeof rollOut>('rollOut', {
+        .execute<typeof rollout>('rollOut', {
           ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'fast' }, workflowId, 1) },
           args: [
             {
@@ -41,7 +41,7 @@ async function tries(name: string, ends: (() => Promise<unknown>)[]) {
           ],
         })
         .catch(({ cause }: Error) => (cause as Error).cause),
-    { interceptors: { activity: [backingOff] } },
+    { interceptors: { activity: [retryBackoff] } },
   );
   return { outcome, tried };
 }

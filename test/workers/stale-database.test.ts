@@ -1,7 +1,7 @@
-import { choosePlayers } from '../../src/activities/rollout/choose-policies';
+import { choosePolicies } from '../../src/activities/rollout/choose-policies';
 import { watchTraining } from '../../src/activities/train/watch-training';
 import { DomainError } from '../../src/domain/base/errors';
-import { knowingOlderDatabases } from '../../src/workers/stale-database';
+import { detectStaleDatabase } from '../../src/workers/stale-database';
 import { taskCampaign, type TaskCampaign } from '../activities/base/task-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
@@ -15,7 +15,7 @@ afterAll(() => database.drop());
 
 /** What a worker throws when it runs an activity on this input. */
 function thrownBy<I>(activity: (input: I) => Promise<unknown>, input: I): Promise<unknown> {
-  const { inbound } = knowingOlderDatabases(campaign.store)({} as never);
+  const { inbound } = detectStaleDatabase(campaign.store)({} as never);
   const next = ({ args }: { args: unknown[] }): Promise<unknown> => activity(args[0] as I);
   return inbound!.execute!({ args: [input], headers: {} }, next).catch((error: unknown) => error);
 }
@@ -27,12 +27,12 @@ const mismatch = (what: string) => ({
 const players = () => ({ ...campaign.key, purpose: 'train', roles: ['failure'], step: 0 }) as const;
 
 test('who misses a policy of an iteration that the database knows is told of the policy', async () => {
-  const thrown = await thrownBy(choosePlayers(campaign.services), players());
+  const thrown = await thrownBy(choosePolicies(campaign.services), players());
   expect(thrown).toMatchObject({ code: 'NoPolicy', message: 'no failure policy acts yet' });
 });
 
 test('who misses a policy, and works for an iteration that is not there, is told to rebuild the campaign', async () => {
-  const thrown = await thrownBy(choosePlayers(campaign.services), { ...players(), iteration: 2 });
+  const thrown = await thrownBy(choosePolicies(campaign.services), { ...players(), iteration: 2 });
   expect(thrown).toMatchObject(mismatch('iteration 2 runs in epoch 1, and there is no such iteration'));
 });
 

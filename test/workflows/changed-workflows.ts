@@ -1,7 +1,7 @@
 import { sleep } from '@temporalio/workflow';
 import { iteration as current } from '../../src/workflows';
 
-export { campaign, rollOut, train } from '../../src/workflows';
+export { campaign, rollout, train } from '../../src/workflows';
 
 /** An iteration as it must not be changed while campaigns run: one timer more than recorded. */
 export async function iteration(input: Parameters<typeof current>[0]): ReturnType<typeof current> {

@@ -12,7 +12,7 @@ export const environment = 'scripted';
 export const provider = 'scripted';
 
 export const queues = [
-  ...['workflow', taskQueues.store, taskQueues.rollOut(environment), 'llm-offline', taskQueues.llm(provider), 'train'],
+  ...['workflow', taskQueues.store, taskQueues.rollout(environment), 'llm-offline', taskQueues.llm(provider), 'train'],
 ];
 
 export type Call = { name: keyof Activities; input: Record<string, unknown> };
@@ -68,7 +68,7 @@ export function scriptedActivities(
     ...{ planValidation: done, recordOperator: done, registerPolicy: done, seedTasks: done, submitTraining: done },
     ...{ registerStep: done, retirePolicies: done, synthesizeTasks: done, writeReport: done },
     abstractTasks: () => Promise.resolve({ candidates: 1 }),
-    explore: () => Promise.resolve({ outcome: 'finished', steps: 1 }),
+    explore: () => Promise.resolve({ outcome: 'finished', turns: 1 }),
     judgeCandidates: () => Promise.resolve({ judged: 1 }),
     judgeCalibration: () => Promise.resolve({ judged: 1 }),
     reflect: () => Promise.resolve({ usable: true }),

@@ -10,7 +10,7 @@ const shared = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 12, heldOutTasks: 6, maxSteps: 3 },
+    ...{ trainTasks: 12, heldOutTasks: 6, maxTurns: 3 },
   },
   iterations: 1,
 } as const;

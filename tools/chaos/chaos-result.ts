@@ -2,7 +2,7 @@ import { countBroken } from '../../src/store/audit/invariants';
 import type { ChaosRun, Generation } from './run-chaos';
 import { killShares, type KillTarget } from './fault-plan';
 import type { Kill } from './inject-fault';
-import { isWell } from './verify-campaign';
+import { isCorrect } from './verify-campaign';
 
 /** What a chaos run found. Times are in ms; the percentiles are of kills that cut something off. */
 export type ChaosResult = {
@@ -54,7 +54,7 @@ export function chaosResult({ undisturbed, generations, attemptsKilled }: ChaosR
     mttrP50Ms: percentile(felt, 0.5),
     mttrP95Ms: percentile(felt, 0.95),
     ettr: busyShare(generations),
-    ok: generations.length > 0 && verdicts.every(isWell),
+    ok: generations.length > 0 && verdicts.every(isCorrect),
     wrong: countBroken(broken, 'wrong'),
     campaigns: sum(generations.map((generation) => generation.verdicts.length)),
     generations: generations.length,
@@ -65,7 +65,7 @@ export function chaosResult({ undisturbed, generations, attemptsKilled }: ChaosR
       (Object.keys(killShares) as KillTarget[]).map((target) => [target, ofTarget(kills, target)]),
     ),
     failures: verdicts
-      .filter((verdict) => !isWell(verdict))
+      .filter((verdict) => !isCorrect(verdict))
       .map(({ name, differs, broken: found, unfinished }) => ({ name, differs, broken: found, unfinished })),
   };
 }

@@ -3,22 +3,22 @@ import { findProcess, startTimeOf } from '../../src/process/processes';
 import type { ChaosStack } from './chaos-stack';
 import { openWorkflows, type BegunActivity } from './open-workflows';
 import { ifThere } from './progress';
-import { livingTrainers } from './running-trainers';
+import { runningTrainers } from './running-trainers';
 
 const sampleEveryMs = 100;
 
-export type BusyShare = { samples: number; busy: number };
+export type EffectiveTime = { samples: number; busy: number };
 
 /**
  * Samples ten times a second whether work that the campaigns are for is being done: a trainer lives, or a live worker
  * has begun to play attempts while the servers that it plays against live. Read from processes and from what Temporal
  * knows as begun, not from what somebody means to do.
  */
-export async function sampleBusyShare(
+export async function sampleEffectiveTime(
   stack: ChaosStack,
   names: readonly string[],
   signal: AbortSignal,
-): Promise<BusyShare> {
+): Promise<EffectiveTime> {
   const { home, artifacts } = stack.config;
   let playing: BegunActivity[] = [];
   const learned = (async () => {
@@ -28,11 +28,11 @@ export async function sampleBusyShare(
       await sleep(250);
     }
   })();
-  const share: BusyShare = { samples: 0, busy: 0 };
+  const share: EffectiveTime = { samples: 0, busy: 0 };
   while (!signal.aborted) {
     const canPlay = ['environment-server', 'policy-server'].every((name) => findProcess(home, name));
     const plays = canPlay && playing.some(({ pid }) => startTimeOf(pid) !== undefined);
-    if (plays || livingTrainers(artifacts, names).length > 0) share.busy++;
+    if (plays || runningTrainers(artifacts, names).length > 0) share.busy++;
     share.samples++;
     await sleep(sampleEveryMs);
   }

@@ -5,7 +5,7 @@ import type { Fault, KillTarget } from './fault-plan';
 import { openWorkflows } from './open-workflows';
 import { ifThere } from './progress';
 import { lookBefore, recoveryOf, type Recovery, type Watched } from './recovery';
-import { livingTrainers, type LivingTrainer } from './running-trainers';
+import { runningTrainers, type RunningTrainer } from './running-trainers';
 
 /** `overlaps`: the next fault came while it was felt, so that nobody can say for how long it was. */
 export type Kill = Recovery & { target: KillTarget; afterSeconds: number; overlaps: boolean };
@@ -19,7 +19,7 @@ const longestMs = 60_000;
  * Does one fault and resolves when everything runs again, or when it is over; when it overlaps the next, at once.
  * undefined: nothing was killed, since the target was not there.
  */
-export async function inflict(watched: Watched, fault: Fault, startedAt: number): Promise<Kill | undefined> {
+export async function injectFault(watched: Watched, fault: Fault, startedAt: number): Promise<Kill | undefined> {
   await sleep(fault.afterMs);
   if (fault.kind === 'kill') return kill(watched, fault, startedAt);
   const { proxies, disk } = watched.stack;
@@ -49,13 +49,13 @@ async function kill(watched: Watched, fault: KillFault, startedAt: number): Prom
   return { ...done, ...recovery };
 }
 
-type Victim = { pid: number; trainer?: LivingTrainer };
+type Victim = { pid: number; trainer?: RunningTrainer };
 
 async function findVictim({ stack, names, signal }: Watched, target: KillTarget): Promise<Victim | undefined> {
   const { artifacts } = stack.config;
   for (const deadline = Date.now() + patienceMs; Date.now() < deadline && !signal.aborted; await sleep(50)) {
     if (target === 'trainer') {
-      const trainer = livingTrainers(artifacts, names)[0];
+      const trainer = runningTrainers(artifacts, names)[0];
       if (trainer) return { pid: trainer.pid, trainer };
     } else {
       const living = stack.processesOf(target);

@@ -3,7 +3,7 @@ import type { Fault } from './fault-plan';
 import { openWorkflows, type BegunActivity } from './open-workflows';
 import { ifThere } from './progress';
 import { isCutOffBy, type Watched } from './recovery';
-import { livingTrainers } from './running-trainers';
+import { runningTrainers } from './running-trainers';
 
 /** Among so many of the next faults of the plan one is sought that hits something, for so long. */
 const [lookAhead, patienceMs] = [20, 2_000];
@@ -14,7 +14,7 @@ const [lookAhead, patienceMs] = [20, 2_000];
  *
  * @param plan not empty
  */
-export async function takeFault(watched: Watched, plan: Fault[]): Promise<Fault> {
+export async function takeNextFault(watched: Watched, plan: Fault[]): Promise<Fault> {
   for (const deadline = Date.now() + patienceMs; Date.now() < deadline && !watched.signal.aborted; await sleep(100)) {
     const open = (await ifThere(() => openWorkflows(watched.stack.client))) ?? [];
     const begun = open.flatMap((workflow) => workflow.begun);
@@ -28,7 +28,7 @@ function hits({ stack, names }: Watched, fault: Fault, begun: readonly BegunActi
   if (fault.kind !== 'kill' || fault.target === 'worker-workflow') return true;
   const { artifacts } = stack.config;
   const { target } = fault;
-  if (target === 'trainer') return livingTrainers(artifacts, names).length > 0;
+  if (target === 'trainer') return runningTrainers(artifacts, names).length > 0;
   if (!target.startsWith('worker-')) return begun.some(({ type }) => isCutOffBy(target, type));
   return stack.processesOf(target).some((worker) => begun.some(({ pid }) => pid === worker.pid));
 }

@@ -42,7 +42,7 @@ export const describeAgain = (
   client.connection.withDeadline(Date.now() + answerWithinMs, () => describe(client, execution));
 
 /** Whether a workflow task of it that was given out after a moment, in ms since the epoch, is done. @throws Error while Temporal is away */
-export const wentOnAfter = (
+export const hasCompletedTaskAfter = (
   client: Client,
   { workflowId, runId }: { workflowId: string; runId: string },
   at: number,

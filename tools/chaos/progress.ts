@@ -10,9 +10,9 @@ export async function rowsOfProgress(pool: Pool, campaignIds: readonly number[])
        (select count(*) from planned_tasks where campaign_id = any ($1::integer[])),
        (select count(*) from trajectories where campaign_id = any ($1::integer[])),
        (select count(*) || '/' || coalesce(sum(hashtext(trajectory_id || ordinal)), 0)
-         from attempt_turns where campaign_id = any ($1::integer[])),
+         from turn_journal where campaign_id = any ($1::integer[])),
        (select count(*) || '/' || count(policy_id) from training_runs where campaign_id = any ($1::integer[])),
-       (select count(*) || '/' || count(s.policy_id) from training_steps s join training_runs r using (job_key)
+       (select count(*) || '/' || count(s.policy_id) from rl_steps s join training_runs r using (job_key)
          where r.campaign_id = any ($1::integer[])),
        (select count(*) from training_progress p join training_runs r using (job_key)
          where r.campaign_id = any ($1::integer[])),

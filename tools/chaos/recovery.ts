@@ -2,9 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startTimeOf } from '../../src/process/processes';
 import type { ChaosStack } from './chaos-stack';
 import type { KillTarget, ServiceTarget } from './fault-plan';
-import { describeAgain, openWorkflows, wentOnAfter, type BegunActivity, type OpenWorkflow } from './open-workflows';
+import {
+  describeAgain,
+  openWorkflows,
+  hasCompletedTaskAfter,
+  type BegunActivity,
+  type OpenWorkflow,
+} from './open-workflows';
 import { eventsOf, ifThere, rowsOfProgress } from './progress';
-import { lastWordOf, livingTrainers, type LivingTrainer } from './running-trainers';
+import { lastProgressOf, runningTrainers, type RunningTrainer } from './running-trainers';
 
 /**
  * How long a kill was felt. Milliseconds from the kill
@@ -22,7 +28,7 @@ export type Recovery = { ms: number | null; cutOff: number };
 export type Watched = { stack: ChaosStack; campaignIds: number[]; names: string[]; signal: AbortSignal };
 
 /** What was going on right before a kill. */
-export type Before = { open: OpenWorkflow[]; rows: string | undefined; pid: number; trainer?: LivingTrainer };
+export type Before = { open: OpenWorkflow[]; rows: string | undefined; pid: number; trainer?: RunningTrainer };
 
 const lookEveryMs = 100;
 const watchActivities = ['watchTraining', 'trainStep'];
@@ -78,21 +84,21 @@ async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: num
     waiting = open.find(({ waitsSince }) => waitsSince !== null);
   }
   if (!waiting) return { ms: null, cutOff: 0 };
-  await until(signal, () => ifThere(() => wentOnAfter(stack.client, waiting, at)));
+  await until(signal, () => ifThere(() => hasCompletedTaskAfter(stack.client, waiting, at)));
   return { ms: Date.now() - at, cutOff: 1 };
 }
 
 async function ofTrainer(
   { stack, names, signal }: Watched,
   { open }: Before,
-  killed: LivingTrainer,
+  killed: RunningTrainer,
   at: number,
 ): Promise<Recovery> {
   if (!open.some((workflow) => waitsForTrainer(workflow, killed.folder))) return { ms: null, cutOff: 0 };
   const { artifacts } = stack.config;
   await until(signal, async () => {
-    if (lastWordOf(killed.folder) > at + 1) return true;
-    return livingTrainers(artifacts, names).length === 0 && !(await isTraining(stack, killed));
+    if (lastProgressOf(killed.folder) > at + 1) return true;
+    return runningTrainers(artifacts, names).length === 0 && !(await isTraining(stack, killed));
   });
   return { ms: Date.now() - at, cutOff: 1 };
 }
@@ -102,7 +108,7 @@ export const waitsForTrainer = ({ workflowId, begun, waiting }: OpenWorkflow, fo
   `${folder}/`.includes(`${workflowId}/`) && [...begun, ...waiting].some(({ type }) => trainActivities.includes(type));
 
 /** False when the job had said that it ended before its process was killed. */
-const isTraining = async ({ client }: ChaosStack, { folder }: LivingTrainer): Promise<boolean> => {
+const isTraining = async ({ client }: ChaosStack, { folder }: RunningTrainer): Promise<boolean> => {
   const open = await ifThere(() => openWorkflows(client));
   return !open || open.some(({ workflowId, begun }) => begun.length > 0 && folder.includes(workflowId));
 };

@@ -6,15 +6,15 @@ import type { RecoveryProfile } from '../../src/domain/campaign/memo';
 import { createStore } from '../../src/store';
 import type { ContentHash } from '../../src/store/audit/content-hash';
 import type { CampaignSpec } from '../../src/spec/campaign-spec';
-import { attend, type Parked } from './wait-for-campaigns';
-import { sampleBusyShare, type BusyShare } from './effective-time-ratio';
+import { waitForCampaigns, type ParkedCampaigns } from './wait-for-campaigns';
+import { sampleEffectiveTime, type EffectiveTime } from './effective-time-ratio';
 import { specsOf } from './campaign-specs';
 import { bringUpChaosStack, type ChaosStack } from './chaos-stack';
 import type { Fault, FaultName } from './fault-plan';
-import { inflict, type Kill } from './inject-fault';
-import { takeFault } from './next-fault';
+import { injectFault, type Kill } from './inject-fault';
+import { takeNextFault } from './next-fault';
 import { killShareLog } from '../../src/failpoints/kill-share';
-import { isWell, judge, type Verdict } from './verify-campaign';
+import { isCorrect, verifyCampaign, type CampaignCheck } from './verify-campaign';
 import type { Watched } from './recovery';
 import { wastedWork, type Work } from './wasted-work';
 
@@ -46,9 +46,9 @@ export type Generation = {
   seconds: number;
   twice: boolean;
   kills: Kill[];
-  parked: Parked[];
-  verdicts: Verdict[];
-  busy: BusyShare;
+  parked: ParkedCampaigns[];
+  verdicts: CampaignCheck[];
+  busy: EffectiveTime;
   work: Work;
 };
 
@@ -80,12 +80,12 @@ export async function runChaos(from: Config, options: ChaosOptions): Promise<Cha
     tell(`undisturbed: ${summary(first)}`);
     const hashes = first.verdicts.map(({ content }) => content);
     const generations: Generation[] = [];
-    isSound = first.verdicts.every(isWell);
+    isSound = first.verdicts.every(isCorrect);
     while (isSound && (faultsLeft.length > 0 || (generations.length === 0 && options.killShare > 0))) {
       isSound = false; // until it has ended well: one that stands still or is ended keeps its home
       const generation = await runGeneration(stack, options, { number: generations.length + 1, faultsLeft, hashes });
       generations.push(generation);
-      isSound = generation.verdicts.every(isWell);
+      isSound = generation.verdicts.every(isCorrect);
       const left = faultsLeft.filter(({ kind }) => kind === 'kill').length;
       tell(`generation ${generation.number}: ${summary(generation)}; ${left} kills to come`);
     }
@@ -120,16 +120,16 @@ async function runGeneration(
   const ended = new AbortController();
   const watched = { stack, campaignIds, names, signal: AbortSignal.any([options.signal, ended.signal]) };
   const [parked, kills, busy] = await Promise.all([
-    attend(watched).finally(() => ended.abort()),
+    waitForCampaigns(watched).finally(() => ended.abort()),
     inflictAll(watched, faultsLeft, options.tell),
-    sampleBusyShare(stack, names, watched.signal),
+    sampleEffectiveTime(stack, names, watched.signal),
   ]).finally(() => ended.abort());
   options.signal.throwIfAborted();
   const result = { number, seconds: (Date.now() - startedAt) / 1000, twice, parked, kills, busy };
   const verdicts = await patiently(() =>
-    Promise.all(campaigns.map((campaign, n) => judge(stack.pool, campaign, hashes[n]))),
+    Promise.all(campaigns.map((campaign, n) => verifyCampaign(stack.pool, campaign, hashes[n]))),
   );
-  if (verdicts.every(isWell)) forgetJobs(stack, names);
+  if (verdicts.every(isCorrect)) forgetJobs(stack, names);
   const generated = stack.gate.generated() - generatedBefore;
   return { ...result, verdicts, work: await patiently(() => wastedWork(stack.pool, campaignIds, generated)) };
 }
@@ -145,8 +145,8 @@ async function inflictAll(watched: Watched, faultsLeft: Fault[], tell: (line: st
   const startedAt = Date.now();
   const kills: Kill[] = [];
   while (faultsLeft.length > 0 && !watched.signal.aborted) {
-    const fault = await takeFault(watched, faultsLeft);
-    const kill = await inflict(watched, fault, startedAt);
+    const fault = await takeNextFault(watched, faultsLeft);
+    const kill = await injectFault(watched, fault, startedAt);
     if (!kill && fault.kind === 'kill') faultsLeft.push(fault); // its target was not there: later
     if (!kill) continue;
     kills.push(kill);
@@ -167,7 +167,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 function summary({ seconds, kills, parked, verdicts, twice }: Generation): string {
-  const well = verdicts.filter(isWell).length;
+  const well = verdicts.filter(isCorrect).length;
   return [
     `${seconds.toFixed(0)} s, ${kills.length} kills, ${well} of ${verdicts.length} campaigns as they should be`,
     ...(twice ? ['a fifth of the activities twice'] : []),

@@ -3,10 +3,10 @@ import path from 'node:path';
 import { findProcess, type ProcessRecord } from '../../src/process/processes';
 
 /** A trainer that lives, and the folder of its job. */
-export type LivingTrainer = ProcessRecord & { folder: string };
+export type RunningTrainer = ProcessRecord & { folder: string };
 
 /** The trainers of these campaigns that live on this machine. */
-export function livingTrainers(artifacts: string, campaigns: readonly string[]): LivingTrainer[] {
+export function runningTrainers(artifacts: string, campaigns: readonly string[]): RunningTrainer[] {
   return campaigns
     .flatMap((name) => jobFolders(path.join(artifacts, 'jobs', 'campaign', name)))
     .flatMap((folder) => {
@@ -26,7 +26,7 @@ function jobFolders(folder: string): string[] {
 }
 
 /** When the job of a folder last said how far it is, in ms since the epoch; 0: never. */
-export function lastWordOf(folder: string): number {
+export function lastProgressOf(folder: string): number {
   return Math.max(...['status.json', 'progress.jsonl'].map((name) => modifiedAt(path.join(folder, name))));
 }
 

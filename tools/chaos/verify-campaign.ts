@@ -3,7 +3,7 @@ import { contentHash, type ContentHash } from '../../src/store/audit/content-has
 import { violations, type Violation } from '../../src/store/audit/invariants';
 
 /** What is said of a campaign that has ended: nothing but its name and content when all is well. */
-export type Verdict = {
+export type CampaignCheck = {
   name: string;
   content: ContentHash;
   hashEqual: boolean;
@@ -15,11 +15,11 @@ export type Verdict = {
 };
 
 /** Compares a campaign with what the undisturbed run of its spec came to (undefined: it is that run). */
-export async function judge(
+export async function verifyCampaign(
   pool: Pool,
   { id, name }: { id: number; name: string },
   undisturbed?: ContentHash,
-): Promise<Verdict> {
+): Promise<CampaignCheck> {
   const { rows } = await pool.query<{ status: string }>('select status from campaigns where id = $1::integer', [id]);
   const status = rows[0]?.status ?? 'gone';
   const content = await contentHash(pool, id);
@@ -34,5 +34,5 @@ export async function judge(
   };
 }
 
-export const isWell = ({ hashEqual, broken, unfinished }: Verdict): boolean =>
+export const isCorrect = ({ hashEqual, broken, unfinished }: CampaignCheck): boolean =>
   hashEqual && broken.length === 0 && unfinished === null;

@@ -8,7 +8,7 @@ import { eventsOf, ifThere, rowsOfProgress } from './progress';
 import type { Watched } from './recovery';
 
 /** A campaign that had parked, why, and that it was resumed as an operator would. */
-export type Parked = { name: string; reason: string };
+export type ParkedCampaigns = { name: string; reason: string };
 
 const lookEveryMs = 500;
 /** No row and no event for so long is a standstill: longer than any activity may be silent, with its retries. */
@@ -20,8 +20,8 @@ const answerWithinMs = 5_000;
  *
  * @throws Error saying what stands still when nothing has moved for three minutes
  */
-export async function attend({ stack, names, campaignIds, signal }: Watched): Promise<Parked[]> {
-  const parked: Parked[] = [];
+export async function waitForCampaigns({ stack, names, campaignIds, signal }: Watched): Promise<ParkedCampaigns[]> {
+  const parked: ParkedCampaigns[] = [];
   let [last, movedAt] = ['', Date.now()];
   while (!signal.aborted) {
     const statuses = await ifThere(() => statusesOf(stack, campaignIds));
@@ -48,7 +48,7 @@ async function statusesOf({ pool }: ChaosStack, ids: readonly number[]): Promise
   return rows.map(({ status }) => status);
 }
 
-async function resumeIfParked({ client }: ChaosStack, name: string): Promise<Parked[]> {
+async function resumeIfParked({ client }: ChaosStack, name: string): Promise<ParkedCampaigns[]> {
   const handle = client.workflow.getHandle(campaignWorkflowId(name));
   return client.connection.withDeadline(Date.now() + answerWithinMs, async () => {
     const { status, progress } = await handle.query(statusQuery);

@@ -16,7 +16,7 @@ export async function wastedWork(pool: Pool, campaignIds: readonly number[], gen
   const { rows } = await pool.query<Work>(
     `with attempts as (
        select coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 as tokens,
-         coalesce(sum(step_count), 0)::float8 as turns
+         coalesce(sum(turn_count), 0)::float8 as turns
        from trajectories where campaign_id = any ($1::integer[]) and policy_id is not null),
      training as (
        select coalesce(sum(r.tokens), 0)::float8 as tokens,

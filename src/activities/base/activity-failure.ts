@@ -9,7 +9,7 @@ import { BackendError } from '../../training/backend-error';
  *
  * @throws always
  */
-export function failureOf(error: unknown): never {
+export function toActivityFailure(error: unknown): never {
   if (error instanceof EnvironmentError)
     throw ApplicationFailure.create({
       type: `EnvironmentError.${error.kind}`,

@@ -6,10 +6,10 @@ import type { PolicyClient } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { Store } from '../../store';
 import type { CampaignRow } from '../../store/campaign/campaigns';
-import type { Training } from '../train/backend-for-run';
+import type { TrainingService } from '../train/backend-for-run';
 
 /** What activities are made from; a worker builds it once. */
-export type Services = {
+export type Dependencies = {
   store: Store;
   artifacts: ArtifactStore;
   environmentData: EnvironmentData;
@@ -18,11 +18,11 @@ export type Services = {
   closeLeases(holder: string): Promise<unknown>;
   policies: PolicyClient;
   models: ModelService;
-  training: Training;
+  training: TrainingService;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;
 };
 
 /** The campaign with its resolved spec, as it was stored at its start. */
-export const getCampaign = ({ store }: Pick<Services, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
+export const getCampaign = ({ store }: Pick<Dependencies, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
   store.campaigns.get<CampaignSpec>(id);

@@ -1,10 +1,10 @@
 import { sessionHolder } from '../../domain/campaign/ids';
 import type { CampaignStatus } from '../../store/campaign/campaigns';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /** Ends a campaign: its row, what it had reserved, its sessions, its report. Nothing of it is at work any more. */
 export const closeCampaign =
-  ({ store, closeLeases, writeReport }: Services) =>
+  ({ store, closeLeases, writeReport }: Dependencies) =>
   async ({ campaignId, status }: { campaignId: number; status: CampaignStatus }): Promise<void> => {
     if (status === 'aborted') await store.iterations.fence(campaignId); // what was cut off and goes on writes nothing
     await store.endings.endTries(campaignId);

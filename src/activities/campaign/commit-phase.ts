@@ -1,8 +1,8 @@
 import type { Phase } from '../../domain/campaign/phases';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey, PhaseKey } from '../../store/campaign/iterations';
-import { provePhase } from './verify-phase';
-import type { Services } from '../base/dependencies';
+import { verifyPhase } from './verify-phase';
+import type { Dependencies } from '../base/dependencies';
 
 type Counts = Record<string, number>;
 
@@ -13,7 +13,7 @@ type Counts = Record<string, number>;
  * @throws DomainError `StateMismatch` when the database does not hold what the phase did
  */
 export const commitPhase =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: PhaseKey): Promise<string> => {
     const committed = await services.store.iterations.findCommitted(key);
     const counts = committed ?? (await provenCounts(services, key));
@@ -23,8 +23,8 @@ export const commitPhase =
       .join(', ');
   };
 
-async function provenCounts(services: Services, key: PhaseKey): Promise<Counts> {
-  await provePhase(services, key);
+async function provenCounts(services: Dependencies, key: PhaseKey): Promise<Counts> {
+  await verifyPhase(services, key);
   return countersOf[key.phase](services, key);
 }
 
@@ -35,7 +35,7 @@ const played: Partial<Record<Phase, readonly Purpose[]>> = {
   evaluate: ['evaluation'],
 };
 
-const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<Counts>> = {
+const countersOf: Record<Phase, (services: Dependencies, key: PhaseKey) => Promise<Counts>> = {
   plan: async ({ store }, { campaignId }) => {
     const pool = await store.tasks.list(campaignId, { verdict: 'admitted' });
     const held = pool.filter(({ split }) => split === 'held-out').length;
@@ -80,7 +80,7 @@ const countersOf: Record<Phase, (services: Services, key: PhaseKey) => Promise<C
 };
 
 /** Counts the attempts of the phase and books their tokens and seconds. */
-async function attemptsByOutcome({ store }: Services, key: PhaseKey): Promise<Counts> {
+async function attemptsByOutcome({ store }: Dependencies, key: PhaseKey): Promise<Counts> {
   const rows = await store.trajectories.countByOutcome(key satisfies IterationKey, played[key.phase] ?? []);
   const sum = (unit: 'tokens' | 'seconds'): number => rows.reduce((total, row) => total + row[unit], 0);
   await store.ledger.settle(key, `iteration/${key.iteration}/${key.phase}`, {

@@ -1,6 +1,6 @@
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import { planOf } from '../../spec/iteration-plan';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 type Input = { campaignId: number; iteration: number; recipe: string; epoch?: number };
 
@@ -10,7 +10,7 @@ type Input = { campaignId: number; iteration: number; recipe: string; epoch?: nu
  * @throws DomainError `StateMismatch` when the database is older than the campaign, `StaleEpoch`
  */
 export const openIteration =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ campaignId, iteration, epoch }: Input): Promise<IterationPlan> => {
     const { spec } = await getCampaign(services, campaignId);
     return {

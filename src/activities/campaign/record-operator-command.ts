@@ -1,7 +1,7 @@
 import type { CampaignStatus } from '../../store/campaign/campaigns';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
-export type OperatorAction = {
+export type OperatorCommandEntry = {
   campaignId: number;
   status: CampaignStatus;
   kind: string;
@@ -15,9 +15,9 @@ export type OperatorAction = {
 };
 
 /** Writes down who did what, and the status that it led to. */
-export const recordOperator =
-  ({ store }: Services) =>
-  async ({ campaignId, status, kind, actor, iteration, reason, phase, key }: OperatorAction): Promise<void> => {
+export const recordOperatorCommand =
+  ({ store }: Dependencies) =>
+  async ({ campaignId, status, kind, actor, iteration, reason, phase, key }: OperatorCommandEntry): Promise<void> => {
     await store.campaigns.setStatus(campaignId, status);
     await store.campaigns.recordEvent(campaignId, {
       ...{ kind, actor, detail: { reason, ...(phase ? { phase } : {}) } },

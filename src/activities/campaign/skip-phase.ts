@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/base/errors';
 import { isSkippable } from '../../domain/campaign/phases';
 import type { PhaseKey } from '../../store/campaign/iterations';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /**
  * Commits a phase that an operator gave up, with what it had stored until then; later phases find no more than that.
@@ -9,7 +9,7 @@ import type { Services } from '../base/dependencies';
  * @throws DomainError `NotSkippable` when the iteration cannot go on without it, or when it is decided already
  */
 export const skipPhase =
-  ({ store }: Services) =>
+  ({ store }: Dependencies) =>
   async (key: PhaseKey): Promise<string> => {
     const { campaignId, iteration, phase } = key;
     if (!isSkippable(phase, iteration))

@@ -6,11 +6,11 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import { planOf } from '../../spec/iteration-plan';
 import type { IterationKey, PhaseKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
-import { choosePlayers } from '../rollout/choose-policies';
-import { getCampaign, type Services } from '../base/dependencies';
+import { choosePolicies } from '../rollout/choose-policies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 type Context = {
-  services: Services;
+  services: Dependencies;
   key: IterationKey;
   name: string;
   spec: CampaignSpec;
@@ -23,7 +23,7 @@ type Context = {
  *
  * @throws DomainError `StateMismatch`
  */
-export async function provePhase(services: Services, key: PhaseKey): Promise<void> {
+export async function verifyPhase(services: Dependencies, key: PhaseKey): Promise<void> {
   const prove = proofOf[key.phase];
   if (!prove) return;
   const { name, spec } = await getCampaign(services, key.campaignId);
@@ -90,16 +90,16 @@ const references = ({ services, key }: Context, purpose: Purpose): Promise<strin
 
 async function policies({ services, key, spec, plan }: Context, purpose: Purpose, step = 0): Promise<string | null> {
   const roles = purpose === 'evaluation' ? (['target'] as const) : plan.agents;
-  const players = (await choosePlayers(services)({ ...key, purpose, roles, step })).map(({ policyId }) => policyId);
+  const players = (await choosePolicies(services)({ ...key, purpose, roles, step })).map(({ policyId }) => policyId);
   const each = purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
   const from = Math.max(0, step - 1) * each;
   return attempts(services, key, { purpose, players, step, from, to: from + each });
 }
 
 async function attempts(
-  { store }: Services,
+  { store }: Dependencies,
   key: IterationKey,
-  planned: Parameters<Services['store']['proofs']['countMissing']>[1],
+  planned: Parameters<Dependencies['store']['proofs']['countMissing']>[1],
 ): Promise<string | null> {
   const missing = await store.proofs.countMissing(key, planned);
   return missing === 0 ? null : `${missing} of its planned attempts`;

@@ -1,8 +1,8 @@
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /** Writes the campaign's HTML report as it stands; later iterations replace it. */
 export const writeReport =
-  (services: Services) =>
+  (services: Dependencies) =>
   ({ campaignId }: IterationKey): Promise<void> =>
     services.writeReport(campaignId);

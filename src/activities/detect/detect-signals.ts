@@ -1,10 +1,10 @@
 import { detectSignals as detect } from '../../domain/signals/detect-signals';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Reads the feedback signals of an iteration from its stored attempts. A pure function of stored rows: repeatable. */
 export const detectSignals =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(services, key.campaignId);
     const history = await services.store.trajectories.listScored(key.campaignId, key.iteration);

@@ -4,7 +4,7 @@ import type { PromotionDecision } from '../../domain/evaluation/promotion';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /**
  * A promotion as an operator decides it, where the spec asks for one; what the rule keeps needs nobody's word.
@@ -12,7 +12,7 @@ import type { Services } from '../base/dependencies';
  * @throws DomainError `ApprovalNeeded` until somebody has said it
  */
 export async function approvedPromotion(
-  { store }: Pick<Services, 'store'>,
+  { store }: Pick<Dependencies, 'store'>,
   { name, spec }: Pick<CampaignRow<CampaignSpec>, 'name' | 'spec'>,
   { campaignId, iteration }: IterationKey,
   decided: PromotionDecision,

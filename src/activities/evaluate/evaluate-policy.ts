@@ -7,7 +7,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { EvaluationRow } from '../../store/training/evaluations';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { approvedPromotion } from './approved-promotion';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 type Rewards = Map<string, number>;
 
@@ -16,12 +16,12 @@ type Rewards = Map<string, number>;
  * which of them acts next. Returns the held-out success of the one that acts.
  */
 export const evaluatePolicy =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<{ score: number }> => {
     const { store } = services;
     const { name, spec } = await getCampaign(services, key.campaignId);
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
-    const acting = (await store.policies.heads(key.campaignId)).target ?? null;
+    const acting = (await store.policies.active(key.campaignId)).target ?? null;
     const candidate = run?.policyId;
     if (!candidate) return { score: successRate(await store.evaluations.heldOutRewards(key.campaignId, acting!)) };
 
@@ -44,7 +44,7 @@ export const evaluatePolicy =
       ...{ role: 'target', candidateId: candidate, incumbentId: incumbent },
       ...decision,
     });
-    if (stored.decision === 'promote') await store.policies.moveHead(key, 'target', incumbent, candidate);
+    if (stored.decision === 'promote') await store.policies.setActivePolicy(key, 'target', incumbent, candidate);
     return { score: successRate(stored.decision === 'promote' ? rewards : baseline) };
   };
 

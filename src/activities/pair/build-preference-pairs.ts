@@ -4,11 +4,11 @@ import { recipes } from '../../domain/campaign/recipe';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { failurePairSettings, targetPairSettings } from '../../spec/resolve-pair-settings';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Pairs the attempts of an iteration for every agent that trains on pairs. A pure function of stored rows. */
 export const buildPreferencePairs =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { store } = services;
     const { spec } = await getCampaign(services, key.campaignId);

@@ -6,13 +6,13 @@ import type { Random } from '../../domain/base/seeded-random';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 export type Standing = TaskStanding & { isSynthesized: boolean };
 
 /** What the iterations before this one say of each task that has not retired; those that now do are written down. */
 export async function standingsOf(
-  { store }: Services,
+  { store }: Dependencies,
   key: IterationKey,
   { pool: settings }: CampaignSpec,
   tasks: readonly TaskRow[],

@@ -1,5 +1,5 @@
-import { defaultPatience, whenFree } from '../../envs/episode/retry-when-unavailable';
-import { failureOf } from '../base/activity-failure';
+import { defaultRetryLimits, retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
+import { toActivityFailure } from '../base/activity-failure';
 import { whileBeating } from '../base/while-beating';
 
 /**
@@ -8,5 +8,7 @@ import { whileBeating } from '../base/while-beating';
  *
  * @throws ApplicationFailure of the environment's error; a server that is away is for the activity's next try
  */
-export const drawPatiently = <Tasks>(draw: () => Promise<Tasks>): Promise<Tasks> =>
-  whileBeating((signal) => whenFree(signal, draw, { ...defaultPatience, awayMs: 0 })).catch(failureOf);
+export const drawWithHeartbeat = <Tasks>(draw: () => Promise<Tasks>): Promise<Tasks> =>
+  whileBeating((signal) => retryWhenUnavailable(signal, draw, { ...defaultRetryLimits, awayMs: 0 })).catch(
+    toActivityFailure,
+  );

@@ -5,7 +5,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { drawTasks, standingsOf, type Standing } from './draw-tasks';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
  * Writes down once which tasks an iteration plays. The start plays every seed task's reference actions; a later
@@ -15,7 +15,7 @@ import { getCampaign, type Services } from '../base/dependencies';
  * @throws DomainError `EmptyPool` when no task is left to play
  */
 export const planIteration =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { tasks } = services.store;
     const { spec, name } = await getCampaign(services, key.campaignId);
@@ -47,7 +47,7 @@ function emptyPool(name: string, retired: number): DomainError {
 }
 
 async function planTraining(
-  { store }: Services,
+  { store }: Dependencies,
   key: IterationKey,
   spec: CampaignSpec,
   pool: readonly Standing[],

@@ -3,7 +3,7 @@ import type { TaskRecord } from '../../envs/server/environment-data';
 import { loadExperts } from '../../envs/experts/expert-file';
 import { formed } from '../../envs/experts/react';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /**
  * Train tasks with the experts that the spec names in place of the environment's own. A task that no import is about
@@ -12,7 +12,7 @@ import type { Services } from '../base/dependencies';
  * @throws DomainError `NoExperts` when none of the tasks has reference actions and the campaign starts from them
  */
 export async function withExperts(
-  { artifacts }: Pick<Services, 'artifacts'>,
+  { artifacts }: Pick<Dependencies, 'artifacts'>,
   { environment, start, policy }: CampaignSpec,
   records: readonly TaskRecord[],
 ): Promise<TaskRecord[]> {

@@ -3,13 +3,13 @@ import { DomainError } from '../../domain/base/errors';
 import type { TaskRecord } from '../../envs/server/environment-data';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskSplit } from '../../store/tasks/tasks';
-import { drawPatiently } from './draw-with-heartbeat';
+import { drawWithHeartbeat } from './draw-with-heartbeat';
 import { withExperts } from './seed-experts';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Asks the environment for the campaign's train and held-out tasks and puts them into the pool. */
 export const seedTasks =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(services, key.campaignId);
     const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
@@ -18,7 +18,7 @@ export const seedTasks =
       ['held-out', heldOutTasks],
     ] as const) {
       const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
-      const records = await drawPatiently(() => services.environmentData.tasks(name, request));
+      const records = await drawWithHeartbeat(() => services.environmentData.tasks(name, request));
       if (records.length < count)
         throw new DomainError(
           'TooFewTasks',

@@ -5,7 +5,7 @@ import type { EpisodeJournal } from '../../envs/episode/play-episode';
 import type { ReplayChecks, ReplayMismatch } from '../../envs/episode/replay-turns';
 import type { AttemptTurnStore, OpenAttempt, RecordedTurn } from '../../store/trajectories/attempt-turns';
 import type { IterationKey } from '../../store/base/epoch';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /** The turns of one open attempt: those that an earlier player left, and those of this one. */
 export type AttemptJournal = EpisodeJournal & {
@@ -21,16 +21,16 @@ export type AttemptJournal = EpisodeJournal & {
  * Explorations and calibrations need none either: the answers of an explorer are stored call by call, under keys that a
  * second try finds, and a calibration plays actions that are known.
  *
- * @param maxSteps actions of an attempt; null where the environment has a limit of its own
+ * @param maxTurns actions of an attempt; null where the environment has a limit of its own
  * @throws EnvironmentError when the environment server is away
  */
 export async function openJournals(
-  { store, environmentData }: Services,
+  { store, environmentData }: Dependencies,
   key: IterationKey,
   attempts: readonly { task: { environment: string }; attempt: AttemptKey }[],
-  maxSteps: number | null,
+  maxTurns: number | null,
 ): Promise<Map<string, AttemptJournal>> {
-  const sampled = maxSteps === 1 ? [] : attempts.filter(({ attempt }) => attempt.policyId !== null);
+  const sampled = maxTurns === 1 ? [] : attempts.filter(({ attempt }) => attempt.policyId !== null);
   const environments = [...new Set(sampled.map(({ task }) => task.environment))];
   const checks = new Map<string, ReplayChecks | 'none'>();
   for (const environment of environments) checks.set(environment, await checksOf(environmentData, environment));

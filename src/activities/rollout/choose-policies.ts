@@ -3,10 +3,10 @@ import { trainingJobKey } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/campaign/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { attemptsAtOnce } from './collect-rollouts';
-import { getCampaign, type Services } from '../base/dependencies';
+import { maxConcurrentAttempts } from './collect-rollouts';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
-export type Players = {
+export type RolloutAssignments = {
   role: AgentRole;
   policyId: string;
   /** Place of the first task in the plan. */
@@ -22,18 +22,18 @@ type Request = IterationKey & { purpose: Purpose; roles: readonly AgentRole[]; s
  * that the step before left, otherwise those that act now. Where an iteration trained nothing there is nothing new to
  * evaluate.
  */
-export const choosePlayers =
-  (services: Services) =>
-  async (input: Request): Promise<Players> => {
+export const choosePolicies =
+  (services: Dependencies) =>
+  async (input: Request): Promise<RolloutAssignments> => {
     const { store } = services;
     const { name, spec } = await getCampaign(services, input.campaignId);
-    const heads = await store.policies.heads(input.campaignId);
+    const heads = await store.policies.active(input.campaignId);
     const planned = await store.tasks.countPlanned(input, input.purpose, input.step);
     const attempts = input.purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
-    const tasksPerActivity = Math.max(1, Math.floor(attemptsAtOnce / attempts));
+    const tasksPerActivity = Math.max(1, Math.floor(maxConcurrentAttempts / attempts));
     const from = Math.max(0, input.step - 1) * (spec.rollouts.tasksPerStep ?? 0);
 
-    const players: Players = [];
+    const players: RolloutAssignments = [];
     for (const role of input.roles) {
       const jobKey = trainingJobKey(name, input.iteration, role);
       const policyId =

@@ -4,13 +4,13 @@ import type { Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { openJournals } from './attempt-journal';
-import { failureOf } from '../base/activity-failure';
+import { toActivityFailure } from '../base/activity-failure';
 import { playAttempt, type PlannedAttempt } from './play-attempt';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { settleWithin } from '../base/settle-within';
 import { whileBeating } from '../base/while-beating';
 
-export type RolloutInput = IterationKey & {
+export type RolloutBatch = IterationKey & {
   purpose: Purpose;
   policyId: string | null;
   /** Which update of reinforcement learning the attempts are for, from 1; 0 elsewhere. */
@@ -21,7 +21,7 @@ export type RolloutInput = IterationKey & {
 };
 
 /** As many as the embedded policy server computes in one batch. */
-export const attemptsAtOnce = 32;
+export const maxConcurrentAttempts = 32;
 
 /**
  * Plays all attempts of a stretch of the plan side by side and stores each as it finishes.
@@ -31,8 +31,8 @@ export const attemptsAtOnce = 32;
  * an error, and retried once the other attempts have ended.
  */
 export const collectRollouts =
-  (services: Services) =>
-  async (input: RolloutInput): Promise<{ attempts: number; found: number }> => {
+  (services: Dependencies) =>
+  async (input: RolloutBatch): Promise<{ attempts: number; found: number }> => {
     const { spec } = await getCampaign(services, input.campaignId);
     const tasks = (await services.store.tasks.planned(input, input.purpose, input.from, input.to)).filter(
       ({ referenceActions }) => input.policyId !== null || referenceActions.length > 0, // no gold, nothing to rehearse
@@ -47,28 +47,28 @@ export const collectRollouts =
     const finished = await services.store.trajectories.findFinished(input.campaignId, ids);
     const open = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
 
-    let steps = 0;
-    const onStep = (): void => heartbeat({ steps: ++steps });
-    const onWait = (): void => heartbeat({ steps });
+    let turns = 0;
+    const onTurn = (): void => heartbeat({ turns: ++turns });
+    const onWait = (): void => heartbeat({ turns });
     const playAll = async (signal: AbortSignal): Promise<void> => {
       const atOnce = await sessionsOf(services, spec.environment.name);
-      const journals = await openJournals(services, input, open, spec.environment.maxSteps);
+      const journals = await openJournals(services, input, open, spec.environment.maxTurns);
       await settleWithin(atOnce, open, (attempt) => {
         const journal = journals.get(trajectoryId(attempt.attempt)) ?? null;
-        return playAttempt(services, spec, { ...attempt, journal }, { signal, onStep, onWait });
+        return playAttempt(services, spec, { ...attempt, journal }, { signal, onTurn, onWait });
       });
     };
-    await whileBeating(playAll, () => ({ steps })).catch(failureOf); // a provider may take minutes for one action
+    await whileBeating(playAll, () => ({ turns })).catch(toActivityFailure); // a provider may take minutes for one action
     return { attempts: planned.length, found: finished.size };
   };
 
 /** No more attempts than the environment serves at once: more would only wait, and hold up what others play. */
-async function sessionsOf({ environmentData }: Services, environment: string): Promise<number> {
+async function sessionsOf({ environmentData }: Dependencies, environment: string): Promise<number> {
   const capacity = await environmentData.capacity(environment).catch(() => null); // opening a session tells what is wrong
-  return Math.max(1, Math.min(attemptsAtOnce, capacity ?? attemptsAtOnce));
+  return Math.max(1, Math.min(maxConcurrentAttempts, capacity ?? maxConcurrentAttempts));
 }
 
-function toAttempt(input: RolloutInput, task: TaskRow, attempt: number): Omit<PlannedAttempt, 'journal'> {
+function toAttempt(input: RolloutBatch, task: TaskRow, attempt: number): Omit<PlannedAttempt, 'journal'> {
   const { campaignId, epoch, iteration, purpose, policyId } = input;
   const key: AttemptKey = { iteration, purpose, policyId, taskId: task.id, attempt };
   return { campaignId, epoch, task, attempt: key };

@@ -6,12 +6,12 @@ import { judgeVersion } from '../../llm/prompts/judge';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { askJudge } from '../validate/ask-judge';
 import type { Grade, PlannedAttempt } from './play-attempt';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 type Play = { episode: Episode; signal: AbortSignal; onWait(): void };
 
 /** A policy's attempt at a synthesized task that the environment has no checker for. A held-out task is never judged. */
-export const isForTheJudge = ({ task, attempt }: PlannedAttempt): boolean =>
+export const isGradedByJudge = ({ task, attempt }: PlannedAttempt): boolean =>
   attempt.policyId !== null && task.grader === 'judge' && task.split === 'train';
 
 /**
@@ -21,8 +21,8 @@ export const isForTheJudge = ({ task, attempt }: PlannedAttempt): boolean =>
  * @throws DomainError `UntrustedJudge` before a judge grades whose newest calibration falls short; ModelError when it
  * cannot be reached
  */
-export async function gradeAttempt(
-  services: Services,
+export async function judgeRollout(
+  services: Dependencies,
   spec: CampaignSpec,
   { campaignId, epoch, task, attempt }: PlannedAttempt,
   { episode, signal, onWait }: Play,
@@ -36,12 +36,12 @@ export async function gradeAttempt(
 }
 
 /** An attempt that is played again after a crash may go otherwise: a verdict holds for the actions that it was given for. */
-function judgementId(attempt: AttemptKey, { steps }: Episode): string {
-  const actions = createHash('sha256').update(JSON.stringify(steps.map(({ action }) => action)));
+function judgementId(attempt: AttemptKey, { turns }: Episode): string {
+  const actions = createHash('sha256').update(JSON.stringify(turns.map(({ action }) => action)));
   return `${trajectoryId(attempt)}/${actions.digest('hex').slice(0, 8)}`;
 }
 
-async function requireTrustedJudge({ store }: Services, spec: CampaignSpec, campaignId: number): Promise<void> {
+async function requireTrustedJudge({ store }: Dependencies, spec: CampaignSpec, campaignId: number): Promise<void> {
   const version = judgeVersion(spec);
   const bound = spec.judge.minimumAgreement;
   const newest = await store.judgeCalibrations.findNewest(campaignId, version);

@@ -2,18 +2,18 @@ import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campa
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
 import type { Outcome } from '../../domain/rollout/trajectory';
 import { EnvironmentError } from '../../envs/environment-error';
-import { playJournaledEpisode, type Episode, type Player } from '../../envs/episode/play-episode';
+import { playJournaledEpisode, type Episode, type ChooseAction } from '../../envs/episode/play-episode';
 import { ReplayMismatch } from '../../envs/episode/replay-turns';
-import { sessionTries } from '../../envs/episode/session-retries';
-import { whenFree } from '../../envs/episode/retry-when-unavailable';
+import { sessionRetries } from '../../envs/episode/session-retries';
+import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { ModelError } from '../../llm/model-error';
 import type { SampledAction } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { ChatMessage, NewTrajectory } from '../../store/trajectories/trajectories';
 import type { AttemptJournal } from './attempt-journal';
-import { gradeAttempt, isForTheJudge } from './judge-rollout';
-import type { Services } from '../base/dependencies';
+import { judgeRollout, isGradedByJudge } from './judge-rollout';
+import type { Dependencies } from '../base/dependencies';
 
 export type PlannedAttempt = {
   campaignId: number;
@@ -24,9 +24,9 @@ export type PlannedAttempt = {
   journal: AttemptJournal | null;
 };
 
-export type Watch = {
+export type RolloutCallbacks = {
   signal: AbortSignal;
-  onStep(): void;
+  onTurn(): void;
   /** Called while a judge is waited for. */
   onWait(): void;
 };
@@ -45,16 +45,16 @@ const attemptLimitMs = 15 * 60_000;
  * @throws DomainError `UntrustedJudge`; EnvironmentError, ModelError when a boundary cannot be had; the signal's reason
  */
 export async function playAttempt(
-  services: Services,
+  services: Dependencies,
   spec: CampaignSpec,
   planned: PlannedAttempt,
-  watch: Watch,
+  watch: RolloutCallbacks,
 ): Promise<void> {
   const seed = attemptSeed(spec, planned.attempt);
   const played = await playUntilEnd(services, spec, planned, { ...watch, seed });
   const { episode } = played;
   const graded =
-    episode && isForTheJudge(planned) ? await gradeAttempt(services, spec, planned, { episode, ...watch }) : played;
+    episode && isGradedByJudge(planned) ? await judgeRollout(services, spec, planned, { episode, ...watch }) : played;
   await services.store.trajectories.save({
     ...toTrajectory(planned, seed, episode),
     outcome: graded.outcome,
@@ -74,18 +74,18 @@ type Played = Grade & { episode: Episode | null; began: number };
  * try less: without them the next try cannot fail so again.
  */
 async function playUntilEnd(
-  services: Services,
+  services: Dependencies,
   spec: CampaignSpec,
   planned: PlannedAttempt,
-  watch: Watch & { seed: number },
+  watch: RolloutCallbacks & { seed: number },
 ): Promise<Played> {
   let began = performance.now();
   const givenUp = (outcome: Outcome, fault: string): Played => ({ outcome, fault, reward: null, episode: null, began });
-  const mayTryAgain = sessionTries(triesPerAttempt);
+  const mayTryAgain = sessionRetries(triesPerAttempt);
   for (;;) {
     let deadline: AbortSignal | undefined;
     try {
-      const episode = await whenFree(watch.signal, () => {
+      const episode = await retryWhenUnavailable(watch.signal, () => {
         began = performance.now();
         deadline = AbortSignal.timeout(attemptLimitMs);
         return playOnce(services, spec, planned, { ...watch, signal: AbortSignal.any([watch.signal, deadline]) });
@@ -119,24 +119,24 @@ function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }
 }
 
 async function playOnce(
-  services: Services,
+  services: Dependencies,
   spec: CampaignSpec,
   { campaignId, task, attempt, journal }: PlannedAttempt,
-  { signal, onStep, onWait, seed }: Watch & { seed: number },
+  { signal, onTurn, onWait, seed }: RolloutCallbacks & { seed: number },
 ): Promise<Episode> {
   const session = await services.openEnvironment(task.environment, { signal });
   try {
-    const play: Player = (conversation, step) => {
-      onStep();
+    const play: ChooseAction = (conversation, step) => {
+      onTurn();
       return attempt.policyId === null
         ? Promise.resolve(task.referenceActions[step] ?? null)
         : samplePolicy(services, spec, attempt, { conversation, seed: (seed + step) % seedLimit, signal, onWait });
     };
     const holder = sessionHolder(campaignId);
     const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt), holder };
-    const limit = spec.environment.maxSteps ?? Number.POSITIVE_INFINITY; // the environment's own
-    const maxSteps = Math.max(limit, attempt.policyId === null ? task.referenceActions.length : 0);
-    return await playJournaledEpisode(session, reset, play, { maxSteps, journal });
+    const limit = spec.environment.maxTurns ?? Number.POSITIVE_INFINITY; // the environment's own
+    const maxTurns = Math.max(limit, attempt.policyId === null ? task.referenceActions.length : 0);
+    return await playJournaledEpisode(session, reset, play, { maxTurns, journal });
   } catch (error) {
     await journal?.keep();
     throw error;
@@ -145,14 +145,19 @@ async function playOnce(
   }
 }
 
-type Turn = { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal; onWait: Watch['onWait'] };
+type Turn = {
+  conversation: readonly ChatMessage[];
+  seed: number;
+  signal: AbortSignal;
+  onWait: RolloutCallbacks['onWait'];
+};
 
 /** A server that runs one model at a time may have turned to another before the action was asked for. */
 const loadsPerAction = 3;
 
 /** null when the conversation no longer fits the policy's context. */
 async function samplePolicy(
-  services: Services,
+  services: Dependencies,
   spec: CampaignSpec,
   { policyId, purpose }: AttemptKey,
   { conversation, seed, signal, onWait }: Turn,
@@ -180,7 +185,7 @@ async function samplePolicy(
 }
 
 /** Takes minutes where a server has to start a model first. */
-async function loadPolicy({ policies, artifacts }: Services, id: string, onWait: () => void): Promise<void> {
+async function loadPolicy({ policies, artifacts }: Dependencies, id: string, onWait: () => void): Promise<void> {
   const beat = setInterval(onWait, 2_000);
   try {
     await policies.load(id, artifacts.policyPath(id));
@@ -202,7 +207,7 @@ function toTrajectory(
     rawScore: episode?.rawScore ?? null,
     stopReason: episode?.stopReason ?? 'fault',
     opening: episode?.opening ?? [],
-    steps: episode?.steps ?? [],
+    turns: episode?.turns ?? [],
     promptTokens: episode?.promptTokens ?? 0,
     completionTokens: episode?.completionTokens ?? 0,
   };

@@ -1,13 +1,13 @@
-import { failureOf } from '../base/activity-failure';
-import type { Services } from '../base/dependencies';
+import { toActivityFailure } from '../base/activity-failure';
+import type { Dependencies } from '../base/dependencies';
 
 /** Frees the policy server of this campaign's policies that act no longer; one that is asked for again is loaded again. */
-export const retirePolicies =
-  ({ store, policies }: Services) =>
+export const unloadPolicies =
+  ({ store, policies }: Dependencies) =>
   async ({ campaignId }: { campaignId: number }): Promise<void> => {
-    const acting = new Set(Object.values(await store.policies.heads(campaignId)));
+    const acting = new Set(Object.values(await store.policies.active(campaignId)));
     const own = new Set((await store.policies.list(campaignId)).map(({ id }) => id));
-    const served = await policies.served().catch(failureOf);
+    const served = await policies.served().catch(toActivityFailure);
     for (const id of served.filter((name) => own.has(name) && !acting.has(name)))
-      await policies.unload(id).catch(failureOf);
+      await policies.unload(id).catch(toActivityFailure);
   };

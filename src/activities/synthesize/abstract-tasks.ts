@@ -15,9 +15,9 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
-import { failureOf } from '../base/activity-failure';
+import { toActivityFailure } from '../base/activity-failure';
 import { toTask } from '../plan/seed-tasks';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { whileBeating } from '../base/while-beating';
 
 /**
@@ -28,13 +28,13 @@ import { whileBeating } from '../base/while-beating';
  * Idempotent: an abstraction that is stored is found; its candidates are stored before it, under ids of their own.
  */
 export const abstractTasks =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ contextId, ...key }: IterationKey & { contextId: string }): Promise<{ candidates: number }> => {
     const { exploration, tasks } = services.store;
     const stored = await exploration.findAbstraction(key.campaignId, contextId);
     if (stored) return { candidates: stored.candidates };
     const context = await exploration.getContext(key.campaignId, contextId);
-    const runs = (await exploration.listRuns(key.campaignId, contextId)).filter(({ steps }) => steps.length > 0);
+    const runs = (await exploration.listRuns(key.campaignId, contextId)).filter(({ turns }) => turns.length > 0);
     if (runs.length === 0) return { candidates: 0 };
 
     const { spec } = await getCampaign(services, key.campaignId);
@@ -47,7 +47,7 @@ export const abstractTasks =
           ...{ key, callId: abstractionCallId(contextId), purpose: 'abstractor', prompt: promptId(abstractionPrompt) },
           messages: abstractionPrompt.render({
             opening: runs[0]!.opening,
-            runs: runs.map(({ steps }) => steps),
+            runs: runs.map(({ turns }) => turns),
             limit,
           }),
           seed: deriveSeed(spec.seed, key.iteration, 'abstract', context.aim, context.ordinal),
@@ -61,12 +61,12 @@ export const abstractTasks =
       const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
       const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
       return { candidates: (await exploration.saveAbstraction(key, made)).candidates };
-    }).catch(failureOf);
+    }).catch(toActivityFailure);
   };
 
 /** The contexts of an aim share its candidates evenly. */
 async function limitOf(
-  { store }: Services,
+  { store }: Dependencies,
   spec: CampaignSpec,
   key: IterationKey,
   { aim, ordinal }: ContextRow,
@@ -80,7 +80,7 @@ type Source = { spec: CampaignSpec; context: ContextRow; task: TaskRow; runs: re
 
 /** Numbered as the model wrote them, so that a candidate below the confidence that is asked for leaves a gap. */
 async function toCandidates(
-  services: Services,
+  services: Dependencies,
   source: Source,
   written: readonly AbstractedTask[],
 ): Promise<NewTask[]> {
@@ -95,7 +95,7 @@ async function toCandidates(
 }
 
 async function toCandidate(
-  { environmentData }: Services,
+  { environmentData }: Dependencies,
   { spec, context, task, runs }: Source,
   candidate: AbstractedTask,
   number: number,
@@ -113,7 +113,7 @@ async function toCandidate(
     completionCriterion: candidate.completionCriterion,
   } as const;
 
-  const executed = runs.flatMap(({ steps }) => steps.map(({ action }) => action));
+  const executed = runs.flatMap(({ turns }) => turns.map(({ action }) => action));
   const seen = executedActions(candidate.actions, executed);
   if ('unseen' in seen)
     return { ...refusedTask(candidate, name, 'actions-not-seen', `in no run: ${seen.unseen}`), ...named };

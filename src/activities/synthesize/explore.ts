@@ -4,23 +4,23 @@ import { explorationRunId, sessionHolder } from '../../domain/campaign/ids';
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
 import type { Observation } from '../../envs/environment';
 import { EnvironmentError } from '../../envs/environment-error';
-import { sessionTries } from '../../envs/episode/session-retries';
-import { whenFree } from '../../envs/episode/retry-when-unavailable';
+import { sessionRetries } from '../../envs/episode/session-retries';
+import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { explorePrompts } from '../../llm/prompts';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { ContextRow, ExplorationStep, NewRun } from '../../store/tasks/exploration';
+import type { ContextRow, ExplorationTurn, NewRun } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { ChatMessage } from '../../store/trajectories/trajectories';
-import { failureOf } from '../base/activity-failure';
-import { getCampaign, type Services } from '../base/dependencies';
+import { toActivityFailure } from '../base/activity-failure';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { whileBeating } from '../base/while-beating';
 
 export type ExploreInput = IterationKey & { contextId: string; round: number };
 
 /** `outcome` is null when there was nothing to explore, because the reflection had failed. */
-export type Explored = { outcome: ExplorationOutcome | null; steps: number };
+export type Explored = { outcome: ExplorationOutcome | null; turns: number };
 
 /** A session may break for reasons that are not the explorer's; the run is then played again with its own seed. */
 const triesPerRun = 3;
@@ -33,14 +33,14 @@ const triesPerRun = 3;
  * stored, so that nothing is paid twice.
  */
 export const explore =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ contextId, round, ...key }: ExploreInput): Promise<Explored> => {
     const { exploration, tasks } = services.store;
     const runId = explorationRunId(contextId, round);
     const stored = await exploration.findRun(key.campaignId, runId);
     if (stored) return summary(stored);
     const context = await exploration.getContext(key.campaignId, contextId);
-    if (context.status === 'failed') return { outcome: null, steps: 0 };
+    if (context.status === 'failed') return { outcome: null, turns: 0 };
     if (context.status === 'planned' && context.aim !== 'random')
       throw new DomainError('NotReflected', `${contextId} is explored before anybody reflected upon it`);
 
@@ -49,11 +49,11 @@ export const explore =
     const seed = deriveSeed(spec.seed, key.iteration, 'explore', context.aim, context.ordinal, round);
     const run = await whileBeating((signal) =>
       playRun(services, { key, spec, context, task, runId, round, seed, signal }),
-    ).catch(failureOf);
+    ).catch(toActivityFailure);
     return summary(await exploration.saveRun(key, { contextId, round, seed, ...run }));
   };
 
-const summary = ({ outcome, steps }: { outcome: ExplorationOutcome; steps: number }): Explored => ({ outcome, steps });
+const summary = ({ outcome, turns }: { outcome: ExplorationOutcome; turns: number }): Explored => ({ outcome, turns });
 
 type Run = {
   key: IterationKey;
@@ -69,16 +69,16 @@ type Run = {
 type Played = Omit<NewRun, 'contextId' | 'round' | 'seed'>;
 
 /** What has been seen of a session, kept when it breaks. */
-type Seen = { opening: ChatMessage[]; steps: ExplorationStep[] };
+type Seen = { opening: ChatMessage[]; turns: ExplorationTurn[] };
 
-const nothingSeen = (): Seen => ({ opening: [], steps: [] });
+const nothingSeen = (): Seen => ({ opening: [], turns: [] });
 
-async function playRun(services: Services, run: Run): Promise<Played> {
-  const mayTryAgain = sessionTries(triesPerRun);
+async function playRun(services: Dependencies, run: Run): Promise<Played> {
+  const mayTryAgain = sessionRetries(triesPerRun);
   for (;;) {
     const record = nothingSeen();
     try {
-      const played = await whenFree(run.signal, () => {
+      const played = await retryWhenUnavailable(run.signal, () => {
         Object.assign(record, nothingSeen());
         return playOnce(services, run, record);
       });
@@ -92,7 +92,7 @@ async function playRun(services: Services, run: Run): Promise<Played> {
 }
 
 async function playOnce(
-  services: Services,
+  services: Dependencies,
   run: Run,
   record: Seen,
 ): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
@@ -106,8 +106,8 @@ async function playOnce(
       holder: sessionHolder(key.campaignId),
     });
     record.opening = shown(seen);
-    while (!seen.done && record.steps.length < spec.synthesis.exploration.maxSteps) {
-      const callId = explorationCallId(runId, record.steps.length);
+    while (!seen.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
+      const callId = explorationCallId(runId, record.turns.length);
       const reply = await askForAction(services, run, record, callId);
       if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
       if (reply.kind === 'cut-off')
@@ -118,9 +118,9 @@ async function playOnce(
         };
       const action = reply.text.trim();
       seen = await session.step(action);
-      record.steps.push({ action, observation: shown(seen), callId });
+      record.turns.push({ action, observation: shown(seen), callId });
     }
-    return { outcome: seen.done ? 'finished' : 'step-limit', fault: null, reward: seen.done ? seen.reward : null };
+    return { outcome: seen.done ? 'finished' : 'turn-limit', fault: null, reward: seen.done ? seen.reward : null };
   } finally {
     session.close();
   }
@@ -130,14 +130,14 @@ async function playOnce(
 const shown = ({ messages, tools }: Observation): ChatMessage[] =>
   tools ? [...messages, { role: 'system', content: `Functions: ${JSON.stringify(tools)}` }] : messages;
 
-function askForAction(services: Services, run: Run, { opening, steps }: Seen, callId: string) {
+function askForAction(services: Dependencies, run: Run, { opening, turns }: Seen, callId: string) {
   const { key, spec, context, round, seed, signal } = run;
-  const { rounds, maxSteps } = spec.synthesis.exploration;
+  const { rounds, maxTurns } = spec.synthesis.exploration;
   const prompt = explorePrompts[context.aim];
   return services.models.ask(spec, {
     ...{ key, callId, purpose: 'explorer', prompt: promptId(prompt) },
-    messages: prompt.render({ reflection: context.context, opening, steps, round, rounds, maxSteps }),
-    seed: (seed + steps.length) % seedLimit,
+    messages: prompt.render({ reflection: context.context, opening, turns, round, rounds, maxTurns }),
+    seed: (seed + turns.length) % seedLimit,
     signal,
   });
 }

@@ -3,21 +3,21 @@ import { createRandom } from '../../domain/base/seeded-random';
 import type { FeedbackSignalRow } from '../../store/trajectories/feedback-signals';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
-export type Flagged = { task: TaskRow; signal: FeedbackSignalRow };
+export type FlaggedTask = { task: TaskRow; signal: FeedbackSignalRow };
 
 /** One entry per flagged task of the pool, in an order that the seed decides, so that no task comes first by its name. */
 export async function flaggedTasks(
-  { store }: Services,
+  { store }: Dependencies,
   key: IterationKey,
   kind: FeedbackSignalKind,
   seed: number,
-): Promise<Flagged[]> {
+): Promise<FlaggedTask[]> {
   const signals = await store.feedbackSignals.list(key.campaignId, key.iteration);
   const tasks = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'train' });
   const byId = new Map(tasks.map((task) => [task.id, task]));
-  const first = new Map<string, Flagged>();
+  const first = new Map<string, FlaggedTask>();
   for (const signal of signals.filter((found) => found.kind === kind)) {
     const task = byId.get(signal.taskId);
     if (task && !first.has(task.id)) first.set(task.id, { task, signal });

@@ -6,14 +6,14 @@ import { enabledSignals } from '../../spec/iteration-plan';
 import type { NewContext } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { flaggedTasks } from './flagged-tasks';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
  * Writes down once what is explored for an aim: flagged trajectories, one per task, or for `random` the environments of
  * seed tasks drawn without regard to any signal. Returns how many contexts that gives.
  */
 export const planExploration =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<{ contexts: number }> => {
     const { exploration } = services.store;
     const { spec } = await getCampaign(services, key.campaignId);
@@ -37,7 +37,7 @@ const toContext = (signal: { id: string; taskId: string; trajectoryId: string })
 
 /** Every seed task once before any comes again: the same place explored twice has other seeds. */
 async function drawnPlaces(
-  { store }: Services,
+  { store }: Dependencies,
   campaignId: number,
   seed: number,
   count: number,

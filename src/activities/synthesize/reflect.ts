@@ -6,8 +6,8 @@ import { reflectionPrompt } from '../../llm/prompts/reflection';
 import type { ChatMessage } from '../../store/trajectories/trajectories';
 import type { ContextRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { failureOf } from '../base/activity-failure';
-import { getCampaign, type Services } from '../base/dependencies';
+import { toActivityFailure } from '../base/activity-failure';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { whileBeating } from '../base/while-beating';
 
 /**
@@ -17,7 +17,7 @@ import { whileBeating } from '../base/while-beating';
  * Idempotent: a context that was reflected upon, or failed, is left as it is. An unguided one needs no reflection.
  */
 export const reflect =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ contextId, ...key }: IterationKey & { contextId: string }): Promise<{ usable: boolean }> => {
     const { exploration } = services.store;
     const context = await exploration.getContext(key.campaignId, contextId);
@@ -34,17 +34,17 @@ export const reflect =
         },
         reflectionPrompt.schema,
       ),
-    ).catch(failureOf);
+    ).catch(toActivityFailure);
     const result = answer.ok ? answer.value : { type: answer.failure, detail: answer.detail };
     const { status } = await exploration.saveReflection(key, contextId, result);
     return { usable: status === 'reflected' };
   };
 
-async function questionAbout({ store }: Services, key: IterationKey, context: ContextRow): Promise<ChatMessage[]> {
+async function questionAbout({ store }: Dependencies, key: IterationKey, context: ContextRow): Promise<ChatMessage[]> {
   const signals = await store.feedbackSignals.list(key.campaignId, context.iteration);
   const signal = signals.find(({ id }) => id === context.signalId);
   if (!signal) throw new DomainError('UnknownSignal', `${context.id} is explored for no signal that is stored`);
   const task = await store.tasks.get(key.campaignId, context.taskId);
-  const { opening, steps, reward } = await store.trajectories.get(key.campaignId, signal.trajectoryId);
-  return reflectionPrompt.render({ goal: task.goal, opening, steps, reward, signal });
+  const { opening, turns, reward } = await store.trajectories.get(key.campaignId, signal.trajectoryId);
+  return reflectionPrompt.render({ goal: task.goal, opening, turns, reward, signal });
 }

@@ -9,11 +9,11 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import { enabledSignals } from '../../spec/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
-import { failureOf } from '../base/activity-failure';
-import { drawPatiently } from '../plan/draw-with-heartbeat';
+import { toActivityFailure } from '../base/activity-failure';
+import { drawWithHeartbeat } from '../plan/draw-with-heartbeat';
 import { flaggedTasks } from './flagged-tasks';
 import { toTask } from '../plan/seed-tasks';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
  * What each aim asks for, after Fig. 10 of arXiv:2604.15840: forgetting practises the same operation with other
@@ -32,13 +32,13 @@ const mostParents = 2_000;
 
 /** Candidates from the environment's own generator, without asking a model: variants of flagged tasks, or any tasks. */
 export const synthesizeTasks =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
     await services.store.tasks.propose(key, await candidatesFor(services, key, aim));
     await services.store.iterations.noteWork(key, 'synthesize', aim);
   };
 
-async function candidatesFor(services: Services, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {
+async function candidatesFor(services: Dependencies, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {
   const { spec } = await getCampaign(services, key.campaignId);
   const { name, options, form } = spec.environment;
   const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
@@ -55,7 +55,7 @@ async function candidatesFor(services: Services, key: IterationKey, aim: Synthes
     if (count === 0) continue;
     const definitions = parents.map(({ task }) => task.definition);
     const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
-    const records = await drawPatiently(() => services.environmentData.variants(name, request));
+    const records = await drawWithHeartbeat(() => services.environmentData.variants(name, request));
     for (const record of records) {
       const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
       candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
@@ -67,7 +67,12 @@ async function candidatesFor(services: Services, key: IterationKey, aim: Synthes
 type Parent = { task: TaskRow; signal: { id: string } | null };
 
 /** The flagged tasks; for `random` the seed tasks, which the draw leaves out. */
-async function parentsFor(services: Services, key: IterationKey, aim: SynthesisAim, seed: number): Promise<Parent[]> {
+async function parentsFor(
+  services: Dependencies,
+  key: IterationKey,
+  aim: SynthesisAim,
+  seed: number,
+): Promise<Parent[]> {
   if (aim !== 'random') return flaggedTasks(services, key, aim, seed);
   const tasks = await services.store.tasks.list(key.campaignId, { split: 'train' });
   const seeds = tasks.filter(({ origin }) => origin === 'seed');
@@ -77,8 +82,11 @@ async function parentsFor(services: Services, key: IterationKey, aim: SynthesisA
 }
 
 /** @throws DomainError `NoGenerator` */
-async function requireGenerator({ environmentData }: Services, { environment, recipe }: CampaignSpec): Promise<void> {
-  const { variants } = await environmentData.capabilities(environment.name).catch(failureOf);
+async function requireGenerator(
+  { environmentData }: Dependencies,
+  { environment, recipe }: CampaignSpec,
+): Promise<void> {
+  const { variants } = await environmentData.capabilities(environment.name).catch(toActivityFailure);
   if (variants) return;
   throw new DomainError(
     'NoGenerator',

@@ -1,10 +1,10 @@
 import { DomainError } from '../../domain/base/errors';
 import type { TrainingRunStore } from '../../store/training/training-runs';
 import type { TrainingBackend } from '../../training/training-backend';
-import { failureOf } from '../base/activity-failure';
+import { toActivityFailure } from '../base/activity-failure';
 
 /** Training as activities see it: a job's backend is the one that its stored run names. */
-export type Training = Omit<TrainingBackend, 'name'>;
+export type TrainingService = Omit<TrainingBackend, 'name'>;
 
 /** Made when a job first wants them: a backend may need what this worker was not given. */
 export type TrainingBackends = Readonly<Record<string, () => TrainingBackend>>;
@@ -14,7 +14,7 @@ export type TrainingBackends = Readonly<Record<string, () => TrainingBackend>>;
  *
  * @throws DomainError `UnknownTrainingRun`, `UnknownBackend`; whatever making a backend throws
  */
-export function trainingOfRun(backends: TrainingBackends, runs: Pick<TrainingRunStore, 'get'>): Training {
+export function backendForRun(backends: TrainingBackends, runs: Pick<TrainingRunStore, 'get'>): TrainingService {
   const made = new Map<string, TrainingBackend>();
   const byJob = new Map<string, TrainingBackend>(); // a run never changes its backend
 
@@ -35,7 +35,7 @@ export function trainingOfRun(backends: TrainingBackends, runs: Pick<TrainingRun
   }
 
   const ask = async <T>(jobKey: string, question: (backend: TrainingBackend) => Promise<T>): Promise<T> =>
-    question(await backendOf(jobKey)).catch(failureOf);
+    question(await backendOf(jobKey)).catch(toActivityFailure);
 
   return {
     submit: (job) => ask(job.jobKey, (backend) => backend.submit(job)),

@@ -3,10 +3,10 @@ import { ApplicationFailure } from '@temporalio/common';
 import { DomainError } from '../../domain/base/errors';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingProgress } from '../../training/training-backend';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 import { whileBeating } from '../base/while-beating';
 
-export type EndedWork = {
+export type EndedJobs = {
   campaignId: number;
   /** Absent: all of them. */
   iteration?: number;
@@ -17,8 +17,8 @@ export type EndedWork = {
  * back what they had reserved beyond it. A job that cannot be ended by any try is left to its backend, and logged.
  */
 export const endTraining =
-  (services: Services) =>
-  async ({ campaignId, iteration }: EndedWork): Promise<{ ended: number }> => {
+  (services: Dependencies) =>
+  async ({ campaignId, iteration }: EndedJobs): Promise<{ ended: number }> => {
     const jobs = await services.store.endings.openJobs(campaignId, iteration ?? null);
     await whileBeating(async () => {
       for (const job of jobs) await endJob(services, job);
@@ -26,7 +26,7 @@ export const endTraining =
     return { ended: jobs.length };
   };
 
-async function endJob({ store, training }: Services, job: JobKey): Promise<void> {
+async function endJob({ store, training }: Dependencies, job: JobKey): Promise<void> {
   const { jobKey } = job;
   const spent = await store.ledger.bookedTraining(jobKey);
   try {

@@ -4,9 +4,9 @@ import { deriveSeed } from '../../domain/base/seed-tree';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingRequest } from './prepare-training';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
-type Origin = Pick<Services, 'store' | 'artifacts'>;
+type Origin = Pick<Dependencies, 'store' | 'artifacts'>;
 
 /**
  * Stores a run of which nothing is to be done: its policy was trained elsewhere. The base is the model that the spec
@@ -22,7 +22,7 @@ export async function importPolicy(
 ): Promise<TrainingRunRow> {
   const { trainingRuns, policies } = services.store;
   const { campaignId, iteration, role } = request;
-  const base = role === 'base' ? null : ((await policies.heads(campaignId)).base ?? null);
+  const base = role === 'base' ? null : ((await policies.active(campaignId)).base ?? null);
   const policyId = base ?? (await basePolicy(services, spec));
   await trainingRuns.save(
     request,

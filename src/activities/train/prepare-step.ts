@@ -10,7 +10,7 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import { rolloutRow } from '../../training/dataset';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };
 
@@ -21,7 +21,7 @@ export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'pp
  * @throws DomainError `NothingScored` when no attempt of the step has a reward
  */
 export const prepareStep =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (request: StepRequest): Promise<{ jobKey: string; rows: number }> => {
     const { store, artifacts } = services;
     const { name, spec } = await getCampaign(services, request.campaignId);
@@ -48,10 +48,15 @@ export const prepareStep =
   };
 
 /** The job goes on from the policy that acts, with the optimizer of the iteration before if that left this policy. */
-async function openRun({ store }: Services, request: StepRequest, jobKey: string, spec: CampaignSpec): Promise<void> {
+async function openRun(
+  { store }: Dependencies,
+  request: StepRequest,
+  jobKey: string,
+  spec: CampaignSpec,
+): Promise<void> {
   if (await store.trainingRuns.find(jobKey)) return;
   const { campaignId, iteration, role, method } = request;
-  const base = (await store.policies.heads(campaignId))[role];
+  const base = (await store.policies.active(campaignId))[role];
   if (!base) throw new DomainError('NoPolicy', `no ${role} policy acts yet`);
   const before = await store.trainingRuns.find(trainingJobKey(spec.name, iteration - 1, role));
   const first = await store.trainingRuns.get(trainingJobKey(spec.name, 0, role));

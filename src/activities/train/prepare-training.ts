@@ -5,7 +5,7 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
 import type { TrainingMethod } from '../../store/training/training-runs';
 import { importPolicy } from './import-policy';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { trainingData, type TrainingSource } from './training-data';
 
 export type TrainingRequest = IterationKey & {
@@ -20,7 +20,7 @@ export type PreparedTraining = { jobKey: string; rows: number; policyId?: string
 
 /** Writes a job's dataset and stores the run with what it is trained on. null: there is nothing to train on. */
 export const prepareTraining =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (request: TrainingRequest): Promise<PreparedTraining | null> => {
     const { campaignId, iteration, role, method, from } = request;
     const { name, spec } = await getCampaign(services, campaignId);
@@ -38,7 +38,7 @@ export const prepareTraining =
     });
     if (lines.length === 0) return null;
     const dataset = await services.artifacts.saveDataset(lines);
-    const heads = await services.store.policies.heads(campaignId);
+    const heads = await services.store.policies.active(campaignId);
     const run = await services.store.trainingRuns.save(
       request,
       {

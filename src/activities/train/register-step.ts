@@ -1,13 +1,13 @@
 import type { AgentRole } from '../../domain/campaign/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /**
  * Registers the policy that an update left. It plays the next step; who acts for its role beyond the iteration is
  * decided by the evaluation.
  */
 export const registerStep =
-  ({ store, artifacts }: Services) =>
+  ({ store, artifacts }: Dependencies) =>
   async (input: IterationKey & { role: AgentRole; jobKey: string; step: number; policyId: string }): Promise<void> => {
     const { role, jobKey, step, policyId } = input;
     const run = await store.trainingRuns.get(jobKey);

@@ -1,17 +1,17 @@
 import { activityInfo, getClient, heartbeat, log } from '@temporalio/activity';
-import { thinCurve, trainingNews, type TrainingNews } from '../../domain/training/training-progress';
+import { downsampleCurve, jobProgress, type JobProgress } from '../../domain/training/training-progress';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress, TrainingStatus } from '../../training/training-backend';
-import { trainingNewsSignal } from '../../workflows/messages';
-import type { Services } from '../base/dependencies';
+import { trainingProgressSignal } from '../../workflows/messages';
+import type { Dependencies } from '../base/dependencies';
 import { trainingGauges } from './training-metrics';
 
 /** How often what is slow or goes far is done. */
-export type Pace = { tellMs: number; recordMs: number; stallMs: number };
+export type ReportIntervals = { tellMs: number; recordMs: number; stallMs: number };
 
 /** A job without an update for ten minutes is reported, never ended: the trainer's own watchdog decides on that. */
-const defaultPace: Pace = { tellMs: 5_000, recordMs: 15_000, stallMs: 600_000 };
+const defaultPace: ReportIntervals = { tellMs: 5_000, recordMs: 15_000, stallMs: 600_000 };
 
 /** The workflow is told at the start, at twelfths of the job, and twice per stall of the first three: 19 times at most. */
 const [twelfths, mostStalls] = [12, 3];
@@ -33,14 +33,18 @@ type Memory = {
 
 type Spent = { tokens: number; seconds: number };
 
-type Monitored = Pick<Services, 'training'> & { store: Pick<Services['store'], 'trainingProgress' | 'ledger'> };
+type Monitored = Pick<Dependencies, 'training'> & { store: Pick<Dependencies['store'], 'trainingProgress' | 'ledger'> };
 
 /**
  * Tells those who look on how one job gets on. Shown each status: it heartbeats and sets metrics every time, tells the
  * job's workflow at marks, and stores the curve and what the job took every few seconds; of a job that ends or dies, at
  * once.
  */
-export function monitorJob({ store, training }: Monitored, run: TrainingRunRow & JobKey, pace: Pace = defaultPace) {
+export function reportProgress(
+  { store, training }: Monitored,
+  run: TrainingRunRow & JobKey,
+  pace: ReportIntervals = defaultPace,
+) {
   const { jobKey } = run;
   const gauges = trainingGauges(run);
   const memory = remembered();
@@ -62,14 +66,14 @@ export function monitorJob({ store, training }: Monitored, run: TrainingRunRow &
     const curve = await training.curve(jobKey, after);
     const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may know the moment alone
     const total = updates.at(-1)?.['total_steps'] ?? totalSteps; // a job may have ended before it was looked at
-    await store.trainingProgress.save(run, thinCurve(updates, total, after));
+    await store.trainingProgress.save(run, downsampleCurve(updates, total, after));
   }
 
   async function watch({ step, totalSteps }: Extract<TrainingStatus, { state: 'running' }>): Promise<void> {
     const now = Date.now();
     if (step !== memory.step) Object.assign(memory, { step, movedAt: now });
     const idleMs = now - memory.movedAt;
-    const news = trainingNews({ step, totalSteps }, last, idleMs >= pace.stallMs ? Math.round(idleMs / 1000) : null);
+    const news = jobProgress({ step, totalSteps }, last, idleMs >= pace.stallMs ? Math.round(idleMs / 1000) : null);
     gauges(news, last, idleMs / 1000);
     if (now - toldAt >= pace.tellMs && isNews(memory, news)) {
       toldAt = now;
@@ -112,7 +116,7 @@ function remembered(): Memory {
 }
 
 /** Whether the workflow is to hear of it, which is then remembered as told. */
-function isNews(memory: Memory, { step, totalSteps, stalledS }: TrainingNews): boolean {
+function isNews(memory: Memory, { step, totalSteps, stalledS }: JobProgress): boolean {
   const mark = totalSteps > 0 ? Math.floor((twelfths * step) / totalSteps) : 0;
   memory.mark ??= mark;
   const stalled = stalledS !== null;
@@ -124,11 +128,11 @@ function isNews(memory: Memory, { step, totalSteps, stalledS }: TrainingNews): b
 }
 
 /** Only the workflow of a job knows what to do with it; whether it hears is of no consequence for the job. */
-async function tellWorkflow(news: TrainingNews): Promise<void> {
+async function tellWorkflow(news: JobProgress): Promise<void> {
   const { workflowType, workflowExecution } = activityInfo();
   if (workflowType !== 'train' || !workflowExecution) return;
   const { workflowId, runId } = workflowExecution;
-  await getClient().workflow.getHandle(workflowId, runId).signal(trainingNewsSignal, news).catch(leave);
+  await getClient().workflow.getHandle(workflowId, runId).signal(trainingProgressSignal, news).catch(leave);
 }
 
 const spentOf = ({ tokens = 0, seconds = 0 }: Readonly<Record<string, unknown>>): Spent =>

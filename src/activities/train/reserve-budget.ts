@@ -2,14 +2,17 @@ import { getModel } from '../../artifacts/imported-models';
 import { estimateJob } from '../../spec/estimate-training';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
  * Reserves what a job may cost, where its GPUs have a price. A job reserves once, however often it is submitted.
  *
  * @throws DomainError `BudgetReached`
  */
-export async function reserveTraining({ store, artifacts }: Services, run: TrainingRunRow & JobKey): Promise<void> {
+export async function reserveTrainingBudget(
+  { store, artifacts }: Dependencies,
+  run: TrainingRunRow & JobKey,
+): Promise<void> {
   const { campaignId, method, datasetRows: rows, steps } = run;
   if (run.gpus === 0 || method === 'import') return;
   const { spec } = await getCampaign({ store }, campaignId);

@@ -1,7 +1,7 @@
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingJob } from '../../training/training-backend';
-import { reserveTraining } from './reserve-budget';
-import type { Services } from '../base/dependencies';
+import { reserveTrainingBudget } from './reserve-budget';
+import type { Dependencies } from '../base/dependencies';
 import { whileBeating } from '../base/while-beating';
 
 /**
@@ -10,14 +10,14 @@ import { whileBeating } from '../base/while-beating';
  * @throws DomainError `BudgetReached`
  */
 export const submitTraining =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<void> => {
     const run = await services.store.trainingRuns.get(jobKey);
-    await reserveTraining(services, { ...run, epoch });
+    await reserveTrainingBudget(services, { ...run, epoch });
     await whileBeating(() => services.training.submit(jobOf(services, run))); // an upload takes minutes
   };
 
-export function jobOf({ artifacts }: Services, run: TrainingRunRow): TrainingJob {
+export function jobOf({ artifacts }: Dependencies, run: TrainingRunRow): TrainingJob {
   const policy = (hash: string | null) => (hash ? { hash, path: artifacts.policyPath(hash) } : null);
   return {
     jobKey: run.jobKey,

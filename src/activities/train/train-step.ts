@@ -1,5 +1,5 @@
-import { reserveTraining } from './reserve-budget';
-import type { Services } from '../base/dependencies';
+import { reserveTrainingBudget } from './reserve-budget';
+import type { Dependencies } from '../base/dependencies';
 import { jobOf } from './submit-training';
 import { followJob, followToWhole } from './watch-training';
 
@@ -8,7 +8,7 @@ import { followJob, followToWhole } from './watch-training';
  * update that is committed is found, not repeated.
  */
 export const trainStep =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({
     jobKey,
     step,
@@ -26,7 +26,7 @@ export const trainStep =
     const run = await store.trainingRuns.get(jobKey);
     const batch = await store.trainingSteps.get(jobKey, step);
     const dataset = { path: artifacts.datasetPath(batch.datasetSha256), sha256: batch.datasetSha256 };
-    await reserveTraining(services, { ...run, epoch });
+    await reserveTrainingBudget(services, { ...run, epoch });
     await training.submitStep(jobKey, step, dataset); // first, so that a trainer that starts finds it whole
     await training.submit(jobOf(services, run));
     const isLast = step === run.steps;

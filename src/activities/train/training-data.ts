@@ -1,9 +1,9 @@
-import type { TrainingStep } from '../../domain/campaign/recipe';
+import type { RecipeJob } from '../../domain/campaign/recipe';
 import type { TrainingExample } from '../../store/training/training-runs';
 import { pairRow, trajectoryRow } from '../../training/dataset';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
-export type TrainingSource = TrainingStep['data'];
+export type TrainingSource = RecipeJob['data'];
 
 export type TrainingData = { lines: string[]; examples: TrainingExample[] };
 
@@ -17,7 +17,7 @@ type Request = {
 };
 
 /** The rows of a training dataset and where each comes from, in a fixed order. */
-export async function trainingData(services: Services, request: Request): Promise<TrainingData> {
+export async function trainingData(services: Dependencies, request: Request): Promise<TrainingData> {
   switch (request.data) {
     case 'pairs':
       return pairData(services, request);
@@ -30,7 +30,7 @@ export async function trainingData(services: Services, request: Request): Promis
   }
 }
 
-async function pairData({ store }: Services, { campaignId, iteration, role }: Request): Promise<TrainingData> {
+async function pairData({ store }: Dependencies, { campaignId, iteration, role }: Request): Promise<TrainingData> {
   const all = await store.preferencePairs.list(campaignId, iteration);
   const pairs = all.filter(({ forRole }) => forRole === role);
   const ids = pairs.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
@@ -43,7 +43,7 @@ async function pairData({ store }: Services, { campaignId, iteration, role }: Re
   };
 }
 
-async function trajectoryData({ store }: Services, request: Request): Promise<TrainingData> {
+async function trajectoryData({ store }: Dependencies, request: Request): Promise<TrainingData> {
   const { campaignId, data } = request;
   const played = await store.trajectories.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
   const experts = played.map(({ trajectoryId }) => trajectoryId);
@@ -62,7 +62,7 @@ async function trajectoryData({ store }: Services, request: Request): Promise<Tr
 
 /** Rejection sampling: successful attempts of all iterations so far, each way to solve a task once; with their rewards. */
 async function distinctSuccesses(
-  store: Services['store'],
+  store: Dependencies['store'],
   { campaignId, iteration, successReward }: Request,
 ): Promise<Map<string, number>> {
   const attempts = await store.trajectories.listScored(campaignId, iteration);

@@ -1,5 +1,5 @@
 import { metricMeter } from '@temporalio/activity';
-import type { TrainingNews } from '../../domain/training/training-progress';
+import type { JobProgress } from '../../domain/training/training-progress';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress } from '../../training/training-backend';
 
@@ -18,7 +18,7 @@ const told = [
   ['eta_s', 'coevolve_training_eta_seconds', 's', 'until the job expects to end'],
 ] as const;
 
-export type TrainingGauges = (news: TrainingNews, progress: TrainingProgress, idleS: number) => void;
+export type TrainingGauges = (news: JobProgress, progress: TrainingProgress, idleS: number) => void;
 
 /** Gauges of one job. Their labels name it; a job that has ended keeps its last numbers until its worker restarts. */
 export function trainingGauges({ jobKey, role, method, backend }: TrainingRunRow): TrainingGauges {

@@ -3,8 +3,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { DomainError } from '../../domain/base/errors';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingFailure, TrainingStatus } from '../../training/training-backend';
-import { monitorJob } from './report-progress';
-import type { Services } from '../base/dependencies';
+import { reportProgress } from './report-progress';
+import type { Dependencies } from '../base/dependencies';
 import { jobOf } from './submit-training';
 import { whileBeating } from '../base/while-beating';
 
@@ -15,7 +15,7 @@ const maxRedone = 2;
 
 /** Follows a job to its end and stores its policy under its hash. */
 export const watchTraining =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<{ policyId: string; seconds: number }> => {
     const job = { jobKey, epoch };
     const { status, policyId } = await followToWhole(services, jobKey, async () => {
@@ -36,7 +36,7 @@ type Made = { policyPath: string; policyHash: string };
  * @throws DomainError `CorruptCheckpoint` when it is damaged again and again
  */
 export async function followToWhole<Status extends Alive, M extends Made>(
-  { artifacts, training }: Services,
+  { artifacts, training }: Dependencies,
   jobKey: string,
   follow: () => Promise<{ status: Status; made: M }>,
 ): Promise<{ status: Status; made: M; policyId: string }> {
@@ -63,11 +63,15 @@ type Alive = Extract<TrainingStatus, { state: 'running' | 'succeeded' }>;
  * Waits until a job has got where it is wanted. The job outlives whoever waits: on a worker's death or shutdown the next
  * try takes up the watch; only a cancelled campaign ends the job. What a job took is booked also when it failed or died.
  */
-export async function followJob(services: Services, job: JobKey, arrived: (status: Alive) => boolean): Promise<Alive> {
+export async function followJob(
+  services: Dependencies,
+  job: JobKey,
+  arrived: (status: Alive) => boolean,
+): Promise<Alive> {
   const { store, training } = services;
   const { jobKey } = job;
   const run = await store.trainingRuns.get(jobKey);
-  const monitor = monitorJob(services, { ...run, epoch: job.epoch });
+  const monitor = reportProgress(services, { ...run, epoch: job.epoch });
   let [restarts, furthest] = [0, 0];
   try {
     for (;;) {
@@ -91,7 +95,7 @@ export async function followJob(services: Services, job: JobKey, arrived: (statu
 }
 
 /** The trainer names what it could not do; an operator mends it, and the job resumes where it was. */
-async function fail({ store }: Services, job: JobKey, failure: TrainingFailure): Promise<never> {
+async function fail({ store }: Dependencies, job: JobKey, failure: TrainingFailure): Promise<never> {
   await store.trainingRuns.fail(job, failure);
   throw ApplicationFailure.create({
     type: `TrainingFailed.${failure.type}`,

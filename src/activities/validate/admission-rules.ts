@@ -18,7 +18,7 @@ export function admissionRulesOf(
   return {
     validation: synthesis.validation,
     rule: synthesis.rule,
-    maxActions: spec.environment.maxSteps ?? Number.POSITIVE_INFINITY,
+    maxActions: spec.environment.maxTurns ?? Number.POSITIVE_INFINITY,
     ...admission,
     embedded: hasEmbeddings(spec),
     quotaOf: (aim) => quota && quota * (aim === 'random' ? enabledSignals(spec) : 1),

@@ -13,11 +13,11 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow, TaskSplit } from '../../store/tasks/tasks';
 import type { TrajectorySummary } from '../../store/trajectories/trajectories';
 import { admissionRulesOf } from './admission-rules';
-import { failureOf } from '../base/activity-failure';
+import { toActivityFailure } from '../base/activity-failure';
 import { embedGoals, type GoalVectors } from './embed-goals';
 import { matchedAdmissions } from '../synthesize/matched-admissions';
 import { recordDiversity } from './record-diversity';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Embeddings were asked for before; this only reads their answers back. */
 const readingLimitMs = 60_000;
@@ -32,13 +32,13 @@ const readingLimitMs = 60_000;
  * `MatchTooEarly` when the campaign that a control is matched with has not validated this iteration yet
  */
 export const admitTasks =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec, name } = await getCampaign(services, key.campaignId);
     const { tasks, admission } = services.store;
     const all = await tasks.list(key.campaignId);
     const watch = { signal: AbortSignal.timeout(readingLimitMs) };
-    const vectors = await embedGoals(services, { spec, key }, all, watch).catch(failureOf);
+    const vectors = await embedGoals(services, { spec, key }, all, watch).catch(toActivityFailure);
     const approval = await admission.approval(key.campaignId, key.iteration);
     const matched = await matchedAdmissions(services.store, spec, name, key.iteration);
     const rules = admissionRulesOf(spec, key.iteration, { approval, matched });
@@ -71,7 +71,7 @@ const toKnown = (tasks: readonly TaskRow[], vectors: GoalVectors | null): KnownT
   }));
 
 async function toCandidates(
-  { store }: Services,
+  { store }: Dependencies,
   key: IterationKey,
   tasks: readonly TaskRow[],
   vectors: GoalVectors | null,

@@ -5,14 +5,14 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { JudgementKind, JudgementRow } from '../../store/tasks/judgements';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 export type Subject = {
   kind: JudgementKind;
   /** Of the judgement, which is made once. */
   id: string;
   task: Pick<TaskRow, 'id' | 'goal' | 'referenceActions' | 'completionCriterion'>;
-  transcript: Pick<JudgeInput, 'opening' | 'steps' | 'stopReason'>;
+  transcript: Pick<JudgeInput, 'opening' | 'turns' | 'stopReason'>;
 };
 
 /**
@@ -20,7 +20,7 @@ export type Subject = {
  * that even a repair does not bring into shape is stored with its failure, and is no verdict.
  */
 export async function askJudge(
-  { store, models }: Services,
+  { store, models }: Dependencies,
   { spec, key }: { spec: CampaignSpec; key: IterationKey },
   { kind, id, task, transcript }: Subject,
   watch: { signal: AbortSignal; onWait?: () => void },

@@ -2,8 +2,8 @@ import { countVerdicts, findDrift, measureTrust } from '../../domain/evaluation/
 import { DomainError } from '../../domain/base/errors';
 import { judgeVersion } from '../../llm/prompts/judge';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { calibrationJudgementId, isAsMeant } from './judge-calibration';
-import { getCampaign, type Services } from '../base/dependencies';
+import { calibrationJudgementId, isCorrectVerdict } from './judge-calibration';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
  * Stores how far the judge can be trusted: what it said of trajectories whose verdict is known, and whether it is still
@@ -12,19 +12,19 @@ import { getCampaign, type Services } from '../base/dependencies';
  * @throws DomainError `StateMismatch` when an item was not judged
  */
 export const closeCalibration =
-  ({ store }: Services) =>
+  ({ store }: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign({ store }, key.campaignId);
     const items = await store.judgeCalibrations.items(key);
-    const known = items.filter(isAsMeant);
+    const known = items.filter(isCorrectVerdict);
     const said = await store.judgements.find(
       key.campaignId,
       known.map(({ ordinal }) => calibrationJudgementId(key, ordinal)),
     );
-    const judged = known.map(({ ordinal, breakage }) => {
+    const judged = known.map(({ ordinal, corruption }) => {
       const judgement = said.get(calibrationJudgementId(key, ordinal));
       if (!judgement) throw new DomainError('StateMismatch', `item ${ordinal} of the calibration was not judged`);
-      return { broken: breakage !== null, completed: judgement.completed };
+      return { broken: corruption !== null, completed: judgement.completed };
     });
 
     const now = { judgeVersion: judgeVersion(spec), counts: countVerdicts(judged) };

@@ -1,7 +1,7 @@
 import type { IterationKey } from '../../store/campaign/iterations';
-import { failureOf } from '../base/activity-failure';
+import { toActivityFailure } from '../base/activity-failure';
 import { embedGoals } from './embed-goals';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { whileBeating } from '../base/while-beating';
 
 /**
@@ -9,9 +9,9 @@ import { whileBeating } from '../base/while-beating';
  * the spec names. Stores nothing but the calls: admission asks the same again and gets their answers.
  */
 export const embedCandidates =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(services, key.campaignId);
     const tasks = await services.store.tasks.list(key.campaignId);
-    await whileBeating((signal) => embedGoals(services, { spec, key }, tasks, { signal })).catch(failureOf);
+    await whileBeating((signal) => embedGoals(services, { spec, key }, tasks, { signal })).catch(toActivityFailure);
   };

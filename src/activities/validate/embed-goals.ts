@@ -5,7 +5,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { hasEmbeddings } from './admission-rules';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly number[] };
 
@@ -15,12 +15,12 @@ type Watch = { signal: AbortSignal; onWait?: () => void };
  * Unit sentence embeddings of the goals of a campaign's tasks: by its embedding model, or else by hashed n-grams.
  *
  * The model is asked once for the seed tasks and once for the candidates of each iteration. Whoever asks again gets the
- * stored answers, unpaid: the groups hold every task, whatever became of it, and so never change.
+ * stored answers, notCharged: the groups hold every task, whatever became of it, and so never change.
  *
  * @param tasks all tasks of the campaign
  */
 export async function embedGoals(
-  { models }: Pick<Services, 'models'>,
+  { models }: Pick<Dependencies, 'models'>,
   { spec, key }: { spec: CampaignSpec; key: IterationKey },
   tasks: readonly TaskRow[],
   watch: Watch,

@@ -1,8 +1,8 @@
 import { trajectoryId } from '../../domain/campaign/ids';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { askJudge } from './ask-judge';
-import { failureOf } from '../base/activity-failure';
-import { getCampaign, type Services } from '../base/dependencies';
+import { toActivityFailure } from '../base/activity-failure';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { settleWithin } from '../base/settle-within';
 import { whileBeating } from '../base/while-beating';
 
@@ -17,7 +17,7 @@ const judgedAtOnce = 10;
  * Idempotent: a candidate that was judged is not judged again.
  */
 export const judgeCandidates =
-  (services: Services) =>
+  (services: Dependencies) =>
   async ({ from, to, ...key }: IterationKey & { from: number; to: number }): Promise<{ judged: number }> => {
     const { spec } = await getCampaign(services, key.campaignId);
     const tasks = await services.store.tasks.planned(key, 'validation', from, to);
@@ -36,7 +36,7 @@ export const judgeCandidates =
         const subject = { kind: 'candidate', id: candidateJudgementId(key, task.id), task, transcript } as const;
         return askJudge(services, { spec, key }, subject, { signal });
       }),
-    ).catch(failureOf);
+    ).catch(toActivityFailure);
     return { judged: executed.length };
   };
 

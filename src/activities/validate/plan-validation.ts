@@ -1,9 +1,9 @@
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Services } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Plans the validation of every candidate that the iteration synthesized, of none where validation is off: synthesis ends. */
 export const planValidation =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(services, key.campaignId);
     const { tasks, iterations } = services.store;

@@ -2,15 +2,15 @@ import { heartbeat } from '@temporalio/activity';
 import { sessionHolder } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { isSuccess } from '../../domain/rollout/trajectory';
-import { playEpisode, type Episode, type Player } from '../../envs/episode/play-episode';
-import { whenFree } from '../../envs/episode/retry-when-unavailable';
+import { playEpisode, type Episode, type ChooseAction } from '../../envs/episode/play-episode';
+import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { CalibrationItem, PlayedItem } from '../../store/tasks/judge-calibrations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import { failureOf } from '../base/activity-failure';
-import { breakagesOf } from './plan-calibration';
-import { getCampaign, type Services } from '../base/dependencies';
+import { toActivityFailure } from '../base/activity-failure';
+import { corruptionsOf } from './plan-calibration';
+import { getCampaign, type Dependencies } from '../base/dependencies';
 import { settleWithin } from '../base/settle-within';
 import { whileBeating } from '../base/while-beating';
 
@@ -23,25 +23,25 @@ const playedAtOnce = 16;
  * Idempotent: an item that was played is not played again.
  */
 export const playCalibration =
-  (services: Services) =>
+  (services: Dependencies) =>
   async (key: IterationKey): Promise<{ played: number }> => {
     const { spec } = await getCampaign(services, key.campaignId);
     const { judgeCalibrations, tasks } = services.store;
     const items = await judgeCalibrations.items(key);
-    const gold = items.filter(({ breakage }) => breakage === null);
+    const gold = items.filter(({ corruption }) => corruption === null);
     const open = items.filter(({ transcript }) => transcript === null);
-    let steps = 0;
-    const onStep = (): void => heartbeat({ steps: ++steps });
+    let turns = 0;
+    const onTurn = (): void => heartbeat({ turns: ++turns });
 
     const playAll = (signal: AbortSignal): Promise<void> =>
       settleWithin(playedAtOnce, open, async (item) => {
         const task = await tasks.get(key.campaignId, item.taskId);
         const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
-        const versions = item.breakage === null ? [] : breakagesOf(spec, { taskId: item.taskId, actions }, gold);
-        const play = { ...{ campaignId: key.campaignId, item, task, versions }, ...{ signal, onStep } };
+        const versions = item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, gold);
+        const play = { ...{ campaignId: key.campaignId, item, task, versions }, ...{ signal, onTurn } };
         await judgeCalibrations.recordPlay(key, await playVersions(services, spec, play));
       });
-    await whileBeating(playAll, () => ({ steps })).catch(failureOf); // a full environment is waited for
+    await whileBeating(playAll, () => ({ turns })).catch(toActivityFailure); // a full environment is waited for
     return { played: open.length };
   };
 
@@ -50,15 +50,15 @@ type Play = {
   item: CalibrationItem;
   task: TaskRow;
   /** Broken versions in the order in which they are tried; none of a gold item. */
-  versions: ReturnType<typeof breakagesOf>;
+  versions: ReturnType<typeof corruptionsOf>;
   signal: AbortSignal;
-  onStep: () => void;
+  onTurn: () => void;
 };
 
-async function playVersions(services: Services, spec: CampaignSpec, play: Play): Promise<PlayedItem> {
+async function playVersions(services: Dependencies, spec: CampaignSpec, play: Play): Promise<PlayedItem> {
   const { item, versions } = play;
   const [first, ...more] = versions;
-  let played = await playActions(services, spec, play, first ?? { kind: item.breakage, actions: item.actions });
+  let played = await playActions(services, spec, play, first ?? { kind: item.corruption, actions: item.actions });
   for (const version of more) {
     if (!isSuccess(played.reward)) break;
     played = await playActions(services, spec, play, version);
@@ -67,18 +67,18 @@ async function playVersions(services: Services, spec: CampaignSpec, play: Play):
 }
 
 async function playActions(
-  services: Services,
+  services: Dependencies,
   spec: CampaignSpec,
-  { campaignId, item, task, signal, onStep }: Play,
-  { kind, actions }: { kind: PlayedItem['breakage']; actions: string[] },
+  { campaignId, item, task, signal, onTurn }: Play,
+  { kind, actions }: { kind: PlayedItem['corruption']; actions: string[] },
 ): Promise<PlayedItem> {
   const reset = {
     task: task.definition,
     seed: deriveSeed(spec.seed, 'calibration', item.ordinal),
     ...{ episodeId: `calibration/${item.ordinal}`, holder: sessionHolder(campaignId) },
   };
-  const player: Player = (_, step) => {
-    onStep();
+  const player: ChooseAction = (_, step) => {
+    onTurn();
     return Promise.resolve(actions[step] ?? null);
   };
   const playOnce = async (): Promise<Episode> => {
@@ -89,8 +89,8 @@ async function playActions(
       session.close();
     }
   };
-  const episode = await whenFree(signal, playOnce);
-  const steps = episode.steps.map(({ action, observation }) => ({ action, observation }));
-  const transcript = { opening: episode.opening, steps, stopReason: episode.stopReason };
-  return { ordinal: item.ordinal, breakage: kind, actions, transcript, reward: episode.reward };
+  const episode = await retryWhenUnavailable(signal, playOnce);
+  const turns = episode.turns.map(({ action, observation }) => ({ action, observation }));
+  const transcript = { opening: episode.opening, turns, stopReason: episode.stopReason };
+  return { ordinal: item.ordinal, corruption: kind, actions, transcript, reward: episode.reward };
 }

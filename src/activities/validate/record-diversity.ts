@@ -2,14 +2,14 @@ import { energyDistance, neighbourSimilarity, relativeEnergyDistance } from '../
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { GoalVectors } from './embed-goals';
-import type { Services } from '../base/dependencies';
+import type { Dependencies } from '../base/dependencies';
 
 /**
  * How alike the tasks are that an iteration admitted (SR@k), and how far from the held-out tasks (ED, EDrel): eq. 2 to 4
  * of arXiv:2604.15840. Tasks that all but repeat each other are told of by an event.
  */
 export async function recordDiversity(
-  { store }: Services,
+  { store }: Dependencies,
   key: IterationKey,
   { neighbours, collapse }: CampaignSpec['admission']['diversity'],
   { encoder, vectorOf }: GoalVectors,

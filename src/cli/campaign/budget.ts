@@ -6,7 +6,7 @@ import { campaignWorkflowId } from '../../domain/campaign/ids';
 import type { Budget, Spending } from '../../store/spending/budgets';
 import type { TrainingCost } from '../../store/spending/ledger';
 import { hasEnded } from '../../store/campaign/campaigns';
-import type { ModelSpending, UnconfirmedTry, Waste } from '../../store/spending/model-spending';
+import type { ModelSpending, UnconfirmedRequest, Waste } from '../../store/spending/model-spending';
 import { resumeUpdate } from '../../workflows/messages';
 import { duration, printResult, say, table } from '../output';
 import { withSession, type Session } from '../../client/session';
@@ -48,7 +48,7 @@ export function addBudget(program: Command): void {
 type BudgetState = Budget & {
   spent: ModelSpending[];
   waste: Waste;
-  unconfirmed: UnconfirmedTry[];
+  unconfirmed: UnconfirmedRequest[];
   /** What its GPUs cost is in the committed dollars too. */
   training: TrainingCost;
 };

@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import type { Pool } from 'pg';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { PhaseRow } from '../../store/campaign/iterations';
-import { askPatiently } from '../../client/retry-unreachable';
+import { retryWhileUnreachable } from '../../client/retry-unreachable';
 import { duration, rounded, say } from '../output';
 import type { Session } from '../../client/session';
 import { jobText } from '../inspect/training-text';
@@ -19,8 +19,8 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
   const told = new Set<string>();
   let parked = '';
   for (;;) {
-    const { status } = await askPatiently(() => store.campaigns.getByName(name));
-    const phases = await askPatiently(() => store.iterations.phasesOf(id));
+    const { status } = await retryWhileUnreachable(() => store.campaigns.getByName(name));
+    const phases = await retryWhileUnreachable(() => store.iterations.phasesOf(id));
     for (const phase of phases.filter((row) => row.finishedAt && !told.has(keyOf(row)))) {
       clearLine();
       say(phaseText(phase));
@@ -32,8 +32,10 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
     if (status === 'parked' && parked !== keyOf(running)) say(pc.yellow(`  parked: see \`coevolve status ${name}\``));
     parked = status === 'parked' ? keyOf(running) : '';
     if (running && process.stderr.isTTY) {
-      const attempts = await askPatiently(() => countAttempts(pool, id, running.iteration));
-      const jobs = (await askPatiently(() => store.trainingProgress.running(id))).map((job) => `; ${jobText(job)}`);
+      const attempts = await retryWhileUnreachable(() => countAttempts(pool, id, running.iteration));
+      const jobs = (await retryWhileUnreachable(() => store.trainingProgress.running(id))).map(
+        (job) => `; ${jobText(job)}`,
+      );
       const line = `  ${running.phase} … ${elapsed(running)}, ${attempts} attempts in this iteration${jobs.join('')}`;
       clearLine();
       process.stderr.write(pc.dim(line.slice(0, process.stderr.columns - 1))); // a line that wraps cannot be cleared

@@ -43,12 +43,12 @@ async function fork(session: Session, sourceName: string, request: ForkRequest) 
   const { iteration, name } = request;
   const source = await store.campaigns.getByName(sourceName);
   const spec = forkSpec(source.spec as CampaignSpec, request);
-  const varies = await requireStartable(session, spec);
+  const nondeterminism = await requireStartable(session, spec);
   const { id } = await forkCampaign(pool, {
     ...{ source, iteration, name, spec, specHash: specHash(spec) },
     actor: userInfo().username,
   });
-  await store.campaigns.addVariance(id, varies);
+  await store.campaigns.addNondeterminism(id, nondeterminism);
   const forked = { workflowId: campaignWorkflowId(name), forkedFrom: sourceName, fromIteration: iteration };
   if (hasEnded((await store.campaigns.get(id)).status)) return { ...forked, outcome: 'ended' as const };
   // A crash may have come between the rows and the workflow, so it is started whoever made the rows.

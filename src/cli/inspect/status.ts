@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { hasEnded } from '../../store/campaign/campaigns';
-import { whatNext } from '../../workflows/campaign/details';
+import { nextCommands } from '../../workflows/campaign/details';
 import { statusQuery } from '../../workflows/messages';
 import { followCampaign } from '../campaign/follow-campaign';
 import { printResult, rounded, shortHash, table } from '../output';
@@ -29,12 +29,12 @@ export function addStatus(program: Command): void {
 type Status = Awaited<ReturnType<typeof readStatus>>;
 
 async function readStatus({ store, temporal }: Session, name: string) {
-  const { id, forkedFrom, forkIteration, varies } = await store.campaigns.getByName(name);
+  const { id, forkedFrom, forkIteration, nondeterminism } = await store.campaigns.getByName(name);
   const client = await temporal();
   const state = await client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery);
   return {
     ...state,
-    ...{ forkedFrom, forkIteration, varies },
+    ...{ forkedFrom, forkIteration, nondeterminism },
     phases: await store.iterations.phasesOf(id),
     jobs: await store.trainingProgress.running(id),
     training: await store.ledger.training(id),
@@ -52,7 +52,7 @@ function statusText({
   jobs,
   training,
   scenarios,
-  varies,
+  nondeterminism,
   ...origin
 }: Status): string {
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
@@ -68,10 +68,10 @@ function statusText({
   return [
     `${name}: ${status}${abortedBy && !hasEnded(status) ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
     ...(progress.parked && !hasEnded(status)
-      ? [`needs attention: ${progress.parked}`, whatNext({ name, progress })]
+      ? [`needs attention: ${progress.parked}`, nextCommands({ name, progress })]
       : []),
     ...forkText(origin),
-    ...varianceText(varies),
+    ...nondeterminismText(nondeterminism),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
     ...jobs.map(jobText),
     ...scenarios.map(scenarioText),
@@ -88,8 +88,8 @@ const scenarioText = ({ policyId, completed, scenarios }: ScenarioCompletion): s
   `held-out scenarios completed by ${shortHash(policyId)}: ${completed} of ${scenarios} (${rounded(completed / scenarios)})`;
 
 /** Whether the numbers of the campaign are those of every run of its spec. */
-const varianceText = (varies: string[] | null): string[] => {
-  if (varies === null) return [];
-  if (varies.length === 0) return ['deterministic: another run of this spec gives the same rows'];
-  return ['not deterministic, another run may give other rows:', ...varies.map((reason) => `  ${reason}`)];
+const nondeterminismText = (nondeterminism: string[] | null): string[] => {
+  if (nondeterminism === null) return [];
+  if (nondeterminism.length === 0) return ['deterministic: another run of this spec gives the same rows'];
+  return ['not deterministic, another run may give other rows:', ...nondeterminism.map((reason) => `  ${reason}`)];
 };

@@ -55,8 +55,8 @@ function context({ context: reflected }: TaskLineage): string | null {
 
 function exploration({ runs }: TaskLineage): string | null {
   if (runs.length === 0) return null;
-  const rows = runs.map((run) => [run.id, run.outcome, run.steps, run.reward, run.fault]);
-  return ['explored in', table(['run', 'outcome', 'steps', 'reward', 'fault'], rows)].join('\n');
+  const rows = runs.map((run) => [run.id, run.outcome, run.turns, run.reward, run.fault]);
+  return ['explored in', table(['run', 'outcome', 'turns', 'reward', 'fault'], rows)].join('\n');
 }
 
 function abstraction({ abstraction: made, task }: TaskLineage): string | null {
@@ -71,7 +71,7 @@ function abstraction({ abstraction: made, task }: TaskLineage): string | null {
 
 function validation({ validation: { trajectory, verdicts, judgements } }: TaskLineage): string {
   const played = trajectory
-    ? [`  ${trajectory.id}: ${trajectory.outcome}, reward ${trajectory.reward ?? '-'}, ${trajectory.steps} steps`]
+    ? [`  ${trajectory.id}: ${trajectory.outcome}, reward ${trajectory.reward ?? '-'}, ${trajectory.turns} turns`]
     : [];
   const judged = judgements.map(
     ({ completed, judge, reason }) =>

@@ -1,12 +1,12 @@
-import { newsLine, trainingNews } from '../../domain/training/training-progress';
+import { progressLine, jobProgress } from '../../domain/training/training-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { RunningJob } from '../../store/training/training-progress';
 import { duration } from '../output';
 
 /** A running job in a line. */
 export function jobText({ role, method, step, facts }: RunningJob): string {
-  const news = trainingNews({ step, totalSteps: facts['total_steps'] ?? 0 }, facts, null);
-  return `training ${role} by ${method}: ${newsLine(news)}`;
+  const news = jobProgress({ step, totalSteps: facts['total_steps'] ?? 0 }, facts, null);
+  return `training ${role} by ${method}: ${progressLine(news)}`;
 }
 
 /** What training jobs took in a line. */

@@ -25,11 +25,11 @@ export function addTrajectory(program: Command): void {
 
 /** Its turns one below the other, and above them what became of its interruptions. */
 export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]): string {
-  const { id, outcome, reward, stopReason, seed, opening, steps } = trajectory;
-  const turns = steps.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
+  const { id, outcome, reward, stopReason, seed, opening, turns } = trajectory;
+  const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
   return [
     [`${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`, ...resumes.map(toLine)].join('\n'),
-    ...[...opening, ...turns].map(({ role, content }) => `${role}:\n${content.replace(/^/gm, '  ')}`),
+    ...[...opening, ...messages].map(({ role, content }) => `${role}:\n${content.replace(/^/gm, '  ')}`),
   ].join('\n\n');
 }
 

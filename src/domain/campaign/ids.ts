@@ -18,13 +18,13 @@ export const iterationWorkflowId = (name: string, iteration: number, epoch = 1):
 export type IterationName = { name: string; iteration: number; epoch: number };
 
 /** One shard of a roll-out. `player` is the agent that acts, or `reference` when the tasks' own actions are played. */
-export const rollOutWorkflowId = ({ name, iteration, epoch }: IterationName, shard: RollOutShardName): string => {
+export const rolloutWorkflowId = ({ name, iteration, epoch }: IterationName, shard: RolloutShardName): string => {
   const step = shard.step > 0 ? `/step/${shard.step}` : '';
   return `${iterationWorkflowId(name, iteration, epoch)}/roll-out/${shard.purpose}${step}/${shard.player}/${shard.number}`;
 };
 
 /** `step` counts the updates of reinforcement learning from 1; 0 elsewhere. */
-export type RollOutShardName = { purpose: Purpose; player: AgentRole | 'reference'; step: number; number: number };
+export type RolloutShardName = { purpose: Purpose; player: AgentRole | 'reference'; step: number; number: number };
 
 /** One shard of the exploration for an aim. */
 export const explorationWorkflowId = ({ name, iteration, epoch }: IterationName, aim: string, number: number): string =>

@@ -1,9 +1,9 @@
 import type { Phase } from './phases';
-import type { SynthesisAim, TrainingStep } from './recipe';
+import type { SynthesisAim, RecipeJob } from './recipe';
 import type { AgentRole } from './roles';
 
 /** The provider of each purpose's model; its workers poll a task queue of its name. */
-export type Providers = Record<'reflector' | 'explorer' | 'abstractor' | 'judge', string> & {
+export type ProviderByRole = Record<'reflector' | 'explorer' | 'abstractor' | 'judge', string> & {
   embedding: string | null;
 };
 
@@ -14,13 +14,13 @@ export type IterationPlan = {
   epoch: number;
   phases: readonly Phase[];
   agents: readonly AgentRole[];
-  training: readonly TrainingStep[];
+  training: readonly RecipeJob[];
   /** What candidates are synthesized for. */
   aims: readonly SynthesisAim[];
   /** Whom reinforcement learning updates, how, and how often between two rounds of synthesis. */
   updates: Updates | null;
   /** Who is asked for what, by provider; null: the environment's generator synthesizes and nothing is judged. */
-  providers: Providers | null;
+  providers: ProviderByRole | null;
   /** Runs per explored context. */
   explorationRounds: number;
   /** Whose policy is taken over as it is, not trained; absent: nobody's. */

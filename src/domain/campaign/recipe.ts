@@ -3,7 +3,7 @@ import type { Phase } from './phases';
 import type { AgentRole } from './roles';
 
 /** A training job of one iteration. */
-export type TrainingStep = {
+export type RecipeJob = {
   role: AgentRole;
   method: 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
   /**
@@ -25,7 +25,7 @@ export type Recipe = {
   iterations: number;
   /** Phases of an iteration after the start. */
   phases: readonly Phase[];
-  training: readonly TrainingStep[];
+  training: readonly RecipeJob[];
   /** What candidates are synthesized for; empty when the task pool stays as it is. */
   aims: readonly SynthesisAim[];
 };
@@ -35,7 +35,7 @@ export type SynthesisAim = FeedbackSignalKind | 'random';
 
 const preferencePhases: readonly Phase[] = ['plan', 'roll-out', 'detect', 'pair', 'train', 'evaluate', 'report'];
 
-const target = (method: TrainingStep['method']): TrainingStep => ({
+const target = (method: RecipeJob['method']): RecipeJob => ({
   role: 'target',
   method,
   data: 'pairs',

@@ -2,7 +2,7 @@
 export const taskQueues = {
   workflow: 'workflow',
   store: 'store',
-  rollOut: (environment: string): string => `rollout-${environment}`,
+  rollout: (environment: string): string => `rollout-${environment}`,
   llm: (provider: string): string => `llm-${provider}`,
   train: 'train',
 } as const;

@@ -1,9 +1,10 @@
 import { joinCalls, splitCalls } from '../signals/split-calls';
 import type { Random } from '../base/seeded-random';
 
-export type BreakageKind = 'dropped-call' | 'changed-number' | 'changed-text' | 'other-task' | 'truncated' | 'swapped';
+export type CorruptionKind =
+  'dropped-call' | 'changed-number' | 'changed-text' | 'other-task' | 'truncated' | 'swapped';
 
-export type Breakage = { kind: BreakageKind; actions: string[] };
+export type Corruption = { kind: CorruptionKind; actions: string[] };
 
 /**
  * Versions of an action sequence that should no longer do what it was for, one of each kind that applies, in random
@@ -22,15 +23,15 @@ export type Breakage = { kind: BreakageKind; actions: string[] };
  *
  * @param others action sequences of other tasks of the environment
  */
-export function breakActions(
+export function corruptActions(
   actions: readonly string[],
   others: readonly (readonly string[])[],
   random: Random,
-): Breakage[] {
+): Corruption[] {
   const made = Object.entries(breakers).flatMap(([kind, breaker]) => {
     const broken = breaker(actions, others, random);
     return broken && broken.length > 0 && !isSame(broken, actions)
-      ? [{ kind: kind as BreakageKind, actions: broken }]
+      ? [{ kind: kind as CorruptionKind, actions: broken }]
       : [];
   });
   return random.shuffle(made);
@@ -42,7 +43,7 @@ type Breaker = (
   random: Random,
 ) => string[] | undefined;
 
-const breakers: Record<BreakageKind, Breaker> = {
+const breakers: Record<CorruptionKind, Breaker> = {
   'dropped-call': (actions, _, random) => {
     const { calls, end } = callsOf(actions);
     if (calls.length === 0 || (calls.length === 1 && end.length === 0)) return undefined;

@@ -9,7 +9,7 @@ export type Reflection = {
 };
 
 /** How an exploration run ended; `finished` means that its session did. Its steps count in every case. */
-export type ExplorationOutcome = 'finished' | 'step-limit' | 'refused' | 'cut-off' | 'environment-fault';
+export type ExplorationOutcome = 'finished' | 'turn-limit' | 'refused' | 'cut-off' | 'environment-fault';
 
 /** Why a model gave nothing to go on with. */
 export type ModelFailure = { type: 'malformed' | 'refused' | 'cut-off'; detail: string };

@@ -1,5 +1,5 @@
 /** What people are told of a running training job; small enough for a signal. */
-export type TrainingNews = {
+export type JobProgress = {
   step: number;
   /** 0 while the job does not know it. */
   totalSteps: number;
@@ -15,11 +15,11 @@ export type TrainingNews = {
 type Numbers = Readonly<Record<string, number>>;
 
 /** @param told the trainer's numbers, by its own names */
-export const trainingNews = (
+export const jobProgress = (
   { step, totalSteps }: { step: number; totalSteps: number },
   told: Numbers,
   stalledS: number | null,
-): TrainingNews => ({
+): JobProgress => ({
   ...{ step, totalSteps, stalledS },
   loss: told['loss'] ?? null,
   tokensPerS: told['tokens_per_s'] ?? null,
@@ -27,7 +27,7 @@ export const trainingNews = (
 });
 
 /** `step 40 of 200, loss 0.512, 1,840 tokens/s, 2 min left` */
-export function newsLine({ step, totalSteps, loss, tokensPerS, etaS, stalledS }: TrainingNews): string {
+export function progressLine({ step, totalSteps, loss, tokensPerS, etaS, stalledS }: JobProgress): string {
   return [
     totalSteps > 0 ? `step ${step} of ${totalSteps}` : `step ${step}`,
     ...(loss === null ? [] : [`loss ${loss.toPrecision(3)}`]),
@@ -40,7 +40,7 @@ export function newsLine({ step, totalSteps, loss, tokensPerS, etaS, stalledS }:
 const barWidth = 24;
 
 /** How much of the job is done, as a bar of text; empty while that is not known. */
-export function newsBar({ step, totalSteps }: TrainingNews): string {
+export function progressBar({ step, totalSteps }: JobProgress): string {
   if (totalSteps <= 0) return '';
   const done = Math.round((barWidth * Math.min(step, totalSteps)) / totalSteps);
   return `${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${Math.floor((100 * Math.min(step, totalSteps)) / totalSteps)} %`;
@@ -56,7 +56,7 @@ export const curvePoints = 200;
  * @param updates in the order of their `step`
  * @param after   the newest update that is kept already; 0: none
  */
-export function thinCurve<Update extends Numbers>(
+export function downsampleCurve<Update extends Numbers>(
   updates: readonly Update[],
   totalSteps: number,
   after: number,

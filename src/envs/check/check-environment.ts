@@ -1,10 +1,10 @@
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
-import { whenFree } from '../episode/retry-when-unavailable';
+import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 import { cutOff, type Leak } from './cut-off';
 import { playPass, type Pass, type Play, type Played } from './play-pass';
-import { brokenPlays, nonsensePlays } from './corrupted-episodes';
+import { corruptedEpisodes, nonsenseEpisodes } from './corrupted-episodes';
 
 export type CheckSettings = {
   environment: string;
@@ -56,12 +56,12 @@ export async function checkEnvironment(
   const play = (what: string, plays: readonly Play[], at: number): Promise<Played[]> =>
     playPass(open, plays, passOf(what, plays.length, { environment, seed, sessions: at }, onProgress));
 
-  const golden = hasGold ? tasks.map((task) => ({ task, actions: task.reference_actions })) : nonsensePlays(tasks);
+  const golden = hasGold ? tasks.map((task) => ({ task, actions: task.reference_actions })) : nonsenseEpisodes(tasks);
   const alone = await play('one at a time', golden, 1);
   const again = await play('once more', golden.slice(0, playedTwice), 1);
   const together = await play(`${sessions} at once`, golden, sessions);
-  const nonsense = await play('nonsense', nonsensePlays(tasks), sessions);
-  const broken = await play('mistakes', hasGold ? brokenPlays(tasks, seed) : [], sessions);
+  const nonsense = await play('nonsense', nonsenseEpisodes(tasks), sessions);
+  const broken = await play('mistakes', hasGold ? corruptedEpisodes(tasks, seed) : [], sessions);
   const victims = Array.from({ length: settings.kills }, (_, n) => golden[n % golden.length]!);
   const sessionsOf = async (): Promise<number | null> =>
     (await health.read()).environments[environment]?.sessions ?? null;
@@ -82,7 +82,7 @@ async function drawTasks(data: Environments['data'], settings: CheckSettings): P
   const drawn: TaskRecord[] = [];
   const { signal } = new AbortController();
   for (const split of splits)
-    drawn.push(...(await whenFree(signal, () => data.tasks(environment, { split, count, seed, options }))));
+    drawn.push(...(await retryWhenUnavailable(signal, () => data.tasks(environment, { split, count, seed, options }))));
   if (drawn.length === 0) throw new Error(`${environment} has no tasks for these options`);
   return drawn;
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../domain/base/seeded-random';
 import type { OpenEnvironment } from '../environment';
 import { EnvironmentError } from '../environment-error';
-import { whenFree } from '../episode/retry-when-unavailable';
+import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 import type { Play } from './play-pass';
 
 export type Leak = {
@@ -73,7 +73,7 @@ async function tearDown(
     return { session, opening: await session.reset(reset) };
   };
   const live = async (): Promise<void> => {
-    const { session, opening } = await whenFree(client.signal, begin);
+    const { session, opening } = await retryWhenUnavailable(client.signal, begin);
     let seen = opening;
     for (const action of actions.slice(0, steps)) if (!seen.done) seen = await session.step(action);
     const unread = seen.done ? undefined : session.step(actions[steps] ?? '');

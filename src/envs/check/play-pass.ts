@@ -3,7 +3,7 @@ import type { TaskRecord } from '../server/environment-data';
 import type { OpenEnvironment } from '../environment';
 import { EnvironmentError } from '../environment-error';
 import { playEpisode, type Episode } from '../episode/play-episode';
-import { whenFree } from '../episode/retry-when-unavailable';
+import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 
 export type Play = { task: TaskRecord; actions: readonly string[] };
 
@@ -32,7 +32,7 @@ export async function playPass(open: OpenEnvironment, plays: readonly Play[], pa
 }
 
 function playOne(open: OpenEnvironment, play: Play, pass: Pass): Promise<Played> {
-  return whenFree(new AbortController().signal, () => playNow(open, play, pass));
+  return retryWhenUnavailable(new AbortController().signal, () => playNow(open, play, pass));
 }
 
 async function playNow(open: OpenEnvironment, { task, actions }: Play, { environment, seed }: Pass): Promise<Played> {
@@ -51,8 +51,8 @@ async function playNow(open: OpenEnvironment, { task, actions }: Play, { environ
 }
 
 /** sha256 of everything that the environment said, and of the reward. */
-function digestOf({ opening, steps, reward, stopReason }: Episode): string {
-  const observations = steps.map(({ observation }) => observation);
+function digestOf({ opening, turns, reward, stopReason }: Episode): string {
+  const observations = turns.map(({ observation }) => observation);
   return createHash('sha256')
     .update(JSON.stringify([opening, observations, reward, stopReason]))
     .digest('hex');

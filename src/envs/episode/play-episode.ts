@@ -1,15 +1,18 @@
 import type { SampledAction } from '../../llm/policy-client';
 import type { RecordedTurn } from '../../store/trajectories/attempt-turns';
-import type { ChatMessage, StoredStep } from '../../store/trajectories/trajectories';
+import type { ChatMessage, StoredTurn } from '../../store/trajectories/trajectories';
 import type { EnvironmentSession, Observation, ResetRequest } from '../environment';
 import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } from './replay-turns';
 
 /** Chooses the next action; null ends the episode because the player can say no more (its context is full). */
-export type Player = (conversation: readonly ChatMessage[], step: number) => Promise<SampledAction | string | null>;
+export type ChooseAction = (
+  conversation: readonly ChatMessage[],
+  step: number,
+) => Promise<SampledAction | string | null>;
 
 export type Episode = {
   opening: ChatMessage[];
-  steps: StoredStep[];
+  turns: StoredTurn[];
   /** In [0, 1]. */
   reward: number;
   rawScore: number | null;
@@ -29,18 +32,18 @@ export type EpisodeJournal = {
   record(turn: RecordedTurn): Promise<void>;
 };
 
-type Limits = { maxSteps: number; journal: EpisodeJournal | null };
+type Limits = { maxTurns: number; journal: EpisodeJournal | null };
 
 /** Plays an episode that nothing is kept of until it ends. */
 export const playEpisode = (
   session: EnvironmentSession,
   request: ResetRequest,
-  play: Player,
-  maxSteps: number,
-): Promise<Episode> => playJournaledEpisode(session, request, play, { maxSteps, journal: null });
+  play: ChooseAction,
+  maxTurns: number,
+): Promise<Episode> => playJournaledEpisode(session, request, play, { maxTurns, journal: null });
 
 /**
- * The observe-act loop: knows neither database nor Temporal. An episode that reaches `maxSteps`, or whose player falls
+ * The observe-act loop: knows neither database nor Temporal. An episode that reaches `maxTurns`, or whose player falls
  * silent, is a failure with reward 0: the environment never called it done.
  *
  * @throws ReplayMismatch when the session goes otherwise than the journal's turns say
@@ -48,38 +51,38 @@ export const playEpisode = (
 export async function playJournaledEpisode(
   session: EnvironmentSession,
   request: ResetRequest,
-  play: Player,
-  { maxSteps, journal }: Limits,
+  play: ChooseAction,
+  { maxTurns, journal }: Limits,
 ): Promise<Episode> {
-  const turns = journal?.turns ?? [];
-  const begun = await replayTurns(session, await session.reset(request), turns, journal?.checks ?? 'observations');
-  if (turns.length > 0) await journal?.replayed(turns.length);
-  const { opening, steps } = begun;
+  const recorded = journal?.turns ?? [];
+  const begun = await replayTurns(session, await session.reset(request), recorded, journal?.checks ?? 'observations');
+  if (recorded.length > 0) await journal?.replayed(recorded.length);
+  const { opening, turns } = begun;
   const keep = journal && keeper(journal, begun);
-  const conversation = [...opening, ...steps.flatMap(toMessages)];
+  const conversation = [...opening, ...turns.flatMap(toMessages)];
   const spent = { promptTokens: 0, completionTokens: 0 };
-  for (const turn of turns) count(spent, turn);
+  for (const turn of recorded) count(spent, turn);
 
   let seen = begun.seen;
-  while (!seen.done && steps.length < maxSteps) {
-    const action = await play(conversation, steps.length);
-    if (action === null) return { opening, steps, ...spent, reward: 0, rawScore: null, stopReason: 'token-limit' };
+  while (!seen.done && turns.length < maxTurns) {
+    const action = await play(conversation, turns.length);
+    if (action === null) return { opening, turns, ...spent, reward: 0, rawScore: null, stopReason: 'token-limit' };
     const said = saidBy(action);
     count(spent, said);
     seen = await session.step(said.action);
-    const shown = steps.at(-1)?.observation ?? opening;
-    steps.push(toStep(said, seen.messages));
-    conversation.push(...toMessages(steps.at(-1)!));
-    if (!seen.done && steps.length < maxSteps) await keep?.({ ...said, ordinal: steps.length }, shown, seen);
+    const shown = turns.at(-1)?.observation ?? opening;
+    turns.push(toStep(said, seen.messages));
+    conversation.push(...toMessages(turns.at(-1)!));
+    if (!seen.done && turns.length < maxTurns) await keep?.({ ...said, ordinal: turns.length }, shown, seen);
   }
   return {
-    ...{ opening, steps, ...spent, rawScore: seen.rawScore, reward: seen.done ? seen.reward : 0 },
-    stopReason: seen.done ? (seen.stopReason ?? 'completed') : 'step-limit',
+    ...{ opening, turns, ...spent, rawScore: seen.rawScore, reward: seen.done ? seen.reward : 0 },
+    stopReason: seen.done ? (seen.stopReason ?? 'completed') : 'turn-limit',
   };
 }
 
 /** What the player said in a turn. */
-type Said = Omit<StoredStep, 'observation'> & { promptTokens: number; completionTokens: number };
+type Said = Omit<StoredTurn, 'observation'> & { promptTokens: number; completionTokens: number };
 
 /** Hands turns to the journal, each bound to all before it. The reset is digested only once there is a turn to keep. */
 function keeper(journal: EpisodeJournal, { digest, seen }: Replayed) {
@@ -93,7 +96,7 @@ function keeper(journal: EpisodeJournal, { digest, seen }: Replayed) {
   };
 }
 
-const toMessages = ({ action, observation }: StoredStep): ChatMessage[] => [
+const toMessages = ({ action, observation }: StoredTurn): ChatMessage[] => [
   { role: 'assistant', content: action },
   ...observation,
 ];
@@ -115,6 +118,6 @@ function count(spent: Pick<Episode, 'promptTokens' | 'completionTokens'>, said: 
   spent.completionTokens += said.completionTokens;
 }
 
-const toStep = ({ action, promptTokenIds, tokenIds, logprobs }: Said, observation: ChatMessage[]): StoredStep => ({
+const toStep = ({ action, promptTokenIds, tokenIds, logprobs }: Said, observation: ChatMessage[]): StoredTurn => ({
   ...{ action, observation, promptTokenIds, tokenIds, logprobs },
 });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../domain/base/canonical-json';
 import type { RecordedTurn } from '../../store/trajectories/attempt-turns';
-import type { ChatMessage, StoredStep } from '../../store/trajectories/trajectories';
+import type { ChatMessage, StoredTurn } from '../../store/trajectories/trajectories';
 import type { EnvironmentSession, Observation } from '../environment';
 import { EnvironmentError } from '../environment-error';
 
@@ -9,7 +9,7 @@ import { EnvironmentError } from '../environment-error';
 export type ReplayChecks = 'observations' | 'score';
 
 /** Where an episode stands after its recorded turns. `digest` is null before the first. */
-export type Replayed = { opening: ChatMessage[]; steps: StoredStep[]; seen: Observation; digest: string | null };
+export type Replayed = { opening: ChatMessage[]; turns: StoredTurn[]; seen: Observation; digest: string | null };
 
 /** A session went otherwise than the recorded turns say: they are of no use, and the attempt begins again. */
 export class ReplayMismatch extends Error {
@@ -35,22 +35,22 @@ export class ReplayMismatch extends Error {
 export async function replayTurns(
   session: Pick<EnvironmentSession, 'step'>,
   opened: Observation,
-  turns: readonly RecordedTurn[],
+  recorded: readonly RecordedTurn[],
   checks: ReplayChecks,
 ): Promise<Replayed> {
-  const steps: StoredStep[] = [];
+  const turns: StoredTurn[] = [];
   let seen = opened;
   let digest: string | null = null;
-  for (const [place, turn] of turns.entries()) {
+  for (const [index, turn] of recorded.entries()) {
     const answer = await stepAgain(session, turn);
     digest = checks === 'observations' ? digestAfter(turn.action, answer, digest ?? digestOf(seen)) : turn.afterSha256;
     requireSame(turn, answer, checks === 'observations' ? digest === turn.afterSha256 : answer.score === turn.score);
     const { action, promptTokenIds, tokenIds, logprobs } = turn;
-    const observation = turns[place + 1]?.shown ?? answer.messages; // what the next action was an answer to
-    steps.push({ action, observation, promptTokenIds, tokenIds, logprobs });
+    const observation = recorded[index + 1]?.shown ?? answer.messages; // what the next action was an answer to
+    turns.push({ action, observation, promptTokenIds, tokenIds, logprobs });
     seen = answer;
   }
-  return { opening: turns[0]?.shown ?? opened.messages, steps, seen, digest };
+  return { opening: recorded[0]?.shown ?? opened.messages, turns, seen, digest };
 }
 
 /** What the session took before it must take again. */

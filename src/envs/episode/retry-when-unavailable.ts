@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EnvironmentError } from '../environment-error';
 
-export type Patience = {
+export type RetryLimits = {
   /** How long a full environment is waited for: others play meanwhile, and each attempt of theirs has 15 minutes. */
   fullMs: number;
   /** How long one that answers nobody is waited for: a server that restarts is back within seconds. */
@@ -11,7 +11,7 @@ export type Patience = {
   longestMs: number;
 };
 
-export const defaultPatience: Patience = { fullMs: 45 * 60_000, awayMs: 20_000, firstMs: 200, longestMs: 2_000 };
+export const defaultRetryLimits: RetryLimits = { fullMs: 45 * 60_000, awayMs: 20_000, firstMs: 200, longestMs: 2_000 };
 
 /**
  * Plays, and plays anew for as long as the environment has no free session: a full server and one that restarts are
@@ -19,10 +19,10 @@ export const defaultPatience: Patience = { fullMs: 45 * 60_000, awayMs: 20_000, 
  *
  * @throws what `play` throws, also when the patience is over; the signal's reason
  */
-export async function whenFree<T>(
+export async function retryWhenUnavailable<T>(
   signal: AbortSignal,
   play: () => Promise<T>,
-  patience: Patience = defaultPatience,
+  patience: RetryLimits = defaultRetryLimits,
 ): Promise<T> {
   let waiting: Partial<Record<NoSession['kind'], number>> = {};
   for (let pauseMs = patience.firstMs; ; pauseMs = Math.min(pauseMs * 2, patience.longestMs)) {

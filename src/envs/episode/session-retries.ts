@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentError } from '../environment-error';
 
-export type SpellOfLosses = {
+export type LossWindow = {
   /** Connections that are lost within so long of the first are one loss. */
   spellMs: number;
   /** The pause after the second loss of a spell; each is twice the one before it, up to `longestMs`. */
@@ -10,7 +10,7 @@ export type SpellOfLosses = {
 };
 
 /** As long as a server that is away is waited for. */
-const defaultSpell: SpellOfLosses = { spellMs: 20_000, firstMs: 200, longestMs: 2_000 };
+const defaultSpell: LossWindow = { spellMs: 20_000, firstMs: 200, longestMs: 2_000 };
 
 /**
  * Counts the sessions that broke under an attempt, of which there may be `most`. A server that is killed three times in
@@ -20,9 +20,9 @@ const defaultSpell: SpellOfLosses = { spellMs: 20_000, firstMs: 200, longestMs: 
  * @returns to be asked after every break: whether to try again. Resolves when it is time to.
  * @throws the signal's reason
  */
-export function sessionTries(
+export function sessionRetries(
   most: number,
-  { spellMs, firstMs, longestMs }: SpellOfLosses = defaultSpell,
+  { spellMs, firstMs, longestMs }: LossWindow = defaultSpell,
 ): (broken: EnvironmentError, signal: AbortSignal) => Promise<boolean> {
   let counted = 0;
   let [lostSince, pauseMs] = [-Infinity, firstMs];

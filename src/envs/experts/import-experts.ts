@@ -88,11 +88,11 @@ async function replay(
   try {
     const request = { task: task.definition, seed: 0, episodeId: `import/${task.task_id}` };
     const player = (_: unknown, step: number): Promise<string | null> => Promise.resolve(actions[step] ?? null);
-    const { opening, steps, reward, stopReason } = await playEpisode(session, request, player, actions.length);
-    if (stopReason === 'step-limit' && reward === 0)
+    const { opening, turns, reward, stopReason } = await playEpisode(session, request, player, actions.length);
+    if (stopReason === 'turn-limit' && reward === 0)
       return { reason: `the episode is not over after its ${actions.length} actions, or earned nothing` };
-    const said = [...opening, ...steps.flatMap(({ observation }) => observation)].map(({ content }) => content);
-    const acted = steps.map(({ action }) => action);
+    const said = [...opening, ...turns.flatMap(({ observation }) => observation)].map(({ content }) => content);
+    const acted = turns.map(({ action }) => action);
     return { reward, actions: acted, characters: [...said, ...acted].reduce((sum, text) => sum + text.length, 0) };
   } catch (error) {
     if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;

@@ -34,7 +34,7 @@ const serverSchema = z.strictObject({
   /** System message before the first observation. */
   instruction: z.string().min(1).optional(),
   /** The environment's own limit of actions per episode. */
-  maxSteps: count.max(1_000).default(30),
+  maxTurns: count.max(1_000).default(30),
   /** What the same actions give again in a fresh session of the same task. */
   replay: z.enum(['observations', 'score', 'none']).default('none'),
   reward: rewardSchema.prefault({}),
@@ -45,13 +45,13 @@ const serverSchema = z.strictObject({
 });
 
 /** A server of somebody else that speaks OpenEnv's wire. */
-export type ForeignServer = Omit<z.output<typeof serverSchema>, 'url' | 'tokenFile'> & {
+export type ThirdPartyServer = Omit<z.output<typeof serverSchema>, 'url' | 'tokenFile'> & {
   /** The environment's name in a spec. */
   name: string;
   endpoint: EnvironmentEndpoint;
 };
 
-export type ForeignServers = ReadonlyMap<string, ForeignServer>;
+export type ThirdPartyServers = ReadonlyMap<string, ThirdPartyServer>;
 
 const fileSchema = z.strictObject({
   hosted: z.record(z.string(), z.unknown()).nullish(),
@@ -65,7 +65,9 @@ const variable = 'COEVOLVE_ENVIRONMENTS_FILE';
  *
  * @throws ConfigError naming file, key, what was found and what was expected
  */
-export function readEnvironmentServers({ environmentsFile: file }: Pick<Config, 'environmentsFile'>): ForeignServers {
+export function readEnvironmentServers({
+  environmentsFile: file,
+}: Pick<Config, 'environmentsFile'>): ThirdPartyServers {
   if (!file) return new Map();
   const parsed = parseYaml(readText(file));
   if ('problems' in parsed) throw unusable(file, parsed.problems);
@@ -110,7 +112,7 @@ function toServer(
   name: string,
   { url, tokenFile, ...server }: z.output<typeof serverSchema>,
   hosted: Record<string, unknown>,
-): ForeignServer | { problems: string[] } {
+): ThirdPartyServer | { problems: string[] } {
   const at = (key: string): string => `servers.${name}${key}`;
   const misplaced = problemOfUrl(url);
   const token = tokenFile === undefined ? undefined : readToken(path.resolve(path.dirname(file), tokenFile));

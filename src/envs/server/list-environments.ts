@@ -1,6 +1,6 @@
 import type { Capabilities } from './environment-data';
 import { EnvironmentError } from '../environment-error';
-import type { ForeignServer } from './environment-servers';
+import type { ThirdPartyServer } from './environment-servers';
 import type { Environments } from '../environments';
 import { actionForm } from '../third-party/action';
 
@@ -42,7 +42,7 @@ function unlessRefused(error: unknown): null {
 }
 
 /** Whether it answers, and whether text can be made actions of it. */
-async function foreignListing(server: ForeignServer, data: Environments['data']): Promise<EnvironmentListing> {
+async function foreignListing(server: ThirdPartyServer, data: Environments['data']): Promise<EnvironmentListing> {
   const unavailable = await actionForm(server).then(
     () => null,
     (error: unknown) => (error instanceof Error ? error.message : String(error)),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../domain/base/errors';
 import { callServer } from '../server/call-server';
-import type { ForeignServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from '../server/environment-servers';
 import { parseJson } from '../../base/parse-json';
 
 /** Makes an action of the assistant's text; or says, for the assistant to read, why it is none. */
@@ -23,7 +23,7 @@ const ownField = 'metadata';
  *
  * @throws DomainError `UnclearAction`; EnvironmentError
  */
-export async function actionForm({ name, endpoint, action }: ForeignServer): Promise<ToAction> {
+export async function actionForm({ name, endpoint, action }: ThirdPartyServer): Promise<ToAction> {
   if (action === 'json') return wholeAction;
   const { action: schema } = await callServer(endpoint, '/schema', schemaSchema);
   const { [ownField]: _, ...fields } = schema.properties;

@@ -1,6 +1,6 @@
 import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../environment';
 import { EnvironmentError } from '../environment-error';
-import type { ForeignServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from '../server/environment-servers';
 import { actionForm, type ToAction } from './action';
 import { messagesOf, toolsOf } from './observation';
 import { openSocket, type WireObservation } from '../openenv/socket';
@@ -10,7 +10,7 @@ import { openSocket, type WireObservation } from '../openenv/socket';
  * an action, an observation of any shape becomes messages. An action that the server refuses comes back as an
  * observation that says why: it is the player's mistake, and costs a step.
  */
-export function foreignClient(server: ForeignServer): OpenEnvironment {
+export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
   let known: Promise<ToAction> | undefined;
   const form = (): Promise<ToAction> => {
     known ??= actionForm(server);
@@ -23,7 +23,7 @@ export function foreignClient(server: ForeignServer): OpenEnvironment {
     const { endpoint, answerSeconds, instruction } = server;
     const session = await openSocket(endpoint, { signal, answerTimeoutMs: answerSeconds * 1000 });
     const score = scoring(server.reward);
-    const limited = stepLimit(server.maxSteps);
+    const limited = stepLimit(server.maxTurns);
     return {
       async reset(request) {
         const seen = score(await session.ask({ type: 'reset', data: resetData(request) }));
@@ -61,10 +61,10 @@ const notAnAction = (why: string): Observation => ({
 });
 
 /** The server's settings say when an episode is over; what its environment has not called done by then is lost. */
-function stepLimit(maxSteps: number): (seen: Observation) => Observation {
+function stepLimit(maxTurns: number): (seen: Observation) => Observation {
   let steps = 0;
   return (seen) =>
-    ++steps < maxSteps || seen.done ? seen : { ...seen, done: true, reward: 0, stopReason: 'step-limit' };
+    ++steps < maxTurns || seen.done ? seen : { ...seen, done: true, reward: 0, stopReason: 'turn-limit' };
 }
 
 /**
@@ -72,7 +72,7 @@ function stepLimit(maxSteps: number): (seen: Observation) => Observation {
  *
  * @throws EnvironmentError `fault` at an end without a reward: a missing number is no 0
  */
-function scoring({ min, max, of }: ForeignServer['reward']): (seen: WireObservation) => Observation {
+function scoring({ min, max, of }: ThirdPartyServer['reward']): (seen: WireObservation) => Observation {
   let sum: number | null = null;
   return ({ observation, reward, done }) => {
     if (reward !== null) sum = (sum ?? 0) + reward;

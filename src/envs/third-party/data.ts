@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto';
 import { createRandom } from '../../domain/base/seeded-random';
 import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
 import { EnvironmentError } from '../environment-error';
-import type { ForeignServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from '../server/environment-servers';
 import { listTasks, type ListedTask } from './tasks';
 
 /**
  * What a server of somebody else gives for campaigns: tasks without gold. They are those of its own train and test
  * splits, or seeds where it lists none; no seed is on both sides, however many there are.
  */
-export const foreignData = (server: ForeignServer): EnvironmentData => ({
+export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
   names: () => Promise.resolve([server.name]),
   capacity: () => Promise.resolve(server.sessions),
 
   capabilities: () =>
     Promise.resolve({
       ...{ variants: false, compose: false, gold: false, dense_reward: true },
-      ...{ replay: server.replay, max_steps: server.maxSteps, splits: ['train', 'held-out'] },
+      ...{ replay: server.replay, max_steps: server.maxTurns, splits: ['train', 'held-out'] },
     }),
 
   async tasks(_name, request) {
@@ -30,7 +30,7 @@ export const foreignData = (server: ForeignServer): EnvironmentData => ({
   compose: () => Promise.reject(refusal(server, 'it cannot make a task of what a model writes')),
 });
 
-const refusal = ({ name }: ForeignServer, why: string): EnvironmentError =>
+const refusal = ({ name }: ThirdPartyServer, why: string): EnvironmentError =>
   new EnvironmentError(
     'refused',
     `${name} is a server of the section servers: ${why}; choose a recipe without synthesis, such as grpo or rft`,
@@ -39,7 +39,7 @@ const refusal = ({ name }: ForeignServer, why: string): EnvironmentError =>
 /** Seeds of held-out tasks begin where no train task's can: whoever asks for more tasks later mixes nothing up. */
 const firstHeldOutSeed = 1_000_000;
 
-function seeds(server: ForeignServer, request: TaskRequest): TaskRecord[] {
+function seeds(server: ThirdPartyServer, request: TaskRequest): TaskRecord[] {
   const [first, size] = request.split === 'train' ? [0, server.tasks] : [firstHeldOutSeed, server.heldOutTasks];
   const all = Array.from({ length: size }, (_, n) => first + n);
   return drawn(all, request).map((seed) => ({
@@ -49,7 +49,7 @@ function seeds(server: ForeignServer, request: TaskRequest): TaskRecord[] {
 }
 
 function listedRecord(
-  server: ForeignServer,
+  server: ThirdPartyServer,
   { split }: TaskRequest,
   { id, goal, features, reset }: ListedTask,
 ): TaskRecord {

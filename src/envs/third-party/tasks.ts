@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TaskSplit } from '../../store/tasks/tasks';
 import { callOptional } from '../server/call-server';
 import { EnvironmentError } from '../environment-error';
-import type { ForeignServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from '../server/environment-servers';
 
 /** A task that a server lists. */
 export type ListedTask = {
@@ -23,7 +23,7 @@ const tasksSchema = z.object({ tasks: z.array(z.unknown()) });
  * @throws EnvironmentError
  */
 export async function listTasks(
-  { endpoint, name }: ForeignServer,
+  { endpoint, name }: ThirdPartyServer,
   split: TaskSplit,
 ): Promise<ListedTask[] | undefined> {
   const [called] = (await callOptional(endpoint, '/list_environments', z.array(z.string()))) ?? [];

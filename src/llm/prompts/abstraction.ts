@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { AbstractedTask } from '../../domain/tasks/exploration';
 import type { ChatMessage } from '../../store/trajectories/trajectories';
 import { fillTemplate, type Prompt } from './prompt';
-import { shownOpening, transcriptOf, type ShownStep } from './transcript';
+import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 
 export type AbstractionInput = {
   opening: readonly ChatMessage[];
   /** Each run began in a fresh session that opened alike. */
-  runs: readonly (readonly ShownStep[])[];
+  runs: readonly (readonly ShownTurn[])[];
   /** Candidates that may be given, at most. */
   limit: number;
 };

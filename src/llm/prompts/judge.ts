@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/base/errors';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ChatMessage } from '../../store/trajectories/trajectories';
 import { fillTemplate, promptId, type Prompt } from './prompt';
-import { shownOpening, transcriptOf, type ShownStep } from './transcript';
+import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 
 export type JudgeInput = {
   goal: string;
@@ -11,7 +11,7 @@ export type JudgeInput = {
   criterion: string | null;
   referenceActions: readonly string[];
   opening: readonly ChatMessage[];
-  steps: readonly ShownStep[];
+  turns: readonly ShownTurn[];
   /** What ended the attempt: `completed` when the session came to its end. */
   stopReason: string;
 };
@@ -97,13 +97,13 @@ export const judgePrompt = {
     { role: 'user', content: user },
   ],
   schema,
-  render({ goal, criterion, referenceActions, opening, steps, stopReason }: JudgeInput): ChatMessage[] {
+  render({ goal, criterion, referenceActions, opening, turns, stopReason }: JudgeInput): ChatMessage[] {
     return fillTemplate(this.template, {
       goal,
       criterion: criterion ?? 'the request is met',
       reference: referenceActions.map((action, index) => `[${index + 1}] ${action}`).join('\n'),
       opening: shownOpening(opening),
-      attempt: transcriptOf(steps) || '(the agent did nothing)',
+      attempt: transcriptOf(turns) || '(the agent did nothing)',
       stopReason,
     });
   },

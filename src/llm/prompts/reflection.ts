@@ -3,12 +3,12 @@ import type { Reflection } from '../../domain/tasks/exploration';
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
 import type { ChatMessage } from '../../store/trajectories/trajectories';
 import { fillTemplate, type Prompt } from './prompt';
-import { shownOpening, transcriptOf, type ShownStep } from './transcript';
+import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 
 export type ReflectionInput = {
   goal: string;
   opening: readonly ChatMessage[];
-  steps: readonly ShownStep[];
+  turns: readonly ShownTurn[];
   /** In [0, 1]; null when the attempt was not scored. */
   reward: number | null;
   signal: { kind: FeedbackSignalKind; detail: Record<string, number | string> };
@@ -70,7 +70,7 @@ export const reflectionPrompt = {
     { role: 'user', content: user },
   ],
   schema,
-  render({ goal, opening, steps, reward, signal }: ReflectionInput): ChatMessage[] {
+  render({ goal, opening, turns, reward, signal }: ReflectionInput): ChatMessage[] {
     const detail = Object.entries(signal.detail).map(([name, value]) => `${name} ${value}`);
     return fillTemplate(this.template, {
       signal: signal.kind,
@@ -78,7 +78,7 @@ export const reflectionPrompt = {
       reward: reward === null ? 'none, the attempt was not scored' : String(reward),
       goal,
       opening: shownOpening(opening),
-      attempt: transcriptOf(steps) || '(the agent did nothing)',
+      attempt: transcriptOf(turns) || '(the agent did nothing)',
     });
   },
 } satisfies Prompt<ReflectionInput>;

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../store/trajectories/trajectories';
 
 /** An action and what came back, as a prompt shows them. */
-export type ShownStep = { action: string; observation: readonly ChatMessage[] };
+export type ShownTurn = { action: string; observation: readonly ChatMessage[] };
 
 /** Characters of all observations in one prompt: some 12,000 tokens, which fit beside the rest into a context of 32k. */
 const observationBudget = 48_000;
@@ -12,7 +12,7 @@ const longestAction = 4_000;
 
 /** `numbered(s)` names the step s, from 1. The more steps there are, the less each observation may take. */
 export function transcriptOf(
-  steps: readonly ShownStep[],
+  steps: readonly ShownTurn[],
   numbered: (step: number) => string = String,
   of = steps.length,
 ): string {

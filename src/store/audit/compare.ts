@@ -22,7 +22,7 @@ export async function effortOf(pool: Pool, campaignId: number): Promise<Iteratio
          and t.created_iteration = i.number and t.origin <> 'seed' and t.verdict = 'admitted') as admitted,
        (select count(*)::integer from trajectories j where j.campaign_id = i.campaign_id
          and j.iteration = i.number and j.purpose = 'train') as attempts,
-       (select count(*)::integer from training_steps s join training_runs r on r.job_key = s.job_key
+       (select count(*)::integer from rl_steps s join training_runs r on r.job_key = s.job_key
          where r.campaign_id = i.campaign_id and r.iteration = i.number and s.policy_id is not null) as updates,
        (select coalesce(sum(r.tokens), 0)::float8 from training_runs r
          where r.campaign_id = i.campaign_id and r.iteration = i.number) as "trainedTokens",
@@ -41,7 +41,7 @@ export async function pairedHeldOut(pool: Pool, first: number, second: number): 
   const { rows } = await pool.query<{ a: number; b: number }>(
     `with acting as (
        select t.campaign_id, k.content_key, avg(t.reward)::float8 as reward
-       from policy_heads h
+       from active_policies h
        join trajectories t on t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
          and t.purpose = 'evaluation' and t.outcome = 'scored'
        join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id

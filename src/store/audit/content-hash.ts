@@ -53,23 +53,23 @@ const parts = {
     from diversity_rounds where campaign_id = $1::integer`,
   plans: `select iteration, purpose, step, ordinal, task_id from planned_tasks where campaign_id = $1::integer`,
   trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score,
-      stop_reason, opening, step_count
+      stop_reason, opening, turn_count
     from trajectories where campaign_id = $1::integer`,
   steps: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
-    from trajectory_steps where campaign_id = $1::integer`,
+    from trajectory_turns where campaign_id = $1::integer`,
   signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, detail from feedback_signals
     where campaign_id = $1::integer`,
   explorations: `select id, iteration, aim, ordinal, signal_id, trajectory_id, task_id, status, context, failure
     from exploration_contexts where campaign_id = $1::integer`,
   explorationRuns: `select id, context_id, round, seed, outcome, opening, reward from exploration_runs
     where campaign_id = $1::integer`,
-  explorationSteps: `select run_id, ordinal, action, observation from exploration_steps where campaign_id = $1::integer`,
+  explorationSteps: `select run_id, ordinal, action, observation from exploration_turns where campaign_id = $1::integer`,
   abstractions: `select id, context_id, candidates, failure from abstractions where campaign_id = $1::integer`,
   judgements: `select id, iteration, kind, task_id, judge_version, completed, reason, criteria, failure
     from judgements where campaign_id = $1::integer`,
   calibrations: `select to_jsonb(c) - 'campaign_id' as calibration from judge_calibrations c
     where campaign_id = $1::integer`,
-  calibrationItems: `select iteration, ordinal, task_id, breakage, actions, transcript, reward from calibration_items
+  calibrationItems: `select iteration, ordinal, task_id, corruption, actions, transcript, reward from calibration_items
     where campaign_id = $1::integer`,
   pairs: `select id, iteration, for_role, kind, task_id, chosen_id, rejected_id, chosen_reward, rejected_reward,
       lambda_dpo, lambda_sft, hard_negative
@@ -79,12 +79,12 @@ const parts = {
       dataset_rows, settings, seed, status, policy_id
     from training_runs where campaign_id = $1::integer`,
   trainingSteps: `select ${job('x.job_key')} as job, x.step, x.dataset_sha256, x.dataset_rows, x.policy_id
-    from ${ofRuns('training_steps')}`,
+    from ${ofRuns('rl_steps')}`,
   examples: `select ${job('job_key')} as job, step, ordinal, trajectory_id, pair_id from training_examples
     where campaign_id = $1::integer`,
   policies: `select id, role, parent_id, iteration, step, ${job('training_run')} as job from policies
     where campaign_id = $1::integer`,
-  heads: `select role, policy_id from policy_heads where campaign_id = $1::integer`,
+  heads: `select role, policy_id from active_policies where campaign_id = $1::integer`,
   promotions: `select iteration, role, candidate_id, incumbent_id, decision, reason from promotions
     where campaign_id = $1::integer`,
   approvals: `select iteration, role, decision from promotion_approvals where campaign_id = $1::integer`,

@@ -55,7 +55,7 @@ const planned = `planned as (
 const played = `acting as (
   select iteration, role, policy_id from training_runs where campaign_id = $1::integer
   union
-  select r.iteration, r.role, s.policy_id from training_steps s join training_runs r on r.job_key = s.job_key
+  select r.iteration, r.role, s.policy_id from rl_steps s join training_runs r on r.job_key = s.job_key
   where r.campaign_id = $1::integer
   union
   select a.iteration, a.role, (
@@ -110,13 +110,13 @@ export const invariants: readonly Invariant[] = [
   {
     name: 'the steps of an attempt are whole, from the first to the last',
     breaks: 'lost',
-    rows: `select t.id || ' has ' || count(s.ordinal) || ' of ' || t.step_count || ' steps' as example
+    rows: `select t.id || ' has ' || count(s.ordinal) || ' of ' || t.turn_count || ' steps' as example
       from trajectories t
-      left join trajectory_steps s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id
+      left join trajectory_turns s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id
       where t.campaign_id = $1::integer
-      group by t.id, t.step_count
-      having count(s.ordinal) <> t.step_count or coalesce(min(s.ordinal), 0) <> 0
-        or coalesce(max(s.ordinal), -1) <> t.step_count - 1`,
+      group by t.id, t.turn_count
+      having count(s.ordinal) <> t.turn_count or coalesce(min(s.ordinal), 0) <> 0
+        or coalesce(max(s.ordinal), -1) <> t.turn_count - 1`,
   },
   {
     name: 'a pair prefers, of two scored attempts at its task, the one with the higher reward',
@@ -181,7 +181,7 @@ export const invariants: readonly Invariant[] = [
       from decided where incumbent_id is distinct from acted
       union all
       select d.role || ' acts, and was not promoted' from decided d
-      left join policy_heads h on h.campaign_id = $1::integer and h.role = d.role
+      left join active_policies h on h.campaign_id = $1::integer and h.role = d.role
       where d.place = 1
         and h.policy_id is distinct from case d.decision when 'promote' then d.candidate_id else d.incumbent_id end`,
   },
@@ -234,7 +234,7 @@ export const invariants: readonly Invariant[] = [
   {
     name: 'of an iteration or a campaign that has ended nothing is left in the journal of open attempts',
     breaks: 'wrong',
-    rows: `select t.trajectory_id as example from attempt_turns t
+    rows: `select t.trajectory_id as example from turn_journal t
       join iterations i on i.campaign_id = t.campaign_id and i.number = t.iteration
       join campaigns c on c.id = t.campaign_id
       where t.campaign_id = $1::integer

@@ -56,7 +56,7 @@ export const ledgerInvariants: readonly Invariant[] = [
       having sum(amount) filter (where entry = 'reserve')
         > coalesce(sum(amount) filter (where entry <> 'reserve'), 0) + 1e-9
       union all
-      select t.call_id || '/' || t.try from model_tries t
+      select t.call_id || '/' || t.ordinal from model_requests t
       join campaigns c on c.id = t.campaign_id and c.status in ('finished', 'stopped', 'aborted')
       where t.campaign_id = $1::integer and t.outcome is null`,
   },

@@ -48,7 +48,7 @@ async function listArtifacts(client: ClientBase, root: string): Promise<string[]
   const { rows } = await client.query<{ path: string }>(
     `select 'policies/' || id as path from policies
      union select 'datasets/' || dataset_sha256 || '.jsonl' from training_runs where dataset_sha256 is not null
-     union select 'datasets/' || dataset_sha256 || '.jsonl' from training_steps
+     union select 'datasets/' || dataset_sha256 || '.jsonl' from rl_steps
      union select state ->> 'path' from training_runs, unnest(array[initial_state, final_state]) as state
        where state is not null
      union select 'datasets/' || (spec #>> '{environment,experts}') || '.jsonl' from campaigns

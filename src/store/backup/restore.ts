@@ -9,7 +9,7 @@ import { DomainError } from '../../domain/base/errors';
 import { listMigrations, listTables } from './backup';
 import { copyInto, describeFile } from './artifacts';
 import { invalidBackup, readManifest, type BackupFile, type BackupManifest } from './manifest';
-import { givingWay, makePartitions } from '../base/partitions';
+import { givingWay, createPartitions } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
 type Place = { folder: string; artifactsRoot: string };
@@ -56,7 +56,7 @@ async function restoreRows(
   await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // nobody creates one meanwhile
   await requireSameSchema(client, folder, manifest);
   await requireEmpty(client);
-  for (const { id } of manifest.campaigns) await makePartitions(client, id);
+  for (const { id } of manifest.campaigns) await createPartitions(client, id);
   await client.query('set local lock_timeout = 0');
   const references = await dropReferences(client);
   for (const table of manifest.tables) await fillTable(client, folder, table);

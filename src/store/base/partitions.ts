@@ -6,17 +6,17 @@ export const partitionedTables = [
   'tasks',
   'planned_tasks',
   'trajectories',
-  'trajectory_steps',
-  'attempt_turns',
+  'trajectory_turns',
+  'turn_journal',
   'feedback_signals',
   'preference_pairs',
   'training_examples',
   'model_calls',
-  'exploration_steps',
+  'exploration_turns',
 ] as const;
 
 /** Makes a campaign's partitions in the caller's transaction, which has to be one of `givingWay`. */
-export async function makePartitions(client: PoolClient, campaignId: number): Promise<void> {
+export async function createPartitions(client: PoolClient, campaignId: number): Promise<void> {
   await client.query(`set local lock_timeout = '50ms'`);
   await client.query(`lock table only ${partitionedTables.join(', only ')} in access exclusive mode`);
   for (const table of partitionedTables) {

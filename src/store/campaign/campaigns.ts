@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
-import { givingWay, makePartitions } from '../base/partitions';
+import { givingWay, createPartitions } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
@@ -22,7 +22,7 @@ export type CampaignRow<Spec = unknown> = {
   createdAt: Date;
   finishedAt: Date | null;
   /** Why another run of it may give other rows (src/spec/nondeterminism.ts); null: nobody asked, before an upgrade. */
-  varies: string[] | null;
+  nondeterminism: string[] | null;
 } & ForkOrigin;
 
 type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' | 'specHash' | 'seed'>;
@@ -30,7 +30,7 @@ type NewCampaign = Pick<CampaignRow, 'name' | 'recipe' | 'environment' | 'spec' 
 const columns = `id, name, recipe, environment, spec, spec_hash as "specHash", seed, status,
   created_at as "createdAt", finished_at as "finishedAt",
   (select source.name from campaigns source where source.id = campaigns.forked_from) as "forkedFrom",
-  fork_iteration as "forkIteration", varies`;
+  fork_iteration as "forkIteration", nondeterminism`;
 
 export const campaignStore = (pool: Pool) => ({
   /**
@@ -43,10 +43,10 @@ export const campaignStore = (pool: Pool) => ({
   },
 
   /** Adds reasons why another run may give other rows, each once. */
-  async addVariance(id: number, reasons: readonly string[]): Promise<void> {
+  async addNondeterminism(id: number, reasons: readonly string[]): Promise<void> {
     await pool.query(
       `update campaigns
-       set varies = array(select distinct reason from unnest(coalesce(varies, '{}') || $2::text[]) as reason order by reason)
+       set nondeterminism = array(select distinct reason from unnest(coalesce(nondeterminism, '{}') || $2::text[]) as reason order by reason)
        where id = $1::integer`,
       [id, reasons],
     );
@@ -99,7 +99,7 @@ export const campaignStore = (pool: Pool) => ({
   async setStatus(id: number, status: CampaignStatus): Promise<void> {
     await pool.query(
       `with ended as (
-         delete from attempt_turns where campaign_id = $1::integer and $2 in ('finished', 'stopped', 'aborted'))
+         delete from turn_journal where campaign_id = $1::integer and $2 in ('finished', 'stopped', 'aborted'))
        update campaigns
        set status = $2, finished_at = case when $2 in ('finished', 'stopped', 'aborted') then now() end
        where id = $1::integer and (finished_at is null or $2 in ('finished', 'stopped', 'aborted'))`,
@@ -134,7 +134,7 @@ const tryCreate = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | und
     );
     const created = rows[0];
     if (!created) return undefined;
-    await makePartitions(client, created.id);
+    await createPartitions(client, created.id);
     return created;
   });
 

@@ -4,7 +4,7 @@ import { inTransaction } from '../base/pool';
 import { lockBudget } from '../spending/budgets';
 
 /** What is open when a campaign ends, or when one of its phases is given up. */
-export const endingStore = (pool: Pool) => ({
+export const cleanupStore = (pool: Pool) => ({
   /** The training runs without a policy, of one iteration or of all, in the epoch that owns them now. */
   async openJobs(campaignId: number, iteration: number | null): Promise<JobKey[]> {
     const { rows } = await pool.query<JobKey>(
@@ -41,9 +41,9 @@ export const endingStore = (pool: Pool) => ({
       await lockBudget(client, campaignId);
       await client.query(
         `with ended as (
-           update model_tries set outcome = 'unheard', ended_at = now()
+           update model_requests set outcome = 'unconfirmed', ended_at = now()
            where campaign_id = $1::integer and outcome is null
-           returning 'call/' || call_id || '/' || try as key
+           returning 'call/' || call_id || '/' || ordinal as key
          ), released as (
            insert into ledger (campaign_id, key, entry, unit, amount)
            select campaign_id, key, 'release', unit, amount
@@ -61,4 +61,4 @@ export const endingStore = (pool: Pool) => ({
     }),
 });
 
-export type EndingStore = ReturnType<typeof endingStore>;
+export type CleanupStore = ReturnType<typeof cleanupStore>;

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { copiedTables } from './fork-tables';
-import { givingWay, makePartitions } from '../base/partitions';
+import { givingWay, createPartitions } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
 /** `source`: the campaign whose rows of iterations 0 to `iteration` the fork begins with. */
@@ -78,16 +78,16 @@ async function reserveId(client: PoolClient): Promise<number> {
   const { rows } = await client.query<{ id: number }>(
     `select nextval(pg_get_serial_sequence('campaigns', 'id'))::integer as id`,
   );
-  await makePartitions(client, rows[0]!.id);
+  await createPartitions(client, rows[0]!.id);
   return rows[0]!.id;
 }
 
 async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<void> {
   const { source, iteration, name, spec, specHash, actor } = fork;
   await client.query(
-    `insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed, varies, forked_from, fork_iteration)
+    `insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed, nondeterminism, forked_from, fork_iteration)
      overriding system value
-     select $1::integer, $3, recipe, environment, $4::jsonb, $5, seed, varies, id, $6::smallint
+     select $1::integer, $3, recipe, environment, $4::jsonb, $5, seed, nondeterminism, id, $6::smallint
      from campaigns where id = $2::integer`,
     [id, source.id, name, spec, specHash, iteration],
   );
@@ -121,7 +121,7 @@ async function copyStatement(client: PoolClient): Promise<string> {
       select ${columns.map(valueOf).join(', ')} from ${table} r where ${copiedTables[table as keyof typeof copiedTables]})`,
   );
   return `with ${copies.join(', ')}
-    insert into policy_heads (campaign_id, role, policy_id, version)
+    insert into active_policies (campaign_id, role, policy_id, version)
     select distinct on (role) $1::integer, role, candidate_id, (count(*) over (partition by role))::integer
     from promotions
     where campaign_id = $2::integer and iteration <= $3::smallint and decision = 'promote'

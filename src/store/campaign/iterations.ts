@@ -59,7 +59,7 @@ const openings = (pool: Pool) => ({
          where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
          for update
        ), leftover as (
-         delete from attempt_turns t using live where t.campaign_id = live.campaign_id and t.iteration = live.number)
+         delete from turn_journal t using live where t.campaign_id = live.campaign_id and t.iteration = live.number)
        update iterations i set finished_at = coalesce(finished_at, now())
        from live
        where i.campaign_id = live.campaign_id and i.number = live.number`,
@@ -118,7 +118,7 @@ const commits = (pool: Pool) => ({
    */
   async beginPhase({ campaignId, iteration, epoch, phase, previous }: PhaseKey): Promise<boolean> {
     const { rows } = await pool.query<{ committed: boolean }>(
-      `insert into phases (campaign_id, iteration, phase, epoch, worked)
+      `insert into phases (campaign_id, iteration, phase, epoch, completed_work)
        select $1::integer, $2::smallint, $3, $4::integer, '{}'
        from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer
@@ -130,7 +130,7 @@ const commits = (pool: Pool) => ({
        on conflict (campaign_id, iteration, phase) do update
          set epoch = excluded.epoch,
              started_at = case when phases.epoch = excluded.epoch then phases.started_at else excluded.started_at end,
-             worked = case when phases.epoch = excluded.epoch then phases.worked else excluded.worked end,
+             completed_work = case when phases.epoch = excluded.epoch then phases.completed_work else excluded.completed_work end,
              finished_at = case when phases.epoch = excluded.epoch then phases.finished_at end,
              result = case when phases.epoch = excluded.epoch then phases.result end
        returning finished_at is not null as committed`,
@@ -149,9 +149,9 @@ const commits = (pool: Pool) => ({
   /** Notes a piece of a phase's work that is in the database, for the proof before the commit. Safe to repeat. */
   async noteWork({ campaignId, iteration, epoch }: IterationKey, phase: Phase, piece: string): Promise<void> {
     await pool.query(
-      `update phases set worked = array_append(worked, $5::text)
+      `update phases set completed_work = array_append(completed_work, $5::text)
        where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
-         and not $5::text = any (worked)`,
+         and not $5::text = any (completed_work)`,
       [campaignId, iteration, phase, epoch, piece],
     );
   },

@@ -14,7 +14,7 @@ export type PlannedAttempts = {
 };
 
 /** What the database has to hold before a phase commits, and while somebody works for it. */
-export const proofStore = (pool: Pool) => ({
+export const phaseCheckStore = (pool: Pool) => ({
   /**
    * Whether the database knows the iteration, or the training job, that somebody works for.
    *
@@ -57,7 +57,7 @@ export const proofStore = (pool: Pool) => ({
          where r.campaign_id = $1::integer and r.iteration = $2::smallint
          union all
          select s.job_key || ' step ' || s.step, s.policy_id
-         from training_steps s join training_runs r on r.job_key = s.job_key
+         from rl_steps s join training_runs r on r.job_key = s.job_key
          where r.campaign_id = $1::integer and r.iteration = $2::smallint
        )
        select name from jobs
@@ -77,7 +77,7 @@ export const proofStore = (pool: Pool) => ({
     const { rows } = await pool.query<{ piece: string }>(
       `select piece from phases p, unnest($5::text[]) as piece
        where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.phase = $3 and p.epoch = $4::integer
-         and not piece = any (p.worked)`,
+         and not piece = any (p.completed_work)`,
       [campaignId, iteration, phase, epoch, pieces],
     );
     return rows.map(({ piece }) => piece);
@@ -91,7 +91,7 @@ export const proofStore = (pool: Pool) => ({
          and ((select count(*) from exploration_runs r
              where r.campaign_id = c.campaign_id and r.context_id = c.id) < $3::integer
            or exists (select from exploration_runs r
-             join exploration_steps s on s.campaign_id = r.campaign_id and s.run_id = r.id
+             join exploration_turns s on s.campaign_id = r.campaign_id and s.run_id = r.id
              where r.campaign_id = c.campaign_id and r.context_id = c.id)
            and not exists (select from abstractions a
              where a.campaign_id = c.campaign_id and a.context_id = c.id))`,
@@ -104,4 +104,4 @@ export const proofStore = (pool: Pool) => ({
   mismatch: (key: IterationKey, what: string) => stateMismatch(pool, key.campaignId, what),
 });
 
-export type ProofStore = ReturnType<typeof proofStore>;
+export type PhaseCheckStore = ReturnType<typeof phaseCheckStore>;

@@ -91,21 +91,21 @@ export async function bookSettle(
   cost: Spending | null,
 ): Promise<void> {
   await client.query(
-    `with try as (
+    `with request as (
        select reserved.unit, reserved.amount as reserved, spent.amount as spent
        from ledger reserved
        join (values ('llm-tokens', $3::float8), ('usd', $4::float8)) as spent (unit, amount) using (unit)
        where reserved.campaign_id = $1::integer and reserved.key = $2 and reserved.entry = 'reserve'
      ), booked as (
        insert into ledger (campaign_id, key, entry, unit, amount)
-       select $1::integer, $2, 'settle', unit, spent from try where spent is not null
+       select $1::integer, $2, 'settle', unit, spent from request where spent is not null
        union all
-       select $1::integer, $2, 'release', unit, reserved - coalesce(spent, 0) from try
+       select $1::integer, $2, 'release', unit, reserved - coalesce(spent, 0) from request
        where spent is null or reserved > spent
      ), change as (
        select sum(coalesce(spent, 0) - reserved) filter (where unit = 'llm-tokens') as llm_tokens,
          sum(coalesce(spent, 0) - reserved) filter (where unit = 'usd') as usd
-       from try
+       from request
      )
      update budgets b -- sums of fractions of a cent may fall short of zero by a rounding
      set llm_tokens = greatest(b.llm_tokens + change.llm_tokens, 0), usd = greatest(b.usd + change.usd, 0)

@@ -8,7 +8,7 @@ import {
   listModelSpending,
   listUnconfirmed,
   type ModelSpending,
-  type UnconfirmedTry,
+  type UnconfirmedRequest,
   type Waste,
 } from './model-spending';
 import { inTransaction } from '../base/pool';
@@ -28,7 +28,8 @@ export type ModelCall = {
 };
 
 /** `busy`: the budget has no room while other requests hold their reservations, and may have when they end. */
-export type Reservation = { kind: 'answered'; answer: unknown } | { kind: 'reserved'; try: number } | { kind: 'busy' };
+export type Reservation =
+  { kind: 'answered'; answer: unknown } | { kind: 'reserved'; request: number } | { kind: 'busy' };
 
 export type Settlement = {
   answer: unknown;
@@ -60,9 +61,9 @@ export const modelCallStore = (pool: Pool) => ({
         if (fits(without(budget, open), estimate)) return { kind: 'busy' };
         throw await budgetReached(client, campaignId, { ...budget, asked: estimate });
       }
-      const number = await insertTry(client, call);
+      const number = await insertRequest(client, call);
       await bookReserve(client, campaignId, ledgerKey(call.callId, number), estimate);
-      return { kind: 'reserved', try: number };
+      return { kind: 'reserved', request: number };
     }),
 
   /**
@@ -74,7 +75,7 @@ export const modelCallStore = (pool: Pool) => ({
   async settle(call: ModelCall, number: number, settlement: Settlement): Promise<unknown> {
     const stored = await inTransaction(pool, async (client) => {
       await lockBudget(client, call.key.campaignId);
-      if (await endTry(client, call, number, { outcome: 'answered', ...settlement })) {
+      if (await endRequest(client, call, number, { outcome: 'answered', ...settlement })) {
         await insertAnswer(client, call, number, settlement);
         const llmTokens = settlement.promptTokens + settlement.completionTokens;
         const cost = { llmTokens, usd: settlement.usd };
@@ -90,7 +91,7 @@ export const modelCallStore = (pool: Pool) => ({
   release: (call: ModelCall, number: number): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockBudget(client, call.key.campaignId);
-      if (await endTry(client, call, number, { outcome: 'unpaid' }))
+      if (await endRequest(client, call, number, { outcome: 'not-charged' }))
         await bookSettle(client, call.key.campaignId, ledgerKey(call.callId, number), null);
     }),
 
@@ -98,7 +99,7 @@ export const modelCallStore = (pool: Pool) => ({
 
   waste: (campaignId: number): Promise<Waste> => getWaste(pool, campaignId),
 
-  unconfirmed: (campaignId: number): Promise<UnconfirmedTry[]> => listUnconfirmed(pool, campaignId),
+  unconfirmed: (campaignId: number): Promise<UnconfirmedRequest[]> => listUnconfirmed(pool, campaignId),
 });
 
 type FindCall = Pick<ModelCall, 'key' | 'callId' | 'requestSha256'>;
@@ -138,8 +139,8 @@ async function sumOpen(client: PoolClient, campaignId: number, seconds: number):
   const { rows } = await client.query<Spending>(
     `select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as "llmTokens",
        coalesce(sum(amount) filter (where unit = 'usd'), 0) as usd
-     from model_tries t
-     join ledger l on l.campaign_id = t.campaign_id and l.key = 'call/' || t.call_id || '/' || t.try and l.entry = 'reserve'
+     from model_requests t
+     join ledger l on l.campaign_id = t.campaign_id and l.key = 'call/' || t.call_id || '/' || t.ordinal and l.entry = 'reserve'
      where t.campaign_id = $1::integer and t.outcome is null and t.reserved_at > now() - $2::float8 * interval '1 second'`,
     [campaignId, seconds],
   );
@@ -147,32 +148,32 @@ async function sumOpen(client: PoolClient, campaignId: number, seconds: number):
 }
 
 /** @throws DomainError `StaleEpoch` when a later run owns the iteration */
-async function insertTry(client: PoolClient, call: ModelCall): Promise<number> {
+async function insertRequest(client: PoolClient, call: ModelCall): Promise<number> {
   const { campaignId, iteration, epoch } = call.key;
-  const { rows } = await client.query<{ try: number }>(
-    `insert into model_tries (campaign_id, call_id, try, iteration, epoch, purpose, provider, model)
-     select $1::integer, $2, (select coalesce(max(try), 0) + 1 from model_tries
+  const { rows } = await client.query<{ ordinal: number }>(
+    `insert into model_requests (campaign_id, call_id, ordinal, iteration, epoch, purpose, provider, model)
+     select $1::integer, $2, (select coalesce(max(ordinal), 0) + 1 from model_requests
        where campaign_id = $1::integer and call_id = $2), $3::smallint, $4::integer, $5, $6, $7
      from iterations i
      where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer
      for share
-     returning try`,
+     returning ordinal`,
     [campaignId, call.callId, iteration, epoch, call.purpose, call.provider, call.model],
   );
   const row = rows[0];
   if (!row) throw await refusalOf(client, call.key);
-  return row.try;
+  return row.ordinal;
 }
 
-type Ending = { outcome: 'unpaid' } | ({ outcome: 'answered' } & Pick<Settlement, 'seconds' | 'estimated'>);
+type Ending = { outcome: 'not-charged' } | ({ outcome: 'answered' } & Pick<Settlement, 'seconds' | 'estimated'>);
 
 /** false when the try had ended before. */
-async function endTry(client: PoolClient, call: ModelCall, number: number, ending: Ending): Promise<boolean> {
+async function endRequest(client: PoolClient, call: ModelCall, number: number, ending: Ending): Promise<boolean> {
   const { seconds = null, estimated = null } = ending.outcome === 'answered' ? ending : {};
   const { rowCount } = await client.query(
-    `update model_tries
+    `update model_requests
      set outcome = $4, ended_at = now(), seconds = $5::real, estimated = $6::boolean
-     where campaign_id = $1::integer and call_id = $2 and try = $3::smallint and outcome is null`,
+     where campaign_id = $1::integer and call_id = $2 and ordinal = $3::smallint and outcome is null`,
     [call.key.campaignId, call.callId, number, ending.outcome, seconds, estimated],
   );
   return rowCount === 1;
@@ -182,7 +183,7 @@ async function endTry(client: PoolClient, call: ModelCall, number: number, endin
 async function insertAnswer(client: PoolClient, call: ModelCall, number: number, s: Settlement): Promise<void> {
   const { campaignId, iteration, epoch } = call.key;
   await client.query(
-    `insert into model_calls (campaign_id, id, iteration, epoch, purpose, provider, model, prompt, request_sha256, try,
+    `insert into model_calls (campaign_id, id, iteration, epoch, purpose, provider, model, prompt, request_sha256, request,
        answer, prompt_tokens, completion_tokens, usd, seconds)
      select $1::integer, $2, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::smallint, $11::jsonb, $12::integer,
        $13::integer, $14::float8, $15::real
@@ -192,7 +193,7 @@ async function insertAnswer(client: PoolClient, call: ModelCall, number: number,
      on conflict (campaign_id, id) do update
        set iteration = excluded.iteration, epoch = excluded.epoch, purpose = excluded.purpose,
          provider = excluded.provider, model = excluded.model, prompt = excluded.prompt,
-         request_sha256 = excluded.request_sha256, try = excluded.try, answer = excluded.answer,
+         request_sha256 = excluded.request_sha256, request = excluded.request, answer = excluded.answer,
          prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, usd = excluded.usd,
          seconds = excluded.seconds, recorded_at = now()
        where model_calls.epoch < excluded.epoch and model_calls.request_sha256 <> excluded.request_sha256`,

@@ -21,11 +21,11 @@ export async function listModelSpending(client: Queryable, campaignId: number): 
     `select t.iteration, t.purpose, t.provider, t.model, count(*)::integer as calls,
        coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd,
        sum(t.seconds)::float8 as seconds, count(*) filter (where t.estimated)::integer as estimated
-     from model_tries t
+     from model_requests t
      left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
-       and tokens.key = 'call/' || t.call_id || '/' || t.try and tokens.unit = 'llm-tokens'
+       and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
      left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
-       and usd.key = 'call/' || t.call_id || '/' || t.try and usd.unit = 'usd'
+       and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
      where t.campaign_id = $1::integer and t.outcome = 'answered'
      group by t.iteration, t.purpose, t.provider, t.model
      order by t.iteration, t.purpose, t.provider, t.model`,
@@ -45,13 +45,13 @@ export type Waste = { confirmed: Cost; unconfirmed: Cost };
 export async function getWaste(client: Queryable, campaignId: number): Promise<Waste> {
   const { rows } = await client.query<Cost>(
     `select count(*)::integer as calls, coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd
-     from model_tries t
+     from model_requests t
      left join model_calls c on c.campaign_id = t.campaign_id and c.id = t.call_id
      left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
-       and tokens.key = 'call/' || t.call_id || '/' || t.try and tokens.unit = 'llm-tokens'
+       and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
      left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
-       and usd.key = 'call/' || t.call_id || '/' || t.try and usd.unit = 'usd'
-     where t.campaign_id = $1::integer and t.outcome = 'answered' and c.try is distinct from t.try`,
+       and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
+     where t.campaign_id = $1::integer and t.outcome = 'answered' and c.request is distinct from t.ordinal`,
     [campaignId],
   );
   const tries = await listUnconfirmed(client, campaignId);
@@ -62,7 +62,7 @@ export async function getWaste(client: Queryable, campaignId: number): Promise<W
   return { confirmed: rows[0]!, unconfirmed };
 }
 
-export type UnconfirmedTry = {
+export type UnconfirmedRequest = {
   /** The header x-client-request-id of the request: what the provider's log knows it by. */
   requestId: string;
   iteration: number;
@@ -78,23 +78,23 @@ export type UnconfirmedTry = {
  * Tries of which nobody will hear any more: their call is answered or was tried again, or the phase that they were made
  * in is over, as it is when any phase of the iteration was committed after them.
  */
-export async function listUnconfirmed(client: Queryable, campaignId: number): Promise<UnconfirmedTry[]> {
-  const { rows } = await client.query<UnconfirmedTry>(
-    `select campaigns.name || '/' || t.call_id || '/' || t.try as "requestId", t.iteration, t.purpose, t.provider,
+export async function listUnconfirmed(client: Queryable, campaignId: number): Promise<UnconfirmedRequest[]> {
+  const { rows } = await client.query<UnconfirmedRequest>(
+    `select campaigns.name || '/' || t.call_id || '/' || t.ordinal as "requestId", t.iteration, t.purpose, t.provider,
        t.model, tokens.amount as tokens, usd.amount as usd, t.reserved_at as "reservedAt"
-     from model_tries t
+     from model_requests t
      join campaigns on campaigns.id = t.campaign_id
      join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'reserve'
-       and tokens.key = 'call/' || t.call_id || '/' || t.try and tokens.unit = 'llm-tokens'
+       and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
      join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'reserve'
-       and usd.key = 'call/' || t.call_id || '/' || t.try and usd.unit = 'usd'
-     where t.campaign_id = $1::integer and (t.outcome = 'unheard' or t.outcome is null
+       and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
+     where t.campaign_id = $1::integer and (t.outcome = 'unconfirmed' or t.outcome is null
        and (exists (select from model_calls c where c.campaign_id = t.campaign_id and c.id = t.call_id)
-         or exists (select from model_tries later
-           where later.campaign_id = t.campaign_id and later.call_id = t.call_id and later.try > t.try)
+         or exists (select from model_requests later
+           where later.campaign_id = t.campaign_id and later.call_id = t.call_id and later.ordinal > t.ordinal)
          or exists (select from phases p
            where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.finished_at > t.reserved_at)))
-     order by t.reserved_at, t.call_id, t.try`,
+     order by t.reserved_at, t.call_id, t.ordinal`,
     [campaignId],
   );
   return rows;

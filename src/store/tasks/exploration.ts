@@ -21,7 +21,7 @@ export type ContextRow = NewContext & {
   failure: ModelFailure | null;
 };
 
-export type ExplorationStep = { action: string; observation: ChatMessage[]; callId: string };
+export type ExplorationTurn = { action: string; observation: ChatMessage[]; callId: string };
 
 export type NewRun = {
   contextId: string;
@@ -32,10 +32,10 @@ export type NewRun = {
   opening: ChatMessage[];
   /** In [0, 1]; null when the session was not ended. */
   reward: number | null;
-  steps: ExplorationStep[];
+  turns: ExplorationTurn[];
 };
 
-export type RunSummary = { id: string; outcome: ExplorationOutcome; steps: number };
+export type RunSummary = { id: string; outcome: ExplorationOutcome; turns: number };
 
 export type RunRow = NewRun & { id: string };
 
@@ -121,8 +121,8 @@ const contextStore = (pool: Pool) => ({
 const runStore = (pool: Pool) => ({
   async findRun(campaignId: number, id: string): Promise<RunSummary | undefined> {
     const { rows } = await pool.query<RunSummary>(
-      `select r.id, r.outcome, (select count(*) from exploration_steps s
-           where s.campaign_id = r.campaign_id and s.run_id = r.id)::integer as steps
+      `select r.id, r.outcome, (select count(*) from exploration_turns s
+           where s.campaign_id = r.campaign_id and s.run_id = r.id)::integer as turns
        from exploration_runs r where r.campaign_id = $1::integer and r.id = $2`,
       [campaignId, id],
     );
@@ -138,7 +138,7 @@ const runStore = (pool: Pool) => ({
     const id = explorationRunId(run.contextId, run.round);
     await pool.query(insertRun, [
       ...[key.campaignId, key.iteration, key.epoch, id, run.contextId, run.round, run.seed],
-      ...[run.outcome, toText(run.fault), toJson(run.opening), run.reward, toJson(run.steps)],
+      ...[run.outcome, toText(run.fault), toJson(run.opening), run.reward, toJson(run.turns)],
     ]);
     const stored = await this.findRun(key.campaignId, id);
     if (!stored) throw await refusalOf(pool, key);
@@ -151,7 +151,7 @@ const runStore = (pool: Pool) => ({
       `select r.id, r.context_id as "contextId", r.round, r.seed, r.outcome, r.fault, r.opening, r.reward,
          coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'observation', s.observation,
              'callId', s.call_id) order by s.ordinal)
-           from exploration_steps s where s.campaign_id = r.campaign_id and s.run_id = r.id), '[]') as steps
+           from exploration_turns s where s.campaign_id = r.campaign_id and s.run_id = r.id), '[]') as turns
        from exploration_runs r
        where r.campaign_id = $1::integer and r.context_id = $2
        order by r.round`,
@@ -204,7 +204,7 @@ const insertRun = `
     on conflict do nothing
     returning campaign_id, id
   )
-  insert into exploration_steps (campaign_id, run_id, ordinal, action, observation, call_id)
+  insert into exploration_turns (campaign_id, run_id, ordinal, action, observation, call_id)
   select stored.campaign_id, stored.id, (step.ordinal - 1)::smallint, body.action, body.observation, body."callId"
   from stored, jsonb_array_elements($12::jsonb) with ordinality as step (value, ordinal),
     jsonb_to_record(step.value) as body (action text, observation jsonb, "callId" text)`;

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { BreakageKind } from '../../domain/evaluation/corrupt-actions';
+import type { CorruptionKind } from '../../domain/evaluation/corrupt-actions';
 import type { Calibration, Confusion, Rate, Trust } from '../../domain/evaluation/judge-calibration';
 import { assertEpoch, lockEpoch, refusalOf, type IterationKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
@@ -8,14 +8,14 @@ import type { ChatMessage } from '../trajectories/trajectories';
 
 export type Transcript = {
   opening: ChatMessage[];
-  steps: { action: string; observation: ChatMessage[] }[];
+  turns: { action: string; observation: ChatMessage[] }[];
   stopReason: string;
 };
 
 export type NewCalibrationItem = {
   taskId: string;
   /** null: gold. */
-  breakage: BreakageKind | null;
+  corruption: CorruptionKind | null;
   actions: string[];
 };
 
@@ -27,7 +27,7 @@ export type CalibrationItem = NewCalibrationItem & {
   reward: number | null;
 };
 
-export type PlayedItem = Pick<CalibrationItem, 'ordinal' | 'breakage' | 'actions'> & {
+export type PlayedItem = Pick<CalibrationItem, 'ordinal' | 'corruption' | 'actions'> & {
   transcript: Transcript;
   reward: number;
 };
@@ -35,7 +35,7 @@ export type PlayedItem = Pick<CalibrationItem, 'ordinal' | 'breakage' | 'actions
 export type CalibrationRow = Calibration &
   Trust & {
     iteration: number;
-    /** Items that could not be used: gold that did not score 1, or that no breakage made score less. */
+    /** Items that could not be used: gold that did not score 1, or that no corruption made score less. */
     dropped: number;
     /** How the judge differs from the campaign's first calibration; null when it does not. */
     drift: string | null;
@@ -53,9 +53,9 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     inTransaction(pool, async (client) => {
       await lockEpoch(client, key);
       await client.query(
-        `insert into calibration_items (campaign_id, iteration, ordinal, task_id, breakage, actions, epoch)
+        `insert into calibration_items (campaign_id, iteration, ordinal, task_id, corruption, actions, epoch)
          select $1::integer, $2::smallint, (item.place - 1)::integer, item.value ->> 'taskId',
-           item.value ->> 'breakage', item.value -> 'actions', $3::integer
+           item.value ->> 'corruption', item.value -> 'actions', $3::integer
          from jsonb_array_elements($4::jsonb) with ordinality as item (value, place)
          where not exists (select from calibration_items
            where campaign_id = $1::integer and iteration = $2::smallint)`,
@@ -72,7 +72,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   /** Items `from` to `to` (exclusive) of an iteration's calibration; all of them unless told. */
   async items({ campaignId, iteration }: IterationKey, from = 0, to: number | null = null): Promise<CalibrationItem[]> {
     const { rows } = await pool.query<CalibrationItem>(
-      `select ordinal, task_id as "taskId", breakage, actions, transcript, reward
+      `select ordinal, task_id as "taskId", corruption, actions, transcript, reward
        from calibration_items
        where campaign_id = $1::integer and iteration = $2::smallint
          and ordinal >= $3::integer and ($4::integer is null or ordinal < $4::integer)
@@ -83,19 +83,19 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   },
 
   /**
-   * Stores how an item was played, with the actions that were: an item that its breakage did not break is broken
+   * Stores how an item was played, with the actions that were: an item that its corruption did not break is broken
    * otherwise. The first play stays.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  async recordPlay(key: IterationKey, { ordinal, breakage, actions, transcript, reward }: PlayedItem): Promise<void> {
+  async recordPlay(key: IterationKey, { ordinal, corruption, actions, transcript, reward }: PlayedItem): Promise<void> {
     const { campaignId, iteration, epoch } = key;
     await pool.query(
-      `update calibration_items set breakage = $4, actions = $5::jsonb, transcript = $6::jsonb, reward = $7::float8
+      `update calibration_items set corruption = $4, actions = $5::jsonb, transcript = $6::jsonb, reward = $7::float8
        where campaign_id = $1::integer and iteration = $2::smallint and ordinal = $3::integer and transcript is null
          and exists (select from iterations i
            where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $8::integer for share)`,
-      [campaignId, iteration, ordinal, breakage, toJson(actions), toJson(transcript), reward, epoch],
+      [campaignId, iteration, ordinal, corruption, toJson(actions), toJson(transcript), reward, epoch],
     );
     await assertEpoch(pool, key);
   },

@@ -29,10 +29,10 @@ export type TaskLineage = ForkOrigin & {
     /** null where there was nothing to reflect upon. */
     callId: string | null;
   } | null;
-  runs: { id: string; outcome: ExplorationOutcome; reward: number | null; steps: number; fault: string | null }[];
+  runs: { id: string; outcome: ExplorationOutcome; reward: number | null; turns: number; fault: string | null }[];
   abstraction: { id: string; candidates: number; callId: string } | null;
   validation: {
-    trajectory: { id: string; outcome: Outcome; reward: number | null; steps: number } | null;
+    trajectory: { id: string; outcome: Outcome; reward: number | null; turns: number } | null;
     verdicts: { stage: string; passed: boolean; reason: string; detail: Record<string, unknown> }[];
     judgements: { id: string; judge: string; completed: boolean | null; reason: string; callId: string }[];
   };
@@ -89,15 +89,15 @@ const contextQuery = `
   select id, status, context, failure from exploration_contexts where campaign_id = $1::integer and id = $2`;
 
 const runsQuery = `
-  select r.id, r.outcome, r.reward, r.fault, (select count(*) from exploration_steps s
-    where s.campaign_id = r.campaign_id and s.run_id = r.id)::integer as steps
+  select r.id, r.outcome, r.reward, r.fault, (select count(*) from exploration_turns s
+    where s.campaign_id = r.campaign_id and s.run_id = r.id)::integer as turns
   from exploration_runs r where r.campaign_id = $1::integer and r.context_id = $2 order by r.round`;
 
 const abstractionQuery = `
   select id, candidates, call_id as "callId" from abstractions where campaign_id = $1::integer and context_id = $2`;
 
 const validationQuery = `
-  select id, outcome, reward, step_count as steps from trajectories
+  select id, outcome, reward, turn_count as turns from trajectories
   where campaign_id = $1::integer and task_id = $2 and purpose = 'validation'
   order by iteration, attempt limit 1`;
 

@@ -60,9 +60,9 @@ export const policyStore = (pool: Pool) => ({
   },
 
   /** The policy that acts for each role now. */
-  async heads(campaignId: number): Promise<Partial<Record<PolicyRole, string>>> {
+  async active(campaignId: number): Promise<Partial<Record<PolicyRole, string>>> {
     const { rows } = await pool.query<{ role: PolicyRole; id: string }>(
-      `select role, policy_id as id from policy_heads where campaign_id = $1::integer`,
+      `select role, policy_id as id from active_policies where campaign_id = $1::integer`,
       [campaignId],
     );
     return Object.fromEntries(rows.map(({ role, id }) => [role, id]));
@@ -74,18 +74,18 @@ export const policyStore = (pool: Pool) => ({
    *
    * @throws DomainError `HeadMoved` when somebody else moved it, `StaleEpoch` when a later run owns the iteration
    */
-  async moveHead(key: IterationKey, role: PolicyRole, expected: string | null, next: string): Promise<void> {
+  async setActivePolicy(key: IterationKey, role: PolicyRole, expected: string | null, next: string): Promise<void> {
     const { rowCount } = await pool.query(
-      `insert into policy_heads (campaign_id, role, policy_id)
+      `insert into active_policies (campaign_id, role, policy_id)
        select $1::integer, $2, $4
        from iterations i
        where i.campaign_id = $1::integer and i.number = $5::smallint and i.epoch = $6::integer
-         and ($3::text is null or exists (select from policy_heads where campaign_id = $1::integer and role = $2))
+         and ($3::text is null or exists (select from active_policies where campaign_id = $1::integer and role = $2))
        for share of i
        on conflict (campaign_id, role) do update
          set policy_id = excluded.policy_id,
-             version = policy_heads.version + (policy_heads.policy_id <> excluded.policy_id)::integer
-         where policy_heads.policy_id in ($3::text, $4)`,
+             version = active_policies.version + (active_policies.policy_id <> excluded.policy_id)::integer
+         where active_policies.policy_id in ($3::text, $4)`,
       [key.campaignId, role, expected, next, key.iteration, key.epoch],
     );
     if (rowCount === 1) return;

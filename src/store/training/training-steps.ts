@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/base/errors';
 import { assertEpoch, assertJobEpoch, type IterationKey, type JobKey } from '../base/epoch';
 
 /** One update of a resident job: the batch that it is computed from, and the policy that it gave. */
-export type TrainingStepRow = {
+export type RlStepRow = {
   jobKey: string;
   step: number;
   datasetSha256: string;
@@ -12,21 +12,21 @@ export type TrainingStepRow = {
   metrics: Record<string, number> | null;
 };
 
-export type NewTrainingStep = Omit<TrainingStepRow, 'policyId' | 'metrics'>;
+export type NewRlStep = Omit<RlStepRow, 'policyId' | 'metrics'>;
 
 const columns = `job_key as "jobKey", step, dataset_sha256 as "datasetSha256", dataset_rows as "datasetRows",
   policy_id as "policyId", metrics`;
 
-export const trainingStepStore = (pool: Pool) => ({
+export const rlStepStore = (pool: Pool) => ({
   /**
    * Stores a batch and the attempts that it is made of, in one statement. The first writer wins.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  async save(key: IterationKey, step: NewTrainingStep, trajectoryIds: readonly string[]): Promise<void> {
+  async save(key: IterationKey, step: NewRlStep, trajectoryIds: readonly string[]): Promise<void> {
     await pool.query(
       `with step as (
-         insert into training_steps (job_key, step, dataset_sha256, dataset_rows)
+         insert into rl_steps (job_key, step, dataset_sha256, dataset_rows)
          select $4, $5::smallint, $6, $7::integer
          from iterations i
          where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
@@ -48,16 +48,16 @@ export const trainingStepStore = (pool: Pool) => ({
     await assertEpoch(pool, key);
   },
 
-  async find(jobKey: string, step: number): Promise<TrainingStepRow | undefined> {
-    const { rows } = await pool.query<TrainingStepRow>(
-      `select ${columns} from training_steps where job_key = $1 and step = $2::smallint`,
+  async find(jobKey: string, step: number): Promise<RlStepRow | undefined> {
+    const { rows } = await pool.query<RlStepRow>(
+      `select ${columns} from rl_steps where job_key = $1 and step = $2::smallint`,
       [jobKey, step],
     );
     return rows[0];
   },
 
   /** @throws DomainError `UnknownTrainingStep` */
-  async get(jobKey: string, step: number): Promise<TrainingStepRow> {
+  async get(jobKey: string, step: number): Promise<RlStepRow> {
     const row = await this.find(jobKey, step);
     if (!row) throw new DomainError('UnknownTrainingStep', `no step ${step} of "${jobKey}" is stored`);
     return row;
@@ -75,7 +75,7 @@ export const trainingStepStore = (pool: Pool) => ({
    */
   async finish(job: JobKey, step: number, policyId: string, metrics: Record<string, number>): Promise<void> {
     await pool.query(
-      `update training_steps s set policy_id = $3, metrics = $4::jsonb, finished_at = now()
+      `update rl_steps s set policy_id = $3, metrics = $4::jsonb, finished_at = now()
        where s.job_key = $1 and s.step = $2::smallint and s.policy_id is null
          and exists (select from training_runs r
            join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
@@ -86,11 +86,11 @@ export const trainingStepStore = (pool: Pool) => ({
   },
 
   /** The updates of a campaign, in order. */
-  async list(campaignId: number): Promise<(TrainingStepRow & { iteration: number })[]> {
-    const { rows } = await pool.query<TrainingStepRow & { iteration: number }>(
+  async list(campaignId: number): Promise<(RlStepRow & { iteration: number })[]> {
+    const { rows } = await pool.query<RlStepRow & { iteration: number }>(
       `select r.iteration, s.job_key as "jobKey", s.step, s.dataset_sha256 as "datasetSha256",
          s.dataset_rows as "datasetRows", s.policy_id as "policyId", s.metrics
-       from training_steps s join training_runs r on r.job_key = s.job_key
+       from rl_steps s join training_runs r on r.job_key = s.job_key
        where r.campaign_id = $1::integer
        order by r.iteration, s.job_key, s.step`,
       [campaignId],
@@ -99,4 +99,4 @@ export const trainingStepStore = (pool: Pool) => ({
   },
 });
 
-export type TrainingStepStore = ReturnType<typeof trainingStepStore>;
+export type RlStepStore = ReturnType<typeof rlStepStore>;

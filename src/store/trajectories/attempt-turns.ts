@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import type { IterationKey } from '../base/epoch';
 import { toText } from '../base/postgres-text';
-import type { ChatMessage, StoredStep } from './trajectories';
+import type { ChatMessage, StoredTurn } from './trajectories';
 
 /** A turn that did not end its episode. */
-export type RecordedTurn = Omit<StoredStep, 'observation'> & {
+export type RecordedTurn = Omit<StoredTurn, 'observation'> & {
   /** From 1. */
   ordinal: number;
   promptTokens: number;
@@ -34,13 +34,13 @@ export const attemptTurnStore = (pool: Pool) => ({
   async list(key: IterationKey, ids: readonly string[]): Promise<Map<string, RecordedTurn[]>> {
     const { rows } = await pool.query<RecordedTurn & { trajectoryId: string }>(
       `with stale as (
-         delete from attempt_turns t using iterations i
+         delete from turn_journal t using iterations i
          where t.campaign_id = $1::integer and t.trajectory_id = any ($2::text[]) and t.epoch < $3::integer
            and i.campaign_id = t.campaign_id and i.number = $4::smallint and i.epoch = $3::integer)
        select trajectory_id as "trajectoryId", ordinal, action, shown, score, before_sha256 as "beforeSha256",
          after_sha256 as "afterSha256", prompt_token_ids as "promptTokenIds", token_ids as "tokenIds", logprobs,
          prompt_tokens as "promptTokens", completion_tokens as "completionTokens"
-       from attempt_turns
+       from turn_journal
        where campaign_id = $1::integer and trajectory_id = any ($2::text[]) and epoch = $3::integer
        order by trajectory_id, ordinal`,
       [key.campaignId, ids, key.epoch, key.iteration],
@@ -61,7 +61,7 @@ export const attemptTurnStore = (pool: Pool) => ({
    */
   async record({ campaignId, iteration, epoch, trajectoryId }: OpenAttempt, turn: RecordedTurn): Promise<boolean> {
     const { rowCount } = await pool.query(
-      `insert into attempt_turns (campaign_id, trajectory_id, ordinal, iteration, epoch, action, shown, score,
+      `insert into turn_journal (campaign_id, trajectory_id, ordinal, iteration, epoch, action, shown, score,
          before_sha256, after_sha256, prompt_token_ids, token_ids, logprobs, prompt_tokens, completion_tokens)
        select $1::integer, $2, $3::smallint, $4::smallint, $5::integer, $6::json, $7::json, $8::float8, $9, $10,
          $11::integer[], $12::integer[], $13::real[], $14::integer, $15::integer
@@ -80,7 +80,7 @@ export const attemptTurnStore = (pool: Pool) => ({
   /** Removes the turns of an attempt that begins again; a stale epoch removes nothing. */
   async clear({ campaignId, iteration, trajectoryId, epoch }: OpenAttempt): Promise<void> {
     await pool.query(
-      `delete from attempt_turns t using iterations i
+      `delete from turn_journal t using iterations i
        where t.campaign_id = $1::integer and t.trajectory_id = $2
          and i.campaign_id = t.campaign_id and i.number = $4::smallint and i.epoch = $3::integer`,
       [campaignId, trajectoryId, epoch, iteration],

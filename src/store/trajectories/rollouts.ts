@@ -7,7 +7,7 @@ export type RolloutRow = {
   taskId: string;
   /** In [0, 1]. */
   reward: number;
-  steps: { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] }[];
+  turns: { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] }[];
 };
 
 /** Training attempts as reinforcement learning reads them. */
@@ -31,10 +31,10 @@ export const rolloutStore = (pool: Pool) => ({
       `select t.id, t.task_id as "taskId", t.reward,
          (select jsonb_agg(jsonb_build_object('promptTokenIds', to_jsonb(s.prompt_token_ids),
              'tokenIds', to_jsonb(s.token_ids), 'logprobs', to_jsonb(s.logprobs)) order by s.ordinal)
-           from trajectory_steps s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id) as steps
+           from trajectory_turns s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id) as turns
        from trajectories t
        where t.campaign_id = $1::integer and t.iteration = $2::smallint and t.purpose = 'train' and t.outcome = 'scored'
-         and t.attempt >= $3::smallint and t.attempt < $4::smallint and t.step_count > 0
+         and t.attempt >= $3::smallint and t.attempt < $4::smallint and t.turn_count > 0
        order by t.task_id, t.attempt`,
       [campaignId, iteration, range.from, range.to],
     );

@@ -8,7 +8,7 @@ import { toJson, toText } from '../base/postgres-text';
 
 export type ChatMessage = { role: string; content: string };
 
-export type StoredStep = {
+export type StoredTurn = {
   action: string;
   observation: ChatMessage[];
   promptTokenIds: number[] | null;
@@ -26,13 +26,13 @@ export type NewTrajectory = AttemptKey & {
   stopReason: string;
   fault: string | null;
   opening: ChatMessage[];
-  steps: StoredStep[];
+  turns: StoredTurn[];
   promptTokens: number;
   completionTokens: number;
   seconds: number;
 };
 
-export type TrajectorySummary = { id: string; outcome: Outcome; reward: number | null; stepCount: number };
+export type TrajectorySummary = { id: string; outcome: Outcome; reward: number | null; turnCount: number };
 
 export type TrajectoryRow = TrajectorySummary &
   AttemptKey & {
@@ -40,7 +40,7 @@ export type TrajectoryRow = TrajectorySummary &
     stopReason: string;
     fault: string | null;
     opening: ChatMessage[];
-    steps: Omit<StoredStep, 'logprobs'>[];
+    turns: Omit<StoredTurn, 'logprobs'>[];
   };
 
 export const trajectoryStore = (pool: Pool) => ({
@@ -55,7 +55,7 @@ export const trajectoryStore = (pool: Pool) => ({
     const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, [
       ...[t.campaignId, id, t.iteration, t.purpose, t.taskId, t.policyId, t.attempt, t.epoch, t.seed],
       ...[t.outcome, t.reward, t.rawScore, toText(t.stopReason), toText(t.fault), toJson(t.opening)],
-      ...[t.steps.length, t.promptTokens, t.completionTokens, t.seconds, toJson(t.steps)],
+      ...[t.turns.length, t.promptTokens, t.completionTokens, t.seconds, toJson(t.turns)],
     ]);
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
     if (!stored) throw await refusalOf(pool, t);
@@ -65,7 +65,7 @@ export const trajectoryStore = (pool: Pool) => ({
   /** The finished ones among `ids`. */
   async findFinished(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectorySummary>> {
     const { rows } = await pool.query<TrajectorySummary>(
-      `select id, outcome, reward, step_count as "stepCount" from trajectories
+      `select id, outcome, reward, turn_count as "turnCount" from trajectories
        where campaign_id = $1::integer and id = any ($2::text[])`,
       [campaignId, ids],
     );
@@ -94,7 +94,7 @@ export const trajectoryStore = (pool: Pool) => ({
     const { rows } = await pool.query<ScoredAttempt>(
       `select t.id as "trajectoryId", t.task_id as "taskId", t.iteration, t.attempt, t.policy_id as "policyId",
          p.role, t.reward, k.features ->> 'pattern' as "taskType",
-         array(select s.action from trajectory_steps s
+         array(select s.action from trajectory_turns s
                where s.campaign_id = t.campaign_id and s.trajectory_id = t.id order by s.ordinal) as actions
        from trajectories t
        join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
@@ -114,7 +114,7 @@ export const trajectoryStore = (pool: Pool) => ({
   async listExperts(campaignId: number, from: 'seed' | 'pool' = 'pool'): Promise<ExpertTrajectory[]> {
     const { rows } = await pool.query<ExpertTrajectory>(
       `select distinct on (t.task_id) t.id as "trajectoryId", t.task_id as "taskId", t.reward,
-         array(select s.action from trajectory_steps s
+         array(select s.action from trajectory_turns s
                where s.campaign_id = t.campaign_id and s.trajectory_id = t.id order by s.ordinal) as actions
        from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
        where t.campaign_id = $1::integer and t.purpose = any ($2::text[]) and t.outcome = 'scored'
@@ -134,11 +134,11 @@ export const trajectoryStore = (pool: Pool) => ({
   /** Whole trajectories, bodies included. */
   async getMany(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectoryRow>> {
     const { rows } = await pool.query<TrajectoryRow>(
-      `select t.id, t.outcome, t.reward, t.step_count as "stepCount", t.iteration, t.purpose, t.task_id as "taskId",
+      `select t.id, t.outcome, t.reward, t.turn_count as "turnCount", t.iteration, t.purpose, t.task_id as "taskId",
          t.policy_id as "policyId", t.attempt, t.seed, t.stop_reason as "stopReason", t.fault, t.opening,
          coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'observation', s.observation,
              'promptTokenIds', to_jsonb(s.prompt_token_ids), 'tokenIds', to_jsonb(s.token_ids)) order by s.ordinal)
-           from trajectory_steps s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as steps
+           from trajectory_turns s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as turns
        from trajectories t
        where t.campaign_id = $1::integer and t.id = any ($2::text[])`,
       [campaignId, ids],
@@ -165,16 +165,16 @@ export type OutcomeCount = { purpose: Purpose; outcome: Outcome; count: number; 
 const insertTrajectory = `
   with stored as (
     insert into trajectories (campaign_id, id, iteration, purpose, task_id, policy_id, attempt, epoch, seed, outcome,
-      reward, raw_score, stop_reason, fault, opening, step_count, prompt_tokens, completion_tokens, seconds)
+      reward, raw_score, stop_reason, fault, opening, turn_count, prompt_tokens, completion_tokens, seconds)
     select $1::integer, $2, $3::smallint, $4, $5, $6, $7::smallint, $8::integer, $9::bigint, $10, $11::float8,
       $12::float8, $13, $14, $15::jsonb, $16::smallint, $17::integer, $18::integer, $19::real
     from iterations i
     where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $8::integer
     for share
     on conflict do nothing
-    returning campaign_id, id, outcome, reward, step_count
+    returning campaign_id, id, outcome, reward, turn_count
   ), bodies as (
-    insert into trajectory_steps (campaign_id, trajectory_id, ordinal, action, observation, prompt_token_ids,
+    insert into trajectory_turns (campaign_id, trajectory_id, ordinal, action, observation, prompt_token_ids,
       token_ids, logprobs)
     select stored.campaign_id, stored.id, (step.ordinal - 1)::smallint, body.action, body.observation,
       body."promptTokenIds", body."tokenIds", body.logprobs
@@ -182,9 +182,9 @@ const insertTrajectory = `
       jsonb_to_record(step.value) as body (action text, observation jsonb, "promptTokenIds" integer[],
         "tokenIds" integer[], logprobs real[])
   ), journal as (
-    delete from attempt_turns t using stored
+    delete from turn_journal t using stored
     where t.campaign_id = $1::integer and t.trajectory_id = stored.id
   )
-  select id, outcome, reward, step_count as "stepCount" from stored`;
+  select id, outcome, reward, turn_count as "turnCount" from stored`;
 
 export type TrajectoryStore = ReturnType<typeof trajectoryStore>;

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BackendError } from '../backend-error';
 import type { TrainingBackend, TrainingStatus } from '../training-backend';
 
-export type Patience = {
+export type StatusCacheSettings = {
   /** Between two looks at a job that runs; meanwhile the last one holds. */
   everyMs: number;
   /** How long the last look holds while the service does not answer. */
-  patienceMs: number;
+  maxStaleMs: number;
   /** How long a look is waited for where there was one before: less than a watcher has between two heartbeats. */
   waitMs?: number;
   now?: () => number;
@@ -18,9 +18,9 @@ type Look = { status: TrainingStatus; seenAt: number; nextAt: number };
  * A backend far away, for whoever asks four times a second for days: it is asked now and then, and a service that is
  * away for a moment costs its watcher none of an activity's few tries.
  */
-export function withPatience(
+export function withCachedStatus(
   backend: TrainingBackend,
-  { everyMs, patienceMs, waitMs = 4_000, now = Date.now }: Patience,
+  { everyMs, maxStaleMs, waitMs = 4_000, now = Date.now }: StatusCacheSettings,
 ): TrainingBackend {
   const looks = new Map<string, Look>();
   const pending = new Map<string, Promise<TrainingStatus>>();
@@ -32,7 +32,7 @@ export function withPatience(
       else looks.delete(jobKey);
       return status;
     } catch (error) {
-      if (!last || !mayPass(error) || now() - last.seenAt > patienceMs) throw error;
+      if (!last || !mayPass(error) || now() - last.seenAt > maxStaleMs) throw error;
       last.nextAt = now() + Math.max(everyMs, error.retryAfterMs ?? 0);
       return last.status;
     } finally {

@@ -16,7 +16,7 @@ const store: ActivityOptions = {
 };
 
 /** For the few calls outside a phase, which cannot park: they wait for the database however long it takes. */
-const patientStore: ActivityOptions = {
+const storeUnlimited: ActivityOptions = {
   taskQueue: taskQueues.store,
   startToCloseTimeout: '2 minutes',
   cancellationType,
@@ -24,8 +24,8 @@ const patientStore: ActivityOptions = {
 };
 
 /** A killed worker is noticed after the heartbeat timeout; the next try finds the finished attempts stored. */
-const rollOut = (environment: string): ActivityOptions => ({
-  taskQueue: taskQueues.rollOut(environment),
+const rollout = (environment: string): ActivityOptions => ({
+  taskQueue: taskQueues.rollout(environment),
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '10s',
   cancellationType,
@@ -51,10 +51,10 @@ const train: ActivityOptions = {
 };
 
 /** Ends jobs, however long a worker of theirs has to be waited for. */
-const patientTrain: ActivityOptions = {
+const trainUnlimited: ActivityOptions = {
   ...train,
   startToCloseTimeout: '10 minutes',
   retry: { initialInterval: '1s', maximumInterval: '20s', nonRetryableErrorTypes },
 };
 
-export const profiles = { store, patientStore, rollOut, llm, train, patientTrain };
+export const profiles = { store, storeUnlimited, rollout, llm, train, trainUnlimited };

@@ -11,12 +11,12 @@ import type { Activities } from '../../activities';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { iterationWorkflowId } from '../../domain/campaign/ids';
 import { profiles } from './activity-profiles';
-import { answerOperators, type Operations } from './command-handlers';
+import { handleOperatorCommands, type Operations } from './command-handlers';
 import { iteration, type IterationResult } from '../iteration/iteration';
 import { searchAttributes } from './search-attributes';
 
-const patientStore = proxyActivities<Activities>(profiles.patientStore);
-const patientTrainer = proxyActivities<Activities>(profiles.patientTrain);
+const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
+const trainUnlimited = proxyActivities<Activities>(profiles.trainUnlimited);
 
 /**
  * Runs the iterations of a campaign, the supervised start first. One run of this workflow is one iteration: it then
@@ -24,7 +24,7 @@ const patientTrainer = proxyActivities<Activities>(profiles.patientTrain);
  */
 export async function campaign(state: CampaignState): Promise<CampaignState> {
   const work = new CancellationScope(); // a cancel of the workflow reaches it too, and is an order to abort
-  const operate = answerOperators(state, () => work.cancel());
+  const operate = handleOperatorCommands(state, () => work.cancel());
   if (state.abortedBy !== undefined) work.cancel(); // the order came before this workflow was rebuilt
   const result = await work
     .run(() => runIteration(state, operate))
@@ -84,9 +84,9 @@ async function end(
   const { campaignId } = state;
   if (how === 'aborted') state.abortedBy ??= 'a cancel of the workflow';
   if (how === 'aborted' || (how === 'given up' && patched('end-training')))
-    await patientTrainer.endTraining({ campaignId });
+    await trainUnlimited.endTraining({ campaignId });
   state.status = how === 'given up' ? 'stopped' : how;
-  await patientStore.closeCampaign({ campaignId, status: state.status });
+  await storeUnlimited.closeCampaign({ campaignId, status: state.status });
   operate.show();
   await condition(allHandlersFinished);
   return state;

@@ -14,7 +14,7 @@ import { profiles } from './activity-profiles';
 import { campaignDetails } from './details';
 import {
   abortUpdate,
-  jobNewsSignal,
+  jobProgressSignal,
   pauseUpdate,
   progressSignal,
   resumeUpdate,
@@ -25,12 +25,21 @@ import {
   type Control,
   type Operator,
 } from '../messages';
-import { pause, requireSkippable, resume, retry, skip, stop, takesNoOrders, type Order } from './operator-commands';
+import {
+  pause,
+  requireSkippable,
+  resume,
+  retry,
+  skip,
+  stop,
+  isClosed,
+  type OperatorCommand,
+} from './operator-commands';
 import { searchAttributes } from './search-attributes';
 import { sendControl } from '../iteration/send-control';
 
 const store = proxyActivities<Activities>(profiles.store);
-const patientStore = proxyActivities<Activities>(profiles.patientStore);
+const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
 
 export type Operations = {
   /** Whom to hand orders on to, at once when a pause holds already; null: nobody. */
@@ -44,7 +53,7 @@ export type Operations = {
  *
  * @param abort ends what runs
  */
-export function answerOperators(state: CampaignState, abort: () => void): Operations {
+export function handleOperatorCommands(state: CampaignState, abort: () => void): Operations {
   const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0, skips: 0 };
   const write = eventLog(state);
   let childId: string | null = null;
@@ -53,8 +62,8 @@ export function answerOperators(state: CampaignState, abort: () => void): Operat
     setCurrentDetails(campaignDetails(state, jobs));
     upsertSearchAttributes(searchAttributes.ofState(state));
   };
-  const obey = async (order: Order, operator: Operator): Promise<CampaignState> => {
-    const obeyed = takesNoOrders(state) ? null : order(state, control, operator.actor);
+  const obey = async (order: OperatorCommand, operator: Operator): Promise<CampaignState> => {
+    const obeyed = isClosed(state) ? null : order(state, control, operator.actor);
     if (!obeyed) return state;
     Object.assign(state, obeyed.change);
     show();
@@ -70,7 +79,7 @@ export function answerOperators(state: CampaignState, abort: () => void): Operat
     show();
     if (parks) await write('parked', { actor: 'coevolve', reason: progress.parked! }).catch(leave);
   });
-  setHandler(jobNewsSignal, ({ role, line }) => {
+  setHandler(jobProgressSignal, ({ role, line }) => {
     jobs.set(role, line);
     setCurrentDetails(campaignDetails(state, jobs));
   });
@@ -80,7 +89,7 @@ export function answerOperators(state: CampaignState, abort: () => void): Operat
   setHandler(skipUpdate, (operator) => obey(skip, operator), { validator: (_operator) => requireSkippable(state) });
   setHandler(stopAfterIterationUpdate, (operator) => obey(stop, operator));
   setHandler(abortUpdate, async (operator) => {
-    if (takesNoOrders(state)) return state;
+    if (isClosed(state)) return state;
     state.abortedBy = operator.actor;
     show();
     abort();
@@ -116,7 +125,7 @@ function eventLog(state: CampaignState): Write {
   return (kind, { actor, reason, ...at }) => {
     const { campaignId } = state;
     const key = `${workflowInfo().runId}/${++count}`;
-    const { recordOperator } = kind === 'aborting' ? patientStore : store; // it ends in any case, and says who and why
+    const { recordOperator } = kind === 'aborting' ? storeUnlimited : store; // it ends in any case, and says who and why
     last = last
       .catch(() => undefined)
       .then(() =>

@@ -1,6 +1,6 @@
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { isSkippable, phases, type Phase } from '../../domain/campaign/phases';
-import { newsBar, newsLine, type TrainingNews } from '../../domain/training/training-progress';
+import { progressBar, progressLine, type JobProgress } from '../../domain/training/training-progress';
 
 const marks = { done: '✓', now: '▶', next: '·' } as const;
 
@@ -15,7 +15,7 @@ export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, 
   return [
     `### ${name}: ${recipe} on ${environment}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**`,
-    ...(progress.parked ? [`> Needs attention: ${progress.parked}`, whatNext(state)] : []),
+    ...(progress.parked ? [`> Needs attention: ${progress.parked}`, nextCommands(state)] : []),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
     ...(held.length ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + held.join('\n')] : []),
     ...(progress.note ? [progress.note] : []),
@@ -42,18 +42,18 @@ export function iterationDetails(
 }
 
 /** A training job on one page of Markdown. */
-export function trainingDetails(work: string, news: TrainingNews): string {
-  const bar = newsBar(news);
+export function trainingDetails(work: string, news: JobProgress): string {
+  const bar = progressBar(news);
   return [
     work,
     ...(news.stalledS === null ? [] : ['> Needs attention: the job makes no update; see its log in the artifacts']),
     ...(bar ? [`\`${bar}\``] : []),
-    newsLine(news),
+    progressLine(news),
   ].join('\n\n');
 }
 
 /** What an operator may say of a parked phase, in a line of Markdown. */
-export function whatNext({ name, progress }: Pick<CampaignState, 'name' | 'progress'>): string {
+export function nextCommands({ name, progress }: Pick<CampaignState, 'name' | 'progress'>): string {
   const skip = isSkippable(progress.phase, progress.iteration)
     ? `, \`coevolve skip ${name}\` goes on without ${progress.phase}`
     : '';

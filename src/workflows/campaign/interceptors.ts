@@ -7,7 +7,7 @@ import {
   type WorkflowInterceptors,
 } from '@temporalio/workflow';
 import { fairnessOf, readCampaignMemo, type CampaignMemo, type RecoveryProfile } from '../../domain/campaign/memo';
-import { triesFor } from '../../domain/campaign/attempt-limits';
+import { maxAttemptsWithCrashes } from '../../domain/campaign/attempt-limits';
 import { taskQueues } from '../../domain/campaign/task-queues';
 
 /**
@@ -59,7 +59,7 @@ function ofActivity({ taskQueue, retry }: ActivityOptions): Partial<ActivityOpti
 /** A worker that lives counts failures, and asks for growing pauses, itself (src/workers/retry-backoff.ts). */
 const afterDeaths = ({ maximumAttempts }: RetryPolicy): RetryPolicy => ({
   backoffCoefficient: 1,
-  ...(maximumAttempts ? { maximumAttempts: triesFor(maximumAttempts) } : {}),
+  ...(maximumAttempts ? { maximumAttempts: maxAttemptsWithCrashes(maximumAttempts) } : {}),
 });
 
 const ofChild = (carried: CampaignMemo | undefined): Partial<ChildWorkflowOptions> =>

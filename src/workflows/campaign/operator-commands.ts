@@ -4,51 +4,51 @@ import { isSkippable, type Phase } from '../../domain/campaign/phases';
 import type { Control } from '../messages';
 
 /** What an order does to the campaign, and how the log of events calls it. */
-export type Obeyed = { kind: string; change: Partial<CampaignState>; at?: { phase: Phase; iteration: number } };
+export type CommandEffect = { kind: string; change: Partial<CampaignState>; at?: { phase: Phase; iteration: number } };
 
 /** null: the order changes nothing, because what it asks for holds already or cannot be. */
-export type Order = (state: CampaignState, control: Control, actor: string) => Obeyed | null;
+export type OperatorCommand = (state: CampaignState, control: Control, actor: string) => CommandEffect | null;
 
-export const pause: Order = (state, control, actor) => {
+export const pause: OperatorCommand = (state, control, actor) => {
   if (isRepeated(state.status === 'paused')) return null;
   control.paused = true;
   return { kind: 'paused', change: { status: 'paused', pausedBy: actor } };
 };
 
-export const resume: Order = (state, control) => {
+export const resume: OperatorCommand = (state, control) => {
   if (isRepeated(state.status === 'running')) return null;
   control.paused = false;
   control.resumes += 1;
   return { kind: 'resumed', change: { status: 'running', pausedBy: null, progress: unparked(state) } };
 };
 
-export const retry: Order = (state, control) => {
+export const retry: OperatorCommand = (state, control) => {
   if (state.status !== 'parked') return null;
   control.resumes += 1;
   return { kind: 'retried', change: { status: 'running', progress: unparked(state) } };
 };
 
-export const skip: Order = (state, control) => {
+export const skip: OperatorCommand = (state, control) => {
   const { phase, iteration } = state.progress;
   control.skips += 1;
   return { kind: 'skipped', change: { ...going(state), progress: unparked(state) }, at: { phase, iteration } };
 };
 
-export const stop: Order = (state, control) => {
+export const stop: OperatorCommand = (state, control) => {
   if (isRepeated(state.stopping && state.progress.parked === null)) return null;
   control.stops += 1;
   return { kind: 'stopping', change: { ...going(state), stopping: true, progress: unparked(state) } };
 };
 
 /** It has ended, or is about to. */
-export const takesNoOrders = ({ status, abortedBy }: CampaignState): boolean =>
+export const isClosed = ({ status, abortedBy }: CampaignState): boolean =>
   abortedBy !== undefined || status === 'finished' || status === 'stopped' || status === 'aborted';
 
 /** @throws ApplicationFailure `NotSkippable`; the order is then refused and leaves no trace */
 export function requireSkippable(state: CampaignState): void {
   const { name, status, progress } = state;
   const { phase, iteration, parked } = progress;
-  if (takesNoOrders(state)) throw refusal(`${name} has ended or is being aborted: nothing to skip`);
+  if (isClosed(state)) throw refusal(`${name} has ended or is being aborted: nothing to skip`);
   if (parked === null)
     throw refusal(`${name} is ${status} in phase ${phase}: only a phase that is parked can be skipped`);
   if (!isSkippable(phase, iteration))

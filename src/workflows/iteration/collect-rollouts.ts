@@ -1,12 +1,12 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { rollOutWorkflowId } from '../../domain/campaign/ids';
+import { rolloutWorkflowId } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/campaign/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import { profiles } from '../campaign/activity-profiles';
 import { executeOnce, settleAll } from './execute-once';
 import { keyOf, nameOf, type IterationContext } from './iteration-context';
-import { rollOut, type RollOutInput } from './rollout';
+import { rollout, type RolloutShard } from './rollout';
 
 const store = proxyActivities<Activities>(profiles.store);
 
@@ -14,7 +14,7 @@ const store = proxyActivities<Activities>(profiles.store);
 const activitiesPerShard = 200;
 
 /** Lets policies play the planned tasks, of one step where the plan has steps; the agents play side by side. */
-export async function playTasks(
+export async function rolloutTasks(
   context: IterationContext,
   purpose: Purpose,
   roles: readonly AgentRole[],
@@ -27,13 +27,13 @@ export async function playTasks(
 }
 
 /** Plays the tasks' own reference actions: experts of seed tasks, proof of synthesized ones. */
-export async function playReferences(context: IterationContext, purpose: 'expert' | 'validation'): Promise<void> {
+export async function rolloutReferences(context: IterationContext, purpose: 'expert' | 'validation'): Promise<void> {
   const { tasks, tasksPerActivity } = await store.countPlanned({ ...keyOf(context), purpose });
   const part = { purpose, policyId: null, step: 0, from: 0, tasks, tasksPerActivity };
   await playShards(context, part, 'reference');
 }
 
-type Part = Pick<RollOutInput, 'purpose' | 'policyId' | 'step' | 'from' | 'tasksPerActivity'> & { tasks: number };
+type Part = Pick<RolloutShard, 'purpose' | 'policyId' | 'step' | 'from' | 'tasksPerActivity'> & { tasks: number };
 
 async function playShards(context: IterationContext, part: Part, player: AgentRole | 'reference'): Promise<void> {
   const { environment, runner } = context;
@@ -44,13 +44,13 @@ async function playShards(context: IterationContext, part: Part, player: AgentRo
     const shard = { purpose: part.purpose, step: part.step, player, number: done / perShard };
     const stretch = { from: first + done, to: first + Math.min(tasks, done + perShard) };
     await executeOnce(
-      rollOut,
+      rollout,
       { ...keyOf(context), environment, ...stretch, ...rest },
       {
-        workflowId: rollOutWorkflowId(nameOf(context), shard),
+        workflowId: rolloutWorkflowId(nameOf(context), shard),
         staticSummary: `${player} plays ${stretch.to - stretch.from} ${part.purpose} tasks`,
         typedSearchAttributes: workflowInfo().typedSearchAttributes,
-        whileRunning: runner.alsoTell,
+        whileRunning: runner.forwardControlTo,
       },
     );
   }

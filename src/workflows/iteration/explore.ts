@@ -1,20 +1,20 @@
 import { condition, proxyActivities, setCurrentDetails, setHandler } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { Providers } from '../../domain/campaign/iteration-plan';
+import type { ProviderByRole } from '../../domain/campaign/iteration-plan';
 import { explorationContextId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { profiles } from '../campaign/activity-profiles';
 import { settleAll } from './execute-once';
-import type { Key } from './iteration-context';
+import type { IterationKey } from './iteration-context';
 import { controlSignal } from '../messages';
 
-export type ExploreInput = Key & {
+export type ExploreInput = IterationKey & {
   aim: SynthesisAim;
   /** Places among the contexts of the aim, `to` not included. */
   from: number;
   to: number;
   rounds: number;
-  providers: Providers;
+  providers: ProviderByRole;
 };
 
 /** Contexts in flight: the pace of a provider is kept by its workers, this only bounds what a pause waits for. */

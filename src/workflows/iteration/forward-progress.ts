@@ -1,19 +1,19 @@
 import { getExternalWorkflowHandle, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
-import { newsLine } from '../../domain/training/training-progress';
+import { progressLine } from '../../domain/training/training-progress';
 import { trainingDetails } from '../campaign/details';
-import { jobNewsSignal, trainingNewsSignal } from '../messages';
+import { jobProgressSignal, trainingProgressSignal } from '../messages';
 
 /**
  * Shows what the activity that watches a job tells of it: here, and in a line on the campaign's page.
  *
  * @param work what the job does, in words
  */
-export function passOnNews(role: string, work: string): void {
+export function forwardProgress(role: string, work: string): void {
   const campaign = workflowInfo().root?.workflowId;
   let passedOn = Promise.resolve(); // one after the other: signals that are sent at once may arrive in another order
-  setHandler(trainingNewsSignal, async (news) => {
+  setHandler(trainingProgressSignal, async (news) => {
     setCurrentDetails(trainingDetails(work, news));
-    passedOn = passedOn.then(() => tellCampaign(campaign, { role, line: newsLine(news) }));
+    passedOn = passedOn.then(() => tellCampaign(campaign, { role, line: progressLine(news) }));
     await passedOn;
   });
 }
@@ -22,6 +22,6 @@ export function passOnNews(role: string, work: string): void {
 async function tellCampaign(campaign: string | undefined, news: { role: string; line: string }): Promise<void> {
   if (!campaign) return;
   await getExternalWorkflowHandle(campaign)
-    .signal(jobNewsSignal, news)
+    .signal(jobProgressSignal, news)
     .catch(() => undefined);
 }

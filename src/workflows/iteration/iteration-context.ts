@@ -16,9 +16,9 @@ export type IterationInput = {
 export type IterationContext = Omit<IterationInput, 'epoch'> & { plan: IterationPlan; runner: PhaseRunner };
 
 /** What every activity is told of the iteration that it works for. */
-export type Key = { campaignId: number; iteration: number; epoch: number };
+export type IterationKey = { campaignId: number; iteration: number; epoch: number };
 
-export const keyOf = ({ campaignId, iteration, plan: { epoch } }: IterationContext): Key => ({
+export const keyOf = ({ campaignId, iteration, plan: { epoch } }: IterationContext): IterationKey => ({
   campaignId,
   iteration,
   epoch,

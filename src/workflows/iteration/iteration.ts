@@ -5,7 +5,7 @@ import { profiles } from '../campaign/activity-profiles';
 import { keyOf, type IterationContext, type IterationInput } from './iteration-context';
 import { optimize } from './optimize';
 import { phaseRunner } from './phase-runner';
-import { playReferences, playTasks } from './collect-rollouts';
+import { rolloutReferences, rolloutTasks } from './collect-rollouts';
 import { synthesize } from './synthesize';
 import { trainAgents, trainStart } from './train-agents';
 import { validate } from './validate';
@@ -34,7 +34,7 @@ export async function iteration(input: IterationInput): Promise<IterationResult>
 const isStart = ({ iteration: number }: IterationContext): boolean => number === 0;
 
 const environmentsOf = ({ environment }: IterationContext) =>
-  proxyActivities<Activities>(profiles.rollOut(environment));
+  proxyActivities<Activities>(profiles.rollout(environment));
 
 const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   async plan(context) {
@@ -42,7 +42,7 @@ const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
     await store.planIteration(keyOf(context));
   },
   'roll-out': (context) =>
-    isStart(context) ? playReferences(context, 'expert') : playTasks(context, 'train', context.plan.agents),
+    isStart(context) ? rolloutReferences(context, 'expert') : rolloutTasks(context, 'train', context.plan.agents),
   optimize,
   detect: (context) => store.detectSignals(keyOf(context)),
   synthesize,
@@ -51,7 +51,7 @@ const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   train: (context) => (isStart(context) ? trainStart(context) : trainAgents(context)),
   async evaluate(context) {
     // Held-out tasks, then the gate: the candidate acts next, or the incumbent stays.
-    await playTasks(context, 'evaluation', ['target']);
+    await rolloutTasks(context, 'evaluation', ['target']);
     const { score } = await store.evaluatePolicy(keyOf(context));
     context.runner.progress.score = score;
   },

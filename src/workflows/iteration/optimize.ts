@@ -2,7 +2,7 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import { profiles } from '../campaign/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
-import { playTasks } from './collect-rollouts';
+import { rolloutTasks } from './collect-rollouts';
 
 const store = proxyActivities<Activities>(profiles.store);
 const trainer = proxyActivities<Activities>(profiles.train);
@@ -16,11 +16,11 @@ export async function optimize(context: IterationContext): Promise<void> {
   if (!plan.updates) return;
   const { role, method, steps } = plan.updates;
   const key = keyOf(context);
-  const environments = proxyActivities<Activities>(profiles.rollOut(environment));
+  const environments = proxyActivities<Activities>(profiles.rollout(environment));
   for (let step = 1; step <= steps; step++) {
     await runner.unpaused();
     runner.note(`step ${step} of ${steps}`);
-    await playTasks(context, 'train', plan.agents, step);
+    await rolloutTasks(context, 'train', plan.agents, step);
     const { jobKey } = await store.prepareStep({ ...key, role, method, step });
     const { policyId } = await trainer.trainStep({ jobKey, epoch: key.epoch, step });
     await store.registerStep({ ...key, role, jobKey, step, policyId });

@@ -17,12 +17,12 @@ import { iterationDetails } from '../campaign/details';
 import type { IterationInput } from './iteration-context';
 import { progressSignal, type Control } from '../messages';
 import { searchAttributes } from '../campaign/search-attributes';
-import { takeOrders, type Orders } from './control-handler';
-import { reasonOf, untilDone, type Word } from './retry-or-park';
+import { handleControl, type ControlState } from './control-handler';
+import { reasonOf, retryOrPark, type Decision } from './retry-or-park';
 
 const store = proxyActivities<Activities>(profiles.store);
 const trainer = proxyActivities<Activities>(profiles.train);
-const patientStore = proxyActivities<Activities>(profiles.patientStore);
+const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
 
 /** Characters of a reason that are carried and shown; the failed activity keeps the whole. */
 const reasonLimit = 2_000;
@@ -38,7 +38,7 @@ export type PhaseRunner = {
   /** Resolves when nobody has paused the campaign. */
   unpaused(): Promise<void>;
   /** Tells a running child of a pause that holds now and of every order to come; returns how to leave it out again. */
-  alsoTell(childId: string): () => void;
+  forwardControlTo(childId: string): () => void;
   /** Shows how far the running phase has come; the campaign hears of it with the phase's end. */
   note(text: string): void;
   readonly progress: IterationProgress;
@@ -54,7 +54,7 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
   let planned: readonly Phase[] = [];
   const progress: IterationProgress = { iteration, phase: 'plan', note: null, parked: null, score: null };
   const notes = new Map<Phase, string>();
-  const orders = takeOrders();
+  const orders = handleControl();
 
   const show = (): void => setCurrentDetails(iterationDetails(planned, progress, notes));
   const tell = async (): Promise<void> => {
@@ -72,15 +72,15 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
   return {
     progress,
     unpaused,
-    alsoTell: orders.alsoTell,
+    forwardControlTo: orders.forwardTo,
     note(text) {
       progress.note = text;
       show();
     },
     async open() {
       let plan: IterationPlan | null = null;
-      await untilDone(async () => {
-        plan = await patientStore.openIteration(input);
+      await retryOrPark(async () => {
+        plan = await storeUnlimited.openIteration(input);
         ({ epoch, phases: planned } = plan);
       }, park);
       return plan;
@@ -91,7 +91,7 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
       await tell();
       await unpaused(); // an order may have come while the campaign was told
       const key = { campaignId, iteration, epoch, phase, previous: planned[planned.indexOf(phase) - 1] ?? null };
-      const done = await untilDone(async (word) => {
+      const done = await retryOrPark(async (word) => {
         if (word === 'skip') return skip(key);
         const committed = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
         if (!committed) await work();
@@ -107,8 +107,8 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
 
 /** Says why the phase cannot go on, and waits for an operator's word. */
 const parking =
-  (progress: IterationProgress, orders: Orders, tell: () => Promise<void>) =>
-  async (error: unknown): Promise<Word> => {
+  (progress: IterationProgress, orders: ControlState, tell: () => Promise<void>) =>
+  async (error: unknown): Promise<Decision> => {
     const before = orders.last();
     progress.parked = reasonOf(error).slice(0, reasonLimit);
     log.warn('parked', { phase: progress.phase, reason: progress.parked });
@@ -120,7 +120,7 @@ const parking =
   };
 
 /** What an operator said since a phase parked, if anything. */
-function wordSince(before: Control, now: Control): Word | null {
+function wordSince(before: Control, now: Control): Decision | null {
   if (now.resumes > before.resumes) return 'again';
   if (now.skips > before.skips) return 'skip';
   return now.stops > before.stops ? 'given up' : null;

@@ -12,14 +12,14 @@ import {
 const triesBesideDeaths = 5;
 
 /** What an operator says of a phase that is parked. */
-export type Word = 'again' | 'skip' | 'given up';
+export type Decision = 'again' | 'skip' | 'given up';
 
 /** Tries until it works: between tries an operator has said how. False when it was given up. */
-export async function untilDone(
-  work: (word: Word) => Promise<void>,
-  park: (error: unknown) => Promise<Word>,
+export async function retryOrPark(
+  work: (word: Decision) => Promise<void>,
+  park: (error: unknown) => Promise<Decision>,
 ): Promise<boolean> {
-  let word: Word = 'again';
+  let word: Decision = 'again';
   for (let deaths = 0; ;) {
     try {
       await work(word);

@@ -5,7 +5,7 @@ import { profiles } from '../campaign/activity-profiles';
 import { settleAll } from './execute-once';
 import { controlSignal } from '../messages';
 
-export type RollOutInput = {
+export type RolloutShard = {
   campaignId: number;
   iteration: number;
   epoch: number;
@@ -25,9 +25,9 @@ export type RollOutInput = {
 const window = 4;
 
 /** One shard of a roll-out: a sliding window of activities over a stretch of the plan. */
-export async function rollOut(input: RollOutInput): Promise<void> {
+export async function rollout(input: RolloutShard): Promise<void> {
   const { environment, from, to, tasksPerActivity, ...rest } = input;
-  const { collectRollouts } = proxyActivities<Activities>(profiles.rollOut(environment));
+  const { collectRollouts } = proxyActivities<Activities>(profiles.rollout(environment));
   let paused = false;
   setHandler(controlSignal, (control) => {
     paused = control.paused;

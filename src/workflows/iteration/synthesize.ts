@@ -1,6 +1,6 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { Providers } from '../../domain/campaign/iteration-plan';
+import type { ProviderByRole } from '../../domain/campaign/iteration-plan';
 import { explorationWorkflowId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { offlineProvider } from '../../domain/campaign/task-queues';
@@ -26,7 +26,7 @@ export async function synthesize(context: IterationContext): Promise<void> {
   await store.planValidation(keyOf(context));
 }
 
-async function exploreFor(context: IterationContext, aim: SynthesisAim, providers: Providers): Promise<void> {
+async function exploreFor(context: IterationContext, aim: SynthesisAim, providers: ProviderByRole): Promise<void> {
   const { runner } = context;
   const { contexts } = await store.planExploration({ ...keyOf(context), aim });
   for (let from = 0; from < contexts; from += contextsPerShard) {
@@ -37,7 +37,7 @@ async function exploreFor(context: IterationContext, aim: SynthesisAim, provider
       workflowId: explorationWorkflowId(nameOf(context), aim, from / contextsPerShard),
       staticSummary: `Explore ${to - from} contexts for ${aim}`,
       typedSearchAttributes: workflowInfo().typedSearchAttributes,
-      whileRunning: runner.alsoTell,
+      whileRunning: runner.forwardControlTo,
     });
   }
 }

@@ -1,6 +1,6 @@
 import { workflowInfo } from '@temporalio/workflow';
 import { trainingWorkflowId } from '../../domain/campaign/ids';
-import type { TrainingStep } from '../../domain/campaign/recipe';
+import type { RecipeJob } from '../../domain/campaign/recipe';
 import { executeOnce, settleAll } from './execute-once';
 import { keyOf, nameOf, type IterationContext } from './iteration-context';
 import { train, type TrainInput } from './train';
@@ -24,7 +24,7 @@ export async function trainAgents(context: IterationContext): Promise<void> {
   await settleAll(context.plan.training.map((step) => trainOne(context, step)));
 }
 
-type Job = TrainingStep | (Pick<TrainInput, 'role' | 'from'> & { method: 'import' | 'init' | 'sft'; data: 'expert' });
+type Job = RecipeJob | (Pick<TrainInput, 'role' | 'from'> & { method: 'import' | 'init' | 'sft'; data: 'expert' });
 
 async function trainOne(context: IterationContext, job: Job): Promise<void> {
   const input: TrainInput = { ...keyOf(context), ...job };

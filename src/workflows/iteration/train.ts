@@ -1,16 +1,16 @@
 import { allHandlersFinished, condition, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { TrainingStep } from '../../domain/campaign/recipe';
+import type { RecipeJob } from '../../domain/campaign/recipe';
 import { profiles } from '../campaign/activity-profiles';
-import { passOnNews } from './forward-progress';
+import { forwardProgress } from './forward-progress';
 
 export type TrainInput = {
   campaignId: number;
   iteration: number;
   epoch: number;
   role: 'base' | 'target' | 'failure' | 'positive';
-  method: 'import' | 'init' | TrainingStep['method'];
-  data: TrainingStep['data'];
+  method: 'import' | 'init' | RecipeJob['method'];
+  data: RecipeJob['data'];
   from: 'base' | 'head';
 };
 
@@ -29,7 +29,7 @@ export async function train(input: TrainInput): Promise<void> {
   }
   const work = `${input.method} on ${prepared.rows} rows`;
   setCurrentDetails(work);
-  passOnNews(input.role, work);
+  forwardProgress(input.role, work);
   const { jobKey } = prepared;
   const { epoch } = input;
   await trainer.submitTraining({ jobKey, epoch });

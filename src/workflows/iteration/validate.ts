@@ -3,7 +3,7 @@ import type { Activities } from '../../activities';
 import { profiles } from '../campaign/activity-profiles';
 import { settleAll } from './execute-once';
 import { keyOf, type IterationContext } from './iteration-context';
-import { playReferences } from './collect-rollouts';
+import { rolloutReferences } from './collect-rollouts';
 
 const store = proxyActivities<Activities>(profiles.store);
 
@@ -15,7 +15,7 @@ const window = 8;
 export async function validate(context: IterationContext): Promise<void> {
   const key = keyOf(context);
   const { providers, calibrates } = context.plan;
-  await playReferences(context, 'validation');
+  await rolloutReferences(context, 'validation');
   if (providers) {
     const judge = proxyActivities<Activities>(profiles.llm(providers.judge));
     if (calibrates) await calibrate(context);
@@ -31,7 +31,7 @@ async function calibrate(context: IterationContext): Promise<void> {
   const key = keyOf(context);
   const judge = proxyActivities<Activities>(profiles.llm(context.plan.providers!.judge));
   const { items } = await store.planCalibration(key);
-  await proxyActivities<Activities>(profiles.rollOut(context.environment)).playCalibration(key);
+  await proxyActivities<Activities>(profiles.rollout(context.environment)).playCalibration(key);
   await inStretches(context, items, (stretch) => judge.judgeCalibration({ ...key, ...stretch }));
   await store.closeCalibration(key);
 }

@@ -1,12 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { failureOf } from '../../../src/activities/base/activity-failure';
+import { toActivityFailure } from '../../../src/activities/base/activity-failure';
 import { EnvironmentError } from '../../../src/envs/environment-error';
 import { ModelError } from '../../../src/llm/model-error';
 import { BackendError } from '../../../src/training/backend-error';
 
 const thrown = (error: unknown): unknown => {
   try {
-    return failureOf(error);
+    return toActivityFailure(error);
   } catch (failure) {
     return failure;
   }

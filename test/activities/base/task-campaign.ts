@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { createModelService } from '../../../src/llm/model-service';
 import type { Providers } from '../../../src/llm/providers';
 import type { CampaignSpec } from '../../../src/spec/campaign-spec';
@@ -10,7 +10,7 @@ import type { IterationKey } from '../../../src/store/base/epoch';
 import type { NewTask } from '../../../src/store/tasks/tasks';
 import { addPolicy, attempt, candidate, hash, type NewCampaign } from '../../store/support/new-campaign';
 
-export type TaskCampaign = NewCampaign & { services: Services; spec: CampaignSpec };
+export type TaskCampaign = NewCampaign & { services: Dependencies; spec: CampaignSpec };
 
 /** A campaign of this spec, with an iteration open and nothing in it. Its services are what plans and admissions need. */
 export async function taskCampaign(
@@ -28,7 +28,7 @@ export async function taskCampaign(
     ...{ name, recipe: spec.recipe, environment: spec.environment.name, spec, specHash: name, seed: spec.seed },
   });
   const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
-  const services = { store, models: createModelService({ store, providers }) } as Services;
+  const services = { store, models: createModelService({ store, providers }) } as Dependencies;
   return { store, pool, campaignId, name, key, services, spec };
 }
 

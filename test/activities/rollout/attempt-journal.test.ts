@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { attemptJournal, openJournals } from '../../../src/activities/rollout/attempt-journal';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
-import { playEpisode, playJournaledEpisode, type Player } from '../../../src/envs/episode/play-episode';
+import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { EnvironmentSession } from '../../../src/envs/environment';
 import { ReplayMismatch } from '../../../src/envs/episode/replay-turns';
 import type { AttemptTurnStore } from '../../../src/store/trajectories/attempt-turns';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const request = { task: {}, seed: 1, episodeId: 'e' };
-const maxSteps = 8;
+const maxTurns = 8;
 let attempts = 0;
 const newAttempt = () => ({ ...campaign.key, trajectoryId: `1/train/p/t/${++attempts}` });
 type Open = ReturnType<typeof newAttempt>;
@@ -39,7 +39,7 @@ async function playUntil(crash: Crash, attempt: Open, length: number): Promise<v
   const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', known);
   let [asked, taken] = [0, 0];
   const policy = attentivePolicy();
-  const play: Player = (conversation, step) =>
+  const play: ChooseAction = (conversation, step) =>
     crash.of === 'policy' && asked++ === crash.after ? Promise.reject(gone) : policy(conversation, step);
   const session = worldSession({ length });
   const mortal: EnvironmentSession = {
@@ -47,7 +47,7 @@ async function playUntil(crash: Crash, attempt: Open, length: number): Promise<v
     step: (action) =>
       crash.of === 'environment' && taken++ === crash.after ? Promise.reject(gone) : session.step(action),
   };
-  const error: unknown = await playJournaledEpisode(mortal, request, play, { maxSteps, journal }).then(
+  const error: unknown = await playJournaledEpisode(mortal, request, play, { maxTurns, journal }).then(
     () => gone, // it ended before it could crash, and was lost before it was stored
     (broke: unknown) => broke,
   );
@@ -73,11 +73,11 @@ test('whatever crashes in whatever order, the trajectory is the one that none wo
     const turns = await recorded(attempt);
     const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', turns);
     const asked: number[] = [];
-    const limits = { maxSteps, journal };
+    const limits = { maxTurns, journal };
     const episode = await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(asked), limits);
-    const whole = await playEpisode(worldSession({ length }), request, attentivePolicy(), maxSteps);
+    const whole = await playEpisode(worldSession({ length }), request, attentivePolicy(), maxTurns);
     expect(episode).toEqual(whole); // to the bit: the policy's log-probabilities fit into Postgres's real
-    expect(asked).toEqual([...whole.steps.keys()].slice(turns.length));
+    expect(asked).toEqual([...whole.turns.keys()].slice(turns.length));
   });
   await fc.assert(all, { seed: 3, numRuns: 60 });
 });
@@ -94,11 +94,11 @@ test('when the policy is asked for turn n + 2, turn n is durable, even where eve
   const journal = attemptJournal(store, attempt, 'observations', []);
   const durable: number[] = [];
   const policy = attentivePolicy();
-  const watching: Player = async (conversation, step) => {
+  const watching: ChooseAction = async (conversation, step) => {
     durable.push((await recorded(attempt)).length);
     return policy(conversation, step);
   };
-  await playJournaledEpisode(worldSession({ length: 6 }), request, watching, { maxSteps, journal });
+  await playJournaledEpisode(worldSession({ length: 6 }), request, watching, { maxTurns, journal });
   expect(durable).toEqual([0, 0, 1, 2, 3, 4]);
   await journal.keep();
   await expect(recorded(attempt)).resolves.toEqual(journal.turns);
@@ -107,11 +107,11 @@ test('when the policy is asked for turn n + 2, turn n is durable, even where eve
 test('an episode of two turns writes none, whichever way it ends', async () => {
   const attempt = newAttempt();
   for (const [length, limit] of [
-    [2, maxSteps],
+    [2, maxTurns],
     [5, 2],
   ] as const) {
     const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', []);
-    await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxSteps: limit, journal });
+    await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxTurns: limit, journal });
     await expect(recorded(attempt)).resolves.toEqual([]);
   }
 });
@@ -122,11 +122,11 @@ test('who finds the turn of another player in his place writes no more, and both
   const { attemptTurns } = campaign.store;
   const journal = attemptJournal(attemptTurns, attempt, 'observations', []);
   const policy = attentivePolicy();
-  const interfering: Player = async (conversation, step) => {
+  const interfering: ChooseAction = async (conversation, step) => {
     if (step === 1) await attemptTurns.record(attempt, other);
     return policy(conversation, step);
   };
-  await playJournaledEpisode(worldSession({ length: 6 }), request, interfering, { maxSteps, journal });
+  await playJournaledEpisode(worldSession({ length: 6 }), request, interfering, { maxTurns, journal });
   await expect(recorded(attempt)).resolves.toMatchObject([{ ordinal: 1 }]); // turn 2 follows another turn 1
 });
 
@@ -136,14 +136,14 @@ test('an environment that says other things than it promised is played from the 
   const { signal } = new AbortController();
   const journalOf = async () =>
     attemptJournal(campaign.store.attemptTurns, attempt, 'observations', await recorded(attempt));
-  const playIn = async (journal: Awaited<ReturnType<typeof journalOf>>, play: Player) => {
+  const playIn = async (journal: Awaited<ReturnType<typeof journalOf>>, play: ChooseAction) => {
     const session = await openEnvClient(environment)('fickle', { signal });
-    const limits = { maxSteps, journal };
+    const limits = { maxTurns, journal };
     return playJournaledEpisode(session, request, play, limits).finally(() => session.close());
   };
   try {
     const policy = attentivePolicy();
-    const leaving: Player = (conversation, step) =>
+    const leaving: ChooseAction = (conversation, step) =>
       step === 3 ? Promise.reject(new Error('gone')) : policy(conversation, step);
     const first = await journalOf();
     await expect(playIn(first, leaving)).rejects.toThrow('gone');
@@ -158,7 +158,7 @@ test('an environment that says other things than it promised is played from the 
     await expect(recorded(attempt)).resolves.toEqual([]);
 
     const episode = await playIn(next, policy);
-    expect(episode.steps.map(({ observation }) => observation[0]!.content)).toEqual(
+    expect(episode.turns.map(({ observation }) => observation[0]!.content)).toEqual(
       [1, 2, 3, 4].map((step) => `${step} second`),
     );
     await expect(recorded(attempt)).resolves.toEqual(next.turns.slice(0, 2)); // one is held back
@@ -175,7 +175,7 @@ test('a player of a stale epoch writes no turn and counts no resume', async () =
   const attempt = { ...own.key, trajectoryId: '1/train/p/t/0' };
   const key = await raiseEpoch(database.pool, own.key);
   const journal = attemptJournal(own.store.attemptTurns, attempt, 'observations', []);
-  await playJournaledEpisode(worldSession({ length: 4 }), request, attentivePolicy(), { maxSteps, journal });
+  await playJournaledEpisode(worldSession({ length: 4 }), request, attentivePolicy(), { maxTurns, journal });
   await journal.keep();
   await journal.replayed(2);
   await expect(own.store.attemptTurns.list(key, [attempt.trajectoryId])).resolves.toEqual(new Map());
@@ -194,7 +194,7 @@ test.each([
 ])('in an environment $what there are $journals journals', async ({ answer, journals }) => {
   const server = await startScriptedServer();
   server.answerWith(answer);
-  const services = { store: campaign.store, environmentData: environmentData(server) } as Services;
+  const services = { store: campaign.store, environmentData: environmentData(server) } as Dependencies;
   const open = (attempt: typeof sampled | typeof reference, steps: number) =>
     openJournals(services, campaign.key, [{ task: { environment: 'world' }, attempt }], steps);
   try {

@@ -1,5 +1,5 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
@@ -17,7 +17,7 @@ afterAll(() => Promise.all([judging.stop(), small.kill()]));
 function servicesOfSmallServer() {
   const open = openEnvClient(small);
   const seen = { sessions: 0, most: 0, holders: new Set<string | undefined>() };
-  const services: Services = {
+  const services: Dependencies = {
     ...judging.services,
     environmentData: environmentData(small),
     async openEnvironment(name, options) {

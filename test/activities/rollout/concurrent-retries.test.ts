@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { admitTasks } from '../../../src/activities/validate/admit-tasks';
 import { beginPhase } from '../../../src/activities/campaign/begin-phase';
 import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { trainingJobKey } from '../../../src/domain/campaign/ids';
 import type { Store } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/base/epoch';
@@ -23,7 +23,7 @@ beforeAll(async () => {
     await campaign.store.trajectories.save(
       attempt(campaign.key, { purpose: 'evaluation', taskId, policyId, reward: n }),
     );
-  await campaign.store.policies.moveHead(campaign.key, 'target', null, policyId);
+  await campaign.store.policies.setActivePolicy(campaign.key, 'target', null, policyId);
 });
 afterAll(() => database.drop());
 
@@ -72,7 +72,7 @@ async function preparePolicy(key: IterationKey, rewards: Case['rewards']): Promi
 }
 
 /** The store as one attempt sees it: fast-check decides when each of its statements is let through. */
-function seenBy(scheduler: fc.Scheduler, who: string): Services {
+function seenBy(scheduler: fc.Scheduler, who: string): Dependencies {
   const slow = (aggregate: object, name: string): object =>
     Object.fromEntries(
       Object.entries(aggregate).map(([method, call]: [string, (...args: unknown[]) => Promise<unknown>]) => [
@@ -90,7 +90,7 @@ function seenBy(scheduler: fc.Scheduler, who: string): Services {
 const activityOf = { validate: admitTasks, evaluate: evaluatePolicy };
 
 /** A phase as a workflow runs it. */
-async function work(services: Services, key: IterationKey, phase: Case['phase']): Promise<void> {
+async function work(services: Dependencies, key: IterationKey, phase: Case['phase']): Promise<void> {
   const place = { ...key, phase, previous: null };
   if (await beginPhase(services)(place)) return;
   await activityOf[phase](services)(key);
@@ -103,7 +103,7 @@ const staleOnly = (error: unknown): void => expect(error).toMatchObject({ code: 
 async function forgetCandidates({ campaignId, iteration }: IterationKey): Promise<void> {
   const ofCandidates = `campaign_id = $1 and task_id like 'synthesized/' || $2::text || '/%'`;
   for (const rows of [
-    `trajectory_steps where campaign_id = $1 and trajectory_id in (select id from trajectories where ${ofCandidates})`,
+    `trajectory_turns where campaign_id = $1 and trajectory_id in (select id from trajectories where ${ofCandidates})`,
     `trajectories where ${ofCandidates}`,
     `admission_verdicts where ${ofCandidates}`,
     `tasks where campaign_id = $1 and created_iteration = $2 and origin <> 'seed'`,
@@ -125,7 +125,7 @@ async function leftBy({ campaignId, iteration }: IterationKey): Promise<Left> {
          where campaign_id = $1 and iteration = $2) as promotions,
        array(select phase || ' ' || (finished_at is not null) from phases
          where campaign_id = $1 and iteration = $2 order by phase) as phases,
-       (select policy_id from policy_heads where campaign_id = $1 and role = 'target') as head`,
+       (select policy_id from active_policies where campaign_id = $1 and role = 'target') as head`,
     [campaignId, iteration],
   );
   return rows[0]!;
@@ -139,7 +139,7 @@ test('two attempts of a phase leave what one leaves, however their statements in
     iteration += 1;
     const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
     await prepare[phase](key, rewards);
-    const incumbent = (await store.policies.heads(campaignId)).target!;
+    const incumbent = (await store.policies.active(campaignId)).target!;
     const attempts = ['first', 'second'].map((who) => work(seenBy(scheduler, who), key, phase).catch(staleOnly));
     const { nextEpoch } = seenBy(scheduler, 'operator').store.iterations;
     const fence = fenced ? nextEpoch(campaignId, iteration) : Promise.resolve(key.epoch);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import path from 'node:path';
 import {
   journaledTurns,
   openRollout,
@@ -9,7 +10,8 @@ import {
   type OpenRollout,
   type Rollouts,
 } from './interrupted-rollouts';
-import { rolloutInChild } from './rollout-in-child';
+import { runProgram } from '../../support/run-program';
+import type { RolloutInput } from './rollout-program';
 import type { BeforeAnswer } from './scripted-policy';
 
 let rollouts: Rollouts;
@@ -93,7 +95,12 @@ test('a worker that is killed in the middle of its attempts has lost no turn tha
     worker.kill('SIGKILL'); // whoever comes first; the others are somewhere before it
     return Promise.resolve('hang-up');
   });
-  const worker = rolloutInChild(rollouts, rollout);
+  const { url, token } = rollouts.environment();
+  const programInput: RolloutInput = {
+    ...{ databaseUrl: rollouts.database.url, environment: { url, token } },
+    ...{ policyUrl: rollouts.policy.url, input: rollout.input },
+  };
+  const worker = runProgram(path.join(__dirname, 'rollout-program.ts'), programInput);
   await expect(once(worker, 'exit')).resolves.toEqual([null, 'SIGKILL']);
 
   const kept = await journaledTurns(rollouts, rollout);
@@ -117,10 +124,10 @@ test('turns that go otherwise when they are replayed are forgotten: the attempt 
   await expect(playRollout(rollouts, rollout)).rejects.toMatchObject({ type: 'ModelError.retry' });
   // What the environment had answered to turn 2, in the words of a release that is no longer there.
   const { pool } = rollouts.database;
-  await pool.query(`update attempt_turns set after_sha256 = 'other' where campaign_id = $1 and ordinal = 2`, [
+  await pool.query(`update turn_journal set after_sha256 = 'other' where campaign_id = $1 and ordinal = 2`, [
     rollout.input.campaignId,
   ]);
-  await pool.query(`update attempt_turns set before_sha256 = 'other' where campaign_id = $1 and ordinal = 3`, [
+  await pool.query(`update turn_journal set before_sha256 = 'other' where campaign_id = $1 and ordinal = 3`, [
     rollout.input.campaignId,
   ]);
   rollouts.policy.act(rollout.actions);

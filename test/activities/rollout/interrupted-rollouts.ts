@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { collectRollouts, type RolloutInput } from '../../../src/activities/rollout/collect-rollouts';
+import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { policyClient } from '../../../src/llm/policy-client';
@@ -17,7 +17,7 @@ import { startScriptedPolicy, type ScriptedPolicy } from './scripted-policy';
 export type Rollouts = {
   database: FreshDatabase;
   policy: ScriptedPolicy;
-  services: Services;
+  services: Dependencies;
   /** Kills the environment server and starts another. */
   replaceEnvironment(): Promise<void>;
   /** Where the environment server listens now. */
@@ -37,7 +37,7 @@ export async function startRollouts(): Promise<Rollouts> {
     },
     openEnvironment: (...asked) => openEnvClient(environment)(...asked),
     policies: policyClient(policy),
-  } as Services;
+  } as Dependencies;
   return {
     ...{ database, policy, services },
     environment: () => environment,
@@ -54,7 +54,7 @@ export async function startRollouts(): Promise<Rollouts> {
 }
 
 /** The roll-out of some attempts at one task, and that task's reference actions. */
-export type OpenRollout = { input: RolloutInput; actions: string[]; taskId: string };
+export type OpenRollout = { input: RolloutBatch; actions: string[]; taskId: string };
 
 /** A campaign whose longest task is to be played so many times. Campaigns of one environment have the same seeds. */
 export async function openRollout(
@@ -63,7 +63,7 @@ export async function openRollout(
   attempts = 1,
 ): Promise<OpenRollout> {
   const name = `c-${randomUUID()}`;
-  const sizes = { trainTasks: 12, heldOutTasks: 1, maxSteps: 60 };
+  const sizes = { trainTasks: 12, heldOutTasks: 1, maxTurns: 60 };
   const spec = resolveSpec(
     { name, seed: 5, recipe: 'combined', environment: { ...environment, ...sizes }, rollouts: { attempts } },
     'the test',
@@ -79,7 +79,7 @@ export async function openRollout(
   const tasks = await store.tasks.list(campaignId, { split: 'train', verdict: 'admitted' });
   const [longest] = tasks.sort((a, b) => b.referenceActions.length - a.referenceActions.length);
   await store.tasks.plan(key, 'train', [longest!.id]);
-  const input: RolloutInput = { ...key, purpose: 'train', policyId, step: 0, from: 0, to: 1 };
+  const input: RolloutBatch = { ...key, purpose: 'train', policyId, step: 0, from: 0, to: 1 };
   return { input, actions: longest!.referenceActions, taskId: longest!.id };
 }
 
@@ -90,9 +90,9 @@ export const playRollout = ({ services }: Rollouts, { input }: OpenRollout) =>
 /** All that is stored of a roll-out's attempts but when and how fast they were played: byte for byte. */
 export async function storedOf({ database }: Rollouts, { input }: OpenRollout): Promise<string[]> {
   const { rows } = await database.pool.query<{ row: string }>(
-    `select row (t.id, t.seed, t.outcome, t.reward, t.raw_score, t.stop_reason, t.fault, t.opening, t.step_count,
+    `select row (t.id, t.seed, t.outcome, t.reward, t.raw_score, t.stop_reason, t.fault, t.opening, t.turn_count,
        t.prompt_tokens, t.completion_tokens, (select array_agg(row (s.ordinal, s.action, s.observation,
-         s.prompt_token_ids, s.token_ids, s.logprobs) order by s.ordinal) from trajectory_steps s
+         s.prompt_token_ids, s.token_ids, s.logprobs) order by s.ordinal) from trajectory_turns s
          where s.campaign_id = t.campaign_id and s.trajectory_id = t.id))::text as row
      from trajectories t where t.campaign_id = $1 and t.purpose = 'train' order by t.id`,
     [input.campaignId],
@@ -111,8 +111,6 @@ export async function resumesOf({ database }: Rollouts, { input }: OpenRollout):
 
 /** Turns that are still in the journal. */
 export async function journaledTurns({ database }: Rollouts, { input }: OpenRollout): Promise<number> {
-  const { rowCount } = await database.pool.query('select from attempt_turns where campaign_id = $1', [
-    input.campaignId,
-  ]);
+  const { rowCount } = await database.pool.query('select from turn_journal where campaign_id = $1', [input.campaignId]);
   return rowCount ?? 0;
 }

@@ -1,5 +1,5 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
-import { isForTheJudge } from '../../../src/activities/rollout/judge-rollout';
+import { isGradedByJudge } from '../../../src/activities/rollout/judge-rollout';
 import type { PlannedAttempt } from '../../../src/activities/rollout/play-attempt';
 import { DomainError } from '../../../src/domain/base/errors';
 import type { CampaignSpecInput } from '../../../src/spec/campaign-spec';
@@ -96,7 +96,7 @@ test('an attempt that is played otherwise after a crash is judged for what was p
   judging.policy.answerBy(policyThatWrites(...campaign.reference));
   await play(campaign);
   await judging.pool.query(
-    `with steps as (delete from trajectory_steps where campaign_id = $1 and trajectory_id like '1/train/%')
+    `with steps as (delete from trajectory_turns where campaign_id = $1 and trajectory_id like '1/train/%')
      delete from trajectories where campaign_id = $1 and purpose = 'train'`,
     [campaign.key.campaignId],
   );
@@ -162,7 +162,7 @@ test.each([
   },
   { who: 'the reference actions', grader: 'judge', split: 'train', policyId: null, judged: false },
 ])('$who: judged is $judged', ({ grader, split, policyId, judged }) => {
-  expect(isForTheJudge({ task: { grader, split }, attempt: { policyId } } as PlannedAttempt)).toBe(judged);
+  expect(isGradedByJudge({ task: { grader, split }, attempt: { policyId } } as PlannedAttempt)).toBe(judged);
 });
 
 const untrusted = async (campaign: JudgedCampaign & { policyId: string }): Promise<DomainError> => {

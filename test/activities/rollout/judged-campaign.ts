@@ -5,7 +5,7 @@ import { closeCalibration } from '../../../src/activities/validate/close-calibra
 import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
 import { playCalibration } from '../../../src/activities/validate/play-calibration';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { createModelService } from '../../../src/llm/model-service';
@@ -20,7 +20,7 @@ import { freshDatabase } from '../../support/database';
 import { inActivity } from '../base/in-activity';
 
 export type JudgedCampaigns = {
-  services: Services;
+  services: Dependencies;
   pool: Pool;
   /** The judge. */
   model: ScriptedModel;
@@ -48,7 +48,7 @@ export async function startJudging(): Promise<JudgedCampaigns> {
     openEnvironment: openEnvClient(environment),
     policies: policyClient({ url: policy.url.replace(/\/v1$/, '') }),
     models: createModelService({ store, providers: providersAt(model.url) }),
-  } as Services;
+  } as Dependencies;
   return {
     services,
     pool: database.pool,
@@ -72,7 +72,7 @@ export async function startJudging(): Promise<JudgedCampaigns> {
 }
 
 /** The calibration of an iteration, from its plan to its close. */
-export async function calibrate(services: Services, key: IterationKey): Promise<void> {
+export async function calibrate(services: Dependencies, key: IterationKey): Promise<void> {
   const { items } = await inActivity(() => planCalibration(services)(key));
   await inActivity(() => playCalibration(services)(key));
   for (let from = 0; from < items; from += 10)
@@ -82,7 +82,7 @@ export async function calibrate(services: Services, key: IterationKey): Promise<
 
 /** The iteration after this one, open. */
 export async function nextIteration(
-  { store }: Services,
+  { store }: Dependencies,
   { campaignId, iteration }: IterationKey,
 ): Promise<IterationKey> {
   const next = iteration + 1;

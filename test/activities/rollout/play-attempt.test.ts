@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { json } from 'node:stream/consumers';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { policyClient } from '../../../src/llm/policy-client';
 import { addPolicy, hash } from '../../store/support/new-campaign';
@@ -55,7 +55,7 @@ async function policyServer({ forgets }: { forgets: boolean }) {
 /** Plays two attempts at one task by a policy that the server at `url` was never told of. */
 async function play(url: string) {
   const { key, name } = await judging.start({ rollouts: { attempts: 2 } });
-  const services: Services = {
+  const services: Dependencies = {
     ...judging.services,
     policies: policyClient({ url }),
     artifacts: artifactStore(tmpdir()),

@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 real('a campaign plays the tasks of a server made with the official package', async () => {
-  const environment = { name: 'guess', trainTasks: 20, heldOutTasks: 20, maxSteps: 4 };
+  const environment = { name: 'guess', trainTasks: 20, heldOutTasks: 20, maxTurns: 4 };
   const changes = {
     environment,
     recipe: 'eto',
@@ -69,14 +69,14 @@ real('a campaign plays the tasks of a server made with the official package', as
   const input = { ...key, purpose: 'train' as const, policyId, step: 0, from: 0, to: 20 };
   await expect(inActivity(() => collectRollouts(services)(input))).resolves.toEqual({ attempts: 80, found: 0 });
 
-  const { rows } = await pool.query<{ outcome: string; reward: number; steps: number; count: number }>(
-    `select outcome, reward, step_count as steps, count(*)::int from trajectories
+  const { rows } = await pool.query<{ outcome: string; reward: number; turns: number; count: number }>(
+    `select outcome, reward, turn_count as turns, count(*)::int from trajectories
      where campaign_id = $1 group by 1, 2, 3 order by 2 desc, 3`,
     [key.campaignId],
   );
   expect(rows).toEqual([
-    { outcome: 'scored', reward: 1, steps: 2, count: 4 },
-    { outcome: 'scored', reward: 1, steps: 4, count: 4 },
-    { outcome: 'scored', reward: 0, steps: 4, count: 72 },
+    { outcome: 'scored', reward: 1, turns: 2, count: 4 },
+    { outcome: 'scored', reward: 1, turns: 4, count: 4 },
+    { outcome: 'scored', reward: 0, turns: 4, count: 72 },
   ]);
 });

@@ -27,7 +27,7 @@ test('functions that the environment offers are shown to the explorer, which mak
     { pool: database.pool, environment, modelUrl: model.url },
     {
       ...{ flagged: 0, recipe: 'random-synthesis', environment: { name: 'bfcl', trainTasks: 8, heldOutTasks: 2 } },
-      synthesis: { exploration: { contextsPerSignal: 2, rounds: 1, maxSteps: 5 } },
+      synthesis: { exploration: { contextsPerSignal: 2, rounds: 1, maxTurns: 5 } },
     },
   );
   const { contexts } = await planExploration(services)({ ...key, aim: 'random' });
@@ -35,7 +35,7 @@ test('functions that the environment offers are shown to the explorer, which mak
   for (let n = 0; n < contexts; n++) {
     const contextId = `1/random/${n}`;
     const run = await inActivity(() => explore(services)({ ...key, contextId, round: 0 }));
-    expect(run).toEqual({ outcome: 'step-limit', steps: 5 });
+    expect(run).toEqual({ outcome: 'turn-limit', turns: 5 });
     await inActivity(() => abstractTasks(services)({ ...key, contextId }));
   }
   const made = await services.store.tasks.list(key.campaignId, { createdIteration: 1 });

@@ -37,7 +37,7 @@ afterAll(async () => {
 const campaign = (changes: Record<string, unknown> = {}) =>
   flaggedCampaign({ pool: database.pool, environment, modelUrl: model.url }, changes);
 
-const settings = { candidatesPerSignal: 6, exploration: { contextsPerSignal: 2, rounds: 2, maxSteps: 8 } };
+const settings = { candidatesPerSignal: 6, exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 } };
 const contextId = '1/forgetting/0';
 
 const asked = (what: AskedFor): LoggedRequest[] => model.log.filter((request) => askedFor(request) === what);
@@ -62,8 +62,8 @@ test('a flagged trajectory becomes candidates whose reference actions the enviro
   await expect(exploreWhole(flagged)).resolves.toEqual({
     reflected: { usable: true },
     runs: [
-      { outcome: 'finished', steps: 8 },
-      { outcome: 'finished', steps: 8 },
+      { outcome: 'finished', turns: 8 },
+      { outcome: 'finished', turns: 8 },
     ],
     abstracted: { candidates: 3 }, // of 6 for the signal, two contexts share
   });
@@ -122,9 +122,9 @@ test('an exploration that is cut off half way is resumed without paying for an a
   await expect(services.store.exploration.findRun(key.campaignId, '1/random/0/run/0')).resolves.toBeUndefined();
 
   model.answerBy(sqlExplorer());
-  await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'finished', steps: 8 });
+  await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'finished', turns: 8 });
   const [stored] = await services.store.exploration.listRuns(key.campaignId, '1/random/0');
-  expect(new Set(stored!.steps.map(({ callId }) => callId)).size).toBe(8);
+  expect(new Set(stored!.turns.map(({ callId }) => callId)).size).toBe(8);
   // The call that was under way when the worker stopped is asked for again, and no other is.
   expect(
     asked('exploration')
@@ -165,8 +165,8 @@ describe('a reflection', () => {
     await expect(exploreWhole(flagged)).resolves.toEqual({
       reflected: { usable: false },
       runs: [
-        { outcome: null, steps: 0 },
-        { outcome: null, steps: 0 },
+        { outcome: null, turns: 0 },
+        { outcome: null, turns: 0 },
       ],
       abstracted: { candidates: 0 },
     });
@@ -187,7 +187,7 @@ describe('a run', () => {
         : sqlExplorer()(request),
     );
     const { runs, abstracted } = await exploreWhole(flagged, '1/random/0', 1);
-    expect(runs).toEqual([{ outcome: 'refused', steps: 6 }]);
+    expect(runs).toEqual([{ outcome: 'refused', turns: 6 }]);
     expect(abstracted.candidates).toBeGreaterThan(0);
     const { services, key } = flagged;
     await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
@@ -200,19 +200,19 @@ describe('a run', () => {
     await plan(flagged, 'random');
     model.answerBy(() => ({ text: 'select', finishReason: 'length' }));
     const { runs, abstracted } = await exploreWhole(flagged, '1/random/0', 1);
-    expect({ runs, abstracted }).toEqual({ runs: [{ outcome: 'cut-off', steps: 0 }], abstracted: { candidates: 0 } });
+    expect({ runs, abstracted }).toEqual({ runs: [{ outcome: 'cut-off', turns: 0 }], abstracted: { candidates: 0 } });
     expect(asked('abstraction')).toEqual([]);
   });
 
   test('that uses up its actions is no finished session and has no reward', async () => {
     const flagged = await campaign({
-      synthesis: { ...settings, exploration: { ...settings.exploration, maxSteps: 4 } },
+      synthesis: { ...settings, exploration: { ...settings.exploration, maxTurns: 4 } },
     });
     const { services, key } = flagged;
     await plan(flagged, 'random');
     model.answerBy(() => 'select 1');
     const run = { ...key, contextId: '1/random/0', round: 0 };
-    await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'step-limit', steps: 4 });
+    await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'turn-limit', turns: 4 });
     await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
       { reward: null, fault: null, opening: [{ role: 'system' }, { role: 'user' }] },
     ]);
@@ -226,16 +226,16 @@ describe('a run', () => {
       ...services,
       openEnvironment: async (...args: Parameters<typeof services.openEnvironment>) => {
         const session = await services.openEnvironment(...args);
-        let steps = 0;
+        let turns = 0;
         const step = (action: string) => {
-          if (++steps === 3) session.close(); // the socket goes away under the third action
+          if (++turns === 3) session.close(); // the socket goes away under the third action
           return session.step(action);
         };
         return { ...session, step };
       },
     };
     const run = { ...key, contextId: '1/random/0', round: 0 };
-    await expect(inActivity(() => explore(breaking)(run))).resolves.toEqual({ outcome: 'environment-fault', steps: 2 });
+    await expect(inActivity(() => explore(breaking)(run))).resolves.toEqual({ outcome: 'environment-fault', turns: 2 });
     expect(asked('exploration')).toHaveLength(3);
     await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
       { reward: null, fault: expect.stringContaining('closed the session') },

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { randomUUID } from 'node:crypto';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
 import type { FeedbackSignalKind } from '../../../src/domain/signals/feedback-signal';
 import { environmentData } from '../../../src/envs/server/environment-data';
@@ -17,7 +17,7 @@ import { scriptedProviders, specWithModels } from '../../llm/scripted-provider';
 import { addPolicy, attempt, hash } from '../../store/support/new-campaign';
 import { inActivity } from '../base/in-activity';
 
-export type FlaggedCampaign = { services: Services; key: IterationKey; spec: CampaignSpec; pool: Pool };
+export type FlaggedCampaign = { services: Dependencies; key: IterationKey; spec: CampaignSpec; pool: Pool };
 
 type Servers = { pool: Pool; environment: EnvironmentServer; modelUrl: string };
 
@@ -47,7 +47,7 @@ export async function flaggedCampaign(
     environmentData: environmentData(environment),
     openEnvironment: openEnvClient(environment),
     models: createModelService({ store, providers: scriptedProviders(modelUrl) }),
-  } as Partial<Services> as Services;
+  } as Partial<Dependencies> as Dependencies;
   const start = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
   await inActivity(() => seedTasks(services)(start));
   const key = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
@@ -65,13 +65,13 @@ export async function flaggedCampaign(
   return { services, key, spec, pool };
 }
 
-async function fail(services: Services, key: IterationKey, task: TaskRow, policyId: string): Promise<string> {
+async function fail(services: Dependencies, key: IterationKey, task: TaskRow, policyId: string): Promise<string> {
   const session = await services.openEnvironment(task.environment, { signal: new AbortController().signal });
   const request = { task: task.definition, seed: 1, episodeId: 'flagged' };
   const play = (_: unknown, step: number) => Promise.resolve(flaggedActions[step] ?? null);
   const episode = await playEpisode(session, request, play, flaggedActions.length);
   session.close();
-  const { reward, rawScore, stopReason, opening, steps } = episode;
-  const played = { purpose: 'train', policyId, reward, rawScore, stopReason, opening, steps } as const;
+  const { reward, rawScore, stopReason, opening, turns } = episode;
+  const played = { purpose: 'train', policyId, reward, rawScore, stopReason, opening, turns } as const;
   return (await services.store.trajectories.save(attempt(key, { taskId: task.id, ...played }))).id;
 }

@@ -1,4 +1,4 @@
-import { trainingOfRun } from '../../../src/activities/train/backend-for-run';
+import { backendForRun } from '../../../src/activities/train/backend-for-run';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import { inActivity } from '../base/in-activity';
 import { BackendError } from '../../../src/training/backend-error';
@@ -23,7 +23,7 @@ const telling = (name: string): TrainingBackend => ({
 test('every job is at the backend that its run names, which is made once', async () => {
   let made = 0;
   const near = () => (made++, telling('near'));
-  const training = trainingOfRun({ near, far: () => telling('far') }, runs({ a: 'near', b: 'far', c: 'near' }));
+  const training = backendForRun({ near, far: () => telling('far') }, runs({ a: 'near', b: 'far', c: 'near' }));
   const asked = ['a', 'b', 'c', 'a'].map((job) => inActivity(() => training.logs(job)));
   expect(await Promise.all(asked)).toEqual([...['a at near', 'b at far', 'c at near', 'a at near']]);
   expect(made).toBe(1);
@@ -31,7 +31,7 @@ test('every job is at the backend that its run names, which is made once', async
 });
 
 test('a run of a backend that does not exist is refused, and those that exist are named', async () => {
-  const training = trainingOfRun({ near: () => telling('near') }, runs({ a: 'constructor' }));
+  const training = backendForRun({ near: () => telling('near') }, runs({ a: 'constructor' }));
   await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
     ...{ name: 'DomainError', code: 'UnknownBackend', message: expect.stringContaining('"constructor"') },
   });
@@ -39,7 +39,7 @@ test('a run of a backend that does not exist is refused, and those that exist ar
 
 test("a backend's error becomes a failure that Temporal retries or not", async () => {
   const refusing = { ...telling('near'), status: () => Promise.reject(new BackendError('refused', 'no')) };
-  const training = trainingOfRun({ near: () => refusing }, runs({ a: 'near' }));
+  const training = backendForRun({ near: () => refusing }, runs({ a: 'near' }));
   await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
     type: 'BackendError.refused',
     nonRetryable: true,

@@ -1,6 +1,6 @@
 import { approvedPromotion } from '../../../src/activities/evaluate/approved-promotion';
 import { skipPhase } from '../../../src/activities/campaign/skip-phase';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { modelCall, modelCampaign, settlement } from '../../store/support/model-campaign';
 
@@ -42,7 +42,7 @@ test('an entry of the log with a key is written once, and a late status does not
 
 test('a skipped phase is committed as such, also when it was never begun; a plan is not skipped', async () => {
   const { store, campaignId, key } = await modelCampaign(database.pool);
-  const skip = skipPhase({ store } as Services);
+  const skip = skipPhase({ store } as Dependencies);
   await expect(skip({ ...key, phase: 'plan', previous: null })).rejects.toMatchObject({ code: 'NotSkippable' });
   const place = { ...key, phase: 'detect', previous: null } as const;
   for (let times = 0; times < 2; times++) await expect(skip(place)).resolves.toBe('skipped');
@@ -69,7 +69,7 @@ test('a policy that was trained and never registered is not evaluated once its p
   } as const;
   await store.trainingRuns.save(key, { ...run, datasetSha256: null, datasetUri: null, datasetRows: 0 }, []);
   await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, 'f'.repeat(64), { tokens: 1, seconds: 1 });
-  await skipPhase({ store } as Services)({ ...key, phase: 'train', previous: null });
+  await skipPhase({ store } as Dependencies)({ ...key, phase: 'train', previous: null });
   expect(await store.trainingRuns.get(jobKey)).toMatchObject({ status: 'failed', policyId: null });
 });
 

@@ -6,7 +6,8 @@ import { watchTraining } from '../../../src/activities/train/watch-training';
 import { faultOf } from '../../../src/artifacts/verify-policy';
 import { findProcess } from '../../../src/process/processes';
 import { inActivity } from '../base/in-activity';
-import { watchInChild } from './watch-in-child';
+import { runProgram } from '../../support/run-program';
+import type { WatchInput } from './watch-program';
 import { watchedJobs, type WatchedJobs } from './watched-jobs';
 
 let jobs: WatchedJobs;
@@ -23,7 +24,12 @@ test('a killed worker leaves its trainer, another takes it up, and both killed a
   const changes = { basePolicy, settings };
   const jobKey = await stored('disturbed', changes);
   const folder = services.artifacts.jobPath(jobKey);
-  const watch = (): ChildProcess => watchInChild({ databaseUrl: database.url, root, jobKey });
+  const watch = (): ChildProcess =>
+    runProgram(path.join(__dirname, 'watch-program.ts'), {
+      databaseUrl: database.url,
+      root,
+      jobKey,
+    } satisfies WatchInput);
   const reached = async (step: number): Promise<void> => {
     for (;;) {
       const status = await inActivity(() => services.training.status(jobKey));

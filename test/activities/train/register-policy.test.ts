@@ -1,5 +1,5 @@
 import { registerPolicy } from '../../../src/activities/train/register-policy';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { hash, newCampaign, trainingRun, type NewCampaign } from '../../store/support/new-campaign';
 
@@ -10,7 +10,11 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** Services whose process ends before or after one statement, once. */
-function dying({ store }: NewCampaign, statement: 'recordDecision' | 'moveHead', when: 'before' | 'after'): Services {
+function dying(
+  { store }: NewCampaign,
+  statement: 'recordDecision' | 'setActivePolicy',
+  when: 'before' | 'after',
+): Dependencies {
   const policies = {
     ...store.policies,
     async [statement](...args: never[]) {
@@ -21,14 +25,14 @@ function dying({ store }: NewCampaign, statement: 'recordDecision' | 'moveHead',
   return servicesOf({ ...store, policies });
 }
 
-const servicesOf = (store: NewCampaign['store']): Services =>
-  ({ store, artifacts: { policyPath: (id: string) => `/policies/${id}` } }) as Services;
+const servicesOf = (store: NewCampaign['store']): Dependencies =>
+  ({ store, artifacts: { policyPath: (id: string) => `/policies/${id}` } }) as Dependencies;
 
 test.each([
   ['before', 'recordDecision'],
   ['after', 'recordDecision'],
-  ['before', 'moveHead'],
-  ['after', 'moveHead'],
+  ['before', 'setActivePolicy'],
+  ['after', 'setActivePolicy'],
 ] as const)('killed %s %s, the next try leaves the head and the decision that led to it', async (when, statement) => {
   const campaign = await newCampaign(database.pool);
   const { store, key, campaignId, name } = campaign;
@@ -40,7 +44,7 @@ test.each([
     await store.iterations.open(campaignId, key.iteration);
     await expect(registerPolicy(dying(campaign, statement, when))(input)).rejects.toThrow('killed');
     await registerPolicy(servicesOf(store))(input);
-    expect((await store.policies.heads(campaignId)).failure).toBe(policyId);
+    expect((await store.policies.active(campaignId)).failure).toBe(policyId);
     expect(await store.policies.decisionOf(campaignId, key.iteration, 'failure')).toMatchObject({
       ...{ candidateId: policyId, decision: 'promote' },
       incumbentId: job === 'first' ? null : jobs.first,

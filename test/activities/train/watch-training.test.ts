@@ -1,5 +1,5 @@
 import { watchTraining } from '../../../src/activities/train/watch-training';
-import type { TrainingNews } from '../../../src/domain/training/training-progress';
+import type { JobProgress } from '../../../src/domain/training/training-progress';
 import { resolveSpec } from '../../../src/spec/read-spec';
 import { findProcess } from '../../../src/process/processes';
 import { inActivity } from '../base/in-activity';
@@ -28,10 +28,10 @@ test('a job that is killed in the middle is watched to its end: its curve is who
 
   const long = { epochs: 150, batch_size: 10, max_length: 64, checkpoint_every: 5, log_every: 1 };
   const jobKey = await stored('target', { basePolicy, settings: long, gpus: 2 });
-  const heard: TrainingNews[] = [];
+  const heard: JobProgress[] = [];
   let killed = false;
   const onHeartbeat = (details: unknown): void => {
-    const news = details as TrainingNews;
+    const news = details as JobProgress;
     heard.push(news);
     if (killed || !(news.step > 20)) return;
     killed = true;

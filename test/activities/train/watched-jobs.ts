@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Services } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { submitTraining } from '../../../src/activities/train/submit-training';
-import { trainingOfRun } from '../../../src/activities/train/backend-for-run';
+import { backendForRun } from '../../../src/activities/train/backend-for-run';
 import { watchTraining } from '../../../src/activities/train/watch-training';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import type { NewTrainingRun } from '../../../src/store/training/training-runs';
@@ -18,7 +18,7 @@ export type WatchedJobs = {
   database: FreshDatabase;
   root: string;
   campaign: NewCampaign;
-  services: Services;
+  services: Dependencies;
   /** Stores a run of the twenty lines; returns its job key. */
   stored(role: string, changes: Partial<NewTrainingRun>): Promise<string>;
   submit(jobKey: string): Promise<void>;
@@ -36,7 +36,7 @@ export async function watchedJobs(): Promise<WatchedJobs> {
   const { store } = campaign;
   const artifacts = artifactStore(root);
   const local = () => localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
-  const services = { store, artifacts, training: trainingOfRun({ local }, store.trainingRuns) } as Services;
+  const services = { store, artifacts, training: backendForRun({ local }, store.trainingRuns) } as Dependencies;
   const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey }));
   async function stored(role: string, changes: Partial<NewTrainingRun>): Promise<string> {
     const { sha256 } = await artifacts.saveDataset(twentyLines);

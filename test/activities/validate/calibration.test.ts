@@ -22,21 +22,21 @@ test('half of the items are gold that scores 1, the others are broken and score 
   await inActivity(() => playCalibration(judging.services)(key));
 
   const items = await judging.services.store.judgeCalibrations.items(key);
-  const gold = items.filter(({ breakage }) => breakage === null);
-  const broken = items.filter(({ breakage }) => breakage !== null);
+  const gold = items.filter(({ corruption }) => corruption === null);
+  const broken = items.filter(({ corruption }) => corruption !== null);
   expect([gold.length, broken.length]).toEqual([30, 30]);
   expect(new Set(gold.map(({ reward }) => reward))).toEqual(new Set([1]));
   expect(broken.every(({ reward }) => reward! < 1)).toBe(true);
-  expect(new Set(broken.map(({ breakage }) => breakage)).size).toBeGreaterThan(2);
+  expect(new Set(broken.map(({ corruption }) => corruption)).size).toBeGreaterThan(2);
   expect(new Set(broken.map(({ taskId }) => taskId))).toEqual(new Set(gold.map(({ taskId }) => taskId)));
   for (const { transcript, actions } of items)
-    expect(transcript!.steps.map(({ action }) => action)).toEqual(actions.slice(0, transcript!.steps.length));
+    expect(transcript!.turns.map(({ action }) => action)).toEqual(actions.slice(0, transcript!.turns.length));
 });
 
 test('bfcl is calibrated like intercode-sql', async () => {
   const { key } = await judging.start({
     judge,
-    environment: { name: 'bfcl', trainTasks: 60, heldOutTasks: 5, maxSteps: 60 },
+    environment: { name: 'bfcl', trainTasks: 60, heldOutTasks: 5, maxTurns: 60 },
   });
   judging.model.answerBy(judgeByReference());
   await calibrate(judging.services, key);
@@ -69,7 +69,7 @@ test("the judge is shown everything but the environment's verdict and the way in
   expect(asked).toHaveLength(10);
   for (const { messages, body, id } of asked) {
     const text = messages.map(({ content }) => content).join('\n');
-    expect(text).not.toMatch(/breakage|broken|reward|dropped-call|changed-|other-task|gold/i);
+    expect(text).not.toMatch(/corruption|broken|reward|dropped-call|changed-|other-task|gold/i);
     expect(judgeQuestion({ messages })!.reference.length).toBeGreaterThan(1);
     expect(body).toMatchObject({ temperature: 0 });
     expect(id).toContain(`${spec.name}/judge/calibration/1/calibration/`);
@@ -89,8 +89,8 @@ test.each([
   const items = await judging.services.store.judgeCalibrations.items(key);
   const verdicts = await judging.services.store.judgements.list(key, 'calibration');
   for (const { id, completed } of verdicts) {
-    const { breakage } = items[Number(id.split('/').at(-1))]!;
-    const side = said[breakage === null ? 'gold' : 'broken'];
+    const { corruption } = items[Number(id.split('/').at(-1))]!;
+    const side = said[corruption === null ? 'gold' : 'broken'];
     side.n += 1;
     side.completed += Number(completed);
   }

@@ -46,7 +46,7 @@ async function executedCandidates(
   if (faulty) {
     const fault = { outcome: 'environment-fault', reward: null, rawScore: null, fault: 'it broke' } as const;
     await store.trajectories.save(
-      attempt(campaign.key, { purpose: 'validation', taskId: faulty, ...fault, steps: [] }),
+      attempt(campaign.key, { purpose: 'validation', taskId: faulty, ...fault, turns: [] }),
     );
   }
   const plan = { purpose: 'validation', policyId: null, step: 0, from: 0, to: count } as const;

@@ -3,8 +3,8 @@ import path from 'node:path';
 import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection } from '@temporalio/worker';
 import type { Pool } from 'pg';
-import { recordOperator } from '../../../src/activities/campaign/record-operator-command';
-import type { Services } from '../../../src/activities/base/dependencies';
+import { recordOperatorCommand } from '../../../src/activities/campaign/record-operator-command';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { readConfig, type Config } from '../../../src/config';
 import { stackDown, stackUp } from '../../../src/stack';
 import { readState } from '../../../src/stack/state';
@@ -52,7 +52,7 @@ const estimate = { llmTokens: 100, usd: 0.01 };
 async function pay({ store, key }: ModelCampaign, callId: string): Promise<void> {
   const call = modelCall(key, callId);
   const reservation = await store.modelCalls.reserve(call, estimate);
-  if (reservation.kind === 'reserved') await store.modelCalls.settle(call, reservation.try, settlement());
+  if (reservation.kind === 'reserved') await store.modelCalls.settle(call, reservation.request, settlement());
 }
 
 test('a person sees what is committed of what limit, for what it went, and what was wasted', async () => {
@@ -113,7 +113,7 @@ test('a campaign that parks at its budget says how to go on, and does so by that
     async seedTasks() {
       for (const callId of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l']) await pay(c, callId);
     },
-    recordOperator: recordOperator({ store: c.store } as Services),
+    recordOperator: recordOperatorCommand({ store: c.store } as Dependencies),
   });
   const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   const workflowBundle = await bundleOf();

@@ -24,10 +24,10 @@ const lineage: TaskLineage = {
       ...{ focusPatterns: ['joins'], explorationObjectives: ['join three'], doNotRepeat: [] },
     },
   },
-  runs: [{ id: '1/rare/0/run/0', outcome: 'finished', reward: 0.25, steps: 8, fault: null }],
+  runs: [{ id: '1/rare/0/run/0', outcome: 'finished', reward: 0.25, turns: 8, fault: null }],
   abstraction: { id: '1/rare/0/abstraction', candidates: 3, callId: 'abstract/1/rare/0' },
   validation: {
-    trajectory: { id: '1/validation/reference/t/0', outcome: 'scored', reward: 1, steps: 2 },
+    trajectory: { id: '1/validation/reference/t/0', outcome: 'scored', reward: 1, turns: 2 },
     verdicts: [
       { stage: 'executed', passed: true, reason: 'reward 1', detail: {} },
       { stage: 'quota', passed: false, reason: 'quota', detail: {} },
@@ -57,7 +57,7 @@ context 1/rare/0 (call reflect/1/rare/0)
   objectives: join three
 
 explored in
-run             outcome   steps  reward  fault
+run             outcome   turns  reward  fault
 1/rare/0/run/0  finished      8    0.25      -
 
 abstraction 1/rare/0/abstraction (call abstract/1/rare/0): 3 candidates
@@ -66,7 +66,7 @@ abstraction 1/rare/0/abstraction (call abstract/1/rare/0): 3 candidates
   completed when: a number
 
 validation
-  1/validation/reference/t/0: scored, reward 1, 2 steps
+  1/validation/reference/t/0: scored, reward 1, 2 turns
   judged completed by judge@1 p/m at 0: it counted
   passed executed: reward 1
   failed quota: quota`);

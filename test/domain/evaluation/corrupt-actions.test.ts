@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { breakActions, type BreakageKind } from '../../../src/domain/evaluation/corrupt-actions';
+import { corruptActions, type CorruptionKind } from '../../../src/domain/evaluation/corrupt-actions';
 import { createRandom } from '../../../src/domain/base/seeded-random';
 import { splitCalls } from '../../../src/domain/signals/split-calls';
 
@@ -17,9 +17,9 @@ const list = fc.array(call, { minLength: 1, maxLength: 4 }).map((parts) => `[${p
 const sequence = fc.array(fc.oneof(list, fc.constant(sql[0]!)), { minLength: 1, maxLength: 5 });
 
 const broken = (actions: readonly string[], seed: number, from: readonly (readonly string[])[] = others) =>
-  breakActions(actions, from, createRandom(seed));
+  corruptActions(actions, from, createRandom(seed));
 
-const kindsOver = (actions: readonly string[]): Set<BreakageKind> =>
+const kindsOver = (actions: readonly string[]): Set<CorruptionKind> =>
   new Set(Array.from({ length: 40 }, (_, seed) => broken(actions, seed).map(({ kind }) => kind)).flat());
 
 test('every version differs from the original and holds no empty action', () => {
@@ -84,7 +84,7 @@ test('a list of calls can be broken call by call', () => {
 
 test("a changed text is another task's where there is one, a number is larger", () => {
   const versions = Array.from({ length: 20 }, (_, seed) => broken(sql, seed)).flat();
-  const changed = (kind: BreakageKind) =>
+  const changed = (kind: CorruptionKind) =>
     versions.filter((version) => version.kind === kind).map(({ actions }) => actions[0]!);
   expect(new Set(changed('changed-text'))).toEqual(new Set([sql[0]!.replace('France', 'Umbrella')]));
   for (const text of changed('changed-number')) expect(text).toMatch(/age > (3[1-9]|30) LIMIT (?:[3-9]|1[0-2])$/);

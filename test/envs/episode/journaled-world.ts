@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EnvironmentSession, Observation } from '../../../src/envs/environment';
-import type { EpisodeJournal, Player } from '../../../src/envs/episode/play-episode';
+import type { EpisodeJournal, ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { ReplayChecks } from '../../../src/envs/episode/replay-turns';
 import type { RecordedTurn } from '../../../src/store/trajectories/attempt-turns';
 
@@ -37,7 +37,7 @@ export function worldSession({ length, order = '', otherwise = {} }: World): Env
 
 /** A policy whose action and ids are a function of all that it has been shown, so that no other prompt passes for this. */
 export const attentivePolicy =
-  (asked: number[] = []): Player =>
+  (asked: number[] = []): ChooseAction =>
   (conversation, step) => {
     asked.push(step);
     const read = digest([conversation, step]);

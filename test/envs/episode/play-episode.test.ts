@@ -1,5 +1,5 @@
 import type { EnvironmentSession, Observation } from '../../../src/envs/environment';
-import { playEpisode, type Player } from '../../../src/envs/episode/play-episode';
+import { playEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { SampledAction } from '../../../src/llm/policy-client';
 
 const seen = (content: string, changes: Partial<Observation> = {}): Observation => ({
@@ -27,7 +27,7 @@ function scripted(opening: Observation, ...answers: Observation[]) {
 }
 
 const request = { task: {}, seed: 1, episodeId: 'e' };
-const says: Player = (_, step) => Promise.resolve(`action ${step}`);
+const says: ChooseAction = (_, step) => Promise.resolve(`action ${step}`);
 
 test('an episode ends when the environment calls it done, with its reward and its reason', async () => {
   const { session, actions } = scripted(
@@ -47,19 +47,19 @@ test('an episode ends when the environment calls it done, with its reward and it
 
 test('a reward counts only when the episode is done', async () => {
   const { session } = scripted(seen('question'), seen('almost', { reward: 0.9, rawScore: 0.9 }));
-  await expect(playEpisode(session, request, says, 1)).resolves.toMatchObject({ reward: 0, stopReason: 'step-limit' });
+  await expect(playEpisode(session, request, says, 1)).resolves.toMatchObject({ reward: 0, stopReason: 'turn-limit' });
 });
 
-test('no more than the permitted steps are played', async () => {
+test('no more than the permitted turns are played', async () => {
   const { session, actions } = scripted(seen('question'));
   const episode = await playEpisode(session, request, says, 3);
   expect(actions).toHaveLength(3);
-  expect(episode.steps).toHaveLength(3);
+  expect(episode.turns).toHaveLength(3);
 });
 
 test('an environment that is done at once asks for no action', async () => {
   const { session, actions } = scripted(seen('nothing to do', { done: true, reward: 1 }));
-  await expect(playEpisode(session, request, says, 3)).resolves.toMatchObject({ reward: 1, steps: [] });
+  await expect(playEpisode(session, request, says, 3)).resolves.toMatchObject({ reward: 1, turns: [] });
   expect(actions).toEqual([]);
 });
 
@@ -68,11 +68,11 @@ test('an environment that gives no reason has completed', async () => {
   await expect(playEpisode(session, request, says, 3)).resolves.toMatchObject({ stopReason: 'completed' });
 });
 
-test('a player whose context is full has failed, and keeps the steps that it took', async () => {
+test('a player whose context is full has failed, and keeps its turns', async () => {
   const { session } = scripted(seen('question'), seen('row', { reward: 1 }));
-  const silent: Player = (_, step) => Promise.resolve(step === 1 ? null : 'select 1');
+  const silent: ChooseAction = (_, step) => Promise.resolve(step === 1 ? null : 'select 1');
   await expect(playEpisode(session, request, silent, 5)).resolves.toMatchObject({
-    ...{ reward: 0, rawScore: null, stopReason: 'token-limit', steps: [{ action: 'select 1' }] },
+    ...{ reward: 0, rawScore: null, stopReason: 'token-limit', turns: [{ action: 'select 1' }] },
   });
 });
 
@@ -103,7 +103,7 @@ test('sampled actions keep their token ids, and their tokens are counted', async
   const { session } = scripted(seen('question'), seen('row'));
   const episode = await playEpisode(session, request, () => Promise.resolve(sampled), 2);
   expect(episode).toMatchObject({ promptTokens: 6, completionTokens: 4 });
-  expect(episode.steps[0]).toMatchObject({ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.1, -0.2] });
+  expect(episode.turns[0]).toMatchObject({ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.1, -0.2] });
 });
 
 test.each(['reset', 'step'] as const)('a session that breaks at its %s breaks the episode', async (place) => {

@@ -6,9 +6,9 @@ import { attentivePolicy, memoryJournal, seen, worldSession, type World } from '
 
 const request = { task: {}, seed: 1, episodeId: 'e' };
 const length = 5;
-const maxSteps = 10;
+const maxTurns = 10;
 
-const undisturbed = () => playEpisode(worldSession({ length }), request, attentivePolicy(), maxSteps);
+const undisturbed = () => playEpisode(worldSession({ length }), request, attentivePolicy(), maxTurns);
 
 /** The turns that are recorded until the policy server is gone at a step. */
 async function turnsUntil(crash: number, checks: ReplayChecks, world: World = { length }): Promise<RecordedTurn[]> {
@@ -16,14 +16,14 @@ async function turnsUntil(crash: number, checks: ReplayChecks, world: World = { 
   const play = attentivePolicy();
   const crashing: typeof play = (conversation, step) =>
     step === crash ? Promise.reject(new Error('gone')) : play(conversation, step);
-  const played = playJournaledEpisode(worldSession(world), request, crashing, { maxSteps, journal });
+  const played = playJournaledEpisode(worldSession(world), request, crashing, { maxTurns, journal });
   await expect(played).rejects.toThrow('gone');
   return journal.turns;
 }
 
 const resume = (world: World, checks: ReplayChecks, turns: RecordedTurn[], asked: number[] = []) =>
   playJournaledEpisode(worldSession(world), request, attentivePolicy(asked), {
-    ...{ maxSteps, journal: memoryJournal(checks, turns) },
+    ...{ maxTurns, journal: memoryJournal(checks, turns) },
   });
 
 test.each([0, 1, 2, 3, 4])(
@@ -39,12 +39,12 @@ test.each([0, 1, 2, 3, 4])(
 
 test('no turn is recorded that ends the episode, by the world or by the limit of steps', async () => {
   for (const [steps, kept] of [
-    [maxSteps, length - 1],
+    [maxTurns, length - 1],
     [3, 2],
     [1, 0],
   ] as const) {
     const journal = memoryJournal('observations');
-    await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxSteps: steps, journal });
+    await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxTurns: steps, journal });
     expect(journal.turns).toHaveLength(kept);
   }
 });
@@ -53,7 +53,7 @@ test('a replay is told of once, with the turns that nobody had to be asked for; 
   const turns = await turnsUntil(3, 'observations');
   for (const [recorded, told] of [[turns, [3]] as const, [[], []] as const]) {
     const journal = memoryJournal('observations', recorded);
-    await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxSteps, journal });
+    await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxTurns, journal });
     expect(journal.counts).toEqual(told);
     expect(journal.turns.map(({ ordinal }) => ordinal)).toEqual([1, 2, 3, 4]);
   }
@@ -80,12 +80,12 @@ test.each(otherwise)('a replay that meets $what is a mismatch at that turn', asy
 test('where scores alone are promised, other words are accepted, and the policy reads on from what it had read', async () => {
   const turns = await turnsUntil(3, 'score', { length, order: 'first' });
   const episode = await resume({ length, order: 'second' }, 'score', turns);
-  const whole = await playEpisode(worldSession({ length, order: 'first' }), request, attentivePolicy(), maxSteps);
-  const recorded = ({ steps }: typeof whole) => steps.slice(0, 3).map(({ observation: _, ...said }) => said);
+  const whole = await playEpisode(worldSession({ length, order: 'first' }), request, attentivePolicy(), maxTurns);
+  const recorded = ({ turns }: typeof whole) => turns.slice(0, 3).map(({ observation: _, ...said }) => said);
   expect(recorded(episode)).toEqual(recorded(whole));
   expect(episode.opening).toEqual(whole.opening);
-  expect(episode.steps.slice(0, 2)).toEqual(whole.steps.slice(0, 2));
-  expect(episode.steps[2]!.observation[0]!.content).toMatch(/second$/); // nobody had acted on it yet
+  expect(episode.turns.slice(0, 2)).toEqual(whole.turns.slice(0, 2));
+  expect(episode.turns[2]!.observation[0]!.content).toMatch(/second$/); // nobody had acted on it yet
   expect(episode).toMatchObject({ reward: 1, stopReason: 'completed' });
 });
 
@@ -105,6 +105,6 @@ test.each([
   const turns = await turnsUntil(2, 'observations');
   const session = { ...worldSession({ length }), step: () => Promise.reject(new EnvironmentError(kind, 'no')) };
   const journal = memoryJournal('observations', turns);
-  const played = playJournaledEpisode(session, request, attentivePolicy(), { maxSteps, journal });
+  const played = playJournaledEpisode(session, request, attentivePolicy(), { maxTurns, journal });
   await expect(played).rejects.toMatchObject({ name });
 });

@@ -1,6 +1,6 @@
 import { environmentData, type TaskRecord } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
-import { playEpisode, playJournaledEpisode, type Player } from '../../../src/envs/episode/play-episode';
+import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { RecordedTurn } from '../../../src/store/trajectories/attempt-turns';
 import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
 import { memoryJournal } from '../episode/journaled-world';
@@ -29,16 +29,16 @@ type Session = Awaited<ReturnType<ReturnType<typeof openEnvClient>>>;
 const resetOf = ({ definition, task_id: id }: TaskRecord) => ({ task: definition, seed: 1, episodeId: id });
 
 const gold =
-  ({ reference_actions: actions }: TaskRecord, until = Infinity): Player =>
+  ({ reference_actions: actions }: TaskRecord, until = Infinity): ChooseAction =>
   (_, step) =>
     step < until ? Promise.resolve(actions[step] ?? null) : Promise.reject(new Error('interrupted'));
 
 /** The gold actions up to the middle, in a session that is then lost. */
 async function halfPlayed(name: string, task: TaskRecord, checks: 'observations' | 'score'): Promise<RecordedTurn[]> {
-  const [journal, maxSteps] = [memoryJournal(checks), task.reference_actions.length + 1];
+  const [journal, maxTurns] = [memoryJournal(checks), task.reference_actions.length + 1];
   const middle = Math.floor(task.reference_actions.length / 2);
   const play = inSession(name, (session) =>
-    playJournaledEpisode(session, resetOf(task), gold(task, middle), { maxSteps, journal }),
+    playJournaledEpisode(session, resetOf(task), gold(task, middle), { maxTurns, journal }),
   );
   await expect(play).rejects.toThrow('interrupted');
   expect(journal.turns).toHaveLength(middle);
@@ -56,14 +56,14 @@ test.each(hosted)('gold of $name that is interrupted in the middle is replayed, 
   expect(long).not.toHaveLength(0);
   for (const task of long) {
     const turns = await halfPlayed(name, task, checks);
-    const maxSteps = task.reference_actions.length + 1;
-    const whole = await inSession(name, (session) => playEpisode(session, resetOf(task), gold(task), maxSteps));
+    const maxTurns = task.reference_actions.length + 1;
+    const whole = await inSession(name, (session) => playEpisode(session, resetOf(task), gold(task), maxTurns));
     const journal = memoryJournal(checks, turns);
     const resumed = await inSession(name, (session) =>
-      playJournaledEpisode(session, resetOf(task), gold(task), { maxSteps, journal }),
+      playJournaledEpisode(session, resetOf(task), gold(task), { maxTurns, journal }),
     );
     expect(resumed).toMatchObject({ reward: 1, stopReason: whole.stopReason });
-    expect(resumed.steps.map(({ action }) => action)).toEqual(task.reference_actions.slice(0, resumed.steps.length));
+    expect(resumed.turns.map(({ action }) => action)).toEqual(task.reference_actions.slice(0, resumed.turns.length));
     if (checks === 'observations') expect(resumed).toEqual(whole); // in words too
   }
 });
@@ -76,7 +76,7 @@ test('where an environment gives scores, they alone can be what a replay is chec
   const resume = (recorded: RecordedTurn[]) =>
     inSession(name, (session) =>
       playJournaledEpisode(session, resetOf(task!), gold(task!), {
-        ...{ maxSteps: task!.reference_actions.length + 1, journal: memoryJournal('score', recorded) },
+        ...{ maxTurns: task!.reference_actions.length + 1, journal: memoryJournal('score', recorded) },
       }),
     );
   await expect(resume(turns)).resolves.toMatchObject({ reward: 1 });

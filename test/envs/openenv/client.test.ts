@@ -35,7 +35,7 @@ test('the reference actions of a task score 1 in an episode played over the wire
     await everySessionHasEnded(server);
     expect(episode).toMatchObject({ reward: 1, stopReason: 'completed' });
     expect(episode.opening.some(({ content }) => content.includes(task.goal))).toBe(true);
-    expect(episode.steps.map(({ action }) => action)).toEqual(task.reference_actions);
+    expect(episode.turns.map(({ action }) => action)).toEqual(task.reference_actions);
   }
 });
 
@@ -43,8 +43,8 @@ test('an episode of nonsense is over at the step limit with reward 0', async () 
   const session = await openEnvClient(server)(name, { signal });
   const episode = await playEpisode(session, resetOf(tasks[0]!), () => Promise.resolve('SELECT nonsense'), 2);
   session.close();
-  expect(episode).toMatchObject({ reward: 0, stopReason: 'step-limit' });
-  expect(episode.steps).toHaveLength(2);
+  expect(episode).toMatchObject({ reward: 0, stopReason: 'turn-limit' });
+  expect(episode.turns).toHaveLength(2);
 });
 
 test('a full server is a matter of capacity, and serves again when a session has ended', async () => {

@@ -2,7 +2,7 @@ import { campaignSpecSchema } from '../../../src/spec/campaign-spec';
 import { judgePrompt, judgeVersion } from '../../../src/llm/prompts/judge';
 import { isCompleted, judgeAnswer, judgeQuestion } from '../rules/judge';
 
-const steps = [
+const turns = [
   { action: 'select name\nfrom singer', observation: [{ role: 'user', content: "[('Joe',)]" }] },
   { action: 'submit', observation: [] },
 ];
@@ -11,7 +11,7 @@ const input = {
   criterion: 'all names are listed',
   referenceActions: ['select name from singer', 'submit'],
   opening: [{ role: 'user', content: 'Database: singer' }],
-  steps,
+  turns,
   stopReason: 'completed',
 };
 
@@ -35,10 +35,10 @@ test('a question shows request, criterion, reference, attempt and end, as they a
 });
 
 test.each([
-  { name: 'another action', changes: { steps: [{ ...steps[0]!, action: 'select 1' }, steps[1]!] } },
-  { name: 'a missing action', changes: { steps: steps.slice(1) } },
-  { name: 'no action', changes: { steps: [] } },
-  { name: 'no end', changes: { stopReason: 'step-limit' } },
+  { name: 'another action', changes: { turns: [{ ...turns[0]!, action: 'select 1' }, turns[1]!] } },
+  { name: 'a missing action', changes: { turns: turns.slice(1) } },
+  { name: 'no action', changes: { turns: [] } },
+  { name: 'no end', changes: { stopReason: 'turn-limit' } },
 ])('the scripted judge sees $name', ({ changes }) => {
   const messages = judgePrompt.render({ ...input, ...changes });
   expect(isCompleted(judgeQuestion({ messages })!)).toBe(false);

@@ -26,7 +26,7 @@ const opening = [
   { role: 'system', content: 'Write one query at a time.' },
   { role: 'user', content: 'Question: how many {{opening}}?' },
 ];
-const steps = [{ action: 'select $& from {{goal}}', observation: [{ role: 'user', content: '[(1,)]' }] }];
+const turns = [{ action: 'select $& from {{goal}}', observation: [{ role: 'user', content: '[(1,)]' }] }];
 const textOf = (messages: readonly { content: string }[]): string => messages.map(({ content }) => content).join('\n');
 
 describe('a prompt puts in what it is given, as it is', () => {
@@ -35,7 +35,7 @@ describe('a prompt puts in what it is given, as it is', () => {
     const input = {
       goal: 'Count them.',
       opening,
-      steps,
+      turns,
       reward: 0.25,
       signal: { kind: 'forgetting', detail },
     } as const;
@@ -45,7 +45,7 @@ describe('a prompt puts in what it is given, as it is', () => {
   });
 
   test('the abstraction: every step of every run under a number of its own', () => {
-    const text = textOf(abstractionPrompt.render({ opening, runs: [steps, [], [...steps, ...steps]], limit: 7 }));
+    const text = textOf(abstractionPrompt.render({ opening, runs: [turns, [], [...turns, ...turns]], limit: 7 }));
     for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7']) expect(text).toContain(number);
     expect(text).not.toContain('[2.1]');
   });
@@ -56,7 +56,7 @@ describe('a prompt puts in what it is given, as it is', () => {
       ...{ focusPatterns: ['joins'], explorationObjectives: ['join two tables'], doNotRepeat: ['select *'] },
     };
     const guided = aim === 'random' ? null : reflection;
-    const messages = prompt.render({ reflection: guided, opening, steps, round: 1, rounds: 4, maxSteps: 18 });
+    const messages = prompt.render({ reflection: guided, opening, turns, round: 1, rounds: 4, maxTurns: 18 });
     expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
     expect(messages.slice(2).map(({ content }) => content)).toEqual(['select $& from {{goal}}', '[(1,)]']);
     const text = textOf(messages);

@@ -60,7 +60,7 @@ const small = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 12, heldOutTasks: 6, maxSteps: 2 },
+    ...{ trainTasks: 12, heldOutTasks: 6, maxTurns: 2 },
   },
   rollouts: { attempts: 2, maxTokens: 24 },
   training: {

@@ -28,14 +28,14 @@ const hash = async (): Promise<string> => (await contentHash(client, campaign.ca
 
 test.each([
   ['a reward', `update trajectories set reward = 0.5 where reward = 1`],
-  ['an action', `update trajectory_steps set action = 'drop table'`],
-  ['one token of an answer', `update trajectory_steps set token_ids[1] = 9 where trajectory_id = '${ids.expert}'`],
-  ['a log-probability', `update trajectory_steps set logprobs[1] = -0.5000001 where trajectory_id = '${ids.expert}'`],
+  ['an action', `update trajectory_turns set action = 'drop table'`],
+  ['one token of an answer', `update trajectory_turns set token_ids[1] = 9 where trajectory_id = '${ids.expert}'`],
+  ['a log-probability', `update trajectory_turns set logprobs[1] = -0.5000001 where trajectory_id = '${ids.expert}'`],
   ['a verdict', `update tasks set verdict = 'rejected', reason = 'duplicate' where id = 'made'`],
   ['a pair', `update preference_pairs set lambda_sft = 0.25`],
   ['a pair that is gone', `delete from training_examples; delete from preference_pairs`],
   ['a decision', `update promotions set decision = 'keep'`],
-  ['who acts', `update policy_heads set policy_id = '${ids.start}'`],
+  ['who acts', `update active_policies set policy_id = '${ids.start}'`],
   ['a checkpoint', `update training_runs set policy_id = '${ids.start}' where policy_id = '${ids.trained}'`],
   ['a setting of the spec', `update campaigns set spec = spec || '{"iterations": 9}'`],
 ])('%s changes the hash', async (_what, change) => {
@@ -72,22 +72,22 @@ const leftOutTables = [
   ...[
     'attempt_faults',
     'attempt_resumes',
-    'attempt_turns',
+    'turn_journal',
     'budgets',
     'events',
     'ledger',
     'model_calls',
-    'model_tries',
+    'model_requests',
   ],
   ...['training_progress'],
 ];
 const leftOutColumns = [
   ...['campaign_id', 'epoch', 'uri', 'call_id', 'seconds', 'tokens', 'prompt_tokens', 'completion_tokens', 'fault'],
-  ...['campaigns.id', 'campaigns.spec_hash', 'campaigns.status', 'campaigns.varies'],
-  ...['campaigns.forked_from', 'campaigns.fork_iteration', 'phases.worked', 'policy_heads.version'],
+  ...['campaigns.id', 'campaigns.spec_hash', 'campaigns.status', 'campaigns.nondeterminism'],
+  ...['campaigns.forked_from', 'campaigns.fork_iteration', 'phases.completed_work', 'active_policies.version'],
   'promotion_approvals.actor',
   ...['training_runs.dataset_uri', 'training_runs.backend', 'training_runs.failure', 'training_runs.gpus'],
-  ...['training_runs.steps', 'training_runs.initial_state', 'training_runs.final_state', 'training_steps.metrics'],
+  ...['training_runs.steps', 'training_runs.initial_state', 'training_runs.final_state', 'rl_steps.metrics'],
 ];
 
 const changed: Record<string, (column: string) => string> = {
@@ -126,7 +126,7 @@ test('every column of every table that belongs to a campaign is in it, or is lef
 async function addRareRows(into: PoolClient): Promise<void> {
   const { campaignId, name } = campaign;
   await into.query(
-    `insert into training_steps (job_key, step, dataset_sha256, dataset_rows)
+    `insert into rl_steps (job_key, step, dataset_sha256, dataset_rows)
      select job_key, 1, 'd', 1 from training_runs where campaign_id = $1 limit 1`,
     [campaignId],
   );

@@ -44,8 +44,8 @@ test.each([
     ...(['no attempt is stored', 'duplicated', again(`{"id": "x", "policy_id": "${hash('b')}"}`)] as const),
     '1/train/target/seed/0 is stored 2 times',
   ],
-  ['the steps of an attempt', 'lost', `delete from trajectory_steps where trajectory_id = '${played.lost}'`, '0 of 1'],
-  ['the steps of an attempt', 'lost', `update trajectory_steps set ordinal = 1`, '1 of 1 steps'],
+  ['the steps of an attempt', 'lost', `delete from trajectory_turns where trajectory_id = '${played.lost}'`, '0 of 1'],
+  ['the steps of an attempt', 'lost', `update trajectory_turns set ordinal = 1`, '1 of 1 steps'],
   ['a pair prefers', 'wrong', `update trajectories set reward = 1 where id = '${played.lost}'`, '1/target/'],
   ['every signal names', 'wrong', `update feedback_signals set trajectory_id = '${played.expert}'`, '1/boundary/0'],
   [
@@ -60,7 +60,7 @@ test.each([
   ['a training run that has a dataset', 'lost', `delete from training_examples`, '0 of 1 examples'],
   ['a run that has trained', 'lost', `delete from policies where id = '${hash('b')}'`, 'has left no policy'],
   ['a run that has trained', 'lost', `update policies set parent_id = 'gone' where id = '${hash('b')}'`, 'no parent'],
-  ['who acts', 'wrong', `update policy_heads set policy_id = '${hash('a')}'`, 'target acts, and was not promoted'],
+  ['who acts', 'wrong', `update active_policies set policy_id = '${hash('a')}'`, 'target acts, and was not promoted'],
   ['who acts', 'wrong', `update promotions set incumbent_id = null`, 'target of iteration 1'],
   ['an evaluation counts', 'wrong', `update evaluations set tasks = 2`, `evaluates ${hash('a').slice(0, 12)}`],
   ['a row is of no epoch to come', 'wrong', `update preference_pairs set epoch = 2`, 'preference_pairs of iteration 1'],
@@ -89,7 +89,7 @@ test.each([
     ...([
       'of an iteration or a campaign',
       'wrong',
-      `insert into attempt_turns (campaign_id, trajectory_id, ordinal,
+      `insert into turn_journal (campaign_id, trajectory_id, ordinal,
       iteration, epoch, action, before_sha256, after_sha256, prompt_tokens, completion_tokens)
       values ($, 'x', 1, 1, 1, '"a"', 'b', 'a', 1, 1)`,
     ] as const),

@@ -103,7 +103,7 @@ const writers: Writer[] = [
   },
   { writes: 'the end of the iteration', write: ({ store, key }) => store.iterations.close(key) },
   { writes: 'a policy', write: ({ store, key, job }) => store.policies.save(key, policyOf(job)) },
-  { writes: 'who acts', write: ({ store, key }) => store.policies.moveHead(key, 'target', null, hash('a')) },
+  { writes: 'who acts', write: ({ store, key }) => store.policies.setActivePolicy(key, 'target', null, hash('a')) },
   {
     writes: 'a promotion',
     write: ({ store, key }) =>
@@ -182,8 +182,8 @@ const expert = '1/expert/reference/known/0';
 const explored = '1/boundary/0';
 const spent = { tokens: 1, seconds: 1 };
 const batch = { step: 1, datasetSha256: hash('d'), datasetRows: 1 };
-const item = { taskId: 'known', breakage: null, actions: ['select 1'] };
-const transcript = { opening: [], steps: [], stopReason: 'completed' };
+const item = { taskId: 'known', corruption: null, actions: ['select 1'] };
+const transcript = { opening: [], turns: [], stopReason: 'completed' };
 const rate = { rate: 1, low: 0.5, high: 1 };
 
 const policyOf = ({ jobKey }: JobKey) => ({
@@ -201,7 +201,7 @@ const judgement = {
 };
 const run = {
   ...{ contextId: explored, round: 0, seed: 1, outcome: 'finished' as const, fault: null, opening: [], reward: 1 },
-  steps: [{ action: 'select 1', observation: [], callId: 'c' }],
+  turns: [{ action: 'select 1', observation: [], callId: 'c' }],
 };
 const calibration = {
   counts: { truePositives: 1, falsePositives: 0, trueNegatives: 1, falseNegatives: 0, unusable: 0 },
@@ -243,7 +243,7 @@ async function snapshot({ campaignId }: NewCampaign): Promise<unknown> {
     ({ name }) => `select '${name}' as name, to_jsonb(t) as row from ${name} t
     where campaign_id = $1`,
   );
-  const ofJobs = ['training_steps', 'training_progress'].map(
+  const ofJobs = ['rl_steps', 'training_progress'].map(
     (name) => `select '${name}' as name, to_jsonb(t) as row from ${name} t
       where job_key in (select job_key from training_runs where campaign_id = $1)`,
   );

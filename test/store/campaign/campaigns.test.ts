@@ -52,8 +52,8 @@ test('the rows of a campaign lie in partitions of its own', async () => {
   );
   expect(rows).toEqual(
     [
-      ...['attempt_turns', 'exploration_steps', 'feedback_signals', 'model_calls', 'planned_tasks'],
-      ...['preference_pairs', 'tasks', 'training_examples', 'trajectories', 'trajectory_steps'],
+      ...['exploration_turns', 'feedback_signals', 'model_calls', 'planned_tasks', 'preference_pairs'],
+      ...['tasks', 'training_examples', 'trajectories', 'trajectory_turns', 'turn_journal'],
     ].map((parent) => ({ parent, partition: `${parent}_${campaignId}` })),
   );
 });

@@ -49,7 +49,7 @@ test('a fork has every row of the iterations that it takes over, and what the so
   const before = await contentHash(database.pool, source.campaignId);
   const { id } = await fork('whole', 1);
   for (const table of Object.keys(copiedTables)) {
-    const own = /^training_(steps|progress)$/.test(table)
+    const own = /^(rl_steps|training_progress)$/.test(table)
       ? `from ${table} x join training_runs r using (job_key) where r.campaign_id = $1`
       : `from ${table} where campaign_id = $1`;
     const later = table === 'task_retirements' ? 1 : 0; // of iteration 2
@@ -64,7 +64,7 @@ test('a fork has every row of the iterations that it takes over, and what the so
   expect([campaign.rows, retirements.rows]).toEqual([1, 0]);
 });
 
-test.each(Object.keys(leftTables).filter((table) => !['campaigns', 'policy_heads', 'providers'].includes(table)))(
+test.each(Object.keys(leftTables).filter((table) => !['campaigns', 'active_policies', 'providers'].includes(table)))(
   'a fork has nothing of %s but what it did itself',
   async (table) => {
     const { id } = await fork('whole', 1);
@@ -79,7 +79,7 @@ test('rows of later iterations are left behind, and the policy of the earlier on
   const later = `from trajectories where campaign_id = $1 and iteration > 0`;
   expect(await count(later, [id])).toBe(0);
   expect(await count(`from policies where campaign_id = $1`, [id])).toBe(1);
-  expect(await source.store.policies.heads(id)).toEqual({ target: ids.start });
+  expect(await source.store.policies.active(id)).toEqual({ target: ids.start });
   expect(await rebuildState(database.pool, id)).toMatchObject({
     ...{ campaignId: id, name: 'early', status: 'running', stopping: false, pausedBy: null, iterations: 3 },
     progress: { iteration: 1, phase: 'plan' },

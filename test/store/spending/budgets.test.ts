@@ -36,7 +36,7 @@ test('a raise adds to what it names, and the call that had not fitted fits', asy
   await expect(store.modelCalls.reserve(call, estimate)).rejects.toMatchObject({ code: 'BudgetReached' });
   const raised = await store.budgets.raise(campaignId, { llmTokens: 70, ...by('r1') });
   expect(raised.limit).toEqual({ llmTokens: 120, usd: 1 });
-  await expect(store.modelCalls.reserve(call, estimate)).resolves.toEqual({ kind: 'reserved', try: 1 });
+  await expect(store.modelCalls.reserve(call, estimate)).resolves.toEqual({ kind: 'reserved', request: 1 });
 });
 
 test('the same request given many times at once raises once, and the log of events says who asked', async () => {

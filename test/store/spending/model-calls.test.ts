@@ -16,7 +16,7 @@ const campaign = (budget: object = {}) => modelCampaign(database.pool, { budget 
 
 const estimate: Spending = { llmTokens: 100, usd: 0.01 };
 
-const reserved = { kind: 'reserved', try: 1 };
+const reserved = { kind: 'reserved', request: 1 };
 
 const committed = async ({ store, campaignId }: ModelCampaign) => (await store.budgets.get(campaignId)).committed;
 
@@ -63,7 +63,7 @@ test('the first answer of a call stays, whatever a newer prompt would ask; the s
   const call = modelCall(c.key, 'reflect/1');
   const newer = { ...call, requestSha256: 'another', prompt: 'reflection@2' };
   await c.store.modelCalls.reserve(call, estimate);
-  await expect(c.store.modelCalls.reserve(newer, estimate)).resolves.toEqual({ ...reserved, try: 2 });
+  await expect(c.store.modelCalls.reserve(newer, estimate)).resolves.toEqual({ ...reserved, request: 2 });
   const second = settlement({ answer: { kind: 'text', text: 'eight' }, promptTokens: 20, usd: 0.002 });
   await expect(c.store.modelCalls.settle(newer, 2, second)).resolves.toEqual(second.answer);
   await expect(c.store.modelCalls.settle(call, 1, settlement())).resolves.toEqual(second.answer);
@@ -140,7 +140,7 @@ describe('a limit', () => {
     const c = await campaign({ llmTokens: 150 });
     await c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate);
     await database.pool.query(
-      `update model_tries set reserved_at = reserved_at - interval '121 s' where campaign_id = $1`,
+      `update model_requests set reserved_at = reserved_at - interval '121 s' where campaign_id = $1`,
       [c.campaignId],
     );
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'b'), estimate)).rejects.toMatchObject({
@@ -167,7 +167,7 @@ describe('a later run of the iteration', () => {
     const key = await raiseEpoch(database.pool, c.key);
     const differs = modelCall(key, 'differs', { requestSha256: 'another' });
     await expect(c.store.modelCalls.find(modelCall(key, 'same'))).resolves.toEqual({ answer: settlement().answer });
-    await expect(c.store.modelCalls.reserve(differs, estimate)).resolves.toEqual({ ...reserved, try: 2 });
+    await expect(c.store.modelCalls.reserve(differs, estimate)).resolves.toEqual({ ...reserved, request: 2 });
     const answer = { kind: 'text', text: 'nine' };
     await expect(c.store.modelCalls.settle(differs, 2, settlement({ answer }))).resolves.toEqual(answer);
     await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
@@ -286,7 +286,7 @@ test('the budget balances after every step of two workers, and is exceeded by un
   const c = await campaign({ llmTokens: 0, usd: 0 });
   const property = fc.asyncProperty(fc.integer({ min: 0, max: 800 }), steps, async (limit, script) => {
     await beginWith(c, { llmTokens: limit, usd: limit * perToken });
-    const open: { call: ReturnType<typeof modelCall>; try: number; tokens: number }[] = [];
+    const open: { call: ReturnType<typeof modelCall>; request: number; tokens: number }[] = [];
     let underestimated = 0;
     for (const [index, step] of script.entries()) {
       const { modelCalls } = stores[index % 2]!;
@@ -294,16 +294,16 @@ test('the budget balances after every step of two workers, and is exceeded by un
       if (step.do === 'reserve') {
         const asked = { llmTokens: step.tokens, usd: step.tokens * perToken };
         const got = await modelCalls.reserve(call, asked).catch((error: { code?: string }) => error);
-        if ('kind' in got && got.kind === 'reserved') open.push({ call, try: got.try, tokens: step.tokens });
+        if ('kind' in got && got.kind === 'reserved') open.push({ call, request: got.request, tokens: step.tokens });
         else if ('code' in got) expect(got.code).toBe('BudgetReached');
       } else if (open.length > 0) {
         const [one] = open.splice(step.call % open.length, 1);
         const real = step.underestimate ? one!.tokens + (step.tokens % 50) : step.tokens % (one!.tokens + 1);
-        if (step.do === 'release') await modelCalls.release(one!.call, one!.try);
+        if (step.do === 'release') await modelCalls.release(one!.call, one!.request);
         if (step.do === 'settle') {
           underestimated += Math.max(0, real - one!.tokens);
           const spent = { promptTokens: real, completionTokens: 0, usd: real * perToken };
-          await modelCalls.settle(one!.call, one!.try, settlement(spent));
+          await modelCalls.settle(one!.call, one!.request, settlement(spent));
         }
       }
       await expectBalance(c, limit + underestimated);
@@ -315,7 +315,7 @@ test('the budget balances after every step of two workers, and is exceeded by un
 
 /** As if nothing had ever been asked: a campaign per case would cost more than the case. */
 async function beginWith({ campaignId }: ModelCampaign, budget: Spending): Promise<void> {
-  for (const table of ['model_calls', 'model_tries', 'ledger', 'budgets'])
+  for (const table of ['model_calls', 'model_requests', 'ledger', 'budgets'])
     await database.pool.query(`delete from ${table} where campaign_id = $1`, [campaignId]);
   await database.pool.query(`update campaigns set spec = jsonb_set(spec, '{budget}', $2) where id = $1`, [
     ...[campaignId, budget],

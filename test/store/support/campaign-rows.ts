@@ -37,7 +37,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.tasks.plan(start, 'expert', ['seed']);
   await store.trajectories.save(attempt(start, { taskId: 'seed' }));
   await addPolicy(campaign, { id: ids.start, examples: [{ trajectoryId: ids.expert, pairId: null }] });
-  await store.policies.moveHead(start, 'target', null, ids.start);
+  await store.policies.setActivePolicy(start, 'target', null, ids.start);
   const approval = { iteration: 0, role: 'target', decision: 'promote', actor: 'test' } as const;
   await store.promotionApprovals.save(campaignId, approval);
 
@@ -78,7 +78,7 @@ async function trainOnPair(campaign: NewCampaign): Promise<void> {
     { trajectoryId: ids.validated, pairId: null },
   ];
   await addPolicy(campaign, { id: ids.trained, parentId: ids.start, examples });
-  await store.policies.moveHead(key, 'target', ids.start, ids.trained);
+  await store.policies.setActivePolicy(key, 'target', ids.start, ids.trained);
   const decision = { role: 'target', candidateId: ids.trained, incumbentId: ids.start } as const;
   await store.policies.recordDecision(key, { ...decision, decision: 'promote', reason: 'better' });
   await store.evaluations.save(key, {

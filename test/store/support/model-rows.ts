@@ -12,12 +12,19 @@ export async function addModelRows(pool: Pool, campaignId: number, from: Flagged
   const key = { iteration: 1, epoch: 1 };
   const context = '1/forgetting/0';
   const run = `${context}/run/0`;
-  const call = { provider: 'p', model: 'm', prompt: 'reflection@1', request_sha256: 'r', try: 1, answer: { text: '' } };
+  const call = {
+    provider: 'p',
+    model: 'm',
+    prompt: 'reflection@1',
+    request_sha256: 'r',
+    request: 1,
+    answer: { text: '' },
+  };
   const cost = { prompt_tokens: 1, completion_tokens: 1, usd: 0, seconds: 0.1 };
   await insert('budgets', { llm_tokens: 0, usd: 0 });
   await insert('model_calls', { ...key, id: `reflect/${context}`, purpose: 'reflector', ...call, ...cost });
-  const tried = { call_id: `reflect/${context}`, try: 1, purpose: 'reflector', provider: 'p', model: 'm' };
-  await insert('model_tries', { ...key, ...tried, reserved_at: new Date().toISOString() });
+  const tried = { call_id: `reflect/${context}`, ordinal: 1, purpose: 'reflector', provider: 'p', model: 'm' };
+  await insert('model_requests', { ...key, ...tried, reserved_at: new Date().toISOString() });
   const flagged = { signal_id: from.signal, trajectory_id: from.failed, task_id: 'seed' };
   await insert('exploration_contexts', {
     ...{ ...key, id: context, aim: 'forgetting', ordinal: 0, status: 'reflected', context: {} },
@@ -25,7 +32,7 @@ export async function addModelRows(pool: Pool, campaignId: number, from: Flagged
   });
   const played = { round: 0, seed: 1, outcome: 'finished', opening: [], reward: 1 };
   await insert('exploration_runs', { epoch: 1, id: run, context_id: context, ...played });
-  await insert('exploration_steps', { run_id: run, ordinal: 0, action: 'a', observation: [], call_id: 'c' });
+  await insert('exploration_turns', { run_id: run, ordinal: 0, action: 'a', observation: [], call_id: 'c' });
   await insert('abstractions', {
     epoch: 1,
     id: `${context}/abstraction`,

@@ -77,7 +77,7 @@ export const attempt = ({ campaignId, iteration, epoch }: IterationKey, changes:
   stopReason: 'completed',
   fault: null,
   opening: [{ role: 'user', content: 'How many?' }],
-  steps: [step('select 1')],
+  turns: [step('select 1')],
   promptTokens: 3,
   completionTokens: 2,
   seconds: 0.5,

@@ -100,12 +100,12 @@ async function promote(
   id: string,
 ): Promise<void> {
   await pool.query(
-    `insert into promotions (campaign_id, iteration, role, candidate_id, incumbent_id, decision, reason)
-     values ($1, $2, 'target', $3, $4, 'promote', 'better')`,
+    `insert into promotions (campaign_id, iteration, role, candidate_id, incumbent_id, decision, reason, epoch)
+     values ($1, $2, 'target', $3, $4, 'promote', 'better', 1)`,
     [campaignId, iteration, id, incumbent],
   );
   await pool.query(
-    `insert into policy_heads (campaign_id, role, policy_id) values ($1, 'target', $2)
+    `insert into active_policies (campaign_id, role, policy_id) values ($1, 'target', $2)
      on conflict (campaign_id, role) do update set policy_id = excluded.policy_id`,
     [campaignId, id],
   );
@@ -128,8 +128,8 @@ async function finish(
     await play(campaign, key, { purpose: 'evaluation', taskId: 'held', policyId }, [1]);
     await pool.query(
       `insert into evaluations (campaign_id, iteration, policy_id, incumbent_id, tasks, successes, success_low,
-         success_high, mean_reward)
-       values ($1, $2, $3, $4, 1, 1, 0, 1, 1)`,
+         success_high, mean_reward, epoch)
+       values ($1, $2, $3, $4, 1, 1, 0, 1, 1, 1)`,
       [campaignId, key.iteration, policyId, incumbent],
     );
     if (incumbent) await promote(campaign, key, incumbent, policyId);

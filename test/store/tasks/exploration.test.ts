@@ -19,7 +19,7 @@ const reflection = {
 const run = (changes: Partial<NewRun> = {}): NewRun => ({
   ...{ contextId, round: 0, seed: 7, outcome: 'finished', fault: null, reward: 0.5 },
   opening: [{ role: 'user', content: 'How many?' }],
-  steps: [
+  turns: [
     { action: 'select 1', observation: [{ role: 'user', content: '[(1,)]' }], callId: 'explore/0' },
     { action: 'submit\0', observation: [], callId: 'explore/1' },
   ],
@@ -91,7 +91,7 @@ test('a run is stored with its steps, once', async () => {
   const { store, key, campaignId } = await planned();
   const id = `${contextId}/run/0`;
   await expect(store.exploration.findRun(campaignId, id)).resolves.toBeUndefined();
-  const writers = Array.from({ length: 5 }, (_, n) => run({ seed: n, steps: run().steps.slice(0, 1 + (n % 2)) }));
+  const writers = Array.from({ length: 5 }, (_, n) => run({ seed: n, turns: run().turns.slice(0, 1 + (n % 2)) }));
   const stored = await Promise.all(writers.map((written) => store.exploration.saveRun(key, written)));
   expect(new Set(stored.map((summary) => JSON.stringify(summary))).size).toBe(1);
   await store.exploration.saveRun(
@@ -101,9 +101,9 @@ test('a run is stored with its steps, once', async () => {
 
   const [first, second] = await store.exploration.listRuns(campaignId, contextId);
   expect(first).toMatchObject({ id, round: 0, outcome: 'finished', reward: 0.5, opening: run().opening });
-  expect(first!.steps).toHaveLength(stored[0]!.steps);
+  expect(first!.turns).toHaveLength(stored[0]!.turns);
   expect(second).toMatchObject({ round: 1, outcome: 'environment-fault', fault: 'it \uFFFD broke', reward: null });
-  expect(second!.steps).toEqual([run().steps[0], { action: 'submit\uFFFD', observation: [], callId: 'explore/1' }]);
+  expect(second!.turns).toEqual([run().turns[0], { action: 'submit\uFFFD', observation: [], callId: 'explore/1' }]);
 });
 
 test('an abstraction is stored once', async () => {

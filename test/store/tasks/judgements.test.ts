@@ -56,7 +56,7 @@ test('whatever bytes a judge writes are stored', async () => {
 
 test('nothing is written in an epoch that is over', async () => {
   const { store, pool, key } = await campaignWithTask();
-  const items = [{ taskId: 't', breakage: null, actions: ['select 1'] }];
+  const items = [{ taskId: 't', corruption: null, actions: ['select 1'] }];
   await store.judgeCalibrations.plan(key, items);
   const newer = await raiseEpoch(pool, key);
   const stale = { code: 'StaleEpoch' };
@@ -69,10 +69,10 @@ test('nothing is written in an epoch that is over', async () => {
   expect(await store.judgeCalibrations.list(key.campaignId)).toEqual([]);
 });
 
-const transcript = { opening: [], steps: [], stopReason: 'completed' };
+const transcript = { opening: [], turns: [], stopReason: 'completed' };
 const played = (ordinal: number, actions = ['select 1']) => ({
   ordinal,
-  breakage: null,
+  corruption: null,
   actions,
   transcript,
   reward: 1,
@@ -87,8 +87,8 @@ function calibration(completed: number, drift: string | null = null) {
 test('the items of a calibration are planned once, and played once', async () => {
   const { store, key } = await campaignWithTask();
   const items = [
-    { taskId: 't', breakage: null, actions: ['select 1'] },
-    { taskId: 'u', breakage: 'swapped', actions: ['b', 'a'] },
+    { taskId: 't', corruption: null, actions: ['select 1'] },
+    { taskId: 'u', corruption: 'swapped', actions: ['b', 'a'] },
   ] as const;
   const plan = (from: number) =>
     store.judgeCalibrations.plan(
@@ -98,7 +98,7 @@ test('the items of a calibration are planned once, and played once', async () =>
   expect(await Promise.all([plan(0), plan(0), plan(0)])).toEqual([2, 2, 2]);
   expect(await plan(1)).toBe(2);
 
-  const broken = { ...played(1, ['c']), breakage: 'truncated', reward: 0.5 } as const;
+  const broken = { ...played(1, ['c']), corruption: 'truncated', reward: 0.5 } as const;
   await store.judgeCalibrations.recordPlay(key, broken);
   await store.judgeCalibrations.recordPlay(key, { ...broken, reward: 1 });
   expect(await store.judgeCalibrations.items(key)).toEqual([

@@ -22,7 +22,7 @@ test("an environment's own variant traces to its signal, its parent and its vali
     signal: { id: ids.signal, kind: 'forgetting', detail: { before: 1 } },
     trajectories: [{ id: ids.failed, policyId: ids.start, reward: 0, raised: true }],
     validation: {
-      trajectory: { id: ids.validated, outcome: 'scored', reward: 1, steps: 1 },
+      trajectory: { id: ids.validated, outcome: 'scored', reward: 1, turns: 1 },
       verdicts: [{ stage: 'executed', passed: true, reason: 'reward 1' }],
       judgements: [{ completed: true, judge: 'v', reason: 'done' }],
     },
@@ -39,7 +39,7 @@ test('a task that a model wrote traces through its context, its runs and its abs
     task: { verdict: 'rejected', reason: 'quota', description: 'counts', confidence: 0.75 },
     signal: { id: ids.signal },
     context: { id: '1/forgetting/0', status: 'reflected', callId: 'reflect/1/forgetting/0' },
-    runs: [{ id: '1/forgetting/0/run/0', outcome: 'finished', reward: 1, steps: 1, fault: null }],
+    runs: [{ id: '1/forgetting/0/run/0', outcome: 'finished', reward: 1, turns: 1, fault: null }],
     abstraction: { id: '1/forgetting/0/abstraction', candidates: 1, callId: 'c' },
     validation: { trajectory: { outcome: 'scored' }, verdicts: [], judgements: [] },
   });

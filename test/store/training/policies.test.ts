@@ -15,11 +15,11 @@ beforeEach(async () => {
 afterAll(() => database.drop());
 
 const move = (expected: string | null, next: string): Promise<void> =>
-  campaign.store.policies.moveHead(campaign.key, 'target', expected, next);
+  campaign.store.policies.setActivePolicy(campaign.key, 'target', expected, next);
 
 async function head(): Promise<{ id: string; version: number } | undefined> {
   const { rows } = await database.pool.query<{ id: string; version: number }>(
-    `select policy_id as id, version from policy_heads where campaign_id = $1 and role = 'target'`,
+    `select policy_id as id, version from active_policies where campaign_id = $1 and role = 'target'`,
     [campaign.campaignId],
   );
   return rows[0];
@@ -29,7 +29,7 @@ test('a head moves from the policy that it was expected at', async () => {
   await move(null, a);
   await move(a, b);
   expect(await head()).toEqual({ id: b, version: 2 });
-  await expect(campaign.store.policies.heads(campaign.campaignId)).resolves.toEqual({ target: b });
+  await expect(campaign.store.policies.active(campaign.campaignId)).resolves.toEqual({ target: b });
 });
 
 test('moving a head back is a roll-back, and counts as a move', async () => {
@@ -111,8 +111,8 @@ test('a head cannot point at a policy that is not there', async () => {
 
 test('the roles have heads of their own', async () => {
   await move(null, a);
-  await campaign.store.policies.moveHead(campaign.key, 'failure', null, b);
-  await expect(campaign.store.policies.heads(campaign.campaignId)).resolves.toEqual({ target: a, failure: b });
+  await campaign.store.policies.setActivePolicy(campaign.key, 'failure', null, b);
+  await expect(campaign.store.policies.active(campaign.campaignId)).resolves.toEqual({ target: a, failure: b });
 });
 
 test('the first decision about a head stays', async () => {

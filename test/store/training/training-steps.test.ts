@@ -78,7 +78,7 @@ test('the batch of a step is its scored attempts with what was sampled and how l
   expect(rollouts.map(({ id }) => id)).toEqual(ids.slice(2));
   expect(rollouts[1]).toMatchObject({
     ...{ taskId: 't', reward: 1 },
-    steps: [{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.5, -0.25] }],
+    turns: [{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.5, -0.25] }],
   });
 });
 

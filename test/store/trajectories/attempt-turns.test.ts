@@ -23,7 +23,7 @@ const ordinals = async (key = campaign.key) => (await recorded(key)).map(({ ordi
 
 /** All rows, also those that no replay would read. */
 async function rows(): Promise<number> {
-  const { rowCount } = await database.pool.query('select from attempt_turns where campaign_id = $1', [
+  const { rowCount } = await database.pool.query('select from turn_journal where campaign_id = $1', [
     campaign.campaignId,
   ]);
   return rowCount ?? 0;
@@ -48,7 +48,7 @@ test('of ten players who record the same turn at once, one writes it', async () 
 test('what follows a gap, or belongs to the history of another player, is not given', async () => {
   await record(turn(1), turn(2), turn(3, { beforeSha256: hash('f') }), turn(4));
   await expect(ordinals()).resolves.toEqual([1, 2]);
-  await database.pool.query('delete from attempt_turns where ordinal = 1 and campaign_id = $1', [campaign.campaignId]);
+  await database.pool.query('delete from turn_journal where ordinal = 1 and campaign_id = $1', [campaign.campaignId]);
   await expect(ordinals()).resolves.toEqual([]);
 });
 

@@ -21,7 +21,7 @@ async function addTask(): Promise<string> {
 const rowsOf = async (taskId: string): Promise<number> => {
   const { rows } = await database.pool.query<{ count: number }>(
     `select count(*)::integer as count from trajectories t
-     left join trajectory_steps s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id
+     left join trajectory_turns s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id
      where t.campaign_id = $1 and t.task_id = $2`,
     [campaign.campaignId, taskId],
   );
@@ -42,9 +42,9 @@ test('of twenty workers who save the same attempt at once, one writes it and all
 test('the first writer of an attempt wins, and a later one reads what was stored', async () => {
   const taskId = await addTask();
   const { trajectories } = campaign.store;
-  await trajectories.save(attempt(campaign.key, { taskId, reward: 0.25, steps: [step('first')] }));
-  const second = attempt(campaign.key, { taskId, reward: 1, steps: [step('second'), step('third')] });
-  await expect(trajectories.save(second)).resolves.toMatchObject({ reward: 0.25, stepCount: 1 });
+  await trajectories.save(attempt(campaign.key, { taskId, reward: 0.25, turns: [step('first')] }));
+  const second = attempt(campaign.key, { taskId, reward: 1, turns: [step('second'), step('third')] });
+  await expect(trajectories.save(second)).resolves.toMatchObject({ reward: 0.25, turnCount: 1 });
   const [stored] = (await trajectories.listExperts(campaign.campaignId)).filter((expert) => expert.taskId === taskId);
   expect(stored).toMatchObject({ reward: 0.25, actions: ['first'] });
 });
@@ -80,7 +80,7 @@ test.each(faults)(
   async (outcome) => {
     const taskId = await addTask();
     const { trajectories } = campaign.store;
-    await trajectories.save(attempt(campaign.key, { taskId, outcome, fault: 'broke', reward: null, steps: [] }));
+    await trajectories.save(attempt(campaign.key, { taskId, outcome, fault: 'broke', reward: null, turns: [] }));
     const experts = await trajectories.listExperts(campaign.campaignId);
     expect(experts.map((expert) => expert.taskId)).not.toContain(taskId);
   },
@@ -121,13 +121,13 @@ test('whatever text a policy or an environment writes is stored, unstorable char
           reward: null,
           fault,
           opening: [{ role: 'user', content }],
-          steps: [{ ...step(action), observation: [{ role: 'tool', content }] }],
+          turns: [{ ...step(action), observation: [{ role: 'tool', content }] }],
         }),
       );
       await trajectories.recordFault(campaign.key, id, 'environment-fault', fault);
       const stored = await trajectories.get(campaign.campaignId, id);
       expect(stored).toMatchObject({ fault: storable(fault), opening: [{ content: storable(content) }] });
-      expect(stored.steps).toMatchObject([{ action: storable(action), observation: [{ content: storable(content) }] }]);
+      expect(stored.turns).toMatchObject([{ action: storable(action), observation: [{ content: storable(content) }] }]);
     }),
     { numRuns: 40 },
   );
@@ -135,11 +135,11 @@ test('whatever text a policy or an environment writes is stored, unstorable char
 
 test('token ids come back as they were sampled, step by step in order', async () => {
   const taskId = await addTask();
-  const steps = Array.from({ length: 12 }, (_, n) => ({ ...step(`action ${n}`), tokenIds: [n, n + 1] }));
-  const { id } = await campaign.store.trajectories.save(attempt(campaign.key, { taskId, steps }));
+  const turns = Array.from({ length: 12 }, (_, n) => ({ ...step(`action ${n}`), tokenIds: [n, n + 1] }));
+  const { id } = await campaign.store.trajectories.save(attempt(campaign.key, { taskId, turns }));
   const stored = await campaign.store.trajectories.get(campaign.campaignId, id);
-  expect(stored.steps.map(({ action, tokenIds }) => [action, tokenIds])).toEqual(
-    steps.map(({ action, tokenIds }) => [action, tokenIds]),
+  expect(stored.turns.map(({ action, tokenIds }) => [action, tokenIds])).toEqual(
+    turns.map(({ action, tokenIds }) => [action, tokenIds]),
   );
 });
 

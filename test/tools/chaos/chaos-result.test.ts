@@ -1,10 +1,10 @@
 import { chaosResult, percentile } from '../../../tools/chaos/chaos-result';
 import type { Generation } from '../../../tools/chaos/run-chaos';
-import type { Verdict } from '../../../tools/chaos/verify-campaign';
+import type { CampaignCheck } from '../../../tools/chaos/verify-campaign';
 import type { ContentHash } from '../../../src/store/audit/content-hash';
 
 const content = { hash: 'h', parts: {} } as ContentHash;
-const well: Verdict = { name: 'eto-1', content, hashEqual: true, differs: [], broken: [], unfinished: null };
+const well: CampaignCheck = { name: 'eto-1', content, hashEqual: true, differs: [], broken: [], unfinished: null };
 const broken = (breaks: 'lost' | 'duplicated' | 'wrong', count: number) => ({
   invariant: 'i',
   breaks,

@@ -1,5 +1,5 @@
 import { BackendError } from '../../../src/training/backend-error';
-import { withPatience } from '../../../src/training/kubernetes/cached-status';
+import { withCachedStatus } from '../../../src/training/kubernetes/cached-status';
 import type { TrainingBackend, TrainingStatus } from '../../../src/training/training-backend';
 
 const running = (step: number): TrainingStatus => ({ state: 'running', step, totalSteps: 9, policies: [] });
@@ -20,7 +20,7 @@ function scripted(...looks: (TrainingStatus | Error)[]) {
     redo: () => Promise.resolve(),
     logs: () => Promise.resolve(''),
   };
-  return { clock, patient: withPatience(backend, { everyMs: 10, patienceMs: 100, now: () => clock.now }) };
+  return { clock, patient: withCachedStatus(backend, { everyMs: 10, maxStaleMs: 100, now: () => clock.now }) };
 }
 
 const away = (retryAfterMs?: number) => new BackendError('retry', 'away', retryAfterMs);
@@ -77,7 +77,10 @@ test('a service that keeps its answer back keeps nobody waiting, and is not aske
   const status = () =>
     asked++ === 0 ? Promise.resolve(running(1)) : new Promise<TrainingStatus>((told) => (answer = told));
   const clock = { now: 0 };
-  const patient = withPatience({ ...slow, status }, { everyMs: 10, patienceMs: 100, waitMs: 1, now: () => clock.now });
+  const patient = withCachedStatus(
+    { ...slow, status },
+    { everyMs: 10, maxStaleMs: 100, waitMs: 1, now: () => clock.now },
+  );
   await patient.status('j');
   clock.now = 10;
   for (let n = 0; n < 3; n++) await expect(patient.status('j')).resolves.toEqual(running(1));

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { readCampaignMemo } from '../../../src/domain/campaign/memo';
 import { memoOf } from '../../../src/temporal/memo';
-import { beating } from '../../../src/workers/auto-heartbeat';
-import type { campaign, rollOut } from '../../../src/workflows';
+import { autoHeartbeat } from '../../../src/workers/auto-heartbeat';
+import type { campaign, rollout } from '../../../src/workflows';
 import { until } from '../../support/stack';
 import { startTemporal, type TestTemporal } from '../../support/temporal';
 import { environment, queues, scriptedActivities, stateOf } from '../scripted-activities';
@@ -69,7 +69,7 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
     await sleep(attemptMs);
     return { attempts: 1, found: 0 };
   }
-  const options = { maxConcurrentActivityTaskExecutions: slots, interceptors: { activity: [beating] } };
+  const options = { maxConcurrentActivityTaskExecutions: slots, interceptors: { activity: [autoHeartbeat] } };
   const enter = async () => {
     const handles = await Promise.all(entrants.map(start));
     for (const handle of handles)
@@ -83,7 +83,7 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
 
 function start({ name, weight = 1, tasks = 1000 }: Entrant) {
   const workflowId = `campaign/${name}/iteration/1/roll-out`;
-  return temporal.client.workflow.start<typeof rollOut>('rollOut', {
+  return temporal.client.workflow.start<typeof rollout>('rollOut', {
     ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'default' }, workflowId, weight) },
     args: [
       {

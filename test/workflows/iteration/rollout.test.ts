@@ -1,5 +1,5 @@
-import type { rollOut } from '../../../src/workflows';
-import type { RollOutInput } from '../../../src/workflows/iteration/rollout';
+import type { rollout } from '../../../src/workflows';
+import type { RolloutShard } from '../../../src/workflows/iteration/rollout';
 import { controlSignal } from '../../../src/workflows/messages';
 import { until } from '../../support/stack';
 import { startTemporal, type TestTemporal } from '../../support/temporal';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => temporal?.remove());
 
-const shard: RollOutInput = {
+const shard: RolloutShard = {
   ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },
   ...{ purpose: 'train', from: 0, to: 10, tasksPerActivity: 1 },
 };
@@ -30,7 +30,7 @@ test('four activities of a shard are in flight; paused, they end and no other be
     },
   });
   await temporal.withWorkers(queues, script.activities, async () => {
-    const handle = await temporal.client.workflow.start<typeof rollOut>('rollOut', {
+    const handle = await temporal.client.workflow.start<typeof rollout>('rollOut', {
       workflowId: 'shard',
       taskQueue: 'workflow',
       args: [shard],

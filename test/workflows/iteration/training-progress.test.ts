@@ -1,5 +1,5 @@
 import { activityInfo } from '@temporalio/activity';
-import { monitorJob } from '../../../src/activities/train/report-progress';
+import { reportProgress } from '../../../src/activities/train/report-progress';
 import type { JobKey } from '../../../src/store/base/epoch';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import type { TrainingStatus } from '../../../src/training/training-backend';
@@ -48,7 +48,7 @@ const forgetful = {
     },
   },
   training: { curve: () => Promise.resolve([]) },
-} as unknown as Parameters<typeof monitorJob>[0];
+} as unknown as Parameters<typeof reportProgress>[0];
 
 const detailsOf = async (workflowId: string): Promise<string> => {
   const handle = temporal.client.workflow.getHandle(workflowId);
@@ -63,7 +63,7 @@ test('how a job gets on is seen on its page, on its campaign’s page and in the
   const script = scriptedActivities('news', {
     async watchTraining({ jobKey }) {
       if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
-      const monitor = monitorJob(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 60_000 });
+      const monitor = reportProgress(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 60_000 });
       for (let step = 0; step <= 500; step++) await monitor.see(running(step));
       watched.push(activityInfo().workflowExecution!.workflowId);
       await until(() => Promise.resolve(gate.open));
@@ -111,7 +111,7 @@ test('a job that makes no update is reported, and left to run', async () => {
   const script = scriptedActivities('still', {
     async watchTraining({ jobKey }) {
       if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
-      const monitor = monitorJob(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 1 });
+      const monitor = reportProgress(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 1 });
       while (!gate.open) {
         await monitor.see(running(7));
         await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,7 +1,7 @@
 import { fail, pass, type AdmissionRules, type Candidate, type Finding, type KnownTask } from './candidate';
 import { createGramIndex, jaccard, shareOfOwn, type Match } from './gram-index';
 import { createVectorIndex, largest, meanOfLargest } from './vector-index';
-import { wordsOf } from './tokenize';
+import { tokenize } from './tokenize';
 
 /**
  * The stages that hold a candidate against the tasks there are. `add` puts an admitted one among them.
@@ -29,7 +29,7 @@ function unique(candidate: Candidate, known: KnownTasks, { duplicates, embedded 
   const namesake = known.byText.get(textKey(candidate.goal));
   if (namesake) return fail('duplicate', { with: namesake, by: 'text' });
 
-  const like = duplicates.similarity < 1 ? known.grams?.closest(wordsOf(candidate.goal), jaccard) : undefined;
+  const like = duplicates.similarity < 1 ? known.grams?.closest(tokenize(candidate.goal), jaccard) : undefined;
   if (like && like.value >= duplicates.similarity) return fail('duplicate', { ...told(like), by: 'trigrams' });
   const near = embedded ? nearest(candidate, known) : undefined;
   if (near && near.value >= duplicates.cosine) return fail('duplicate', { ...told(near), by: 'embedding' });
@@ -42,7 +42,7 @@ function decontaminated(candidate: Candidate, held: KnownTasks, rules: Admission
   const twin = held.byContent.get(candidate.contentKey);
   if (twin) return fail('held-out', { with: twin, by: 'content' });
 
-  const like = held.grams?.closest(wordsOf(candidate.goal), shareOfOwn);
+  const like = held.grams?.closest(tokenize(candidate.goal), shareOfOwn);
   if (like && like.value >= share) return fail('held-out', { ...told(like), by: 'n-grams' });
   const near = rules.embedded ? nearest(candidate, held) : undefined;
   if (near && near.value >= cosine) return fail('held-out', { ...told(near), by: 'embedding' });
@@ -90,7 +90,7 @@ function createKnownTasks(ngram: number | null) {
       if (!byContent.has(contentKey)) byContent.set(contentKey, id);
       const text = textKey(goal);
       if (!byText.has(text)) byText.set(text, id);
-      grams?.add(id, wordsOf(goal));
+      grams?.add(id, tokenize(goal));
       if (vector) vectors.add(id, vector);
     },
   };

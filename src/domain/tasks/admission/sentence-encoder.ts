@@ -1,5 +1,5 @@
 import { murmur3 } from '../../base/murmur3';
-import { ngramsOf, wordsOf } from './tokenize';
+import { ngramsOf, tokenize } from './tokenize';
 
 /** Turns texts into unit vectors of one dimension; the name says which vectors may be compared. */
 export type SentenceEncoder = { name: string; encode(text: string): number[] };
@@ -12,7 +12,7 @@ export type SentenceEncoder = { name: string; encode(text: string): number[] };
 export const hashedNgrams: SentenceEncoder = {
   name: 'hashed-ngrams@1',
   encode(text) {
-    const words = wordsOf(text);
+    const words = tokenize(text);
     const features = words.length === 0 ? [text] : [...ngramsOf(words, 1), ...pairsOf(words)];
     const counts = Array.from({ length: dimension }, () => 0);
     for (const feature of features) counts[murmur3(feature, 0) % dimension]! += 1;

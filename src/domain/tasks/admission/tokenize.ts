@@ -3,7 +3,7 @@
  * and stay whole (`-3.5`, `user_id`), so are comparisons (`<=`); scripts written without spaces give one word per
  * character; other punctuation gives none.
  */
-export function wordsOf(text: string): string[] {
+export function tokenize(text: string): string[] {
   return text.normalize('NFKC').toLowerCase().match(word) ?? [];
 }
 

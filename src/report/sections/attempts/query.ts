@@ -10,7 +10,7 @@ export type ShownAttempt = {
   iteration: number;
   reward: number;
   stopReason: string;
-  steps: { action: string; observation: Message[] }[];
+  turns: { action: string; observation: Message[] }[];
 };
 
 /** Attempts by id, with their steps. */
@@ -24,8 +24,8 @@ export async function listShownAttempts(
             t.stop_reason as "stopReason",
             coalesce((select json_agg(json_build_object('action', s.action, 'observation', s.observation)
                                       order by s.ordinal)
-                        from trajectory_steps s
-                       where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as steps
+                        from trajectory_turns s
+                       where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as turns
        from trajectories t
        left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
       where t.campaign_id = $1::int and t.id = any($2::text[])`,

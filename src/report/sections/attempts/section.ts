@@ -75,16 +75,16 @@ const comparison = ({ title, taskId, goal }: Heading, sides: [string, ShownAttem
     <div class="sides">${sides.map(([name, attempt]) => side(name, attempt))}</div>
   </article>`;
 
-const side = (name: string, { reward, stopReason, trajectoryId, steps }: ShownAttempt): Html =>
+const side = (name: string, { reward, stopReason, trajectoryId, turns }: ShownAttempt): Html =>
   html`<div class="side">
     <p class="who">${name} <span class="badge ${rewardClass(reward)}">reward ${rate(reward)}</span></p>
-    ${steps.length === 0 ? note('No step was stored.') : steps.map(step)}
+    ${turns.length === 0 ? note('No step was stored.') : turns.map(step)}
     <p class="note">${stopReason} <code>${trajectoryId}</code></p>
   </div>`;
 
 const rewardClass = (reward: number): string => (reward === 1 ? 'success' : reward > 0 ? 'partial' : 'failed');
 
-const step = ({ action, observation }: ShownAttempt['steps'][number]): Html =>
+const step = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
   html`<pre class="action">${cut(action)}</pre>
     ${observation.map(({ role, content }) => html`<pre class="observation" title="${role}">${cut(content)}</pre>`)}`;
 

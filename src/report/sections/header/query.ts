@@ -13,7 +13,7 @@ export type CampaignHeader = ForkOrigin & {
   status: string;
   createdAt: Date;
   finishedAt: Date | null;
-  varies: string[] | null; // why another run may give other rows; null: nobody asked
+  nondeterminism: string[] | null; // why another run may give other rows; null: nobody asked
   iterations: number; // of them the supervised start is number 0
   confidence: number; // of the evaluations' intervals
   hardNegativeReward: number; // a failure of at least this reward is a hard negative
@@ -25,7 +25,7 @@ export async function getCampaignHeader(client: pg.ClientBase, campaignId: numbe
     `select c.id, c.name, c.recipe, c.environment, c.spec, c.spec_hash as "specHash", c.seed::text as seed, c.status,
             c.created_at as "createdAt", c.finished_at as "finishedAt",
             (select s.name from campaigns s where s.id = c.forked_from) as "forkedFrom",
-            c.fork_iteration as "forkIteration", c.varies,
+            c.fork_iteration as "forkIteration", c.nondeterminism,
             (select count(*)::int from iterations i where i.campaign_id = c.id) as iterations,
             coalesce((c.spec #>> '{evaluation,confidence}')::float8, 0.95) as confidence,
             coalesce((c.spec #>> '{pairs,hardNegativeReward}')::float8, 0.6) as "hardNegativeReward"

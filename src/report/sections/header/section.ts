@@ -52,12 +52,12 @@ function facts({ campaign }: CampaignReport): [string, Content][] {
     ['started', dateTime(createdAt)],
     ['finished', finishedAt ? dateTime(finishedAt) : 'not yet'],
     ['took', took],
-    ...(campaign.varies ? [['repeatable', repeatable(campaign.varies)] as [string, Content]] : []),
+    ...(campaign.nondeterminism ? [['repeatable', repeatable(campaign.nondeterminism)] as [string, Content]] : []),
   ];
 }
 
-const repeatable = (varies: readonly string[]): string =>
-  varies.length === 0 ? 'to the last bit' : `no: ${varies.join('; ')}`;
+const repeatable = (nondeterminism: readonly string[]): string =>
+  nondeterminism.length === 0 ? 'to the last bit' : `no: ${nondeterminism.join('; ')}`;
 
 function outcomeCard({ outcome, campaign }: CampaignReport): Html {
   const { start, final, finalActs, paired, pairedTasks } = outcome;

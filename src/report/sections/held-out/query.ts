@@ -62,7 +62,7 @@ export async function listEvaluations(client: pg.ClientBase, campaignId: number)
 /** The policy that acts for the target role now. */
 export async function findTargetHead(client: pg.ClientBase, campaignId: number): Promise<string | null> {
   const { rows } = await client.query<{ policyId: string }>(
-    `select policy_id as "policyId" from policy_heads where campaign_id = $1::int and role = 'target'`,
+    `select policy_id as "policyId" from active_policies where campaign_id = $1::int and role = 'target'`,
     [campaignId],
   );
   return rows[0]?.policyId ?? null;

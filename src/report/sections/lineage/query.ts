@@ -42,7 +42,7 @@ export async function findLineage(client: pg.ClientBase, campaignId: number): Pr
          from training_examples x
          join training_runs r on r.job_key = x.job_key and r.status = 'succeeded'
          join policies o on o.campaign_id = x.campaign_id and o.training_run = r.job_key
-         left join policy_heads h on h.campaign_id = o.campaign_id and h.policy_id = o.id and h.role = 'target'
+         left join active_policies h on h.campaign_id = o.campaign_id and h.policy_id = o.id and h.role = 'target'
         where x.campaign_id = $1::int
           and (x.pair_id in (select id from preference_pairs
                               where campaign_id = $1::int and task_id in (select id from grown))

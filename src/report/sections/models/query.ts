@@ -13,15 +13,15 @@ export async function listContextGroups(client: pg.ClientBase, campaignId: numbe
   return rows;
 }
 
-export type RunGroup = { iteration: number; aim: string; outcome: string; runs: number; steps: number };
+export type RunGroup = { iteration: number; aim: string; outcome: string; runs: number; turns: number };
 
 /** Exploration runs by how they ended. */
 export async function listRunGroups(client: pg.ClientBase, campaignId: number): Promise<RunGroup[]> {
   const { rows } = await client.query<RunGroup>(
-    `select c.iteration, c.aim, r.outcome, count(*)::int as runs, coalesce(sum(s.steps), 0)::int as steps
+    `select c.iteration, c.aim, r.outcome, count(*)::int as runs, coalesce(sum(s.turns), 0)::int as turns
        from exploration_runs r
        join exploration_contexts c on c.campaign_id = r.campaign_id and c.id = r.context_id
-       left join (select campaign_id, run_id, count(*) as steps from exploration_steps
+       left join (select campaign_id, run_id, count(*) as turns from exploration_turns
                    where campaign_id = $1::int group by 1, 2) s
          on s.campaign_id = r.campaign_id and s.run_id = r.id
       where r.campaign_id = $1::int

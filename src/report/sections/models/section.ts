@@ -64,7 +64,7 @@ const runTable = ({ explorationRuns }: CampaignReport): Html =>
     caption: 'Exploration runs by how they ended',
     head: ['iteration', 'aim', 'outcome', 'runs', 'actions'],
     textColumns: 3,
-    rows: explorationRuns.map(({ iteration, aim, outcome, runs, steps }) => [
-      ...[String(iteration), aim, outcome, count(runs), count(steps)],
+    rows: explorationRuns.map(({ iteration, aim, outcome, runs, turns }) => [
+      ...[String(iteration), aim, outcome, count(runs), count(turns)],
     ]),
   });

@@ -7,7 +7,7 @@ export async function countRows(client: pg.ClientBase, campaignId: number): Prom
      union all select 'tasks', count(*)::int from tasks where campaign_id = $1::int
      union all select 'planned_tasks', count(*)::int from planned_tasks where campaign_id = $1::int
      union all select 'trajectories', count(*)::int from trajectories where campaign_id = $1::int
-     union all select 'trajectory_steps', count(*)::int from trajectory_steps where campaign_id = $1::int
+     union all select 'trajectory_turns', count(*)::int from trajectory_turns where campaign_id = $1::int
      union all select 'attempt_faults', count(*)::int from attempt_faults where campaign_id = $1::int
      union all select 'feedback_signals', count(*)::int from feedback_signals where campaign_id = $1::int
      union all select 'preference_pairs', count(*)::int from preference_pairs where campaign_id = $1::int

@@ -27,7 +27,7 @@ export async function listSteps(client: pg.ClientBase, campaignId: number): Prom
      select r.iteration, s.step, coalesce(sum(g.attempts), 0)::int as attempts,
             (sum(g.rewards) / sum(g.attempts))::float8 as "meanReward", avg(g.mixed::int)::float8 as mixed,
             s.policy_id as "policyId", s.metrics
-       from training_steps s
+       from rl_steps s
        join training_runs r on r.job_key = s.job_key
        left join groups g on g.job_key = s.job_key and g.step = s.step
       where r.campaign_id = $1::int

@@ -1,22 +1,22 @@
 import * as fc from 'fast-check';
 import { createGramIndex, jaccard, shareOfOwn } from '../../../../src/domain/tasks/admission/gram-index';
-import { ngramsOf, wordsOf } from '../../../../src/domain/tasks/admission/tokenize';
+import { ngramsOf, tokenize } from '../../../../src/domain/tasks/admission/tokenize';
 import { anyGoal } from './candidates';
 
 test('the index finds what comparing with every text would', () => {
   fc.assert(
     fc.property(fc.array(anyGoal()), anyGoal(), fc.constantFrom(1, 2, 3), (texts, text, n) => {
       const index = createGramIndex(n);
-      for (const [i, each] of texts.entries()) index.add(String(i), wordsOf(each));
-      const own = ngramsOf(wordsOf(text), n);
+      for (const [i, each] of texts.entries()) index.add(String(i), tokenize(each));
+      const own = ngramsOf(tokenize(text), n);
       for (const measure of [jaccard, shareOfOwn]) {
         const values = texts.map((each) => {
-          const theirs = ngramsOf(wordsOf(each), n);
+          const theirs = ngramsOf(tokenize(each), n);
           return measure(shared(own, theirs), own.size, theirs.size);
         });
         const best = Math.max(0, ...values);
         const expected = best === 0 ? undefined : { id: String(values.indexOf(best)), value: best };
-        expect(index.closest(wordsOf(text), measure)).toEqual(expected);
+        expect(index.closest(tokenize(text), measure)).toEqual(expected);
       }
     }),
   );
@@ -26,9 +26,9 @@ const shared = (a: Set<string>, b: Set<string>): number => [...a].filter((gram) 
 
 test('a text is like itself, and unlike one of other words', () => {
   const index = createGramIndex(3);
-  index.add('a', wordsOf('show the name of every singer'));
-  expect(index.closest(wordsOf('Show the name of every singer!'), jaccard)).toEqual({ id: 'a', value: 1 });
-  expect(index.closest(wordsOf('count all concerts in town'), jaccard)).toBeUndefined();
+  index.add('a', tokenize('show the name of every singer'));
+  expect(index.closest(tokenize('Show the name of every singer!'), jaccard)).toEqual({ id: 'a', value: 1 });
+  expect(index.closest(tokenize('count all concerts in town'), jaccard)).toBeUndefined();
 });
 
 test('four of six shared 8-grams are a share of two thirds', () => {
@@ -40,7 +40,7 @@ test('four of six shared 8-grams are a share of two thirds', () => {
 
 test('a text shorter than a run equals the same short text alone', () => {
   const index = createGramIndex(8);
-  index.add('short', wordsOf('how many singers are there'));
-  expect(index.closest(wordsOf('How many singers are there?'), shareOfOwn)).toEqual({ id: 'short', value: 1 });
-  expect(index.closest(wordsOf('how many singers are there in the whole of france'), shareOfOwn)).toBeUndefined();
+  index.add('short', tokenize('how many singers are there'));
+  expect(index.closest(tokenize('How many singers are there?'), shareOfOwn)).toEqual({ id: 'short', value: 1 });
+  expect(index.closest(tokenize('how many singers are there in the whole of france'), shareOfOwn)).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { ngramsOf, wordsOf } from '../../../../src/domain/tasks/admission/tokenize';
+import { ngramsOf, tokenize } from '../../../../src/domain/tasks/admission/tokenize';
 
 test.each([
   ['Show user_id, please!', ['show', 'user_id', 'please']],
@@ -10,13 +10,13 @@ test.each([
   ['漢字 and more', ['漢', '字', 'and', 'more']],
   ['?!', []],
 ])('the words of "%s" are %j', (text, words) => {
-  expect(wordsOf(text)).toEqual(words);
+  expect(tokenize(text)).toEqual(words);
 });
 
 test('case and punctuation between words make no other words', () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[a-z]{1,6}$/)), (words) => {
-      expect(wordsOf(words.join(', ').toUpperCase())).toEqual(words);
+      expect(tokenize(words.join(', ').toUpperCase())).toEqual(words);
     }),
   );
 });

@@ -1,0 +1,36 @@
+// Plays a batch of rollouts, as a rollout worker does. Run by `runProgram`.
+import type { Dependencies } from '../../../src/activities/base/dependencies';
+import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
+import { openEnvClient } from '../../../src/envs/openenv/client';
+import type { EnvironmentEndpoint } from '../../../src/envs/server/endpoint';
+import { environmentData } from '../../../src/envs/server/environment-data';
+import { policyClient } from '../../../src/llm/policy-client';
+import { createStore } from '../../../src/store';
+import { createPool } from '../../../src/store/base/pool';
+import { programInput } from '../../support/run-program';
+import { inActivity } from '../base/in-activity';
+
+export type RolloutInput = {
+  databaseUrl: string;
+  environment: EnvironmentEndpoint;
+  policyUrl: string;
+  input: RolloutBatch;
+};
+
+async function main({ databaseUrl, environment, policyUrl, input }: RolloutInput): Promise<void> {
+  const services = {
+    store: createStore(createPool(databaseUrl)),
+    environmentData: environmentData(environment),
+    openEnvironment: openEnvClient(environment),
+    policies: policyClient({ url: policyUrl }),
+  } as Dependencies;
+  await inActivity(() => collectRollouts(services)(input));
+}
+
+main(programInput()).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(`${String(error)}\n`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,31 @@
+// Submits and watches a stored training run, as a train worker does. Run by `runProgram`.
+import { submitTraining } from '../../../src/activities/train/submit-training';
+import { watchTraining } from '../../../src/activities/train/watch-training';
+import { backendForRun } from '../../../src/activities/train/backend-for-run';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
+import { createStore } from '../../../src/store';
+import { createPool } from '../../../src/store/base/pool';
+import { localBackend } from '../../../src/training/local/local-backend';
+import { programInput } from '../../support/run-program';
+import { inActivity } from '../base/in-activity';
+
+export type WatchInput = { databaseUrl: string; root: string; jobKey: string };
+
+async function main({ databaseUrl, root, jobKey }: WatchInput): Promise<void> {
+  const store = createStore(createPool(databaseUrl));
+  const artifacts = artifactStore(root);
+  const projectRoot = process.cwd();
+  const local = () => localBackend({ python: `${projectRoot}/.venv/bin/python`, projectRoot }, artifacts);
+  const services = { store, artifacts, training: backendForRun({ local }, store.trainingRuns) } as Dependencies;
+  await inActivity(() => submitTraining(services)({ jobKey, epoch: 1 }));
+  await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }));
+}
+
+main(programInput()).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(`${String(error)}\n`);
+    process.exit(1);
+  },
+);
