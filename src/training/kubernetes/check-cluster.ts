@@ -1,6 +1,6 @@
 import { clusterJobs } from './cluster-jobs';
-import { kubernetesApi } from './api-client';
-import { readCredentials, type Credentials } from './credentials';
+import { kubernetesApi } from './cluster-api';
+import { readCredentials, type Credentials } from './load-kubeconfig';
 import type { KubernetesSettings } from './kubernetes-settings';
 import { renderJob } from './render-job';
 

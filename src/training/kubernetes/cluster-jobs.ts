@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BackendError } from '../backend-error';
-import type { Answer, KubernetesApi } from './api-client';
+import type { Answer, KubernetesApi } from './cluster-api';
 import { jobSchema, podSchema, type Job, type Pod } from './job-state';
 import { specAnnotation, type JobManifest } from './render-job';
 

@@ -6,9 +6,9 @@ import { forgetEnd, jobFileText, mendJobFile, readJobFolder, withJobFolder, writ
 import { readCurve } from '../progress-file';
 import { writeStepBatch } from '../step-batch';
 import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../training-backend';
-import { kubernetesApi } from './api-client';
+import { kubernetesApi } from './cluster-api';
 import { clusterJobs, type ClusterJobs } from './cluster-jobs';
-import { readCredentials, type Credentials } from './credentials';
+import { readCredentials, type Credentials } from './load-kubeconfig';
 import { hasEnded, jobState, newestPod, type Job, type JobState, type Pod } from './job-state';
 import type { KubernetesSettings } from './kubernetes-settings';
 import { jobName, renderJob, specAnnotation, specHash } from './render-job';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { Credentials } from '../../../src/training/kubernetes/credentials';
+import type { Credentials } from '../../../src/training/kubernetes/load-kubeconfig';
 import { selfSigned } from './certificate';
 
 type Meta = {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readCredentials } from '../../../src/training/kubernetes/credentials';
+import { readCredentials } from '../../../src/training/kubernetes/load-kubeconfig';
 
 let folder: string;
 beforeEach(() => {

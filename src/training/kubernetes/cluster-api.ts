@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { BackendError } from '../backend-error';
-import type { Credentials } from './credentials';
+import type { Credentials } from './load-kubeconfig';
 
 export type Answer = { status: number; text: string };
 
