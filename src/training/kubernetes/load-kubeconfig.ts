@@ -1,117 +1,97 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { z } from 'zod';
-import { parseYaml } from '../../spec/parse-yaml';
+import type { KubeConfig, User } from '@kubernetes/client-node' with { 'resolution-mode': 'import' };
 import { BackendError } from '../backend-error';
-import { credentialProgram, type CredentialProgram } from './credential-program';
 import type { KubernetesSettings } from './kubernetes-settings';
 
-/** How the API server is reached; PEM texts. */
-export type Credentials = {
-  server: string;
-  namespace: string;
-  ca?: string | undefined;
-  certificate?: string | undefined;
-  key?: string | undefined;
-  /** Asked before every request: a pod's token is renewed every hour. */
-  token(): Promise<string | undefined>;
-};
-
-const mountedAt = '/var/run/secrets/kubernetes.io/serviceaccount';
+const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * From the kubeconfig that the settings name, else from the service account that a pod is given.
+ * Loads the kubeconfig that the settings name, otherwise the service account of the worker's pod.
  *
- * @param mounted folder of the service account
- * @throws BackendError `refused`, naming what is missing
+ * @param podRoot prefix of the service account's folder, for tests
+ * @throws BackendError `refused`, with the missing part
  */
-export function readCredentials(
-  settings: Pick<KubernetesSettings, 'kubeconfig' | 'context'>,
-  mounted = mountedAt,
-): Credentials {
-  return settings.kubeconfig ? fromKubeconfig(settings.kubeconfig, settings.context) : fromPod(mounted);
+export async function loadKubeConfig(
+  { kubeconfig, context }: Pick<KubernetesSettings, 'kubeconfig' | 'context'>,
+  podRoot = '',
+): Promise<KubeConfig> {
+  // An ES module that costs 0.5 s and 60 MB: it is loaded with the first request.
+  const { KubeConfig, loadYaml } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  if (kubeconfig) loadFile(config, { file: kubeconfig, context }, loadYaml);
+  else loadServiceAccount(config, podRoot);
+  return config;
 }
 
-function fromPod(folder: string): Credentials {
-  const file = (name: string): string => path.join(folder, name);
-  if (!existsSync(file('token')))
-    throw new BackendError(
-      'refused',
-      `no service account is mounted at ${folder}: run the train worker in a pod that has one, or name a kubeconfig in the file of COEVOLVE_KUBERNETES_CONFIG, then \`coevolve resume\` the campaign`,
-    );
-  return {
-    server: 'https://kubernetes.default.svc',
-    namespace: readFileSync(file('namespace'), 'utf8').trim(),
-    ca: readFileSync(file('ca.crt'), 'utf8'),
-    token: () => Promise.resolve(readFileSync(file('token'), 'utf8').trim()),
-  };
+function loadServiceAccount(config: KubeConfig, podRoot: string): void {
+  const folder = path.join(podRoot, accountFolder);
+  if (existsSync(path.join(folder, 'token')) && process.env['KUBERNETES_SERVICE_HOST'])
+    return config.loadFromCluster(podRoot);
+  const remedy = 'run the worker in a pod that has one, or add `kubeconfig` to the file of COEVOLVE_KUBERNETES_CONFIG';
+  throw new BackendError(
+    'refused',
+    `no service account at ${folder}: ${remedy}, then \`coevolve resume\` the campaign`,
+  );
 }
 
-const named = <T extends z.ZodRawShape>(name: string, shape: T) =>
-  z.array(z.object({ name: z.string(), [name]: z.looseObject(shape) })).default([]);
+type RawKubeConfig = { users: { name: string; user?: { tokenFile?: string } }[] };
 
-const kubeconfig = z.looseObject({
-  'current-context': z.string().optional(),
-  contexts: named('context', { cluster: z.string(), user: z.string(), namespace: z.string().optional() }),
-  clusters: named('cluster', {
-    server: z.string(),
-    'certificate-authority': z.string().optional(),
-    'certificate-authority-data': z.string().optional(),
-    'insecure-skip-tls-verify': z.boolean().optional(),
-  }),
-  users: named('user', {
-    token: z.string().optional(),
-    tokenFile: z.string().optional(),
-    'client-certificate': z.string().optional(),
-    'client-certificate-data': z.string().optional(),
-    'client-key': z.string().optional(),
-    'client-key-data': z.string().optional(),
-    exec: z
-      .looseObject({
-        apiVersion: z.string(),
-        command: z.string(),
-        args: z.array(z.string()).nullish(),
-        env: z.array(z.object({ name: z.string(), value: z.string() })).nullish(),
-      })
-      .optional(),
-  }),
-});
-
-type Part = Record<string, unknown>;
-
-function fromKubeconfig(file: string, wanted: string | undefined): Credentials {
+function loadFile(
+  config: KubeConfig,
+  { file, context }: { file: string; context: string | undefined },
+  loadYaml: (text: string) => unknown,
+): void {
   const fail = (problem: string): never => {
-    throw new BackendError('refused', `${file}: ${problem}; correct it, then \`coevolve resume\` the campaign`);
+    const remedy = 'correct the file, then `coevolve resume` the campaign';
+    throw new BackendError('refused', `kubeconfig ${file}: ${problem}; ${remedy}`);
   };
-  if (!existsSync(file)) return fail('there is no such kubeconfig');
-  const parsed = parseYaml(readFileSync(file, 'utf8'));
-  const read = kubeconfig.safeParse('value' in parsed ? parsed.value : undefined);
-  if (!read.success) return fail('is no kubeconfig');
-  const part = (list: readonly Part[], kind: string, name: unknown): Part =>
-    (list.find((one) => one['name'] === name)?.[kind] as Part | undefined) ??
-    fail(`holds no ${kind} "${String(name)}"`);
-  const context = part(read.data.contexts, 'context', wanted ?? read.data['current-context']);
-  const cluster = part(read.data.clusters, 'cluster', context['cluster']);
-  const user = part(read.data.users, 'user', context['user']);
-  if (cluster['insecure-skip-tls-verify']) return fail('insecure-skip-tls-verify is not supported: name the authority');
-  const pem = (from: Part, key: string): string | undefined => {
-    const [data, name] = [from[`${key}-data`], from[key]] as (string | undefined)[];
-    if (data) return Buffer.from(data, 'base64').toString('utf8');
-    return name ? readFileSync(path.resolve(path.dirname(file), name), 'utf8') : undefined;
-  };
-  return {
-    server: String(cluster['server']).replace(/\/+$/, ''),
-    namespace: (context['namespace'] as string | undefined) ?? 'default',
-    ca: pem(cluster, 'certificate-authority'),
-    certificate: pem(user, 'client-certificate'),
-    key: pem(user, 'client-key'),
-    token: tokenOf(user, path.dirname(file)),
-  };
+  if (!existsSync(file)) return fail('the file does not exist');
+  try {
+    config.loadFromFile(file);
+    const { users } = loadYaml(readFileSync(file, 'utf8')) as RawKubeConfig;
+    config.users = config.users.map((user) => {
+      const raw = users.find(({ name }) => name === user.name)?.user;
+      return completeUser(user, raw?.tokenFile, path.dirname(file));
+    });
+  } catch (error) {
+    // Further lines quote the file, and with it a token.
+    return fail(`it is not a kubeconfig: ${(error as Error).message.split('\n')[0]}`);
+  }
+  if (context) config.setCurrentContext(context);
+  const problem = problemOf(config);
+  if (problem) fail(problem);
 }
 
-function tokenOf(user: Part, folder: string): () => Promise<string | undefined> {
-  const { token, tokenFile, exec } = user as { token?: string; tokenFile?: string; exec?: CredentialProgram };
-  if (exec) return credentialProgram(exec, folder);
-  if (tokenFile) return () => Promise.resolve(readFileSync(path.resolve(folder, tokenFile), 'utf8').trim());
-  return () => Promise.resolve(token);
+type ExecConfig = { apiVersion: string; command: string; env?: { name: string; value: string }[] | null };
+
+/** Adds the parts of the kubeconfig format that the official client 2.0.1 does not support. */
+function completeUser(user: User, tokenFile: string | undefined, folder: string): User {
+  if (user.exec) {
+    const { apiVersion, command, env } = user.exec as ExecConfig;
+    // client-go sets this variable, and resolves a command with a slash from the kubeconfig.
+    const info = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
+    const variables = [...(env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }];
+    const file = command.includes('/') ? path.resolve(folder, command) : command;
+    return { ...user, exec: { ...user.exec, command: file, env: variables } };
+  }
+  if (!tokenFile) return user;
+  // The official client reads the key `token-file`, and client-go the key `tokenFile`.
+  return { ...user, authProvider: { name: 'tokenFile', config: { tokenFile: path.resolve(folder, tokenFile) } } };
+}
+
+function problemOf(config: KubeConfig): string | undefined {
+  if (config.contexts.length === 0) return 'it is not a kubeconfig: it contains no contexts';
+  const name = config.getCurrentContext();
+  const context = config.getContextObject(name);
+  if (!context) return `it contains no context "${name}"`;
+  const cluster = config.getCluster(context.cluster);
+  if (!cluster) return `it contains no cluster "${context.cluster}"`;
+  if (!config.getUser(context.user)) return `it contains no user "${context.user}"`;
+  const isPlain = cluster.server.startsWith('http:');
+  if (cluster.skipTLSVerify && !isPlain)
+    return 'insecure-skip-tls-verify is not supported for https: name the certificate-authority';
+  if (!cluster.skipTLSVerify && isPlain)
+    return `server: found ${cluster.server}, expected https, or insecure-skip-tls-verify: true for plain http`;
+  return undefined;
 }
