@@ -34,7 +34,7 @@ export type Config = {
   readonly policyServer: PolicyServerConfig;
   /** File of the language models' providers (src/llm/providers.ts); absent means that there is none. */
   readonly providersFile?: string;
-  /** File that says how Jobs are submitted (src/training/kubernetes/kubernetes-settings.ts); absent: not at all. */
+  /** File with the settings of training on Kubernetes (src/training/kubernetes/kubernetes-settings.ts). */
   readonly kubernetesFile?: string;
   /** File of the keys with which payloads are sealed (src/temporal/payload-keys.ts); absent: they are plain. */
   readonly payloadKeysFile?: string;

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { Config } from '../config';
 import { readProviders } from '../llm/providers';
 import { checkCluster } from '../training/kubernetes/check-cluster';
-import { readKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { check, type Check } from './check';
 import { findPostgres } from '../stack/postgres-binaries';
 import { findProgram } from '../process/programs';
@@ -46,17 +46,14 @@ export function checkMachine(config: Config): Promise<Check>[] {
       ? [check('language models', 'mend the file that COEVOLVE_LLM_PROVIDERS names', () => checkProviders(config))]
       : []),
     ...(config.kubernetesFile
-      ? [check('kubernetes', 'mend the file that COEVOLVE_KUBERNETES_CONFIG names', () => checkKubernetes(config))]
+      ? [check('kubernetes', 'correct the file that COEVOLVE_KUBERNETES_CONFIG names', () => checkKubernetes(config))]
       : []),
   ];
 }
 
-/** The file is read anew, so that a mistake in it is told here and not by a campaign that parks. */
-async function checkKubernetes(config: Config): Promise<string> {
-  const settings = readKubernetesSettings(config);
-  if (!settings) throw new Error('there are no settings');
-  return checkCluster(settings, config.artifacts);
-}
+/** Reads the file again, so that an error in it is reported here and not by a parked campaign. */
+const checkKubernetes = async (config: Config): Promise<string> =>
+  checkCluster(requireKubernetesSettings(config), config.artifacts);
 
 const checkProviders = (config: Config): string => `providers ${[...readProviders(config).keys()].join(', ')}`;
 

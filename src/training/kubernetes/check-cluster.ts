@@ -1,25 +1,20 @@
+import { connectCluster } from './cluster-api';
 import { clusterJobs } from './cluster-jobs';
-import { kubernetesApi } from './api-client';
-import { readCredentials, type Credentials } from './credentials';
 import type { KubernetesSettings } from './kubernetes-settings';
 import { renderJob } from './render-job';
 
 /**
- * Whether Jobs could be submitted: the template makes one, and the API server answers this account. Nothing is created.
+ * Checks that Jobs could be submitted: the template renders a Job, and the account may read Jobs and pods. Creates nothing.
  *
- * @returns where
- * @throws BackendError naming what is wrong
+ * @returns server and namespace
+ * @throws BackendError with the problem
  */
-export async function checkCluster(
-  settings: KubernetesSettings,
-  artifacts: string,
-  credentials: Credentials = readCredentials(settings),
-): Promise<string> {
-  const namespace = settings.namespace ?? credentials.namespace;
+export async function checkCluster(settings: KubernetesSettings, artifacts: string): Promise<string> {
+  const cluster = clusterJobs(connectCluster(settings));
+  const { server, namespace } = await cluster.location();
   const sample = { jobKey: 'check', folder: artifacts, gpus: 0, settings: {}, jobFile: '' };
   await renderJob(settings, { ...sample, namespace, artifacts });
-  const cluster = clusterJobs(kubernetesApi(credentials), namespace);
   await cluster.find('coevolve-check');
   await cluster.pods('coevolve-check');
-  return `${credentials.server} answers for namespace ${namespace}`;
+  return `${server}, namespace ${namespace}`;
 }

@@ -1,85 +1,51 @@
-import { z } from 'zod';
+import type { V1Job, V1Pod } from '@kubernetes/client-node' with { 'resolution-mode': 'import' };
 import type { TrainingFailure } from '../training-backend';
 
-/** What the cluster knows of a job: `gone` when nothing of it will run again, whatever the trainer left. */
+export type Job = V1Job & { metadata: { name: string; uid: string } };
+export type Pod = V1Pod;
+
+/** State of a job in the cluster, regardless of the files that its trainer wrote. */
 export type JobState =
   | { kind: 'alive'; waiting?: string }
+  /** No pod of the job runs or will run. */
   | { kind: 'gone'; exitCode?: number | undefined }
-  /** It must not simply be submitted again: it would come to the same end. */
+  /** An unchanged job would fail in the same way. */
   | { kind: 'failed'; failure: TrainingFailure };
-
-const condition = z.looseObject({
-  type: z.string(),
-  status: z.string(),
-  reason: z.string().nullish(),
-  message: z.string().nullish(),
-});
-const meta = { uid: z.string(), name: z.string(), creationTimestamp: z.string().nullish() };
-
-export const jobSchema = z.looseObject({
-  metadata: z.looseObject({
-    ...meta,
-    annotations: z.record(z.string(), z.string()).nullish(),
-    deletionTimestamp: z.string().nullish(),
-  }),
-  status: z.looseObject({ conditions: z.array(condition).nullish() }).nullish(),
-});
-export type Job = z.output<typeof jobSchema>;
-
-const containerState = z.looseObject({
-  waiting: z.looseObject({ reason: z.string().nullish(), message: z.string().nullish() }).nullish(),
-  terminated: z.looseObject({ reason: z.string().nullish(), exitCode: z.number().nullish() }).nullish(),
-});
-
-export const podSchema = z.looseObject({
-  metadata: z.looseObject({
-    ...meta,
-    ownerReferences: z.array(z.looseObject({ uid: z.string() })).nullish(),
-  }),
-  status: z
-    .looseObject({
-      phase: z.string().nullish(),
-      reason: z.string().nullish(),
-      conditions: z.array(condition).nullish(),
-      containerStatuses: z.array(z.looseObject({ state: containerState.nullish() })).nullish(),
-    })
-    .nullish(),
-});
-export type Pod = z.output<typeof podSchema>;
 
 type Clock = { nowMs: number; imagePullMinutes: number };
 
 /**
- * Reads what became of a Job and its newest pod. Pods that the cluster itself took away are no failure of the job: it
- * goes on from its checkpoint. What waits for room in the cluster waits; what can never start has failed.
+ * Derives the state of a Job from its conditions and its newest pod. A pod that the cluster itself removed is not a
+ * failure: the job resumes from its checkpoint. An unscheduled pod waits; a pod that can never start has failed.
  */
 export function jobState(job: Job | undefined, pods: readonly Pod[], clock: Clock): JobState {
   if (!job) return { kind: 'gone' };
   const pod = newestPod(job, pods);
   const ended = conditionOf(job.status?.conditions, 'Failed') ?? conditionOf(job.status?.conditions, 'Complete');
-  if (ended) return ended.type === 'Complete' ? { kind: 'gone' } : endOf(ended, pod);
-  if (job.metadata.deletionTimestamp) return { kind: 'alive', waiting: 'it is being deleted' };
-  if (!pod) return { kind: 'alive', waiting: 'there is no pod yet' };
-  return pod.status?.phase === 'Pending' ? pending(pod, clock) : { kind: 'alive' };
+  if (ended) return ended.type === 'Complete' ? { kind: 'gone' } : stateAfterFailure(ended, pod);
+  if (job.metadata.deletionTimestamp) return { kind: 'alive', waiting: 'the Job is being deleted' };
+  if (!pod) return { kind: 'alive', waiting: 'the Job has no pod yet' };
+  return pod.status?.phase === 'Pending' ? stateWhilePending(pod, clock) : { kind: 'alive' };
 }
 
 export const hasEnded = ({ status }: Job): boolean =>
   ['Failed', 'Complete'].some((type) => conditionOf(status?.conditions, type));
 
-/** Of this Job, not of one of the same name before it. */
+/** Returns the newest pod that this Job owns; a deleted Job of the same name can have left others. */
 export function newestPod({ metadata }: Job, pods: readonly Pod[]): Pod | undefined {
-  const own = pods.filter((pod) => pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
-  const bornAt = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
-  return own.toSorted((a, b) => bornAt(b) - bornAt(a))[0];
+  const own = pods.filter((pod) => pod.metadata?.ownerReferences?.some(({ uid }) => uid === metadata.uid));
+  return own.toSorted((a, b) => (createdMs(b) || 0) - (createdMs(a) || 0))[0];
 }
 
-type Condition = z.output<typeof condition>;
+const createdMs = ({ metadata }: Pod): number => metadata?.creationTimestamp?.getTime() ?? NaN;
 
-const conditionOf = (conditions: readonly Condition[] | null | undefined, type: string): Condition | undefined =>
-  conditions?.find((one) => one.type === type && one.status === 'True');
+type Condition = { type: string; status: string; reason?: string; message?: string };
 
-/** The cluster's own reasons to end a pod (kubelet and scheduler); later versions also say DisruptionTarget. */
-const takenAway = new Set([
+const conditionOf = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
+  conditions?.find((condition) => condition.type === type && condition.status === 'True');
+
+/** Reasons of kubelet and scheduler to end a pod; later versions also set the condition DisruptionTarget. */
+const disruptions = new Set([
   'Evicted',
   'NodeLost',
   'NodeShutdown',
@@ -89,44 +55,42 @@ const takenAway = new Set([
   'NodeAffinity',
 ]);
 
-function endOf({ reason, message }: Condition, pod: Pod | undefined): JobState {
+function stateAfterFailure({ reason, message }: Condition, pod: Pod | undefined): JobState {
   if (reason === 'DeadlineExceeded')
-    return { kind: 'failed', failure: { type: 'deadline', message: message ?? 'its activeDeadlineSeconds are over' } };
-  const isTaken = takenAway.has(pod?.status?.reason ?? '') || conditionOf(pod?.status?.conditions, 'DisruptionTarget');
-  if (!pod || isTaken) return { kind: 'gone' };
+    return { kind: 'failed', failure: { type: 'deadline', message: message ?? 'activeDeadlineSeconds exceeded' } };
+  const isDisrupted =
+    disruptions.has(pod?.status?.reason ?? '') || conditionOf(pod?.status?.conditions, 'DisruptionTarget');
+  if (!pod || isDisrupted) return { kind: 'gone' };
   const ends = (pod.status?.containerStatuses ?? []).map(({ state }) => state?.terminated);
   if (!ends.some((end) => end?.reason === 'OOMKilled'))
-    return { kind: 'gone', exitCode: ends.find((end) => end?.exitCode)?.exitCode ?? undefined };
-  const what = `pod ${pod.metadata.name} used more memory than it was granted`;
-  const next = 'raise `memory` in the file of COEVOLVE_KUBERNETES_CONFIG, or lower microBatchTokens or maxLength';
-  return { kind: 'failed', failure: { type: 'out-of-memory', message: `${what}; ${next}` } };
+    return { kind: 'gone', exitCode: ends.find((end) => end?.exitCode)?.exitCode };
+  const problem = `pod ${nameOf(pod)} exceeded its memory limit`;
+  const remedy = 'raise `memory` in the file of COEVOLVE_KUBERNETES_CONFIG, or lower microBatchTokens or maxLength';
+  return { kind: 'failed', failure: { type: 'out-of-memory', message: `${problem}; ${remedy}` } };
 }
 
-/** A container that waits for these is not helped by waiting. */
-const hopeless = new Set([
+/** Reasons that do not go away by waiting. */
+const permanentReasons = new Set([
   'InvalidImageName',
   'ErrImageNeverPull',
   'CreateContainerConfigError',
   'CreateContainerError',
 ]);
-const pulling = new Set(['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable']);
+const pullReasons = new Set(['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable']);
 
-function pending(pod: Pod, { nowMs, imagePullMinutes }: Clock): JobState {
+function stateWhilePending(pod: Pod, { nowMs, imagePullMinutes }: Clock): JobState {
   const waits = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => (state?.waiting ? [state.waiting] : []));
-  const said = ({
-    reason,
-    message,
-  }: {
-    reason?: string | null | undefined;
-    message?: string | null | undefined;
-  }): string => `${pod.metadata.name}: ${reason ?? 'waits'}${message ? `: ${message}` : ''}`;
-  const stuck = waits.find(({ reason }) => hopeless.has(reason ?? ''));
-  if (stuck) return { kind: 'failed', failure: { type: 'bad-pod', message: said(stuck) } };
-  const pull = waits.find(({ reason }) => pulling.has(reason ?? ''));
-  const ageMinutes = (nowMs - Date.parse(pod.metadata.creationTimestamp ?? '')) / 60_000;
+  const describe = ({ reason, message }: { reason?: string; message?: string }): string =>
+    `${nameOf(pod)}: ${reason ?? 'waiting'}${message ? `: ${message}` : ''}`;
+  const stuck = waits.find(({ reason }) => permanentReasons.has(reason ?? ''));
+  if (stuck) return { kind: 'failed', failure: { type: 'bad-pod', message: describe(stuck) } };
+  const pull = waits.find(({ reason }) => pullReasons.has(reason ?? ''));
+  const ageMinutes = (nowMs - createdMs(pod)) / 60_000;
   if (pull && !(ageMinutes < imagePullMinutes))
-    return { kind: 'failed', failure: { type: 'image-pull', message: said(pull) } };
-  const unscheduled = pod.status?.conditions?.find((one) => one.type === 'PodScheduled' && one.status === 'False');
+    return { kind: 'failed', failure: { type: 'image-pull', message: describe(pull) } };
+  const unscheduled = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
   const waiting = pull ?? unscheduled ?? waits[0];
-  return { kind: 'alive', waiting: waiting ? said(waiting) : `${pod.metadata.name}: starts` };
+  return { kind: 'alive', waiting: waiting ? describe(waiting) : `${nameOf(pod)}: starting` };
 }
+
+const nameOf = ({ metadata }: Pod): string => metadata?.name ?? '(no name)';

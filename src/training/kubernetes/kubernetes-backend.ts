@@ -6,16 +6,15 @@ import { forgetEnd, jobFileText, mendJobFile, readJobFolder, withJobFolder, writ
 import { readCurve } from '../local/progress-file';
 import { writeStepBatch } from '../local/step-batch';
 import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../training-backend';
-import { kubernetesApi } from './api-client';
+import { connectCluster } from './cluster-api';
 import { clusterJobs, type ClusterJobs } from './cluster-jobs';
-import { readCredentials, type Credentials } from './credentials';
 import { hasEnded, jobState, newestPod, type Job, type JobState, type Pod } from './job-state';
 import type { KubernetesSettings } from './kubernetes-settings';
 import { jobName, renderJob, specAnnotation, specHash } from './render-job';
 
 /**
- * Trains in a Job of a Kubernetes cluster, whose pod mounts the artifact store: the trainer is told by files, and tells
- * by files, as on this machine. The Job is named after the job key, so that whoever submits it again finds it.
+ * Trains in a Job of a Kubernetes cluster, whose pod mounts the artifact store: backend and trainer exchange the same
+ * files as on one machine. The Job's name is derived from the job key, so that a repeated submit finds it.
  *
  * @param root folder of the artifact store
  */
@@ -23,24 +22,23 @@ export function kubernetesBackend(
   settings: KubernetesSettings,
   artifacts: ArtifactStore,
   root: string,
-  credentials: Credentials = readCredentials(settings),
 ): TrainingBackend {
   const folderOf = (jobKey: string): string => artifacts.jobPath(jobKey);
-  const namespace = settings.namespace ?? credentials.namespace;
-  const cluster = clusterJobs(kubernetesApi(credentials), namespace);
+  const cluster = clusterJobs(connectCluster(settings));
 
-  const look = (jobKey: string): Promise<Look> => lookAt(cluster, jobKey, folderOf(jobKey), settings);
+  const observe = (jobKey: string): Promise<Observation> => observeJob(cluster, jobKey, folderOf(jobKey), settings);
 
   async function submitOnce(job: TrainingJob, folder: string): Promise<void> {
     const { jobKey, gpus = 0 } = job;
     const jobFile = jobFileText(job, folder);
+    const { namespace } = await cluster.location();
     const request = { jobKey, namespace, folder, artifacts: root, gpus, settings: job.settings, jobFile };
     const manifest = await renderJob(settings, request);
-    await mendJobFile(job, folder); // by which a Job is known as ours
-    const seen = await look(jobKey);
-    const { state } = await toStatus(folder, seen.state);
+    await mendJobFile(job, folder); // its hash identifies our own Job
+    const existing = await observe(jobKey);
+    const { state } = await toStatus(folder, existing.state);
     if (state === 'running' || state === 'succeeded') return;
-    if (seen.job) await makeWay(cluster, seen.job, seen.isOwn);
+    if (existing.job) await removePrevious(cluster, existing.job, existing.isOwn);
     await writeJobFile(job, folder);
     await cluster.create(manifest, jobName(jobKey), specHash(jobFile));
   }
@@ -53,12 +51,12 @@ export function kubernetesBackend(
     submitStep: (jobKey, step, dataset) =>
       withJobFolder(folderOf(jobKey), () => writeStepBatch(folderOf(jobKey), step, dataset)),
 
-    status: async (jobKey) => toStatus(folderOf(jobKey), (await look(jobKey)).state),
+    status: async (jobKey) => toStatus(folderOf(jobKey), (await observe(jobKey)).state),
 
     curve: (jobKey, after) => readCurve(folderOf(jobKey), after),
 
     async cancel(jobKey) {
-      const { job, isOwn } = await look(jobKey);
+      const { job, isOwn } = await observe(jobKey);
       if (job && isOwn) await cluster.remove(job, 'Foreground');
     },
 
@@ -68,22 +66,22 @@ export function kubernetesBackend(
     },
 
     async logs(jobKey) {
-      const { job, pods } = await look(jobKey);
+      const { job, pods } = await observe(jobKey);
       const pod = job && newestPod(job, pods);
-      return pod ? cluster.log(pod.metadata.name) : '';
+      return pod?.metadata?.name ? cluster.log(pod.metadata.name) : '';
     },
   };
 }
 
-/** `isOwn`: the Job is that of our folder, and not another stack's of the same name. */
-type Look = { job: Job | undefined; isOwn: boolean; pods: Pod[]; state: JobState };
+/** `isOwn`: the Job was created for this job folder, not for the same name in another stack. */
+type Observation = { job: Job | undefined; isOwn: boolean; pods: Pod[]; state: JobState };
 
-async function lookAt(
+async function observeJob(
   cluster: ClusterJobs,
   jobKey: string,
   folder: string,
   { imagePullMinutes }: Pick<KubernetesSettings, 'imagePullMinutes'>,
-): Promise<Look> {
+): Promise<Observation> {
   const job = await cluster.find(jobName(jobKey));
   const isOwn = job?.metadata.annotations?.[specAnnotation] === (await storedHash(folder));
   const pods = job && isOwn ? await cluster.pods(jobName(jobKey)) : [];
@@ -91,36 +89,38 @@ async function lookAt(
   return { job, isOwn, pods, state };
 }
 
-/** Of the job that was last submitted for a folder. */
+/** Hash of the job that was last submitted for a folder. */
 const storedHash = async (folder: string): Promise<string> =>
   specHash(await readFile(join(folder, 'job.json'), 'utf8').catch(() => ''));
 
-/** Asked of the cluster first: the files are then newer than its answer. */
+/** Reads the job's files after the state of the Job, so that the files are newer. */
 async function toStatus(folder: string, state: JobState): Promise<TrainingStatus> {
-  const told = await readJobFolder(folder, state.kind === 'alive');
-  if (told.state === 'succeeded') return told;
+  const status = await readJobFolder(folder, state.kind === 'alive');
+  if (status.state === 'succeeded') return status;
   if (state.kind === 'failed') return { state: 'failed', failure: state.failure };
   if (state.kind === 'alive')
-    return told.state === 'running' && state.waiting ? { ...told, waiting: state.waiting } : told;
-  return told.state === 'absent' && state.exitCode === badInput ? { state: 'failed', failure: unread(folder) } : told;
+    return status.state === 'running' && state.waiting ? { ...status, waiting: state.waiting } : status;
+  return status.state === 'absent' && state.exitCode === badInputExit
+    ? { state: 'failed', failure: missingJob(folder) }
+    : status;
 }
 
-/** Of the trainer (trainer/README.md), when it has not even found the folder in which it would say more. */
-const badInput = 2;
+/** Exit code of the trainer (trainer/README.md) that found no job folder, and so wrote no status file. */
+const badInputExit = 2;
 
-const unread = (folder: string): TrainingFailure => ({
+const missingJob = (folder: string): TrainingFailure => ({
   type: 'bad-input',
   message: `the trainer in the cluster found no job at ${folder}: the root of the claim must be the folder COEVOLVE_ARTIFACTS, writable by the image's user`,
 });
 
-/** Removes an earlier try of the same job; whatever else has its name stays. */
-async function makeWay(cluster: ClusterJobs, job: Job, isOwn: boolean): Promise<void> {
+/** Removes an earlier Job of the same training job; refuses to touch a live Job of another stack. */
+async function removePrevious(cluster: ClusterJobs, job: Job, isOwn: boolean): Promise<void> {
   const { name, deletionTimestamp } = job.metadata;
   if (deletionTimestamp) throw new BackendError('retry', `Job ${name} is still being deleted`);
   if (!isOwn && !hasEnded(job))
     throw new BackendError(
       'refused',
-      `Job ${name} runs for another stack, or for other data: give this stack a namespace of its own in the file of COEVOLVE_KUBERNETES_CONFIG, or delete that Job, then \`coevolve resume\` the campaign`,
+      `Job ${name} runs for another stack or other data: set another \`namespace\` for this stack in the file of COEVOLVE_KUBERNETES_CONFIG, or delete that Job, then \`coevolve resume\` the campaign`,
     );
   await cluster.remove(job, 'Background');
 }

@@ -7,37 +7,35 @@ import { describeIssue } from '../../spec/describe-issue';
 import { parseYaml } from '../../spec/parse-yaml';
 
 const text = z.string().min(1);
-const quantity = z
-  .string()
-  .regex(/^[0-9]+(\.[0-9]+)?(m|[kKMGTP]i?)?$/, 'a quantity of Kubernetes, such as 500m or 16Gi');
+const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|[kKMGTP]i?)?$/, 'a Kubernetes quantity, such as 500m or 16Gi');
 
 const settingsSchema = z.strictObject({
-  /** Default: that of the service account, or of the kubeconfig's context. */
+  /** Default: the namespace of the service account or of the kubeconfig's context. */
   namespace: z
     .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'a name of Kubernetes: lower-case letters, digits, hyphens')
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'a Kubernetes name: lower-case letters, digits, hyphens')
     .optional(),
   image: text,
-  /** Persistent volume claim, readable and writable by many nodes, whose root is the folder COEVOLVE_ARTIFACTS. */
+  /** Persistent volume claim, ReadWriteMany; its root is the folder COEVOLVE_ARTIFACTS. */
   claim: text,
-  /** Python in the image. */
+  /** Path of Python in the image. */
   python: text.default('/app/.venv/bin/python'),
   gpuResource: text.default('nvidia.com/gpu'),
-  /** Asked for and granted: per job, not per process. */
+  /** Requests and limits, per job and not per process; so is memory. */
   cpu: quantity.default('4'),
   memory: quantity.default('16Gi'),
   nodeSelector: z.record(z.string(), z.string()).default({}),
   env: z.record(z.string(), z.string()).default({}),
   serviceAccount: text.default('default'),
-  /** How long the cluster keeps a finished Job with its log. */
+  /** Time until the cluster deletes a finished Job with its log. */
   keepSeconds: z.number().int().min(60).max(31_536_000).default(86_400),
-  /** How long an image may fail to be pulled before the job has failed. */
+  /** Time during which pulls of the image may fail before the job has failed. */
   imagePullMinutes: z.number().min(0).max(1440).default(10),
-  /** The Job, as a file relative to this one; default: deploy/kubernetes/training-job.yaml. */
+  /** Template of the Job, relative to this file; default: deploy/kubernetes/training-job.yaml. */
   template: text.optional(),
-  /** Absent: the service account of the pod that the worker runs in. Relative to this file. */
+  /** Relative to this file; default: the service account of the worker's pod. */
   kubeconfig: text.optional(),
-  /** Of the kubeconfig; default: its current one. */
+  /** Context of the kubeconfig; default: its current context. */
   context: text.optional(),
 });
 
@@ -46,9 +44,9 @@ export type KubernetesSettings = Omit<z.output<typeof settingsSchema>, 'template
 const variable = 'COEVOLVE_KUBERNETES_CONFIG';
 
 /**
- * Reads where and how Jobs are submitted; undefined when no file is named.
+ * Reads the settings of the cluster and its Jobs; undefined when no file is named.
  *
- * @throws ConfigError naming file, field, what was found and what was expected
+ * @throws ConfigError with file, field, value found and value expected
  */
 export function readKubernetesSettings(
   config: Pick<Config, 'kubernetesFile' | 'projectRoot'>,
@@ -56,10 +54,10 @@ export function readKubernetesSettings(
   const { kubernetesFile: file, projectRoot } = config;
   if (!file) return undefined;
   const parsed = parseYaml(readText(file));
-  if ('problems' in parsed) throw unusable(file, parsed.problems);
+  if ('problems' in parsed) throw invalid(file, parsed.problems);
   const settings = settingsSchema.safeParse(parsed.value, { reportInput: true });
   if (!settings.success)
-    throw unusable(
+    throw invalid(
       file,
       settings.error.issues.flatMap((issue) => describeIssue(issue, settingsSchema, parsed.value)),
     );
@@ -73,7 +71,7 @@ export function readKubernetesSettings(
 }
 
 /**
- * The settings of whoever wants Jobs.
+ * Reads the settings for a campaign with `compute.backend: kubernetes`.
  *
  * @throws DomainError `NoCluster` when no file is named; ConfigError
  */
@@ -82,7 +80,7 @@ export function requireKubernetesSettings(config: Parameters<typeof readKubernet
   if (settings) return settings;
   throw new DomainError(
     'NoCluster',
-    `compute.backend: found kubernetes, and ${variable} names no file; .env.example shows one: set it, run \`coevolve up\` again, then start the campaign, or \`coevolve resume\` one that parked`,
+    `compute.backend: found kubernetes, but ${variable} names no file; set it (example: .env.example), run \`coevolve up\` again, then start or \`coevolve resume\` the campaign`,
   );
 }
 
@@ -90,12 +88,12 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigError(variable, `cannot read the settings: ${(error as Error).message}`);
+    throw new ConfigError(variable, `the settings cannot be read: ${(error as Error).message}`);
   }
 }
 
-const unusable = (file: string, problems: readonly string[]): ConfigError =>
+const invalid = (file: string, problems: readonly string[]): ConfigError =>
   new ConfigError(
     variable,
-    `${file} does not say how to train on Kubernetes:\n${problems.map((line) => `  ${line}`).join('\n')}`,
+    `${file}: invalid settings for training on Kubernetes:\n${problems.map((line) => `  ${line}`).join('\n')}`,
   );

@@ -9,24 +9,24 @@ import type { KubernetesSettings } from './kubernetes-settings';
 export type JobRequest = {
   jobKey: string;
   namespace: string;
-  /** Of the job, in the artifact store. */
+  /** Folder of the job in the artifact store. */
   folder: string;
-  /** Root of the artifact store: the same path in the pod as here. */
+  /** Root of the artifact store: the same path in the pod and on the worker. */
   artifacts: string;
   gpus: number;
   settings: Record<string, unknown>;
-  /** What the trainer is told; two requests with the same text are the same job. */
+  /** Content of job.json; two requests with the same text are the same job. */
   jobFile: string;
 };
 
-/** A Job as it is sent, or as the API server shows it. */
+/** A Job as it is sent to the API server. */
 export type JobManifest = Record<string, unknown>;
 
 export const specAnnotation = 'coevolve.dev/spec-sha256';
 
 export const specHash = (jobFile: string): string => createHash('sha256').update(jobFile).digest('hex');
 
-/** A name that Kubernetes takes (RFC 1123, at most 63), which differs for different keys and lets a reader guess the key. */
+/** Name that Kubernetes accepts (RFC 1123, at most 63 characters): unique per key, and with the end of the key to recognise it. */
 export function jobName(jobKey: string): string {
   const slug = jobKey.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   const hash = createHash('sha256').update(jobKey).digest('hex').slice(0, 12);
@@ -34,15 +34,15 @@ export function jobName(jobKey: string): string {
 }
 
 /**
- * The Job of a training job: the template with every placeholder replaced by a whole value, so that no value can change
- * its shape. The result must still be what the backend relies on.
+ * Renders the Job of a training job. Every placeholder of the template is replaced by a whole value, so that no value can
+ * change the structure. The result is checked for every field that the backend relies on.
  *
- * @throws BackendError `refused`, a line for each unknown placeholder or missing part
+ * @throws BackendError `refused`, with a line for each unknown placeholder or missing part
  */
 export async function renderJob(settings: KubernetesSettings, request: JobRequest): Promise<JobManifest> {
   const fail = (problems: readonly string[]): never => {
     const lines = problems.map((line) => `  ${line}`).join('\n');
-    throw new BackendError('refused', `${settings.template} makes no training job:\n${lines}`);
+    throw new BackendError('refused', `template ${settings.template}: it does not render a training job:\n${lines}`);
   };
   const text = await readFile(settings.template, 'utf8').catch(() => fail(['the file cannot be read']));
   const parsed = parseYaml(text);
@@ -92,15 +92,15 @@ function fill(node: unknown, values: Values, unknown: string[]): unknown {
   return node;
 }
 
-/** What must come out, whatever an operator has added around it. */
+/** Schema of the rendered Job; an operator may add fields. */
 const shapeOf = ({ name, namespace, specHash: hash, command, image, claim, artifacts }: Values) => {
   const labels = z.looseObject({ 'coevolve.dev/job': z.literal(name) });
   const isTrainer = (containers: { command?: unknown; image?: unknown; volumeMounts?: unknown }[]): boolean =>
     containers.some(
-      (one) =>
-        one.image === image &&
-        JSON.stringify(one.command) === JSON.stringify(command) &&
-        JSON.stringify(one.volumeMounts ?? []).includes(JSON.stringify(artifacts)),
+      (container) =>
+        container.image === image &&
+        JSON.stringify(container.command) === JSON.stringify(command) &&
+        JSON.stringify(container.volumeMounts ?? []).includes(JSON.stringify(artifacts)),
     );
   return z.looseObject({
     apiVersion: z.literal('batch/v1'),

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
 import { checkCluster } from '../../../src/training/kubernetes/check-cluster';
+import { connectCluster } from '../../../src/training/kubernetes/cluster-api';
+import { clusterJobs } from '../../../src/training/kubernetes/cluster-jobs';
 import { kubernetesBackend } from '../../../src/training/kubernetes/kubernetes-backend';
 import type { KubernetesSettings } from '../../../src/training/kubernetes/kubernetes-settings';
 import type { TrainingBackend, TrainingJob } from '../../../src/training/training-backend';
@@ -44,9 +46,9 @@ const settings: KubernetesSettings = {
   template: path.join(projectRoot, 'deploy/kubernetes/training-job.yaml'),
 };
 
-/** A worker that knows nothing of the one before. */
-const aBackend = (changes: Partial<KubernetesSettings> = {}): TrainingBackend =>
-  kubernetesBackend({ ...settings, ...changes }, artifacts, root, cluster.credentials);
+/** Backend of a new worker, without the state of earlier ones. */
+const newBackend = (changes: Partial<KubernetesSettings> = {}): TrainingBackend =>
+  kubernetesBackend({ ...settings, kubeconfig: cluster.kubeconfig(), ...changes }, artifacts, root);
 
 const jobKey = 'campaign/x/iteration/0/train/target';
 
@@ -55,28 +57,28 @@ const job = (changes: Partial<TrainingJob> = {}): TrainingJob => ({
   ...{ settings: { epochs: 1, processes: 2, threads: 3 }, gpus: 2, ...changes },
 });
 
-/** What a trainer writes. */
-const tell = (status: object): void =>
+/** Writes the trainer's status file. */
+const writeStatus = (status: object): void =>
   writeFileSync(path.join(artifacts.jobPath(jobKey), 'status.json'), JSON.stringify(status));
 
-const state = async (): Promise<string> => (await aBackend().status(jobKey)).state;
-const status = () => aBackend().status(jobKey);
+const state = async (): Promise<string> => (await newBackend().status(jobKey)).state;
+const status = () => newBackend().status(jobKey);
 
 const terminated = (reason: string, exitCode: number) => ({
   containerStatuses: [{ state: { terminated: { reason, exitCode } } }],
 });
 const waiting = (reason: string) => ({
   phase: 'Pending',
-  containerStatuses: [{ state: { waiting: { reason, message: 'so it is' } } }],
+  containerStatuses: [{ state: { waiting: { reason, message: 'from the test' } } }],
 });
 
-describe('against a fake API server (no cluster was to be had)', () => {
-  test('a job is a Job: its command, its GPUs, its claim at the path of the artifacts, and no second try', async () => {
-    await aBackend().submit(job());
-    const [made] = cluster.jobs;
-    expect(made!.metadata.name).toMatch(/^coevolve-campaign-x-iteration-0-train-target-[0-9a-f]{12}$/);
-    expect(made!.spec).toMatchObject({ backoffLimit: 0, ttlSecondsAfterFinished: 3600 });
-    const { spec } = made!.spec.template;
+describe('against a fake API server (no real cluster was available)', () => {
+  test('a submitted Job has the command, the GPUs, the claim at the path of the artifacts and no retries', async () => {
+    await newBackend().submit(job());
+    const [created] = cluster.jobs;
+    expect(created!.metadata.name).toMatch(/^coevolve-campaign-x-iteration-0-train-target-[0-9a-f]{12}$/);
+    expect(created!.spec).toMatchObject({ backoffLimit: 0, ttlSecondsAfterFinished: 3600 });
+    const { spec } = created!.spec.template;
     expect(spec).toMatchObject({
       ...{ restartPolicy: 'Never', nodeSelector: { gpu: 'h100' }, serviceAccountName: 'trainer' },
       containers: [
@@ -97,44 +99,44 @@ describe('against a fake API server (no cluster was to be had)', () => {
     );
   });
 
-  test('a job that is submitted again and by several workers is one Job', async () => {
-    await Promise.all([aBackend().submit(job()), aBackend().submit(job())]);
-    await aBackend().submit(job());
+  test('a job that several workers submit, also repeatedly, is one Job', async () => {
+    await Promise.all([newBackend().submit(job()), newBackend().submit(job())]);
+    await newBackend().submit(job());
     expect(cluster.jobs).toHaveLength(1);
     expect(cluster.requests.filter((route) => route === 'POST jobs')).toHaveLength(1);
   });
 
-  test('a worker that is lost between the Job and its answer leaves one Job, which is its own', async () => {
-    cluster.trouble({ route: 'POST jobs', lost: true });
-    await expect(aBackend().submit(job())).rejects.toMatchObject({ name: 'BackendError', kind: 'retry' });
-    await aBackend().submit(job());
+  test('a Job whose create request lost its response is adopted by the next submit', async () => {
+    cluster.fault({ route: 'POST jobs', lost: true });
+    await expect(newBackend().submit(job())).rejects.toMatchObject({ name: 'BackendError', kind: 'retry' });
+    await newBackend().submit(job());
     expect(cluster.jobs).toHaveLength(1);
     await expect(state()).resolves.toBe('running');
   });
 
-  test('an answer that says AlreadyExists is success when the Job has our hash', async () => {
-    await aBackend().submit(job());
-    cluster.trouble({ route: 'GET jobs', status: 404 }); // as if it had been made right after the look
-    await aBackend().submit(job());
+  test('a submit that gets AlreadyExists succeeds when the Job has the same hash', async () => {
+    await newBackend().submit(job());
+    cluster.fault({ route: 'GET jobs', status: 404 }); // as if another worker had created it after this request
+    await newBackend().submit(job());
     expect(cluster.jobs).toHaveLength(1);
     expect(cluster.requests.filter((route) => route === 'POST jobs')).toHaveLength(2);
   });
 
-  test('a Job of the same name that runs for another stack is left alone, and refused by its name', async () => {
-    await aBackend().submit(job());
+  test('a running Job of another stack with the same name is not touched, and the submit is refused with its name', async () => {
+    await newBackend().submit(job());
     cluster.jobs[0]!.metadata.annotations['coevolve.dev/spec-sha256'] = 'f'.repeat(64);
     await expect(state()).resolves.toBe('absent');
-    await expect(aBackend().submit(job())).rejects.toMatchObject({
+    await expect(newBackend().submit(job())).rejects.toMatchObject({
       ...{ kind: 'refused', message: expect.stringContaining(cluster.jobs[0]!.metadata.name) },
     });
-    await aBackend().cancel(jobKey);
+    await newBackend().cancel(jobKey);
     expect(cluster.jobs).toHaveLength(1);
     expect(cluster.requests).not.toContain('DELETE jobs');
   });
 
-  test('a job waits while it has no pod, no room, or its image comes; then it runs, as its files tell', async () => {
-    await aBackend().submit(job());
-    await expect(status()).resolves.toMatchObject({ state: 'running', waiting: 'there is no pod yet' });
+  test('a job without a pod, a node or its image is waiting, and then runs with the progress of its files', async () => {
+    await newBackend().submit(job());
+    await expect(status()).resolves.toMatchObject({ state: 'running', waiting: 'the Job has no pod yet' });
     const unschedulable = {
       type: 'PodScheduled',
       status: 'False',
@@ -147,25 +149,27 @@ describe('against a fake API server (no cluster was to be had)', () => {
       waiting: expect.stringMatching(/Unschedulable: 0\/3 nodes/),
     });
     cluster.pod(waiting('ImagePullBackOff'));
-    await expect(status()).resolves.toMatchObject({ waiting: expect.stringContaining('ImagePullBackOff: so it is') });
+    await expect(status()).resolves.toMatchObject({
+      waiting: expect.stringContaining('ImagePullBackOff: from the test'),
+    });
     cluster.pod({ phase: 'Running' });
-    tell({ state: 'running', step: 4, total_steps: 10, loss: 0.5 });
+    writeStatus({ state: 'running', step: 4, total_steps: 10, loss: 0.5 });
     const running = await status();
     expect(running).toMatchObject({ state: 'running', step: 4, totalSteps: 10, progress: { loss: 0.5 } });
     expect(running).not.toHaveProperty('waiting');
   });
 
-  test('a Job that is complete has succeeded when the trainer says so, and its policy is at its place', async () => {
-    await aBackend().submit(job());
+  test('a complete Job has succeeded when its status file says so, and names its policy folder', async () => {
+    await newBackend().submit(job());
     cluster.pod({ phase: 'Succeeded' });
     cluster.end('Complete');
-    tell({ state: 'succeeded', policy_hash: 'a'.repeat(64), tokens: 5, seconds: 2 });
+    writeStatus({ state: 'succeeded', policy_hash: 'a'.repeat(64), tokens: 5, seconds: 2 });
     await expect(status()).resolves.toMatchObject({
       ...{ state: 'succeeded', policyHash: 'a'.repeat(64), policyPath: path.join(artifacts.jobPath(jobKey), 'policy') },
     });
-    cluster.jobs.length = 0; // its time to live is over
+    cluster.jobs.length = 0; // deleted after ttlSecondsAfterFinished
     await expect(state()).resolves.toBe('succeeded');
-    await aBackend().submit(job());
+    await newBackend().submit(job());
     expect(cluster.jobs).toEqual([]);
   });
 
@@ -179,35 +183,35 @@ describe('against a fake API server (no cluster was to be had)', () => {
         conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' }],
       },
     },
-    { disruption: 'killed in the middle', pod: { phase: 'Failed', ...terminated('Error', 137) } },
+    { disruption: 'killed during training', pod: { phase: 'Failed', ...terminated('Error', 137) } },
   ];
 
   test.each(disruptions)(
-    'a pod that was $disruption leaves an absent job, which is submitted again as a new Job',
+    'a job whose pod was $disruption is absent, and the next submit creates a new Job',
     async ({ pod }) => {
-      await aBackend().submit(job());
+      await newBackend().submit(job());
       const first = cluster.jobs[0]!.metadata.uid;
-      tell({ state: 'running', step: 4, total_steps: 10 });
+      writeStatus({ state: 'running', step: 4, total_steps: 10 });
       cluster.pod(pod);
       cluster.end('Failed', 'BackoffLimitExceeded');
       await expect(status()).resolves.toEqual({ state: 'absent' });
-      await aBackend().submit(job());
+      await newBackend().submit(job());
       expect(cluster.jobs.map(({ metadata }) => metadata.uid)).toEqual([expect.not.stringMatching(first)]);
-      await expect(status()).resolves.toMatchObject({ state: 'running', step: 4, waiting: 'there is no pod yet' });
+      await expect(status()).resolves.toMatchObject({ state: 'running', step: 4, waiting: 'the Job has no pod yet' });
     },
   );
 
   const failures = [
     {
-      what: 'ran out of memory',
+      problem: 'ran out of memory',
       type: 'out-of-memory',
       pod: { phase: 'Failed', ...terminated('OOMKilled', 137) },
       ends: true,
     },
-    { what: 'has an image that is no name', type: 'bad-pod', pod: waiting('InvalidImageName'), ends: false },
-    { what: 'lacks a config map', type: 'bad-pod', pod: waiting('CreateContainerConfigError'), ends: false },
+    { problem: 'has an invalid image name', type: 'bad-pod', pod: waiting('InvalidImageName'), ends: false },
+    { problem: 'lacks a config map', type: 'bad-pod', pod: waiting('CreateContainerConfigError'), ends: false },
     {
-      what: 'finds no job at its mount',
+      problem: 'finds no job at its mount',
       type: 'bad-input',
       pod: { phase: 'Failed', ...terminated('Error', 2) },
       ends: true,
@@ -215,74 +219,76 @@ describe('against a fake API server (no cluster was to be had)', () => {
   ];
 
   test.each(failures)(
-    'a pod that $what has failed as $type, and is replaced when it is submitted again',
+    'a job whose pod $problem has failed as $type, and the next submit replaces the Job',
     async ({ type, pod, ends }) => {
-      await aBackend().submit(job());
+      await newBackend().submit(job());
       cluster.pod(pod);
       if (ends) cluster.end('Failed', 'BackoffLimitExceeded');
       await expect(status()).resolves.toMatchObject({ state: 'failed', failure: { type } });
-      await aBackend().submit(job());
+      await newBackend().submit(job());
       expect(cluster.jobs).toHaveLength(1);
       await expect(state()).resolves.toBe('running');
     },
   );
 
-  test('an image that cannot be pulled for long has failed; one that fails for a moment waits', async () => {
-    await aBackend().submit(job());
+  test('a job whose image cannot be pulled waits until imagePullMinutes have passed, and then fails', async () => {
+    await newBackend().submit(job());
     const pod = cluster.pod(waiting('ErrImagePull'));
     await expect(state()).resolves.toBe('running');
     pod.metadata.creationTimestamp = new Date(Date.now() - 11 * 60_000).toISOString();
     await expect(status()).resolves.toMatchObject({
       ...{
         state: 'failed',
-        failure: { type: 'image-pull', message: expect.stringContaining('ErrImagePull: so it is') },
+        failure: { type: 'image-pull', message: expect.stringContaining('ErrImagePull: from the test') },
       },
     });
   });
 
-  test("the trainer's own failure is told as it is, and a stalled or cancelled trainer goes on when submitted again", async () => {
-    await aBackend().submit(job());
+  test("the trainer's own failure is reported, and a stalled or cancelled job is absent, so that a submit resumes it", async () => {
+    await newBackend().submit(job());
     cluster.pod({ phase: 'Failed', ...terminated('Error', 4) });
     cluster.end('Failed', 'BackoffLimitExceeded');
-    tell({ state: 'failed', failure: { type: 'diverged', message: 'the loss is nan' } });
+    writeStatus({ state: 'failed', failure: { type: 'diverged', message: 'the loss is nan' } });
     await expect(status()).resolves.toMatchObject({ state: 'failed', failure: { type: 'diverged' } });
     for (const type of ['stalled', 'cancelled']) {
-      tell({ state: 'failed', failure: { type, message: '' } });
+      writeStatus({ state: 'failed', failure: { type, message: '' } });
       await expect(state()).resolves.toBe('absent');
     }
   });
 
-  test('a job that is cancelled stays until its pod has checkpointed, and is created anew after that', async () => {
-    await aBackend().submit(job());
+  test('a cancelled Job remains until its pod has checkpointed, and the next submit creates it again', async () => {
+    await newBackend().submit(job());
     cluster.pod({ phase: 'Running' });
-    await aBackend().cancel(jobKey);
-    await expect(status()).resolves.toMatchObject({ state: 'running', waiting: 'it is being deleted' });
+    await newBackend().cancel(jobKey);
+    await expect(status()).resolves.toMatchObject({ state: 'running', waiting: 'the Job is being deleted' });
     cluster.sweep();
-    tell({ state: 'failed', failure: { type: 'cancelled', message: 'SIGTERM' } });
+    writeStatus({ state: 'failed', failure: { type: 'cancelled', message: 'SIGTERM' } });
     await expect(state()).resolves.toBe('absent');
-    await aBackend().submit(job());
+    await newBackend().submit(job());
     expect(cluster.jobs).toHaveLength(1);
   });
 
-  test('a Job that failed and is still being deleted is waited for by a retry', async () => {
-    await aBackend().submit(job());
+  test('a submit during the deletion of the failed Job is retried', async () => {
+    await newBackend().submit(job());
     cluster.end('Failed', 'BackoffLimitExceeded');
     cluster.jobs[0]!.metadata.deletionTimestamp = new Date().toISOString();
-    await expect(aBackend().submit(job())).rejects.toMatchObject({
+    await expect(newBackend().submit(job())).rejects.toMatchObject({
       kind: 'retry',
       message: expect.stringContaining('deleted'),
     });
   });
 
-  test('the log is that of the newest pod of this Job, and empty while there is none', async () => {
-    await expect(aBackend().logs(jobKey)).resolves.toBe('');
-    await aBackend().submit(job());
-    await expect(aBackend().logs(jobKey)).resolves.toBe('');
+  test('the log is that of the newest pod of this Job, and empty before its container has started', async () => {
+    await expect(newBackend().logs(jobKey)).resolves.toBe('');
+    await newBackend().submit(job());
+    await expect(newBackend().logs(jobKey)).resolves.toBe('');
+    cluster.pod({ phase: 'Pending' }); // its log has status 400
+    await expect(newBackend().logs(jobKey)).resolves.toBe('');
     cluster.pod({ phase: 'Failed', reason: 'Evicted' }, 'of the first');
     cluster.end('Failed');
-    await aBackend().submit(job());
+    await newBackend().submit(job());
     cluster.pod({ phase: 'Running' }, 'of the second');
-    await expect(aBackend().logs(jobKey)).resolves.toBe('of the second');
+    await expect(newBackend().logs(jobKey)).resolves.toBe('of the second');
   });
 
   test.each([
@@ -291,63 +297,90 @@ describe('against a fake API server (no cluster was to be had)', () => {
     { code: 429, kind: 'retry', retryAfterMs: 7000 },
     { code: 403, kind: 'refused', retryAfterMs: undefined },
     { code: 422, kind: 'refused', retryAfterMs: undefined },
-  ])('an API server that answers $code is a boundary failure: $kind', async ({ code, kind, retryAfterMs }) => {
+  ])('status $code of the API server is an error of kind $kind', async ({ code, kind, retryAfterMs }) => {
     for (const route of ['POST jobs', 'GET jobs']) {
-      cluster.trouble({ route, status: code, ...(retryAfterMs ? { headers: { 'retry-after': '7' } } : {}) });
-      await expect(aBackend().submit(job())).rejects.toMatchObject({ name: 'BackendError', kind, retryAfterMs });
+      cluster.fault({ route, status: code, ...(retryAfterMs ? { headers: { 'retry-after': '7' } } : {}) });
+      await expect(newBackend().submit(job())).rejects.toMatchObject({ name: 'BackendError', kind, retryAfterMs });
     }
-    await aBackend().submit(job());
+    await newBackend().submit(job());
     expect(cluster.jobs).toHaveLength(1);
   });
 
-  test('a wrong token is refused, saying what to check and not the token', async () => {
-    const credentials = { ...cluster.credentials, token: () => Promise.resolve('wrong-token') };
-    const refused = kubernetesBackend(settings, artifacts, root, credentials).submit(job());
+  test('a wrong token is refused after one reload of the kubeconfig, and the error does not contain it', async () => {
+    const kubeconfig = cluster.kubeconfig({ user: { token: 'wrong-token' } });
+    const refused = newBackend({ kubeconfig }).submit(job());
     await expect(refused).rejects.toMatchObject({
       kind: 'refused',
       message: expect.stringContaining('check the token'),
     });
     await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('wrong-token') });
+    expect(cluster.requests).toEqual(['GET jobs', 'GET jobs']);
   });
 
-  test('a server whose certificate is of another authority is refused before a token is sent', async () => {
-    const credentials = { ...cluster.credentials, ca: selfSigned().certificate };
-    await expect(kubernetesBackend(settings, artifacts, root, credentials).status(jobKey)).rejects.toMatchObject({
-      ...{ kind: 'refused', message: expect.stringContaining('check the authority') },
+  test('a server with a certificate of another authority is refused before a token is sent', async () => {
+    const authority = Buffer.from(selfSigned().certificate).toString('base64');
+    const kubeconfig = cluster.kubeconfig({ cluster: { 'certificate-authority-data': authority } });
+    await expect(newBackend({ kubeconfig }).status(jobKey)).rejects.toMatchObject({
+      ...{ kind: 'refused', message: expect.stringContaining('check the certificate-authority') },
     });
     expect(cluster.requests).toEqual([]);
   });
 
-  test('a check says where Jobs would go, or what is wrong, and creates nothing', async () => {
-    await expect(checkCluster(settings, root, cluster.credentials)).resolves.toMatch(
-      /^https.* answers for namespace training$/,
-    );
-    cluster.trouble({ route: 'GET pods', status: 403 });
-    await expect(checkCluster(settings, root, cluster.credentials)).rejects.toThrow('list pods');
-    await expect(checkCluster({ ...settings, template: '/nowhere' }, root, cluster.credentials)).rejects.toThrow(
-      '/nowhere',
-    );
+  test('the check returns server and namespace or the problem, and creates nothing', async () => {
+    const reachable = { ...settings, kubeconfig: cluster.kubeconfig() };
+    await expect(checkCluster(reachable, root)).resolves.toBe(`${cluster.server}, namespace training`);
+    cluster.fault({ route: 'GET pods', status: 403 });
+    await expect(checkCluster(reachable, root)).rejects.toThrow('list pods');
+    await expect(checkCluster({ ...reachable, template: '/nowhere' }, root)).rejects.toThrow('/nowhere');
     expect(cluster.jobs).toEqual([]);
   });
 
-  test('a server that is away is a boundary failure that may pass', async () => {
-    const credentials = { ...cluster.credentials, server: 'https://127.0.0.1:1' };
-    await expect(kubernetesBackend(settings, artifacts, root, credentials).status(jobKey)).rejects.toMatchObject({
+  test('an unavailable server is an error that Temporal retries', async () => {
+    const kubeconfig = cluster.kubeconfig({ cluster: { server: 'https://127.0.0.1:1' } });
+    await expect(newBackend({ kubeconfig }).status(jobKey)).rejects.toMatchObject({
       kind: 'retry',
     });
   });
 
-  test('the command that the Job holds is the trainer: run as a pod would run it, it leaves a policy', async () => {
+  test('a server without a response within the timeout is an error that Temporal retries', async () => {
+    cluster.fault({ route: 'GET jobs', silent: true });
+    const request = connectCluster({ kubeconfig: cluster.kubeconfig() }, { requestTimeoutMs: 300 });
+    await expect(clusterJobs(request).find('a')).rejects.toMatchObject({ name: 'BackendError', kind: 'retry' });
+    await expect(clusterJobs(request).find('a')).resolves.toBeUndefined();
+  });
+
+  test.each([
+    { answer: 'a page of HTML', body: '<html>', type: 'text/html' },
+    { answer: 'broken JSON', body: '{', type: 'application/json' },
+    { answer: 'JSON of another API', body: '{"ok":true}', type: 'application/json' },
+  ])('a server that returns $answer is refused because it is not a Kubernetes API', async ({ body, type }) => {
+    const newRequest = () => clusterJobs(connectCluster({ kubeconfig: cluster.kubeconfig() }));
+    const message = expect.stringContaining('the server is not a Kubernetes API');
+    cluster.fault({ route: 'GET jobs', body, type });
+    await expect(newRequest().find('a')).rejects.toMatchObject({ kind: 'refused', message });
+    cluster.fault({ route: 'GET pods', body, type });
+    await expect(newRequest().pods('a')).rejects.toMatchObject({ kind: 'refused', message });
+  });
+
+  test('a field of the template that the official client does not support reaches the server', async () => {
+    const template = path.join(root, 'job.yaml');
+    const text = readFileSync(settings.template, 'utf8');
+    writeFileSync(template, text.replace('nodeSelector:', 'newerField: { a: 1 }\n      nodeSelector:'));
+    await newBackend({ template }).submit(job());
+    expect(cluster.jobs[0]!.spec.template.spec).toMatchObject({ newerField: { a: 1 }, nodeSelector: { gpu: 'h100' } });
+  });
+
+  test('the command of the Job runs the trainer, which writes a policy', async () => {
     const rows = ['select 1', 'select 2'].map((content) => ({ messages: [{ role: 'assistant', content }] }));
     const dataset = await artifacts.saveDataset(
       rows.map((row, n) => JSON.stringify({ trajectory_id: `t${n}`, ...row })),
     );
     const tiny = { vocabulary_size: 300, hidden_size: 32, layers: 1, feed_forward_size: 32 };
     let pod = Promise.resolve();
-    cluster.onCreate((made) => {
-      pod = runHere(made);
+    cluster.onCreate((created) => {
+      pod = runPod(created);
     });
-    const backend = aBackend({ python: path.join(projectRoot, '.venv/bin/python') });
+    const backend = newBackend({ python: path.join(projectRoot, '.venv/bin/python') });
     await backend.submit(job({ method: 'init', dataset, settings: tiny, gpus: 0 }));
     for (;;) {
       const now = await backend.status(jobKey);
@@ -361,8 +394,8 @@ describe('against a fake API server (no cluster was to be had)', () => {
   });
 });
 
-/** What a kubelet and the Job controller do. */
-async function runHere({ spec }: FakeJob): Promise<void> {
+/** Plays kubelet and Job controller. */
+async function runPod({ spec }: FakeJob): Promise<void> {
   const [container] = spec.template.spec.containers;
   const [file = '', ...args] = container!.command;
   const env = Object.fromEntries(container!.env.map(({ name, value }) => [name, value]));

@@ -15,7 +15,7 @@ const read = (text: string) => {
   return readKubernetesSettings({ kubernetesFile, projectRoot: '/project' });
 };
 
-test('image and claim are enough; paths lie beside the file', () => {
+test('only image and claim are required, and paths are relative to the file', () => {
   expect(read('image: i:1\nclaim: artifacts\n')).toEqual({
     ...{ image: 'i:1', claim: 'artifacts', python: '/app/.venv/bin/python', cpu: '4', memory: '16Gi', env: {} },
     ...{ gpuResource: 'nvidia.com/gpu', nodeSelector: {}, serviceAccount: 'default', keepSeconds: 86_400 },
@@ -26,7 +26,7 @@ test('image and claim are enough; paths lie beside the file', () => {
   });
 });
 
-test('without a file there is no cluster', () => {
+test('no cluster is configured without a file', () => {
   expect(readKubernetesSettings({ projectRoot: '/project' })).toBeUndefined();
   expect(() => requireKubernetesSettings({ projectRoot: '/project' })).toThrow(
     expect.objectContaining({ code: 'NoCluster', message: expect.stringContaining('COEVOLVE_KUBERNETES_CONFIG') }),
@@ -34,14 +34,14 @@ test('without a file there is no cluster', () => {
 });
 
 test.each([
-  { text: 'image: i\n', says: 'claim' },
-  { text: 'image: i\nclaim: c\nmemory: much\n', says: 'memory' },
-  { text: 'image: i\nclaim: c\nnamespace: My Space\n', says: 'namespace' },
-  { text: 'image: i\nclaim: c\ngpus: 4\n', says: 'gpus' },
-  { text: 'image: [', says: 'kubernetes.yaml' },
-])('a file that does not say how is refused by file and field: $says', ({ text, says }) => {
+  { text: 'image: i\n', field: 'claim' },
+  { text: 'image: i\nclaim: c\nmemory: much\n', field: 'memory' },
+  { text: 'image: i\nclaim: c\nnamespace: My Space\n', field: 'namespace' },
+  { text: 'image: i\nclaim: c\ngpus: 4\n', field: 'gpus' },
+  { text: 'image: [', field: 'kubernetes.yaml' },
+])('an invalid file is refused with its name and the field: $field', ({ text, field }) => {
   expect(() => read(text)).toThrow(
-    expect.objectContaining({ name: 'ConfigError', message: expect.stringContaining(says) }),
+    expect.objectContaining({ name: 'ConfigError', message: expect.stringContaining(field) }),
   );
   expect(() => read(text)).toThrow(kubernetesFile);
 });

@@ -24,20 +24,20 @@ const request = {
   },
 };
 
-/** The shipped template with a change of an operator's. */
+/** Settings with a changed copy of the shipped template. */
 const changed = (from: string | RegExp, to: string): KubernetesSettings => {
   const template = path.join(folder, 'job.yaml');
   writeFileSync(template, readFileSync(settings.template, 'utf8').replace(from, to));
   return { ...settings, template };
 };
 
-test('without GPUs none are asked for', async () => {
+test('a job without GPUs requests no GPUs', async () => {
   const job = JSON.stringify(await renderJob(settings, request));
   expect(job).not.toContain('gpu');
   expect(job).not.toContain('${');
 });
 
-test('what an operator adds to the template stays', async () => {
+test('fields that an operator adds to the template are kept', async () => {
   const tolerant = changed(
     'nodeSelector: ${nodeSelector}',
     'tolerations: [{ operator: Exists }]\n      priorityClassName: low',
@@ -52,50 +52,55 @@ test.each([
     fault: 'an unknown placeholder',
     from: '${claim}',
     to: '${claims}',
-    says: 'found ${claims}, expected a value or one of name',
+    message: 'found ${claims}, expected a value or one of name',
   },
   {
     fault: 'a placeholder inside a text',
     from: 'image: ${image}',
     to: 'image: "r/${image}"',
-    says: 'found r/${image}',
+    message: 'found r/${image}',
   },
-  { fault: 'retries of its own', from: 'backoffLimit: 0', to: 'backoffLimit: 6', says: 'spec.backoffLimit' },
-  { fault: 'restarts of its own', from: 'restartPolicy: Never', to: 'restartPolicy: OnFailure', says: 'restartPolicy' },
-  { fault: 'no hash', from: /coevolve.dev\/spec-sha256.*/, to: 'a: b', says: 'metadata.annotations' },
+  { fault: 'retries', from: 'backoffLimit: 0', to: 'backoffLimit: 6', message: 'spec.backoffLimit' },
+  { fault: 'restarts', from: 'restartPolicy: Never', to: 'restartPolicy: OnFailure', message: 'restartPolicy' },
+  { fault: 'no hash', from: /coevolve.dev\/spec-sha256.*/, to: 'a: b', message: 'metadata.annotations' },
   {
-    fault: 'no label to find its pods by',
+    fault: 'no label for its pods',
     from: /(template:\n.*\n.*\n.*\n) +coevolve.dev\/job.*/,
     to: '$1',
-    says: 'template.metadata.labels',
+    message: 'template.metadata.labels',
   },
   {
     fault: 'another command',
     from: 'command: ${command}',
     to: 'command: [sleep]',
-    says: 'expected a container with ${image}, ${command}',
+    message: 'expected a container with ${image}, ${command}',
   },
   {
     fault: 'no mount of the artifacts',
     from: 'mountPath: ${artifacts}',
     to: 'mountPath: /elsewhere',
-    says: 'a mount at ${artifacts}',
+    message: 'a mount at ${artifacts}',
   },
-  { fault: 'another claim', from: 'claimName: ${claim}', to: 'claimName: mine', says: 'expected the claim ${claim}' },
-  { fault: 'another kind', from: 'kind: Job', to: 'kind: CronJob', says: 'kind' },
-  { fault: 'no YAML', from: 'kind: Job', to: 'kind: [', says: 'job.yaml' },
-])('a template with $fault is refused, naming it', async ({ from, to, says }) => {
+  {
+    fault: 'another claim',
+    from: 'claimName: ${claim}',
+    to: 'claimName: mine',
+    message: 'expected the claim ${claim}',
+  },
+  { fault: 'another kind', from: 'kind: Job', to: 'kind: CronJob', message: 'kind' },
+  { fault: 'invalid YAML', from: 'kind: Job', to: 'kind: [', message: 'job.yaml' },
+])('a template with $fault is refused, and the error names it', async ({ from, to, message }) => {
   await expect(renderJob(changed(from, to), request)).rejects.toMatchObject({
     kind: 'refused',
-    message: expect.stringContaining(says),
+    message: expect.stringContaining(message),
   });
 });
 
-test('a template that is not there is named', async () => {
+test('a missing template is refused by its name', async () => {
   await expect(renderJob({ ...settings, template: '/nowhere.yaml' }, request)).rejects.toThrow('/nowhere.yaml');
 });
 
-test('whatever a value holds, it stays one value', async () => {
+test('a value never changes the structure of the Job', async () => {
   const property = fc.asyncProperty(fc.string({ minLength: 1 }), fc.string(), async (image, value) => {
     const job = await renderJob({ ...settings, image, env: { A: value } }, request);
     const { spec } = (job['spec'] as { template: { spec: { containers: [{ image: string; env: object[] }] } } })
@@ -106,13 +111,13 @@ test('whatever a value holds, it stays one value', async () => {
   await fc.assert(property, { numRuns: 50 });
 });
 
-test('every name is one that Kubernetes takes, and different keys have different names', () => {
+test('every name is valid for Kubernetes, and different keys have different names', () => {
   const key = fc
     .array(fc.stringMatching(/^[A-Za-z0-9_.-]{1,40}$/), { minLength: 1, maxLength: 8 })
     .map((parts) => parts.join('/'));
-  const property = fc.property(key, key, (one, other) => {
-    expect(jobName(one)).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
-    expect(jobName(one) === jobName(other)).toBe(one === other);
+  const property = fc.property(key, key, (first, second) => {
+    expect(jobName(first)).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+    expect(jobName(first) === jobName(second)).toBe(first === second);
   });
   fc.assert(property, { numRuns: 500 });
 });
