@@ -511,7 +511,7 @@ create table training_progress (
   primary key (job_key, step)
 );
 
--- The active policy of each role. Changed by compare-and-set; a roll-back sets an earlier policy.
+-- The active policy of each role. Changed by compare-and-set; a rollback sets an earlier policy.
 create table active_policies (
   campaign_id integer not null,
   role        text not null check (role in ('base', 'target', 'failure', 'positive')),

@@ -12,7 +12,7 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
     phases,
     agents: recipe.agents,
     training: recipe.training,
-    ...(start ? importsOf(recipe, spec) : {}),
+    imports: start ? importsOf(recipe, spec) : [],
     aims: start ? ['random'] : enabledAims(spec),
     updates: start ? null : updatesOf(recipe, spec),
     providers: providersOf(spec),
@@ -22,9 +22,9 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
 }
 
 /** The base where it is no policy from scratch, and the agents where they begin as the base. */
-function importsOf({ agents }: Recipe, { policy, start }: CampaignSpec): Pick<IterationPlan, 'imports'> {
-  if (policy.source === 'scratch') return {};
-  return { imports: ['base', ...(start === 'base' ? agents : [])] };
+function importsOf({ agents }: Recipe, { policy, start }: CampaignSpec): IterationPlan['imports'] {
+  if (policy.source === 'scratch') return [];
+  return ['base', ...(start === 'base' ? agents : [])];
 }
 
 function updatesOf({ training }: Recipe, { rollouts }: CampaignSpec): Updates | null {
@@ -44,8 +44,8 @@ export const enabledSignals = ({ signals }: CampaignSpec): number =>
 
 function startPhases({ synthesis }: CampaignSpec): readonly Phase[] {
   return synthesis.initialTasks === null
-    ? ['plan', 'roll-out', 'train', 'evaluate', 'report']
-    : ['plan', 'roll-out', 'synthesize', 'validate', 'train', 'evaluate', 'report'];
+    ? ['plan', 'rollout', 'train', 'evaluate', 'report']
+    : ['plan', 'rollout', 'synthesize', 'validate', 'train', 'evaluate', 'report'];
 }
 
 function providersOf({ llm }: CampaignSpec): IterationPlan['providers'] {

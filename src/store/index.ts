@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { admissionStore } from './tasks/admission';
-import { attemptTurnStore } from './trajectories/attempt-turns';
+import { turnJournalStore } from './trajectories/turn-journal';
 import { budgetStore } from './spending/budgets';
 import { campaignStore } from './campaign/campaigns';
 import { cleanupStore } from './campaign/cleanup';
@@ -21,7 +21,7 @@ import { rolloutStore } from './trajectories/rollouts';
 import { taskStore } from './tasks/tasks';
 import { trainingProgressStore } from './training/training-progress';
 import { trainingRunStore } from './training/training-runs';
-import { rlStepStore } from './training/training-steps';
+import { rlStepStore } from './training/rl-steps';
 import { trajectoryStore } from './trajectories/trajectories';
 
 /** Everything that is stored, one module per aggregate, over one pool. */
@@ -31,14 +31,14 @@ export const createStore = (pool: Pool) => ({
   tasks: taskStore(pool),
   admission: admissionStore(pool),
   trajectories: trajectoryStore(pool),
-  attemptTurns: attemptTurnStore(pool),
+  turnJournal: turnJournalStore(pool),
   rollouts: rolloutStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
   exploration: explorationStore(pool),
   preferencePairs: preferencePairStore(pool),
   trainingRuns: trainingRunStore(pool),
   trainingProgress: trainingProgressStore(pool),
-  trainingSteps: rlStepStore(pool),
+  rlSteps: rlStepStore(pool),
   policies: policyStore(pool),
   promotionApprovals: promotionApprovalStore(pool),
   evaluations: evaluationStore(pool),
@@ -47,8 +47,8 @@ export const createStore = (pool: Pool) => ({
   ledger: ledgerStore(pool),
   budgets: budgetStore(pool),
   modelCalls: modelCallStore(pool),
-  endings: cleanupStore(pool),
-  proofs: phaseCheckStore(pool),
+  cleanup: cleanupStore(pool),
+  phaseChecks: phaseCheckStore(pool),
   providers: providerStore(pool),
 });
 

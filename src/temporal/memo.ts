@@ -4,7 +4,7 @@ import { fairnessOf, type CampaignMemo } from '../domain/campaign/memo';
 
 /**
  * What a campaign's workflow is started with beside its input: the memo that its interceptors read
- * (src/workflows/campaign/interceptors.ts), and the same for its own first run. Nothing of it is secret.
+ * (src/workflows/base/interceptors.ts), and the same for its own first run. Nothing of it is secret.
  *
  * @param weight in (0, 1000]
  */

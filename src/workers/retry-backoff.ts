@@ -6,7 +6,7 @@ import { maxFailures } from '../domain/campaign/attempt-limits';
 /**
  * What fails is left alone twice as long after each failure, up to the policy's longest pause, and is given up after as many
  * as the policy allows. Temporal takes a try whose worker died for one of them; such work is to go on at once,
- * however often it was hit: so the policies of campaigns pause evenly and allow many tries (src/workflows/campaign/interceptors.ts),
+ * however often it was hit: so the policies of campaigns pause evenly and allow many tries (src/workflows/base/interceptors.ts),
  * and a failure, which unlike a death can say so, is counted in the details of the heartbeat.
  */
 export const retryBackoff: ActivityInterceptorsFactory = (context) => ({

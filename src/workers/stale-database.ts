@@ -8,7 +8,7 @@ import type { Store } from '../store';
  * from an older backup any row may be the first that is not found, and only the mismatch names the way out.
  */
 export const detectStaleDatabase =
-  ({ proofs }: Pick<Store, 'proofs'>): ActivityInterceptorsFactory =>
+  ({ phaseChecks }: Pick<Store, 'phaseChecks'>): ActivityInterceptorsFactory =>
   () => ({
     inbound: {
       async execute(input, next) {
@@ -16,7 +16,7 @@ export const detectStaleDatabase =
           return await next(input);
         } catch (error) {
           const work = input.args[0];
-          if (error instanceof DomainError && isWork(work)) await proofs.assertKnown(work);
+          if (error instanceof DomainError && isWork(work)) await phaseChecks.assertKnown(work);
           throw error;
         }
       },

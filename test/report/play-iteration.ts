@@ -13,7 +13,7 @@ export type World = {
 
 const phaseSeconds: Record<string, number> = {
   plan: 0.8,
-  'roll-out': 61,
+  'rollout': 61,
   detect: 2.4,
   synthesize: 9.5,
   validate: 14.2,
@@ -33,7 +33,7 @@ export function playIteration(world: World, iteration: number): Record<string, R
     finished_at: at(iteration, 290),
   });
   if (iteration === 0) openPool(world, tables);
-  else rollOut(world, iteration, tables);
+  else playRollouts(world, iteration, tables);
   addPhases(world, iteration, tables);
   addTraining(world, iteration, tables);
   evaluate(world, iteration, tables);
@@ -56,7 +56,7 @@ function openPool(world: World, tables: Record<string, Row[]>): void {
   tables['trajectory_turns']!.push(...tables['trajectories']!.flatMap((row) => stepRows(row)));
 }
 
-function rollOut(world: World, iteration: number, tables: Record<string, Row[]>): void {
+function playRollouts(world: World, iteration: number, tables: Record<string, Row[]>): void {
   const { random, settings } = world;
   const planned = world.pool.filter(() => random.next() < 0.9);
   for (const role of settings.agents)
@@ -171,7 +171,7 @@ function addPair(
 
 function addPhases({ settings }: World, iteration: number, tables: Record<string, Row[]>): void {
   let clock = 0;
-  const startOnly = ['plan', 'roll-out', 'train', 'evaluate', 'report'];
+  const startOnly = ['plan', 'rollout', 'train', 'evaluate', 'report'];
   for (const [phase, seconds] of Object.entries(phaseSeconds)) {
     if (iteration === 0 && !startOnly.includes(phase)) continue;
     const took = seconds * (1 + 0.1 * iteration);
@@ -186,7 +186,7 @@ function addPhases({ settings }: World, iteration: number, tables: Record<string
     });
     clock += took;
   }
-  const key = `harbour-light/iteration/${iteration}/roll-out`;
+  const key = `harbour-light/iteration/${iteration}/rollout`;
   for (const [unit, amount] of [
     ['tokens', 48_000 + iteration],
     ['seconds', 61.5],

@@ -75,7 +75,7 @@ const studious: Spec = {
   training: { ...(tiny('studious', 'eto', 1)['training'] as object), sft: { epochs: 1000 } },
 };
 
-test('at a roll-out: sessions and journal are gone, and whoever ordered it is on record', async () => {
+test('at a rollout: sessions and journal are gone, and whoever ordered it is on record', async () => {
   await start(tiny('playing', 'eto', 2));
   await start({ ...tiny('gated', 'eto', 2), promotion: { rule: 'always', approval: true } });
   await until(() => attemptsOf('playing'));

@@ -292,13 +292,13 @@ async function expectComparison(
 }
 
 describe('what Temporal holds of it', () => {
-  test('campaign, iterations, roll-outs and training jobs under ids that read well', () => {
+  test('campaign, iterations, rollouts and training jobs under ids that read well', () => {
     const ids = [...new Set(runs.map(({ workflowId }) => workflowId))];
     expect(ids).toEqual(expect.arrayContaining([`campaign/${name}`, `campaign/${name}/iteration/1`]));
-    expect(ids).toContain(`campaign/${name}/iteration/1/roll-out/train/failure/0`);
+    expect(ids).toContain(`campaign/${name}/iteration/1/rollout/train/failure/0`);
     expect(ids).toContain(`campaign/${name}/iteration/2/train/target`);
     const shape =
-      /^campaign\/disturbed(\/iteration\/[0-2](\/roll-out\/(train|evaluation|expert|validation)\/(target|failure|reference)\/\d+|\/train\/(base|target|failure))?)?$/;
+      /^campaign\/disturbed(\/iteration\/[0-2](\/rollout\/(train|evaluation|expert|validation)\/(target|failure|reference)\/\d+|\/train\/(base|target|failure))?)?$/;
     expect(ids.filter((id) => !shape.test(id))).toEqual([]);
   });
 
@@ -367,7 +367,7 @@ describe('what Temporal holds of it', () => {
     );
     const iteration = await details(`campaign/${name}/iteration/1`);
     expect(iteration.match(/✓/g)).toHaveLength(9);
-    expect(iteration).toContain(`| ✓ | roll-out | scored ${spec.environment.trainTasks * attempts * 2} |`);
+    expect(iteration).toContain(`| ✓ | rollout | scored ${spec.environment.trainTasks * attempts * 2} |`);
     expect(await details(`campaign/${name}/iteration/1/train/target`)).toMatch(/target on \d+ rows .* gave policy/);
   });
 });

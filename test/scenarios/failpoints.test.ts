@@ -72,11 +72,11 @@ const everyFailpoint: Failpoint[] = activityNames.flatMap((activity) =>
 
 /** Places that do not exist, and why; all others must have been reached. */
 const unreachable: Record<string, string> = {
-  'choosePlayers:afterEffect:1': 'only reads',
-  'choosePlayers:afterCommit:1': 'only reads',
+  'choosePolicies:afterEffect:1': 'only reads',
+  'choosePolicies:afterCommit:1': 'only reads',
   'countPlanned:afterEffect:1': 'only reads',
   'countPlanned:afterCommit:1': 'only reads',
-  'retirePolicies:afterCommit:1': 'changes the policy server alone',
+  'unloadPolicies:afterCommit:1': 'changes the policy server alone',
   'writeReport:afterCommit:1': 'writes a file',
 };
 

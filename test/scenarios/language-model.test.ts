@@ -200,7 +200,7 @@ test('the report tells of the language models and of the judge', async () => {
 
 test('payloads carry ids and counts, whatever the models wrote', () => {
   expect(new Set(runs.map(({ type }) => type))).toEqual(
-    new Set(['campaign', 'iteration', 'explore', 'rollOut', 'train']),
+    new Set(['campaign', 'iteration', 'explore', 'rollout', 'train']),
   );
   const sizes = runs.flatMap(({ history }) => payloadsOf(history).map(({ length }) => length));
   expect(Math.max(...sizes)).toBeLessThan(payloadLimitBytes);

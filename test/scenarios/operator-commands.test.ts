@@ -195,7 +195,7 @@ describe('a policy server that is killed', () => {
       const state = await status('orphan');
       return state.status === 'parked' && state;
     }, 1_000);
-    expect(parked.progress).toMatchObject({ iteration: 1, phase: 'roll-out' });
+    expect(parked.progress).toMatchObject({ iteration: 1, phase: 'rollout' });
     expect(parked.progress.parked).toContain(`no policy server answers at ${stack.config.policy.url}`);
     expect(parked.progress.parked).toContain('coevolve up');
     expect((await stack.cli('status', 'orphan')).stdout).toContain('`coevolve resume orphan` tries again');

@@ -36,7 +36,7 @@ export const silenceWorkers = (options: RuntimeOptions = {}): void =>
 export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>
   bundleWorkflowCode({
     workflowsPath,
-    workflowInterceptorModules: [path.join(projectRoot, 'src/workflows/campaign/interceptors.ts')],
+    workflowInterceptorModules: [path.join(projectRoot, 'src/workflows/base/interceptors.ts')],
     logger: quiet,
   });
 

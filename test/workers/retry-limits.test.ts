@@ -25,13 +25,13 @@ async function tries(name: string, ends: (() => Promise<unknown>)[]) {
     letGo();
     return ends[Math.min(tried++, ends.length - 1)]!();
   }
-  const workflowId = `campaign/${name}/iteration/1/roll-out`;
+  const workflowId = `campaign/${name}/iteration/1/rollout`;
   const outcome = await temporal.withWorkers(
     ['workflow', `rollout-${environment}`],
     { collectRollouts },
     () =>
       temporal.client.workflow
-        .execute<typeof rollout>('rollOut', {
+        .execute<typeof rollout>('rollout', {
           ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'fast' }, workflowId, 1) },
           args: [
             {

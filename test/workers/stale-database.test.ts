@@ -28,7 +28,7 @@ const players = () => ({ ...campaign.key, purpose: 'train', roles: ['failure'], 
 
 test('who misses a policy of an iteration that the database knows is told of the policy', async () => {
   const thrown = await thrownBy(choosePolicies(campaign.services), players());
-  expect(thrown).toMatchObject({ code: 'NoPolicy', message: 'no failure policy acts yet' });
+  expect(thrown).toMatchObject({ code: 'NoPolicy', message: 'no failure policy is active yet' });
 });
 
 test('who misses a policy, and works for an iteration that is not there, is told to rebuild the campaign', async () => {

@@ -50,9 +50,9 @@ export function scriptedActivities(
       committed.add(keyOf(key));
       return Promise.resolve('skipped');
     },
-    choosePlayers: ({ roles }) =>
+    choosePolicies: ({ roles }) =>
       Promise.resolve(
-        roles.map((role) => ({ role, policyId: policyOf(role), from: 0, tasks: 2, tasksPerActivity: 1 })),
+        roles.map((role) => ({ role, policyId: policyOf(role), range: { from: 0, to: 2 }, tasksPerActivity: 1 })),
       ),
     countPlanned: () => Promise.resolve({ tasks: 1, tasksPerActivity: 1 }),
     collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }),
@@ -65,8 +65,8 @@ export function scriptedActivities(
     planCalibration: () => Promise.resolve({ items: 2 }),
     watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
     ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
-    ...{ planValidation: done, recordOperator: done, registerPolicy: done, seedTasks: done, submitTraining: done },
-    ...{ registerStep: done, retirePolicies: done, synthesizeTasks: done, writeReport: done },
+    ...{ planValidation: done, recordOperatorCommand: done, registerPolicy: done, seedTasks: done, submitTraining: done },
+    ...{ registerStep: done, unloadPolicies: done, synthesizeTasks: done, writeReport: done },
     abstractTasks: () => Promise.resolve({ candidates: 1 }),
     explore: () => Promise.resolve({ outcome: 'finished', turns: 1 }),
     judgeCandidates: () => Promise.resolve({ judged: 1 }),

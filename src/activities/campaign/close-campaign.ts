@@ -7,7 +7,7 @@ export const closeCampaign =
   ({ store, closeLeases, writeReport }: Dependencies) =>
   async ({ campaignId, status }: { campaignId: number; status: CampaignStatus }): Promise<void> => {
     if (status === 'aborted') await store.iterations.fence(campaignId); // what was cut off and goes on writes nothing
-    await store.endings.endTries(campaignId);
+    await store.cleanup.closeOpenRequests(campaignId);
     await store.campaigns.setStatus(campaignId, status);
     await closeLeases(sessionHolder(campaignId)); // of attempts whose worker was cut off
     await writeReport(campaignId); // once more, so that it says that the campaign has ended

@@ -29,7 +29,7 @@ async function provenCounts(services: Dependencies, key: PhaseKey): Promise<Coun
 }
 
 const played: Partial<Record<Phase, readonly Purpose[]>> = {
-  'roll-out': ['train', 'expert'],
+  'rollout': ['train', 'expert'],
   optimize: ['train'],
   validate: ['validation'],
   evaluate: ['evaluation'],
@@ -41,11 +41,11 @@ const countersOf: Record<Phase, (services: Dependencies, key: PhaseKey) => Promi
     const held = pool.filter(({ split }) => split === 'held-out').length;
     return { 'train tasks': pool.length - held, 'held-out tasks': held };
   },
-  'roll-out': attemptsByOutcome,
+  'rollout': attemptsByOutcome,
   async optimize(services, key) {
     const counts = await attemptsByOutcome(services, key);
     const { store } = services;
-    const steps = (await store.trainingSteps.list(key.campaignId)).filter(
+    const steps = (await store.rlSteps.list(key.campaignId)).filter(
       ({ iteration }) => iteration === key.iteration,
     );
     return { steps: steps.length, ...counts, 'mean reward': await store.rollouts.meanReward(key) };

@@ -17,7 +17,7 @@ export const skipPhase =
     if (phase === 'evaluate' && (await store.policies.decisionOf(campaignId, iteration, 'target')))
       throw new DomainError('NotSkippable', `who acts after iteration ${iteration} is decided: resume the campaign`);
     await store.iterations.beginPhase(key); // what failed may have been the begin
-    if (phase === 'train' || phase === 'optimize') await store.endings.dropUnregistered(key);
+    if (phase === 'train' || phase === 'optimize') await store.cleanup.dropUnregistered(key);
     if (phase === 'report') await store.iterations.close(key);
     await store.iterations.commitPhase(key, { skipped: 1 });
     return 'skipped';

@@ -29,7 +29,7 @@ export async function verifyPhase(services: Dependencies, key: PhaseKey): Promis
   const { name, spec } = await getCampaign(services, key.campaignId);
   const lack = await prove({ services, key, name, spec, plan: planOf(spec, key.iteration) });
   if (lack !== null)
-    throw await services.store.proofs.mismatch(key, `phase ${key.phase} of iteration ${key.iteration} lacks ${lack}`);
+    throw await services.store.phaseChecks.mismatch(key, `phase ${key.phase} of iteration ${key.iteration} lacks ${lack}`);
 }
 
 /** What is missing, in words; null: nothing. */
@@ -40,7 +40,7 @@ const proofOf: Partial<Record<Phase, Proof>> = {
     const planned = key.iteration === 0 || (await store.tasks.countPlanned(key, 'train')) > 0;
     return planned && (await store.tasks.list(key.campaignId)).length > 0 ? null : 'its plan';
   },
-  'roll-out': (context) => (context.key.iteration === 0 ? references(context, 'expert') : policies(context, 'train')),
+  'rollout': (context) => (context.key.iteration === 0 ? references(context, 'expert') : policies(context, 'train')),
   async optimize(context) {
     const { services, key, name, plan } = context;
     if (!plan.updates) return null;
@@ -50,13 +50,13 @@ const proofOf: Partial<Record<Phase, Proof>> = {
       if (lack !== null) return lack;
     }
     const jobKey = trainingJobKey(name, key.iteration, role);
-    if (!(await services.store.trainingSteps.policyOf(jobKey, steps))) return `the policy of step ${steps}`;
+    if (!(await services.store.rlSteps.policyOf(jobKey, steps))) return `the policy of step ${steps}`;
     return untrained(context);
   },
   detect: (context) => undone(context, 'detect', ['signals']),
   async synthesize(context) {
     const { services, key, plan } = context;
-    const unexplored = plan.providers ? await services.store.proofs.countUnexplored(key, plan.explorationRounds) : 0;
+    const unexplored = plan.providers ? await services.store.phaseChecks.countUnexplored(key, plan.explorationRounds) : 0;
     if (unexplored > 0) return `${unexplored} of its explorations`;
     return undone(context, 'synthesize', [...plan.aims, 'validation plan']);
   },
@@ -81,7 +81,7 @@ const proofOf: Partial<Record<Phase, Proof>> = {
 };
 
 async function undone({ services, key }: Context, phase: Phase, pieces: readonly string[]): Promise<string | null> {
-  const lack = await services.store.proofs.listUndone(key, phase, pieces);
+  const lack = await services.store.phaseChecks.listUndone(key, phase, pieces);
   return lack.length === 0 ? null : `its work: ${lack.join(', ')}`;
 }
 
@@ -99,9 +99,9 @@ async function policies({ services, key, spec, plan }: Context, purpose: Purpose
 async function attempts(
   { store }: Dependencies,
   key: IterationKey,
-  planned: Parameters<Dependencies['store']['proofs']['countMissing']>[1],
+  planned: Parameters<Dependencies['store']['phaseChecks']['countMissing']>[1],
 ): Promise<string | null> {
-  const missing = await store.proofs.countMissing(key, planned);
+  const missing = await store.phaseChecks.countMissing(key, planned);
   return missing === 0 ? null : `${missing} of its planned attempts`;
 }
 
@@ -115,6 +115,6 @@ async function trainedRoles({ services, key, plan }: Context): Promise<PolicyRol
 }
 
 async function untrained({ services, key }: Context): Promise<string | null> {
-  const jobs = await services.store.proofs.listUntrained(key);
+  const jobs = await services.store.phaseChecks.listUntrained(key);
   return jobs.length === 0 ? null : `the policy of ${jobs.join(', ')}`;
 }

@@ -3,7 +3,7 @@ import type { EnvironmentData } from '../../envs/server/environment-data';
 import { EnvironmentError } from '../../envs/environment-error';
 import type { EpisodeJournal } from '../../envs/episode/play-episode';
 import type { ReplayChecks, ReplayMismatch } from '../../envs/episode/replay-turns';
-import type { AttemptTurnStore, OpenAttempt, RecordedTurn } from '../../store/trajectories/attempt-turns';
+import type { TurnJournalStore, OpenAttempt, RecordedTurn } from '../../store/trajectories/turn-journal';
 import type { IterationKey } from '../../store/base/epoch';
 import type { Dependencies } from '../base/dependencies';
 
@@ -38,13 +38,13 @@ export async function openJournals(
   const replayable = sampled.filter(({ task }) => checks.get(task.environment) !== 'none');
   if (replayable.length === 0) return new Map();
   const ids = replayable.map(({ attempt }) => trajectoryId(attempt));
-  const recorded = await store.attemptTurns.list(key, ids);
+  const recorded = await store.turnJournal.list(key, ids);
   return new Map(
     replayable.map(({ task }, place) => {
       const id = ids[place]!;
       const open = { campaignId: key.campaignId, iteration: key.iteration, epoch: key.epoch, trajectoryId: id };
       const promise = checks.get(task.environment) as ReplayChecks;
-      return [id, attemptJournal(store.attemptTurns, open, promise, recorded.get(id) ?? [])];
+      return [id, attemptJournal(store.turnJournal, open, promise, recorded.get(id) ?? [])];
     }),
   );
 }
@@ -61,7 +61,7 @@ async function checksOf(data: EnvironmentData, environment: string): Promise<Rep
 
 /** @param recorded turns of an earlier player, from the first on */
 export function attemptJournal(
-  store: AttemptTurnStore,
+  store: TurnJournalStore,
   attempt: OpenAttempt,
   checks: ReplayChecks,
   recorded: readonly RecordedTurn[],
@@ -81,7 +81,7 @@ export function attemptJournal(
     /**
      * Holds a turn back until the next one has not ended the episode either, and returns when the one before it is
      * durable: before turn n + 2 is asked for, turn n is. A crash so costs a turn more, of which there are few, and an
-     * episode of two turns, of which there are many, costs no row: 4 instead of 2,404 in the roll-out of the quickstart.
+     * episode of two turns, of which there are many, costs no row: 4 instead of 2,404 in the rollout of the quickstart.
      */
     async record(turn) {
       const before = held;

@@ -19,7 +19,7 @@ export type EndedJobs = {
 export const endTraining =
   (services: Dependencies) =>
   async ({ campaignId, iteration }: EndedJobs): Promise<{ ended: number }> => {
-    const jobs = await services.store.endings.openJobs(campaignId, iteration ?? null);
+    const jobs = await services.store.cleanup.openJobs(campaignId, iteration ?? null);
     await whileBeating(async () => {
       for (const job of jobs) await endJob(services, job);
     });

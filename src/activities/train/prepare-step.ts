@@ -27,7 +27,7 @@ export const prepareStep =
     const { name, spec } = await getCampaign(services, request.campaignId);
     const jobKey = trainingJobKey(name, request.iteration, request.role);
     await openRun(services, request, jobKey, spec);
-    const stored = await store.trainingSteps.find(jobKey, request.step);
+    const stored = await store.rlSteps.find(jobKey, request.step);
     if (stored) return { jobKey, rows: stored.datasetRows };
 
     const { attempts } = spec.rollouts;
@@ -39,7 +39,7 @@ export const prepareStep =
       throw new DomainError('NothingScored', `no attempt of step ${request.step} was scored; see \`coevolve doctor\``);
     const lines = rowsOf(rollouts, request.method);
     const dataset = await artifacts.saveDataset(lines);
-    await store.trainingSteps.save(
+    await store.rlSteps.save(
       request,
       { jobKey, step: request.step, datasetSha256: dataset.sha256, datasetRows: lines.length },
       rollouts.map(({ id }) => id),

@@ -12,7 +12,7 @@ export type TrainingRequest = IterationKey & {
   role: PolicyRole;
   method: TrainingMethod;
   data: TrainingSource;
-  from: 'base' | 'head';
+  from: 'base' | 'active';
 };
 
 /** `policyId`: there is no job to run, because the policy was trained elsewhere. */

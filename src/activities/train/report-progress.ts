@@ -1,5 +1,5 @@
 import { activityInfo, getClient, heartbeat, log } from '@temporalio/activity';
-import { downsampleCurve, jobProgress, type JobProgress } from '../../domain/training/training-progress';
+import { downsampleCurve, jobProgress, type JobProgress } from '../../domain/training/job-progress';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress, TrainingStatus } from '../../training/training-backend';

@@ -20,11 +20,11 @@ export const trainStep =
   }): Promise<{ policyId: string }> => {
     const job = { jobKey, epoch };
     const { store, training, artifacts } = services;
-    const done = await store.trainingSteps.find(jobKey, step);
+    const done = await store.rlSteps.find(jobKey, step);
     if (done?.policyId) return { policyId: done.policyId };
 
     const run = await store.trainingRuns.get(jobKey);
-    const batch = await store.trainingSteps.get(jobKey, step);
+    const batch = await store.rlSteps.get(jobKey, step);
     const dataset = { path: artifacts.datasetPath(batch.datasetSha256), sha256: batch.datasetSha256 };
     await reserveTrainingBudget(services, { ...run, epoch });
     await training.submitStep(jobKey, step, dataset); // first, so that a trainer that starts finds it whole
@@ -40,6 +40,6 @@ export const trainStep =
     // The run before its last step: the step is what the next try looks for, so nothing may be left to do after it.
     if (status.state === 'succeeded')
       await store.trainingRuns.succeed(job, policyId, { ...status, finalState: status.trainerState });
-    await store.trainingSteps.finish(job, step, policyId, made.metrics);
+    await store.rlSteps.finish(job, step, policyId, made.metrics);
     return { policyId };
   };

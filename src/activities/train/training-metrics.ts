@@ -1,5 +1,5 @@
 import { metricMeter } from '@temporalio/activity';
-import type { JobProgress } from '../../domain/training/training-progress';
+import type { JobProgress } from '../../domain/training/job-progress';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress } from '../../training/training-backend';
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { hasEnded } from '../../store/campaign/campaigns';
-import { nextCommands } from '../../workflows/campaign/details';
+import { nextCommands } from '../../workflows/base/details';
 import { statusQuery } from '../../workflows/messages';
 import { followCampaign } from '../campaign/follow-campaign';
 import { printResult, rounded, shortHash, table } from '../output';

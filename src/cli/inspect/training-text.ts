@@ -1,4 +1,4 @@
-import { progressLine, jobProgress } from '../../domain/training/training-progress';
+import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { RunningJob } from '../../store/training/training-progress';
 import { duration } from '../output';

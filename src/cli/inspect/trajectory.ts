@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Resume } from '../../store/trajectories/attempt-turns';
+import type { Resume } from '../../store/trajectories/turn-journal';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
 import { printResult } from '../output';
 import { withSession } from '../../client/session';
@@ -17,7 +17,7 @@ export function addTrajectory(program: Command): void {
           throw new Error(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
         const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
         const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));
-        const resumes = await store.attemptTurns.resumesOf(id, trajectory.id);
+        const resumes = await store.turnJournal.resumesOf(id, trajectory.id);
         printResult(json, { ...trajectory, resumes }, () => transcript(trajectory, resumes));
       }),
     );

@@ -1,7 +1,7 @@
 import type { AgentRole } from './roles';
 import type { Purpose } from '../rollout/trajectory';
 
-/** Workflow id of a campaign; its iterations, roll-outs and training jobs are named below it. */
+/** Workflow id of a campaign; its iterations, rollouts and training jobs are named below it. */
 export const campaignWorkflowId = (name: string): string => `campaign/${name}`;
 
 /** Holder of a campaign's sessions on our environment server, which ends all of them when it is told to. */
@@ -17,10 +17,10 @@ export const iterationWorkflowId = (name: string, iteration: number, epoch = 1):
 /** Which run of which iteration of which campaign. */
 export type IterationName = { name: string; iteration: number; epoch: number };
 
-/** One shard of a roll-out. `player` is the agent that acts, or `reference` when the tasks' own actions are played. */
+/** One shard of a rollout. `player` is the agent that acts, or `reference` when the tasks' own actions are played. */
 export const rolloutWorkflowId = ({ name, iteration, epoch }: IterationName, shard: RolloutShardName): string => {
   const step = shard.step > 0 ? `/step/${shard.step}` : '';
-  return `${iterationWorkflowId(name, iteration, epoch)}/roll-out/${shard.purpose}${step}/${shard.player}/${shard.number}`;
+  return `${iterationWorkflowId(name, iteration, epoch)}/rollout/${shard.purpose}${step}/${shard.player}/${shard.number}`;
 };
 
 /** `step` counts the updates of reinforcement learning from 1; 0 elsewhere. */

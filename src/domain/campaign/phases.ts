@@ -1,7 +1,7 @@
 /** The phases of an iteration, in order. A recipe leaves some out; none changes their order. */
 export const phases = [
   'plan',
-  'roll-out',
+  'rollout',
   'optimize',
   'detect',
   'synthesize',
@@ -22,6 +22,6 @@ const neededOfTheStart: readonly Phase[] = ['train', 'evaluate'];
  * and the policies that act stay. Without a plan or attempts there is nothing to go on with.
  */
 export function isSkippable(phase: Phase, iteration: number): boolean {
-  if (phase === 'plan' || phase === 'roll-out') return false;
+  if (phase === 'plan' || phase === 'rollout') return false;
   return iteration > 0 || !neededOfTheStart.includes(phase);
 }

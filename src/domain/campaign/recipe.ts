@@ -12,7 +12,7 @@ export type RecipeJob = {
    */
   data: 'expert' | 'expert-and-successes' | 'pairs' | 'pairs-and-experts' | 'rollouts';
   /** `head`: goes on from the policy that acted; `base`: starts afresh, as rejection-sampling fine-tuning does. */
-  from: 'base' | 'head';
+  from: 'base' | 'active';
 };
 
 /** Data, not code: every recipe runs the same workflows and activities. */
@@ -33,13 +33,13 @@ export type Recipe = {
 /** What a candidate is synthesized for: a feedback signal, or nothing in particular. */
 export type SynthesisAim = FeedbackSignalKind | 'random';
 
-const preferencePhases: readonly Phase[] = ['plan', 'roll-out', 'detect', 'pair', 'train', 'evaluate', 'report'];
+const preferencePhases: readonly Phase[] = ['plan', 'rollout', 'detect', 'pair', 'train', 'evaluate', 'report'];
 
 const target = (method: RecipeJob['method']): RecipeJob => ({
   role: 'target',
   method,
   data: 'pairs',
-  from: 'head',
+  from: 'active',
 });
 
 /** 120 steps, 10 between two rounds of synthesis: table 9 of arXiv:2604.15840. */
@@ -48,7 +48,7 @@ const reinforcement = (method: 'grpo' | 'ppo') =>
     agents: ['target'],
     iterations: 12,
     phases: ['plan', 'optimize', 'detect', 'evaluate', 'report'],
-    training: [{ role: 'target', method, data: 'rollouts', from: 'head' }],
+    training: [{ role: 'target', method, data: 'rollouts', from: 'active' }],
     aims: [],
   }) as const;
 
@@ -69,7 +69,7 @@ export const recipes = {
     summary: 'rejection-sampling fine-tuning: experts plus the attempts that succeeded',
     agents: ['target'],
     iterations: 2,
-    phases: ['plan', 'roll-out', 'detect', 'train', 'evaluate', 'report'],
+    phases: ['plan', 'rollout', 'detect', 'train', 'evaluate', 'report'],
     training: [{ role: 'target', method: 'rft', data: 'expert-and-successes', from: 'base' }],
     aims: [],
   },
@@ -88,7 +88,7 @@ export const recipes = {
     agents: ['failure', 'target'],
     iterations: 2,
     phases: preferencePhases,
-    training: [{ role: 'failure', method: 'dpo', data: 'pairs', from: 'head' }, target('target')],
+    training: [{ role: 'failure', method: 'dpo', data: 'pairs', from: 'active' }, target('target')],
     aims: [],
   },
   'positive-agent': {
@@ -97,7 +97,7 @@ export const recipes = {
     agents: ['positive', 'target'],
     iterations: 2,
     phases: preferencePhases,
-    training: [{ role: 'positive', method: 'dpo', data: 'pairs', from: 'head' }, target('target')],
+    training: [{ role: 'positive', method: 'dpo', data: 'pairs', from: 'active' }, target('target')],
     aims: [],
   },
   combined: {
@@ -105,9 +105,9 @@ export const recipes = {
     summary: 'co-evolving agents on a task pool that grows where the signals point',
     agents: ['failure', 'target'],
     iterations: 2,
-    phases: ['plan', 'roll-out', 'detect', 'synthesize', 'validate', 'pair', 'train', 'evaluate', 'report'],
+    phases: ['plan', 'rollout', 'detect', 'synthesize', 'validate', 'pair', 'train', 'evaluate', 'report'],
     training: [
-      { role: 'failure', method: 'dpo', data: 'pairs', from: 'head' },
+      { role: 'failure', method: 'dpo', data: 'pairs', from: 'active' },
       { ...target('target'), data: 'pairs-and-experts' },
     ],
     aims: ['forgetting', 'boundary', 'rare'],

@@ -1,4 +1,4 @@
-/** One queue per role; roll-outs have one per environment, model calls one per provider, so that each scales alone. */
+/** One queue per role; rollouts have one per environment, model calls one per provider, so that each scales alone. */
 export const taskQueues = {
   workflow: 'workflow',
   store: 'store',

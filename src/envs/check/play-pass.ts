@@ -14,7 +14,7 @@ export type Pass = { environment: string; seed: number; sessions: number; onPlay
 
 /**
  * Plays every task's actions in a session of its own, `sessions` at once, and keeps the order. A fault is a result here:
- * finding them is what a check is for. A full server is waited for, as roll-out workers do.
+ * finding them is what a check is for. A full server is waited for, as rollout workers do.
  *
  * @throws EnvironmentError when the server stays away or full, or refuses what is asked
  */

@@ -1,5 +1,5 @@
 import type { SampledAction } from '../../llm/policy-client';
-import type { RecordedTurn } from '../../store/trajectories/attempt-turns';
+import type { RecordedTurn } from '../../store/trajectories/turn-journal';
 import type { ChatMessage, StoredTurn } from '../../store/trajectories/trajectories';
 import type { EnvironmentSession, Observation, ResetRequest } from '../environment';
 import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } from './replay-turns';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../domain/base/canonical-json';
-import type { RecordedTurn } from '../../store/trajectories/attempt-turns';
+import type { RecordedTurn } from '../../store/trajectories/turn-journal';
 import type { ChatMessage, StoredTurn } from '../../store/trajectories/trajectories';
 import type { EnvironmentSession, Observation } from '../environment';
 import { EnvironmentError } from '../environment-error';

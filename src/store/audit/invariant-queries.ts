@@ -73,7 +73,7 @@ const played = `acting as (
   group by 1, 2, 3, 4, 5)`;
 
 const phaseOfPurpose = `case purpose when 'evaluation' then array['evaluate'] when 'validation' then array['validate']
-  else array['roll-out', 'optimize'] end`;
+  else array['rollout', 'optimize'] end`;
 const attemptText = `iteration || '/' || purpose || '/' || player || '/' || task_id || '/' || attempt`;
 
 const order = phases.map((phase, place) => `('${phase}', ${place})`).join(', ');

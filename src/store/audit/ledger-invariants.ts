@@ -12,7 +12,7 @@ const booked = `booked as (
     (select coalesce(sum(case l.unit when 'tokens' then t.prompt_tokens + t.completion_tokens else t.seconds end), 0)
       from trajectories t
       where t.campaign_id = p.campaign_id and t.iteration = p.iteration and t.purpose = any (case p.phase
-        when 'roll-out' then array['train', 'expert'] when 'optimize' then array['train']
+        when 'rollout' then array['train', 'expert'] when 'optimize' then array['train']
         when 'validate' then array['validation'] else array['evaluation'] end))::float8 as played
   from phases p
   join (values ('tokens'), ('seconds')) as u (unit) on true
@@ -20,7 +20,7 @@ const booked = `booked as (
     and e.entry = 'settle' and e.unit = u.unit
   cross join lateral (select u.unit, coalesce(e.amount, 0) as amount) l
   where p.campaign_id = $1::integer and p.iteration > ${own} and p.finished_at is not null
-    and p.phase in ('roll-out', 'optimize', 'validate', 'evaluate')
+    and p.phase in ('rollout', 'optimize', 'validate', 'evaluate')
     and coalesce((p.result ->> 'skipped')::integer, 0) = 0
   group by p.campaign_id, p.iteration, p.phase, l.unit)`;
 

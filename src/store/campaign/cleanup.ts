@@ -36,7 +36,7 @@ export const cleanupStore = (pool: Pool) => ({
    * Ends the tries of model calls that nobody waits for any more, and gives back what they had reserved. Whether they
    * were paid is not known: they stay listed with what they can have cost at most. Again it finds none.
    */
-  endTries: (campaignId: number): Promise<void> =>
+  closeOpenRequests: (campaignId: number): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockBudget(client, campaignId);
       await client.query(

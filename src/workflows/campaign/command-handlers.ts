@@ -8,10 +8,12 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import type { Phase } from '../../domain/campaign/phases';
-import { profiles } from './activity-profiles';
-import { campaignDetails } from './details';
+import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
+import { profiles } from '../base/activity-profiles';
+import { sendControl } from '../base/control';
+import { campaignDetails } from '../base/details';
+import { searchAttributes } from '../base/search-attributes';
 import {
   abortUpdate,
   jobProgressSignal,
@@ -25,75 +27,64 @@ import {
   type Control,
   type Operator,
 } from '../messages';
-import {
-  pause,
-  requireSkippable,
-  resume,
-  retry,
-  skip,
-  stop,
-  isClosed,
-  type OperatorCommand,
-} from './operator-commands';
-import { searchAttributes } from './search-attributes';
-import { sendControl } from '../iteration/send-control';
+import { isClosed, pause, requireSkippable, resume, retry, skip, stop, type OperatorCommand } from './operator-commands';
 
 const store = proxyActivities<Activities>(profiles.store);
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
 
-export type Operations = {
-  /** Whom to hand orders on to, at once when a pause holds already; null: nobody. */
+export type CommandHandlers = {
+  /** Forwards commands to this child from now on, a current pause included; null ends the forwarding. */
   forwardTo(childId: string | null): Promise<void>;
-  /** Brings what the Temporal UI shows up to date. */
+  /** Updates the details and search attributes of the Temporal UI. */
   show(): void;
 };
 
 /**
- * Takes progress from the iteration, and orders from operators, which it hands on to the running iteration.
+ * Handles operator commands and progress signals of a campaign.
  *
- * @param abort ends what runs
+ * @param abort cancels the running work
  */
-export function handleOperatorCommands(state: CampaignState, abort: () => void): Operations {
+export function handleOperatorCommands(state: CampaignState, abort: () => void): CommandHandlers {
   const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0, skips: 0 };
-  const write = eventLog(state);
+  const record = eventLog(state);
   let childId: string | null = null;
   const jobs = new Map<string, string>();
   const show = (): void => {
     setCurrentDetails(campaignDetails(state, jobs));
     upsertSearchAttributes(searchAttributes.ofState(state));
   };
-  const obey = async (order: OperatorCommand, operator: Operator): Promise<CampaignState> => {
-    const obeyed = isClosed(state) ? null : order(state, control, operator.actor);
-    if (!obeyed) return state;
-    Object.assign(state, obeyed.change);
+  const apply = async (command: OperatorCommand, operator: Operator): Promise<CampaignState> => {
+    const effect = isClosed(state) ? null : command(state, control, operator.actor);
+    if (!effect) return state;
+    Object.assign(state, effect.change);
     show();
     if (childId) await sendControl(childId, { ...control });
-    await write(obeyed.kind, { ...operator, ...obeyed.at });
+    await record(effect.kind, { ...operator, ...effect.at });
     return state;
   };
   setHandler(statusQuery, () => state);
   setHandler(progressSignal, async (progress) => {
-    const parks = progress.parked !== null && state.progress.parked === null;
-    take(state, progress);
-    jobs.clear(); // they belong to the phase that ran
+    const hasParked = progress.parked !== null && state.progress.parked === null;
+    applyProgress(state, progress);
+    jobs.clear(); // they belong to the previous phase
     show();
-    if (parks) await write('parked', { actor: 'coevolve', reason: progress.parked! }).catch(leave);
+    if (hasParked) await record('parked', { actor: 'coevolve', reason: progress.parked! }).catch(logFailure);
   });
   setHandler(jobProgressSignal, ({ role, line }) => {
     jobs.set(role, line);
     setCurrentDetails(campaignDetails(state, jobs));
   });
-  setHandler(pauseUpdate, (operator) => obey(pause, operator));
-  setHandler(resumeUpdate, (operator) => obey(resume, operator));
-  setHandler(retryUpdate, (operator) => obey(retry, operator));
-  setHandler(skipUpdate, (operator) => obey(skip, operator), { validator: (_operator) => requireSkippable(state) });
-  setHandler(stopAfterIterationUpdate, (operator) => obey(stop, operator));
+  setHandler(pauseUpdate, (operator) => apply(pause, operator));
+  setHandler(resumeUpdate, (operator) => apply(resume, operator));
+  setHandler(retryUpdate, (operator) => apply(retry, operator));
+  setHandler(skipUpdate, (operator) => apply(skip, operator), { validator: (_operator) => requireSkippable(state) });
+  setHandler(stopAfterIterationUpdate, (operator) => apply(stop, operator));
   setHandler(abortUpdate, async (operator) => {
     if (isClosed(state)) return state;
     state.abortedBy = operator.actor;
     show();
     abort();
-    await write('aborting', operator);
+    await record('aborting', operator);
     return state;
   });
   show();
@@ -102,41 +93,38 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
     show,
     async forwardTo(id) {
       childId = id;
-      if (id && control.paused) await sendControl(id, { ...control }); // it came while the child was being started
+      if (id && control.paused) await sendControl(id, { ...control }); // the pause came before the child had started
     },
   };
 }
 
-function take(state: CampaignState, progress: IterationProgress): void {
+function applyProgress(state: CampaignState, progress: IterationProgress): void {
   state.progress = { ...progress, score: progress.score ?? state.progress.score };
   if (state.status === 'running' || state.status === 'parked') state.status = progress.parked ? 'parked' : 'running';
 }
 
 type Entry = Operator & { phase?: Phase; iteration?: number };
-type Write = (kind: string, entry: Entry) => Promise<void>;
 
 /**
- * One after the other, each with the status of its moment: the row of the campaign ends with the newest. Its key makes
- * that an entry is written once.
+ * Stores entries one by one, each with the status of its moment, so that the campaign's row ends with the newest status.
+ * The key of an entry makes it exactly-once.
  */
-function eventLog(state: CampaignState): Write {
+function eventLog(state: CampaignState): (kind: string, entry: Entry) => Promise<void> {
   let last: Promise<void> = Promise.resolve();
   let count = 0;
   return (kind, { actor, reason, ...at }) => {
     const { campaignId } = state;
     const key = `${workflowInfo().runId}/${++count}`;
-    const { recordOperator } = kind === 'aborting' ? storeUnlimited : store; // it ends in any case, and says who and why
-    last = last
-      .catch(() => undefined)
-      .then(() =>
-        recordOperator({ campaignId, status: state.status, kind, actor, reason: reason ?? null, key, ...at }),
-      );
+    // An abort must end and name its operator, so its entry waits for the database without a limit.
+    const { recordOperatorCommand } = kind === 'aborting' ? storeUnlimited : store;
+    const entry = { campaignId, status: state.status, kind, actor, reason: reason ?? null, key, ...at };
+    last = last.catch(() => undefined).then(() => recordOperatorCommand(entry));
     return last;
   };
 }
 
-/** A campaign that parks because the database is away cannot tell the database. */
-function leave(error: unknown): void {
+/** A campaign that parks because the database is unavailable cannot record this. */
+function logFailure(error: unknown): void {
   if (isCancellation(error)) throw error;
-  log.warn('the database does not know that the campaign has parked', { error: String(error) });
+  log.warn('the event "parked" could not be stored', { error: String(error) });
 }

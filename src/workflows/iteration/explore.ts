@@ -1,51 +1,36 @@
-import { condition, proxyActivities, setCurrentDetails, setHandler } from '@temporalio/workflow';
+import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { ProviderByRole } from '../../domain/campaign/iteration-plan';
+import { settleAll, slidingWindow, splitRange, type Range } from '../../domain/base/concurrency';
 import { explorationContextId } from '../../domain/campaign/ids';
+import type { ProviderByPurpose } from '../../domain/campaign/iteration-plan';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { profiles } from '../campaign/activity-profiles';
-import { settleAll } from './execute-once';
+import { profiles } from '../base/activity-profiles';
+import { handleControl } from '../base/control';
 import type { IterationKey } from './iteration-context';
-import { controlSignal } from '../messages';
 
-export type ExploreInput = IterationKey & {
-  aim: SynthesisAim;
-  /** Places among the contexts of the aim, `to` not included. */
-  from: number;
-  to: number;
-  rounds: number;
-  providers: ProviderByRole;
-};
+/** `from` and `to` are indices among the contexts of the aim. */
+export type ExploreInput = IterationKey &
+  Range & { aim: SynthesisAim; rounds: number; providers: ProviderByPurpose };
 
-/** Contexts in flight: the pace of a provider is kept by its workers, this only bounds what a pause waits for. */
-const window = 8;
+/** Concurrent contexts. Workers enforce the rate limits of a provider; this bounds how long a pause takes. */
+const concurrency = 8;
 
-/** From flagged trajectories to candidate tasks: reflect, explore in several runs, abstract (arXiv:2604.15840, 3.2, 3.3). */
+/** Turns flagged trajectories into candidate tasks: reflect, explore in several runs, abstract (arXiv:2604.15840, 3.2, 3.3). */
 export async function explore({ aim, from, to, rounds, providers, ...key }: ExploreInput): Promise<void> {
-  const asked = (purpose: 'reflector' | 'explorer' | 'abstractor') =>
+  const modelOf = (purpose: 'reflector' | 'explorer' | 'abstractor') =>
     proxyActivities<Activities>(profiles.llm(providers[purpose]));
-  let paused = false;
-  setHandler(controlSignal, (control) => {
-    paused = control.paused;
-  });
+  const control = handleControl();
 
-  const exploreOne = async (contextId: string): Promise<void> => {
-    const runs = Array.from({ length: rounds }, (_, round) => asked('explorer').explore({ ...key, contextId, round }));
-    await settleAll(runs);
-    await asked('abstractor').abstractTasks({ ...key, contextId });
-  };
-
-  let next = from;
-  let done = 0;
-  const worker = async (): Promise<void> => {
-    while (next < to) {
-      const contextId = explorationContextId(key.iteration, aim, next++);
-      await condition(() => !paused);
-      if (aim === 'random' || (await asked('reflector').reflect({ ...key, contextId })).usable)
-        await exploreOne(contextId);
-      done += 1;
-      setCurrentDetails(`${done} of ${to - from} contexts explored`);
+  let explored = 0;
+  await slidingWindow(concurrency, splitRange({ from, to }, 1), async ({ from: ordinal }) => {
+    const contextId = explorationContextId(key.iteration, aim, ordinal);
+    await control.unpaused();
+    if (aim === 'random' || (await modelOf('reflector').reflect({ ...key, contextId })).usable) {
+      const runs = Array.from({ length: rounds }, (_, round) => ({ ...key, contextId, round }));
+      await settleAll(runs.map((run) => modelOf('explorer').explore(run)));
+      await modelOf('abstractor').abstractTasks({ ...key, contextId });
     }
-  };
-  await settleAll(Array.from({ length: window }, worker));
+    explored += 1;
+    setCurrentDetails(`${explored} of ${to - from} contexts explored`);
+  });
 }

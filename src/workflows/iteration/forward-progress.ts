@@ -1,27 +1,26 @@
 import { getExternalWorkflowHandle, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
-import { progressLine } from '../../domain/training/training-progress';
-import { trainingDetails } from '../campaign/details';
+import { progressLine } from '../../domain/training/job-progress';
+import { trainingDetails } from '../base/details';
 import { jobProgressSignal, trainingProgressSignal } from '../messages';
 
 /**
- * Shows what the activity that watches a job tells of it: here, and in a line on the campaign's page.
+ * Shows the progress signals of the activity that watches a job, and forwards each as one line to the campaign.
  *
- * @param work what the job does, in words
+ * @param work description of the job, shown above its progress
  */
 export function forwardProgress(role: string, work: string): void {
-  const campaign = workflowInfo().root?.workflowId;
-  let passedOn = Promise.resolve(); // one after the other: signals that are sent at once may arrive in another order
-  setHandler(trainingProgressSignal, async (news) => {
-    setCurrentDetails(trainingDetails(work, news));
-    passedOn = passedOn.then(() => tellCampaign(campaign, { role, line: progressLine(news) }));
-    await passedOn;
+  const campaignId = workflowInfo().root?.workflowId;
+  let forwarded = Promise.resolve(); // one by one: signals that are sent at once may arrive in another order
+  setHandler(trainingProgressSignal, async (progress) => {
+    setCurrentDetails(trainingDetails(work, progress));
+    forwarded = forwarded.then(() => signalCampaign(campaignId, { role, line: progressLine(progress) }));
+    await forwarded;
   });
 }
 
-/** A campaign that has ended needs no news. */
-async function tellCampaign(campaign: string | undefined, news: { role: string; line: string }): Promise<void> {
-  if (!campaign) return;
-  await getExternalWorkflowHandle(campaign)
-    .signal(jobProgressSignal, news)
-    .catch(() => undefined);
+async function signalCampaign(id: string | undefined, progress: { role: string; line: string }): Promise<void> {
+  if (!id) return;
+  await getExternalWorkflowHandle(id)
+    .signal(jobProgressSignal, progress)
+    .catch(() => undefined); // the campaign has ended
 }

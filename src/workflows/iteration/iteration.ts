@@ -1,11 +1,11 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { Phase } from '../../domain/campaign/phases';
-import { profiles } from '../campaign/activity-profiles';
-import { keyOf, type IterationContext, type IterationInput } from './iteration-context';
+import { profiles } from '../base/activity-profiles';
+import { keyOf, type IterationContext } from './iteration-context';
 import { optimize } from './optimize';
-import { phaseRunner } from './phase-runner';
-import { rolloutReferences, rolloutTasks } from './collect-rollouts';
+import { phaseRunner, type IterationInput } from './phase-runner';
+import { rolloutReferences, rolloutTasks } from './rollout-tasks';
 import { synthesize } from './synthesize';
 import { trainAgents, trainStart } from './train-agents';
 import { validate } from './validate';
@@ -13,8 +13,9 @@ import { validate } from './validate';
 const store = proxyActivities<Activities>(profiles.store);
 
 export type IterationResult = {
+  /** Held-out success of the active policy, in [0, 1]; null without an evaluation. */
   score: number | null;
-  /** An operator stopped the campaign while a phase was parked: that phase and those after it were not done. */
+  /** True if an operator stopped the campaign at a parked phase: that phase and the later ones were not run. */
   givenUp: boolean;
 };
 
@@ -30,18 +31,18 @@ export async function iteration(input: IterationInput): Promise<IterationResult>
   return { score: runner.progress.score, givenUp: false };
 }
 
-/** Iteration 0 is the supervised start: experts play the seed tasks, and every agent learns to act from them. */
+/** Iteration 0 is the supervised start: every agent learns from expert trajectories of the seed tasks. */
 const isStart = ({ iteration: number }: IterationContext): boolean => number === 0;
 
-const environmentsOf = ({ environment }: IterationContext) =>
+const environmentOf = ({ environment }: IterationContext) =>
   proxyActivities<Activities>(profiles.rollout(environment));
 
 const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   async plan(context) {
-    if (isStart(context)) await environmentsOf(context).seedTasks(keyOf(context));
+    if (isStart(context)) await environmentOf(context).seedTasks(keyOf(context));
     await store.planIteration(keyOf(context));
   },
-  'roll-out': (context) =>
+  rollout: (context) =>
     isStart(context) ? rolloutReferences(context, 'expert') : rolloutTasks(context, 'train', context.plan.agents),
   optimize,
   detect: (context) => store.detectSignals(keyOf(context)),
@@ -50,13 +51,12 @@ const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   pair: (context) => store.buildPreferencePairs(keyOf(context)),
   train: (context) => (isStart(context) ? trainStart(context) : trainAgents(context)),
   async evaluate(context) {
-    // Held-out tasks, then the gate: the candidate acts next, or the incumbent stays.
     await rolloutTasks(context, 'evaluation', ['target']);
-    const { score } = await store.evaluatePolicy(keyOf(context));
+    const { score } = await store.evaluatePolicy(keyOf(context)); // promotes the candidate or keeps the incumbent
     context.runner.progress.score = score;
   },
   async report(context) {
-    await environmentsOf(context).retirePolicies(keyOf(context));
+    await environmentOf(context).unloadPolicies(keyOf(context));
     await store.writeReport(keyOf(context));
   },
 };

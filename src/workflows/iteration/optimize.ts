@@ -1,22 +1,22 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { profiles } from '../campaign/activity-profiles';
+import { profiles } from '../base/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
-import { rolloutTasks } from './collect-rollouts';
+import { rolloutTasks } from './rollout-tasks';
 
 const store = proxyActivities<Activities>(profiles.store);
 const trainer = proxyActivities<Activities>(profiles.train);
 
 /**
- * Reinforcement learning between two rounds of synthesis: each step plays a batch of tasks with the newest policy and
- * makes one update from it. Tried again, the phase finds every finished step done.
+ * Reinforcement learning: each RL step rolls out the current policy, updates it once, and publishes the policy for the next
+ * step. A retry finds every finished step done.
  */
 export async function optimize(context: IterationContext): Promise<void> {
   const { plan, runner, environment } = context;
   if (!plan.updates) return;
   const { role, method, steps } = plan.updates;
   const key = keyOf(context);
-  const environments = proxyActivities<Activities>(profiles.rollout(environment));
+  const { unloadPolicies } = proxyActivities<Activities>(profiles.rollout(environment));
   for (let step = 1; step <= steps; step++) {
     await runner.unpaused();
     runner.note(`step ${step} of ${steps}`);
@@ -24,6 +24,6 @@ export async function optimize(context: IterationContext): Promise<void> {
     const { jobKey } = await store.prepareStep({ ...key, role, method, step });
     const { policyId } = await trainer.trainStep({ jobKey, epoch: key.epoch, step });
     await store.registerStep({ ...key, role, jobKey, step, policyId });
-    await environments.retirePolicies(key);
+    await unloadPolicies(key);
   }
 }

@@ -7,121 +7,131 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { IterationProgress } from '../../domain/campaign/progress';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import type { Phase } from '../../domain/campaign/phases';
+import type { IterationProgress } from '../../domain/campaign/progress';
 import type { PhaseKey } from '../../store/campaign/iterations';
-import { profiles } from '../campaign/activity-profiles';
-import { iterationDetails } from '../campaign/details';
-import type { IterationInput } from './iteration-context';
+import { profiles } from '../base/activity-profiles';
+import { handleControl, type ControlHandler } from '../base/control';
+import { iterationDetails } from '../base/details';
+import { searchAttributes } from '../base/search-attributes';
 import { progressSignal, type Control } from '../messages';
-import { searchAttributes } from '../campaign/search-attributes';
-import { handleControl, type ControlState } from './control-handler';
 import { reasonOf, retryOrPark, type Decision } from './retry-or-park';
 
 const store = proxyActivities<Activities>(profiles.store);
-const trainer = proxyActivities<Activities>(profiles.train);
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
+const trainer = proxyActivities<Activities>(profiles.train);
 
-/** Characters of a reason that are carried and shown; the failed activity keeps the whole. */
-const reasonLimit = 2_000;
+export type IterationInput = {
+  campaignId: number;
+  name: string;
+  environment: string;
+  recipe: string;
+  iteration: number;
+  /** Set when the iteration runs again; absent in its first run. */
+  epoch?: number;
+};
 
 export type PhaseRunner = {
-  /** Opens the iteration and learns what it does; null when an operator gave it up before. */
+  /** Opens the iteration and returns its plan; null when an operator gave it up first. */
   open(): Promise<IterationPlan | null>;
   /**
-   * Runs a phase unless it is committed; commits it; parks it, rather than fail, when it cannot be done now. An operator
-   * then has it tried again, or goes on without it, or stops the campaign: false, the iteration is given up.
+   * Runs a phase unless it is committed, and commits it. A phase that fails parks until an operator retries it, skips it,
+   * or gives the iteration up; the result is then false.
    */
   run(phase: Phase, work: () => Promise<unknown>): Promise<boolean>;
-  /** Resolves when nobody has paused the campaign. */
+  /** Resolves while the campaign is not paused. */
   unpaused(): Promise<void>;
-  /** Tells a running child of a pause that holds now and of every order to come; returns how to leave it out again. */
+  /** Sends the current pause and later controls to a running child; returns the function that stops this. */
   forwardControlTo(childId: string): () => void;
-  /** Shows how far the running phase has come; the campaign hears of it with the phase's end. */
+  /** Shows the progress of the running phase. The campaign receives it when the phase ends. */
   note(text: string): void;
   readonly progress: IterationProgress;
 };
 
-/** Phases whose jobs may go on when nobody waits for them. */
-const trains: readonly Phase[] = ['optimize', 'train'];
+/** Phases whose training jobs outlive the workflows that watch them. */
+const trainingPhases: readonly Phase[] = ['optimize', 'train'];
 
-/** Phases in order, with everything an operator may do between them. */
+/** Runs phases in order and applies operator commands between them. */
 export function phaseRunner(input: IterationInput): PhaseRunner {
   const { campaignId, iteration } = input;
-  let epoch = input.epoch ?? 1;
-  let planned: readonly Phase[] = [];
+  let plan: IterationPlan | null = null;
   const progress: IterationProgress = { iteration, phase: 'plan', note: null, parked: null, score: null };
   const notes = new Map<Phase, string>();
-  const orders = handleControl();
+  const control = handleControl();
 
-  const show = (): void => setCurrentDetails(iterationDetails(planned, progress, notes));
-  const tell = async (): Promise<void> => {
+  const show = (): void => setCurrentDetails(iterationDetails(plan?.phases ?? [], progress, notes));
+  const report = async (): Promise<void> => {
     show();
     upsertSearchAttributes(searchAttributes.phase(progress.phase));
     await getExternalWorkflowHandle(campaignWorkflowId(input.name)).signal(progressSignal, progress);
   };
-  const unpaused = (): Promise<void> => condition(() => !orders.last().paused);
-  const park = parking(progress, orders, tell);
+  const park = parking(progress, control, report);
+
+  const keyOf = (phase: Phase): PhaseKey => {
+    const { epoch, phases } = plan!;
+    return { campaignId, iteration, epoch, phase, previous: phases[phases.indexOf(phase) - 1] ?? null };
+  };
   const skip = async (key: PhaseKey): Promise<void> => {
-    if (trains.includes(key.phase)) await trainer.endTraining({ campaignId, iteration });
+    if (trainingPhases.includes(key.phase)) await trainer.endTraining({ campaignId, iteration });
     progress.note = await store.skipPhase.executeWithOptions({ summary: `skip: ${key.phase}` }, [key]);
   };
 
   return {
     progress,
-    unpaused,
-    forwardControlTo: orders.forwardTo,
+    unpaused: control.unpaused,
+    forwardControlTo: control.forwardTo,
     note(text) {
       progress.note = text;
       show();
     },
     async open() {
-      let plan: IterationPlan | null = null;
       await retryOrPark(async () => {
         plan = await storeUnlimited.openIteration(input);
-        ({ epoch, phases: planned } = plan);
       }, park);
       return plan;
     },
     async run(phase, work) {
-      await unpaused();
+      await control.unpaused();
       Object.assign(progress, { phase, note: null });
-      await tell();
-      await unpaused(); // an order may have come while the campaign was told
-      const key = { campaignId, iteration, epoch, phase, previous: planned[planned.indexOf(phase) - 1] ?? null };
-      const done = await retryOrPark(async (word) => {
-        if (word === 'skip') return skip(key);
-        const committed = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
-        if (!committed) await work();
+      await report();
+      await control.unpaused(); // a pause may have arrived during the report
+      const key = keyOf(phase);
+      const isDone = await retryOrPark(async (decision) => {
+        if (decision === 'skip') return skip(key);
+        const isCommitted = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
+        if (!isCommitted) await work();
         progress.note = await store.commitPhase.executeWithOptions({ summary: `commit: ${phase}` }, [key]);
       }, park);
-      if (!done) return false;
+      if (!isDone) return false;
       notes.set(phase, progress.note ?? '');
-      show(); // the campaign is told with the next phase, or by the iteration's result
+      show(); // the campaign receives the note with the report of the next phase, or with the iteration's result
       return true;
     },
   };
 }
 
-/** Says why the phase cannot go on, and waits for an operator's word. */
+/** Characters of a reason that are carried and shown. The failed activity keeps the whole message. */
+const maxReasonLength = 2_000;
+
+/** Reports why the phase cannot continue, and waits for an operator's decision. */
 const parking =
-  (progress: IterationProgress, orders: ControlState, tell: () => Promise<void>) =>
+  (progress: IterationProgress, control: ControlHandler, report: () => Promise<void>) =>
   async (error: unknown): Promise<Decision> => {
-    const before = orders.last();
-    progress.parked = reasonOf(error).slice(0, reasonLimit);
+    const before = control.latest();
+    progress.parked = reasonOf(error).slice(0, maxReasonLength);
     log.warn('parked', { phase: progress.phase, reason: progress.parked });
-    await tell();
-    await condition(() => wordSince(before, orders.last()) !== null);
+    await report();
+    await condition(() => decisionSince(before, control.latest()) !== null);
     progress.parked = null;
-    await tell();
-    return wordSince(before, orders.last())!;
+    await report();
+    return decisionSince(before, control.latest())!;
   };
 
-/** What an operator said since a phase parked, if anything. */
-function wordSince(before: Control, now: Control): Decision | null {
-  if (now.resumes > before.resumes) return 'again';
+/** Returns the operator's decision since a phase parked; null while there is none. */
+function decisionSince(before: Control, now: Control): Decision | null {
+  if (now.resumes > before.resumes) return 'retry';
   if (now.skips > before.skips) return 'skip';
-  return now.stops > before.stops ? 'given up' : null;
+  return now.stops > before.stops ? 'give-up' : null;
 }

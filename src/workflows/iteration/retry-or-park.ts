@@ -8,42 +8,47 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 
-/** Workers that die under a phase are not its fault, until so many tries in a row have ended so: it may be what kills them. */
-const triesBesideDeaths = 5;
+/** Consecutive worker crashes after which a phase parks: it may be the phase that crashes its workers. */
+const maxCrashes = 5;
 
-/** What an operator says of a phase that is parked. */
-export type Decision = 'again' | 'skip' | 'given up';
+/** An operator's decision on a parked phase. */
+export type Decision = 'retry' | 'skip' | 'give-up';
 
-/** Tries until it works: between tries an operator has said how. False when it was given up. */
+/**
+ * Repeats `work` until it succeeds. After a failure `park` waits for an operator's decision, which is passed to the next
+ * attempt.
+ *
+ * @returns false when the operator gave the phase up
+ */
 export async function retryOrPark(
-  work: (word: Decision) => Promise<void>,
+  work: (decision: Decision) => Promise<void>,
   park: (error: unknown) => Promise<Decision>,
 ): Promise<boolean> {
-  let word: Decision = 'again';
-  for (let deaths = 0; ;) {
+  let decision: Decision = 'retry';
+  for (let crashes = 0; ;) {
     try {
-      await work(word);
+      await work(decision);
       return true;
     } catch (error) {
-      const failed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
-      if (!failed || isCancellation(error)) throw error;
-      // Its worker died, or it failed on the way out: what is being ended is not tried again.
-      if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('ended while it failed');
-      if (isDeath(error) && ++deaths < triesBesideDeaths) continue;
-      deaths = 0;
-      word = await park(error);
-      if (word === 'given up') return false;
+      const isFailure = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
+      if (!isFailure || isCancellation(error)) throw error;
+      // A failure during cancellation counts as cancelled: work that is being ended is not repeated.
+      if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('failed while being cancelled');
+      if (isCrash(error) && ++crashes < maxCrashes) continue;
+      crashes = 0;
+      decision = await park(error);
+      if (decision === 'give-up') return false;
     }
   }
 }
 
-/** Whether an activity used up its tries and the last one was never heard of again. */
-const isDeath = (error: unknown): boolean =>
+/** True if an activity used up its attempts and its last worker stopped without an answer. */
+const isCrash = (error: unknown): boolean =>
   error instanceof ActivityFailure || error instanceof ChildWorkflowFailure
-    ? isDeath(error.cause)
+    ? isCrash(error.cause)
     : error instanceof TimeoutFailure && error.timeoutType === 'HEARTBEAT';
 
-/** What the activity said, which names the next command; what caused it is often only a library's word. */
+/** Returns the message of the failed activity, which names the next command; its root cause often comes from a library. */
 export function reasonOf(error: unknown): string {
   if ((error instanceof ActivityFailure || error instanceof ChildWorkflowFailure) && error.cause)
     return reasonOf(error.cause);

@@ -1,37 +1,35 @@
 import { workflowInfo } from '@temporalio/workflow';
+import type { TrainingRequest } from '../../activities/train/prepare-training';
+import { settleAll } from '../../domain/base/concurrency';
 import { trainingWorkflowId } from '../../domain/campaign/ids';
-import type { RecipeJob } from '../../domain/campaign/recipe';
-import { executeOnce, settleAll } from './execute-once';
+import { executeOnce } from '../base/execute-once';
 import { keyOf, nameOf, type IterationContext } from './iteration-context';
-import { train, type TrainInput } from './train';
+import { train } from './train';
 
-/** The base first, then every agent from it, side by side. */
+/** Trains the base first, then every agent from the base concurrently. */
 export async function trainStart(context: IterationContext): Promise<void> {
-  const { agents, imports = [] } = context.plan;
+  const { agents, imports } = context.plan;
   const methodOf = <M>(role: (typeof imports)[number], method: M) => (imports.includes(role) ? 'import' : method);
-  await trainOne(context, { role: 'base', method: methodOf('base', 'init' as const), data: 'expert', from: 'base' });
-  const fromExperts = agents.map(
-    (role) => ({ role, method: methodOf(role, 'sft' as const), data: 'expert', from: 'base' }) as const,
-  );
-  await settleAll(fromExperts.map((step) => trainOne(context, step)));
+  const jobOf = (role: (typeof imports)[number], method: 'init' | 'sft'): Job => ({
+    ...{ role, method: methodOf(role, method), data: 'expert', from: 'base' },
+  });
+  await trainOne(context, jobOf('base', 'init'));
+  await settleAll(agents.map((role) => trainOne(context, jobOf(role, 'sft'))));
 }
 
-/**
- * The agents' pairs are fixed before either trains, so neither job reads what the other makes: they run side by side
- * and give what one after the other would.
- */
+/** Trains all agents concurrently: their pairs are fixed before, so no job reads the result of another. */
 export async function trainAgents(context: IterationContext): Promise<void> {
-  await settleAll(context.plan.training.map((step) => trainOne(context, step)));
+  await settleAll(context.plan.training.map((job) => trainOne(context, job)));
 }
 
-type Job = RecipeJob | (Pick<TrainInput, 'role' | 'from'> & { method: 'import' | 'init' | 'sft'; data: 'expert' });
+type Job = Pick<TrainingRequest, 'role' | 'method' | 'data' | 'from'>;
 
 async function trainOne(context: IterationContext, job: Job): Promise<void> {
-  const input: TrainInput = { ...keyOf(context), ...job };
+  const input: TrainingRequest = { ...keyOf(context), ...job };
   await executeOnce(train, input, {
     workflowId: trainingWorkflowId(nameOf(context), job.role),
     staticSummary:
-      job.method === 'import' ? `Take over the ${job.role} policy` : `Train the ${job.role} policy by ${job.method}`,
+      job.method === 'import' ? `Import the ${job.role} policy` : `Train the ${job.role} policy with ${job.method}`,
     typedSearchAttributes: workflowInfo().typedSearchAttributes,
   });
 }

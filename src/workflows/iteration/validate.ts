@@ -1,17 +1,17 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { profiles } from '../campaign/activity-profiles';
-import { settleAll } from './execute-once';
+import { slidingWindow, splitRange, type Range } from '../../domain/base/concurrency';
+import { profiles } from '../base/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
-import { rolloutReferences } from './collect-rollouts';
+import { rolloutReferences } from './rollout-tasks';
 
 const store = proxyActivities<Activities>(profiles.store);
 
-/** Subjects per activity of the judge: each is a call of seconds, and a retry repeats none that was answered. */
-const judgedPerActivity = 10;
-const window = 8;
+/** Judgements per activity: each takes seconds, and a retry repeats none that is stored. */
+const judgementsPerActivity = 10;
+const concurrency = 8;
 
-/** Every candidate is executed, judged where a judge is configured, and admitted or rejected with its reason. */
+/** Executes every candidate, judges it where a judge is configured, and admits it or rejects it with the reason. */
 export async function validate(context: IterationContext): Promise<void> {
   const key = keyOf(context);
   const { providers, calibrates } = context.plan;
@@ -20,37 +20,28 @@ export async function validate(context: IterationContext): Promise<void> {
     const judge = proxyActivities<Activities>(profiles.llm(providers.judge));
     if (calibrates) await calibrate(context);
     const { tasks } = await store.countPlanned({ ...key, purpose: 'validation' });
-    await inStretches(context, tasks, (stretch) => judge.judgeCandidates({ ...key, ...stretch }));
+    await inBatches(context, tasks, (range) => judge.judgeCandidates({ ...key, ...range }));
     if (providers.embedding) await proxyActivities<Activities>(profiles.llm(providers.embedding)).embedCandidates(key);
   }
   await store.admitTasks(key);
 }
 
-/** How far the judge can be trusted: gold trajectories and broken ones, whose verdicts are known. */
+/** Measures the judge on reference trajectories and on corrupted ones, whose verdicts are known. */
 async function calibrate(context: IterationContext): Promise<void> {
   const key = keyOf(context);
   const judge = proxyActivities<Activities>(profiles.llm(context.plan.providers!.judge));
   const { items } = await store.planCalibration(key);
   await proxyActivities<Activities>(profiles.rollout(context.environment)).playCalibration(key);
-  await inStretches(context, items, (stretch) => judge.judgeCalibration({ ...key, ...stretch }));
+  await inBatches(context, items, (range) => judge.judgeCalibration({ ...key, ...range }));
   await store.closeCalibration(key);
 }
 
-type Stretch = { from: number; to: number };
-
-async function inStretches(
+const inBatches = (
   { runner }: IterationContext,
   count: number,
-  work: (stretch: Stretch) => Promise<unknown>,
-): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count) {
-      const stretch = { from: next, to: Math.min(count, next + judgedPerActivity) };
-      next = stretch.to;
-      await runner.unpaused();
-      await work(stretch);
-    }
-  };
-  await settleAll(Array.from({ length: window }, worker));
-}
+  work: (range: Range) => Promise<unknown>,
+): Promise<void> =>
+  slidingWindow(concurrency, splitRange({ from: 0, to: count }, judgementsPerActivity), async (range) => {
+    await runner.unpaused();
+    await work(range);
+  });

@@ -6,7 +6,7 @@ import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { EnvironmentSession } from '../../../src/envs/environment';
 import { ReplayMismatch } from '../../../src/envs/episode/replay-turns';
-import type { AttemptTurnStore } from '../../../src/store/trajectories/attempt-turns';
+import type { TurnJournalStore } from '../../../src/store/trajectories/turn-journal';
 import { startFickleEnvironment } from '../../envs/episode/fickle-environment';
 import { attentivePolicy, worldSession } from '../../envs/episode/journaled-world';
 import { startScriptedServer } from '../../llm/scripted-server';
@@ -28,7 +28,7 @@ const newAttempt = () => ({ ...campaign.key, trajectoryId: `1/train/p/t/${++atte
 type Open = ReturnType<typeof newAttempt>;
 
 const recorded = async ({ trajectoryId, ...key }: Open) =>
-  (await campaign.store.attemptTurns.list(key, [trajectoryId])).get(trajectoryId) ?? [];
+  (await campaign.store.turnJournal.list(key, [trajectoryId])).get(trajectoryId) ?? [];
 
 /** How one player of an attempt ends: after so many requests to the policy or actions in the environment. */
 type Crash = { of: 'policy' | 'environment'; after: number; killed: boolean };
@@ -36,7 +36,7 @@ type Crash = { of: 'policy' | 'environment'; after: number; killed: boolean };
 /** One player's work at the attempt, up to its crash; who is killed keeps nothing that was not written. */
 async function playUntil(crash: Crash, attempt: Open, length: number): Promise<void> {
   const known = await recorded(attempt);
-  const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', known);
+  const journal = attemptJournal(campaign.store.turnJournal, attempt, 'observations', known);
   let [asked, taken] = [0, 0];
   const policy = attentivePolicy();
   const play: ChooseAction = (conversation, step) =>
@@ -71,7 +71,7 @@ test('whatever crashes in whatever order, the trajectory is the one that none wo
     const attempt = newAttempt();
     for (const crash of interruptions) await playUntil(crash, attempt, length);
     const turns = await recorded(attempt);
-    const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', turns);
+    const journal = attemptJournal(campaign.store.turnJournal, attempt, 'observations', turns);
     const asked: number[] = [];
     const limits = { maxTurns, journal };
     const episode = await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(asked), limits);
@@ -84,11 +84,11 @@ test('whatever crashes in whatever order, the trajectory is the one that none wo
 
 test('when the policy is asked for turn n + 2, turn n is durable, even where every write takes its time', async () => {
   const attempt = newAttempt();
-  const store: AttemptTurnStore = {
-    ...campaign.store.attemptTurns,
+  const store: TurnJournalStore = {
+    ...campaign.store.turnJournal,
     async record(of, each) {
       await new Promise((resolve) => setTimeout(resolve, 20));
-      return campaign.store.attemptTurns.record(of, each);
+      return campaign.store.turnJournal.record(of, each);
     },
   };
   const journal = attemptJournal(store, attempt, 'observations', []);
@@ -110,7 +110,7 @@ test('an episode of two turns writes none, whichever way it ends', async () => {
     [2, maxTurns],
     [5, 2],
   ] as const) {
-    const journal = attemptJournal(campaign.store.attemptTurns, attempt, 'observations', []);
+    const journal = attemptJournal(campaign.store.turnJournal, attempt, 'observations', []);
     await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(), { maxTurns: limit, journal });
     await expect(recorded(attempt)).resolves.toEqual([]);
   }
@@ -119,11 +119,11 @@ test('an episode of two turns writes none, whichever way it ends', async () => {
 test('who finds the turn of another player in his place writes no more, and both histories stay apart', async () => {
   const attempt = newAttempt();
   const other = { ...turn(2), action: 'of another player' };
-  const { attemptTurns } = campaign.store;
-  const journal = attemptJournal(attemptTurns, attempt, 'observations', []);
+  const { turnJournal } = campaign.store;
+  const journal = attemptJournal(turnJournal, attempt, 'observations', []);
   const policy = attentivePolicy();
   const interfering: ChooseAction = async (conversation, step) => {
-    if (step === 1) await attemptTurns.record(attempt, other);
+    if (step === 1) await turnJournal.record(attempt, other);
     return policy(conversation, step);
   };
   await playJournaledEpisode(worldSession({ length: 6 }), request, interfering, { maxTurns, journal });
@@ -135,7 +135,7 @@ test('an environment that says other things than it promised is played from the 
   const attempt = newAttempt();
   const { signal } = new AbortController();
   const journalOf = async () =>
-    attemptJournal(campaign.store.attemptTurns, attempt, 'observations', await recorded(attempt));
+    attemptJournal(campaign.store.turnJournal, attempt, 'observations', await recorded(attempt));
   const playIn = async (journal: Awaited<ReturnType<typeof journalOf>>, play: ChooseAction) => {
     const session = await openEnvClient(environment)('fickle', { signal });
     const limits = { maxTurns, journal };
@@ -163,7 +163,7 @@ test('an environment that says other things than it promised is played from the 
     );
     await expect(recorded(attempt)).resolves.toEqual(next.turns.slice(0, 2)); // one is held back
     await expect(
-      campaign.store.attemptTurns.resumesOf(campaign.campaignId, attempt.trajectoryId),
+      campaign.store.turnJournal.resumesOf(campaign.campaignId, attempt.trajectoryId),
     ).resolves.toMatchObject([{ outcome: 'mismatch', turns: 1 }]);
   } finally {
     environment.stop();
@@ -174,12 +174,12 @@ test('a player of a stale epoch writes no turn and counts no resume', async () =
   const own = await newCampaign(database.pool);
   const attempt = { ...own.key, trajectoryId: '1/train/p/t/0' };
   const key = await raiseEpoch(database.pool, own.key);
-  const journal = attemptJournal(own.store.attemptTurns, attempt, 'observations', []);
+  const journal = attemptJournal(own.store.turnJournal, attempt, 'observations', []);
   await playJournaledEpisode(worldSession({ length: 4 }), request, attentivePolicy(), { maxTurns, journal });
   await journal.keep();
   await journal.replayed(2);
-  await expect(own.store.attemptTurns.list(key, [attempt.trajectoryId])).resolves.toEqual(new Map());
-  await expect(own.store.attemptTurns.resumesOf(own.campaignId, attempt.trajectoryId)).resolves.toEqual([]);
+  await expect(own.store.turnJournal.list(key, [attempt.trajectoryId])).resolves.toEqual(new Map());
+  await expect(own.store.turnJournal.resumesOf(own.campaignId, attempt.trajectoryId)).resolves.toEqual([]);
 });
 
 const sampled = { iteration: 1, purpose: 'train' as const, policyId: 'p'.repeat(64), taskId: 't', attempt: 0 };

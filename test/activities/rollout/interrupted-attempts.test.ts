@@ -22,7 +22,7 @@ afterAll(() => rollouts.stop());
 
 const bfcl = { name: 'bfcl' };
 
-/** The same roll-out, whose policy was asked without anything going wrong. */
+/** The same rollout, whose policy was asked without anything going wrong. */
 async function undisturbed(environment: { name: string }, attempts = 1): Promise<string[]> {
   const rollout = await openRollout(rollouts, environment, attempts);
   rollouts.policy.act(rollout.actions);

@@ -7,7 +7,7 @@ import { openEnvClient } from '../../../src/envs/openenv/client';
 import { policyClient } from '../../../src/llm/policy-client';
 import { resolveSpec } from '../../../src/spec/read-spec';
 import { createStore } from '../../../src/store';
-import type { Resume } from '../../../src/store/trajectories/attempt-turns';
+import type { Resume } from '../../../src/store/trajectories/turn-journal';
 import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
@@ -53,7 +53,7 @@ export async function startRollouts(): Promise<Rollouts> {
   };
 }
 
-/** The roll-out of some attempts at one task, and that task's reference actions. */
+/** The rollout of some attempts at one task, and that task's reference actions. */
 export type OpenRollout = { input: RolloutBatch; actions: string[]; taskId: string };
 
 /** A campaign whose longest task is to be played so many times. Campaigns of one environment have the same seeds. */
@@ -87,7 +87,7 @@ export async function openRollout(
 export const playRollout = ({ services }: Rollouts, { input }: OpenRollout) =>
   inActivity(() => collectRollouts(services)(input));
 
-/** All that is stored of a roll-out's attempts but when and how fast they were played: byte for byte. */
+/** All that is stored of a rollout's attempts but when and how fast they were played: byte for byte. */
 export async function storedOf({ database }: Rollouts, { input }: OpenRollout): Promise<string[]> {
   const { rows } = await database.pool.query<{ row: string }>(
     `select row (t.id, t.seed, t.outcome, t.reward, t.raw_score, t.stop_reason, t.fault, t.opening, t.turn_count,

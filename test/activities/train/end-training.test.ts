@@ -18,7 +18,7 @@ test('the end of a campaign gives back what open tries reserved, lists them stil
   await store.modelCalls.settle(modelCall(key, 'heard'), 1, settlement());
   await store.modelCalls.reserve(modelCall(key, 'cut-off'), estimate);
   for (const again of [false, true]) {
-    await store.endings.endTries(campaignId);
+    await store.cleanup.closeOpenRequests(campaignId);
     const { committed } = await store.budgets.get(campaignId);
     expect({ again, committed }).toEqual({ again, committed: { llmTokens: 15, usd: expect.closeTo(0.001) } });
   }

@@ -1,5 +1,5 @@
 import { watchTraining } from '../../../src/activities/train/watch-training';
-import type { JobProgress } from '../../../src/domain/training/training-progress';
+import type { JobProgress } from '../../../src/domain/training/job-progress';
 import { resolveSpec } from '../../../src/spec/read-spec';
 import { findProcess } from '../../../src/process/processes';
 import { inActivity } from '../base/in-activity';

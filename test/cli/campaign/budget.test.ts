@@ -113,7 +113,7 @@ test('a campaign that parks at its budget says how to go on, and does so by that
     async seedTasks() {
       for (const callId of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l']) await pay(c, callId);
     },
-    recordOperator: recordOperatorCommand({ store: c.store } as Dependencies),
+    recordOperatorCommand: recordOperatorCommand({ store: c.store } as Dependencies),
   });
   const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   const workflowBundle = await bundleOf();

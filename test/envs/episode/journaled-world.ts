@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { EnvironmentSession, Observation } from '../../../src/envs/environment';
 import type { EpisodeJournal, ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { ReplayChecks } from '../../../src/envs/episode/replay-turns';
-import type { RecordedTurn } from '../../../src/store/trajectories/attempt-turns';
+import type { RecordedTurn } from '../../../src/store/trajectories/turn-journal';
 
 export const seen = (content: string, changes: Partial<Observation> = {}): Observation => ({
   messages: [{ role: 'tool', content }],

@@ -122,9 +122,9 @@ const writers: Writer[] = [
   },
   {
     writes: 'the batch of a step',
-    write: ({ store, key, job: { jobKey } }) => store.trainingSteps.save(key, { ...batch, jobKey, step: 2 }, [expert]),
+    write: ({ store, key, job: { jobKey } }) => store.rlSteps.save(key, { ...batch, jobKey, step: 2 }, [expert]),
   },
-  { writes: 'the policy of a step', write: ({ store, job }) => store.trainingSteps.finish(job, 1, hash('a'), {}) },
+  { writes: 'the policy of a step', write: ({ store, job }) => store.rlSteps.finish(job, 1, hash('a'), {}) },
   { writes: 'the curve of a job', write: ({ store, job }) => store.trainingProgress.save(job, [{ step: 1, loss: 2 }]) },
   {
     writes: 'a fault',
@@ -165,16 +165,16 @@ const writers: Writer[] = [
 const journal: Writer[] = [
   {
     writes: 'a turn',
-    write: ({ store, key }) => store.attemptTurns.record({ ...key, trajectoryId: 'open' }, turn(2)),
+    write: ({ store, key }) => store.turnJournal.record({ ...key, trajectoryId: 'open' }, turn(2)),
   },
   {
     writes: 'a cleared journal',
-    write: ({ store, key }) => store.attemptTurns.clear({ ...key, trajectoryId: 'open' }),
+    write: ({ store, key }) => store.turnJournal.clear({ ...key, trajectoryId: 'open' }),
   },
   {
     writes: 'a resumed attempt',
     write: ({ store, key }) =>
-      store.attemptTurns.recordResume({ ...key, trajectoryId: 'open' }, { outcome: 'resumed', turns: 1, detail: null }),
+      store.turnJournal.recordResume({ ...key, trajectoryId: 'open' }, { outcome: 'resumed', turns: 1, detail: null }),
   },
 ];
 
@@ -224,11 +224,11 @@ async function startedCampaign(): Promise<Started> {
   await addPolicy(campaign, { id: hash('a') });
   const job = { jobKey: `campaign/${name}/open`, epoch: key.epoch };
   await store.trainingRuns.save(key, trainingRun(job.jobKey, { gpus: 1, steps: 2 }), []);
-  await store.trainingSteps.save(key, { ...batch, jobKey: job.jobKey }, [expert]);
+  await store.rlSteps.save(key, { ...batch, jobKey: job.jobKey }, [expert]);
   await store.feedbackSignals.save(key, [{ kind: 'boundary', taskId: 'known', trajectoryId: expert, detail: {} }]);
   await store.exploration.planContexts(key, 'boundary', [context('1/boundary/0')]);
   await store.judgeCalibrations.plan(key, [item]);
-  await store.attemptTurns.record({ ...key, trajectoryId: 'open' }, turn(1));
+  await store.turnJournal.record({ ...key, trajectoryId: 'open' }, turn(1));
   await store.budgets.get(campaignId);
   return { ...campaign, job };
 }

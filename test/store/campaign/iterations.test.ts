@@ -84,14 +84,14 @@ test('a campaign that is fenced goes on in a new epoch, and keeps what its open 
   const plan = { ...key, phase: 'plan', previous: null } as const;
   await store.iterations.beginPhase(plan);
   await store.iterations.commitPhase(plan, { tasks: 1 });
-  await store.iterations.beginPhase({ ...key, phase: 'roll-out', previous: 'plan' });
+  await store.iterations.beginPhase({ ...key, phase: 'rollout', previous: 'plan' });
   await store.iterations.open(campaignId, 0);
   await store.iterations.close({ ...key, iteration: 0 });
 
   await expect(store.iterations.fence(campaignId)).resolves.toEqual([{ iteration: 1, epoch: 2 }]);
   await expect(store.iterations.beginPhase(plan)).rejects.toMatchObject({ code: 'StaleEpoch' });
   await expect(store.iterations.beginPhase({ ...plan, epoch: 2 })).resolves.toBe(true);
-  await expect(store.iterations.beginPhase({ ...key, epoch: 2, phase: 'roll-out', previous: 'plan' })).resolves.toBe(
+  await expect(store.iterations.beginPhase({ ...key, epoch: 2, phase: 'rollout', previous: 'plan' })).resolves.toBe(
     false,
   );
 });

@@ -11,8 +11,8 @@ afterAll(() => database.drop());
 test('what was spent is booked once, however often it is reported', async () => {
   const { store, campaignId, key } = await newCampaign(database.pool);
   const book = (entry: string, tokens: number) => store.ledger.settle(key, entry, { tokens, seconds: 0.5 });
-  await Promise.all(Array.from({ length: 10 }, () => book('iteration/1/roll-out', 100)));
-  await book('iteration/1/roll-out', 999);
+  await Promise.all(Array.from({ length: 10 }, () => book('iteration/1/rollout', 100)));
+  await book('iteration/1/rollout', 999);
   await book('iteration/1/evaluate', 20);
   await expect(store.ledger.total(campaignId)).resolves.toEqual({ tokens: 120, seconds: 1 });
 });

@@ -260,7 +260,7 @@ test('what was spent is told by iteration, purpose, provider and model', async (
 
 test('tokens and seconds of attempts are told without what models take', async () => {
   const c = await campaign();
-  await c.store.ledger.settle(c.key, 'iteration/1/roll-out', { tokens: 7, seconds: 2 });
+  await c.store.ledger.settle(c.key, 'iteration/1/rollout', { tokens: 7, seconds: 2 });
   await c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate);
   await c.store.modelCalls.settle(modelCall(c.key, 'a'), 1, settlement());
   await expect(c.store.ledger.total(c.campaignId)).resolves.toEqual({ tokens: 7, seconds: 2 });

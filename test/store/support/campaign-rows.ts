@@ -32,7 +32,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   const campaign = await newCampaign(pool, 0);
   const { store, campaignId, key: start } = campaign;
   await store.campaigns.recordEvent(campaignId, { kind: 'start', actor: 'test' });
-  await store.ledger.settle(start, 'iteration/0/roll-out', { tokens: 5, seconds: 1 });
+  await store.ledger.settle(start, 'iteration/0/rollout', { tokens: 5, seconds: 1 });
   await store.tasks.seed(start, [task('seed'), task('held', { split: 'held-out' })]);
   await store.tasks.plan(start, 'expert', ['seed']);
   await store.trajectories.save(attempt(start, { taskId: 'seed' }));
@@ -47,8 +47,8 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.trajectories.save(attempt(key, { ...played, taskId: 'seed', reward: 0 }));
   await store.trajectories.recordFault(key, ids.failed, 'environment-fault', 'it broke once');
   const open = { ...key, trajectoryId: `${ids.failed.slice(0, -1)}1` };
-  await store.attemptTurns.record(open, turn(1));
-  await store.attemptTurns.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });
+  await store.turnJournal.record(open, turn(1));
+  await store.turnJournal.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });
   await store.feedbackSignals.save(key, [
     { kind: 'forgetting', taskId: 'seed', trajectoryId: ids.failed, detail: { before: 1 } },
   ]);

@@ -23,10 +23,10 @@ export async function soundCampaign(pool: Pool): Promise<TaskCampaign> {
     await store.tasks.plan(start, 'expert', ['seed']);
     await store.tasks.plan(start, 'evaluation', ['held']);
   });
-  await phase(campaign, start, ['roll-out', 'plan'], () =>
+  await phase(campaign, start, ['rollout', 'plan'], () =>
     play(campaign, start, { purpose: 'expert', taskId: 'seed' }, [1]),
   );
-  await phase(campaign, start, ['train', 'roll-out'], async () => {
+  await phase(campaign, start, ['train', 'rollout'], async () => {
     await addPolicy(campaign, { id: hash('a'), examples: [{ trajectoryId: played.expert, pairId: null }] });
     await promote(campaign, start, null, hash('a'));
   });
@@ -37,10 +37,10 @@ export async function soundCampaign(pool: Pool): Promise<TaskCampaign> {
     await store.tasks.plan(key, 'train', ['seed']);
     await store.tasks.plan(key, 'evaluation', ['held']);
   });
-  await phase(campaign, key, ['roll-out', 'plan'], () =>
+  await phase(campaign, key, ['rollout', 'plan'], () =>
     play(campaign, key, { purpose: 'train', taskId: 'seed', policyId: hash('a') }, [0, 1]),
   );
-  await phase(campaign, key, ['detect', 'roll-out'], () =>
+  await phase(campaign, key, ['detect', 'rollout'], () =>
     store.feedbackSignals.save(key, [{ kind: 'boundary', taskId: 'seed', trajectoryId: played.lost, detail: {} }]),
   );
   await phase(campaign, key, ['pair', 'detect'], () => pairUp(campaign, key));
@@ -73,7 +73,7 @@ async function play(
 ): Promise<void> {
   for (const [n, reward] of rewards.entries())
     await store.trajectories.save(attempt(key, { purpose, taskId, policyId, attempt: n, reward }));
-  const name = purpose === 'evaluation' ? 'evaluate' : 'roll-out';
+  const name = purpose === 'evaluation' ? 'evaluate' : 'rollout';
   await pool.query(
     `insert into ledger (campaign_id, key, entry, unit, amount)
      values ($1, $2, 'settle', 'tokens', $3), ($1, $2, 'settle', 'seconds', $4)`,

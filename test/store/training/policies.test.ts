@@ -32,7 +32,7 @@ test('a head moves from the policy that it was expected at', async () => {
   await expect(campaign.store.policies.active(campaign.campaignId)).resolves.toEqual({ target: b });
 });
 
-test('moving a head back is a roll-back, and counts as a move', async () => {
+test('moving a head back is a rollback, and counts as a move', async () => {
   await move(null, a);
   await move(a, b);
   await move(b, a);

@@ -15,7 +15,7 @@ test.each([
   ['a step that has its batch', workflow('campaign/a-1/iteration/1', { begun: 'trainStep' }), true],
   ['a step that waits for a worker', workflow('campaign/a-1/iteration/1', { waiting: 'trainStep' }), true],
   ['a job that is watched', workflow('campaign/a-1/iteration/1/train/target', { begun: 'watchTraining' }), true],
-  ['the roll-outs before a step', workflow('campaign/a-1/iteration/1', { begun: 'collectRollouts' }), false],
+  ['the rollouts before a step', workflow('campaign/a-1/iteration/1', { begun: 'collectRollouts' }), false],
   ['a campaign with a longer name', workflow('campaign/a-10/iteration/1', { begun: 'trainStep' }), false],
   ['a campaign with a shorter name', workflow('campaign/a', { begun: 'trainStep' }), false],
 ])('%s: whether its trainer is missed', (_, open, missed) => {

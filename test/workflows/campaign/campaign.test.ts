@@ -15,10 +15,10 @@ test('goes through the phases of its recipe in order and carries the scores from
   const state = await campaigns.run('in-order', { recipe: 'combined', iterations: 1 }, script);
   const begun = script.callsOf('beginPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
   expect(begun).toEqual([
-    ...['0 plan', '0 roll-out', '0 train', '0 evaluate', '0 report'],
+    ...['0 plan', '0 rollout', '0 train', '0 evaluate', '0 report'],
     ...[
       '1 plan',
-      '1 roll-out',
+      '1 rollout',
       '1 detect',
       '1 synthesize',
       '1 validate',
@@ -98,7 +98,7 @@ test('paused in mid-iteration, it goes through no further phase until it is resu
     expect(script.callsOf('collectRollouts')).toEqual([]);
     await campaigns.order('holds', 'resume');
   });
-  expect(script.callsOf('recordOperator')).toMatchObject([
+  expect(script.callsOf('recordOperatorCommand')).toMatchObject([
     { kind: 'paused', status: 'paused', actor: 'ada' },
     { kind: 'resumed', status: 'running', actor: 'ada' },
   ]);

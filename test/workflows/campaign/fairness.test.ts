@@ -45,7 +45,7 @@ test('memo, heartbeats, retries and share of a campaign reach all that it schedu
     const all = [];
     for await (const { workflowId: id, memo } of temporal.client.workflow.list())
       if (id.startsWith(workflowId)) all.push(readCampaignMemo(memo));
-    return all.length >= 6 && all; // two runs, two iterations, their roll-outs
+    return all.length >= 6 && all; // two runs, two iterations, their rollouts
   });
   for (const memo of memos) expect(memo).toEqual({ recovery: 'fast', weight: 2.5 });
 });
@@ -58,7 +58,7 @@ const attemptMs = 200;
 
 type Entrant = { name: string; weight?: number; tasks?: number };
 
-/** Roll-outs of several campaigns on one set of workers. An attempt takes a while; the first begin when all wait. */
+/** Rollouts of several campaigns on one set of workers. An attempt takes a while; the first begin when all wait. */
 async function race(entrants: Entrant[], work: (played: string[]) => Promise<void>): Promise<void> {
   const played: string[] = [];
   let open!: () => void;
@@ -82,8 +82,8 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
 }
 
 function start({ name, weight = 1, tasks = 1000 }: Entrant) {
-  const workflowId = `campaign/${name}/iteration/1/roll-out`;
-  return temporal.client.workflow.start<typeof rollout>('rollOut', {
+  const workflowId = `campaign/${name}/iteration/1/rollout`;
+  return temporal.client.workflow.start<typeof rollout>('rollout', {
     ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'default' }, workflowId, weight) },
     args: [
       {

@@ -54,7 +54,7 @@ const order = (name: string, verb: Verb): Promise<CampaignState | false> =>
   });
 
 /** Phases whose work asks, task by task, whether it may go on. */
-const plays: readonly Phase[] = ['roll-out', 'optimize', 'validate', 'evaluate'];
+const plays: readonly Phase[] = ['rollout', 'optimize', 'validate', 'evaluate'];
 
 const closed = (script: Script): unknown[] => script.callsOf('closeCampaign').map(({ status }) => status);
 
@@ -92,7 +92,7 @@ describe.each(phases)('at %s', (phase) => {
       }
       const state = await handle.result();
       expectEnded(script, state);
-      const kinds = script.callsOf('recordOperator').map(({ kind }) => kind);
+      const kinds = script.callsOf('recordOperatorCommand').map(({ kind }) => kind);
       return [verb, state.status, ...kinds];
     });
     expect(await Promise.all(ends)).toEqual([
@@ -115,7 +115,7 @@ describe.each(phases)('at %s', (phase) => {
       const handle = await campaigns.start(name, { recipe, iterations: 1, from: 1 }, script);
       const before = await campaigns.parked(name);
       expect(before).toMatchObject({ status: 'parked', progress: { phase, parked: 'the string has snapped' } });
-      await until(() => Promise.resolve(script.callsOf('recordOperator').length === 1));
+      await until(() => Promise.resolve(script.callsOf('recordOperatorCommand').length === 1));
       const refused = (await order(name, verb)) === false;
       if (verb === 'pause' || refused) await order(name, 'resume');
       const state = await handle.result();
@@ -143,7 +143,7 @@ test('the start leaves policies that act and how good they are: neither can be s
   const refusal = await campaigns.order('first', 'skip').catch((error: WorkflowUpdateFailedError) => error.cause);
   expect(refusal).toMatchObject({
     type: 'NotSkippable',
-    message: expect.stringMatching(/cannot go on without train.*coevolve retry first.*coevolve stop first/),
+    message: expect.stringMatching(/needs phase train.*coevolve retry first.*coevolve stop first/),
   });
   await campaigns.order('first', 'abort');
   await handle.result();
@@ -160,7 +160,7 @@ test('a skipped training phase ends its jobs first, and says who skipped what', 
   const last = script.calls.map(({ name }) => name);
   expect(last.indexOf('endTraining')).toBeLessThan(last.indexOf('skipPhase'));
   expect(script.callsOf('endTraining')).toEqual([{ campaignId: 1, iteration: 1 }]);
-  expect(script.callsOf('recordOperator').at(-1)).toMatchObject({
+  expect(script.callsOf('recordOperatorCommand').at(-1)).toMatchObject({
     ...{ kind: 'skipped', actor: 'ada', reason: 'no clay', phase: 'train', iteration: 1 },
   });
 });
@@ -170,7 +170,7 @@ test('a workflow that is cancelled in the Temporal UI is aborted', async () => {
   const handle = await campaigns.start('cancelled', { recipe, iterations: 1, from: 1 }, script);
   await campaigns.parked('cancelled');
   await handle.cancel();
-  expect(await handle.result()).toMatchObject({ status: 'aborted', abortedBy: 'a cancel of the workflow' });
+  expect(await handle.result()).toMatchObject({ status: 'aborted', abortedBy: 'a cancellation of the workflow' });
   expect(closed(script)).toEqual(['aborted']);
 });
 

@@ -26,7 +26,7 @@ const run: ScriptedCampaigns['run'] = async (...args) => {
 
 test('a phase whose commit exists is not done again', async () => {
   const script = scriptedActivities('committed', {
-    beginPhase: ({ phase }) => Promise.resolve(['plan', 'roll-out'].includes(phase)),
+    beginPhase: ({ phase }) => Promise.resolve(['plan', 'rollout'].includes(phase)),
   });
   await run('committed', start, script);
   expect(script.callsOf('planIteration')).toEqual([]);
@@ -45,13 +45,13 @@ test('what cannot be done parks the campaign, which says why; resumed, it tries 
       expect(await parked('parks')).toMatchObject({
         progress: { phase: 'evaluate', parked: 'the reading glass is lost' },
       });
-      await until(() => Promise.resolve(script.callsOf('recordOperator').filter(isParking).length === told));
+      await until(() => Promise.resolve(script.callsOf('recordOperatorCommand').filter(isParking).length === told));
       await resume('parks');
     }
   });
   expect(tries).toBe(3);
   const committed = script.callsOf('commitPhase').map(({ phase }) => phase);
-  expect(committed).toEqual(['plan', 'roll-out', 'train', 'evaluate', 'report']);
+  expect(committed).toEqual(['plan', 'rollout', 'train', 'evaluate', 'report']);
 });
 
 test('a campaign that is told to stop while it is parked ends there, also in its last iteration', async () => {
@@ -118,7 +118,7 @@ test('when one of two jobs side by side fails, the other is awaited and not repe
   expect(submitted.filter((key) => key === 'iteration/0/train/target')).toHaveLength(1);
 });
 
-test('when one of two roll-outs side by side fails, only that one is tried again', async () => {
+test('when one of two rollouts side by side fails, only that one is tried again', async () => {
   let fails = true;
   const script = scriptedActivities('two-agents', {
     collectRollouts: ({ policyId, purpose }) =>
@@ -152,11 +152,12 @@ test('a policy that nothing could be trained for is not registered', async () =>
   ]);
 });
 
-test('a long roll-out is cut into shards of 200 activities, one after the other, each stretch of tasks played once', async () => {
+test('a long rollout is cut into shards of 200 activities, one after the other, each stretch of tasks played once', async () => {
   const script = scriptedActivities('shards', {
-    choosePlayers: ({ roles, purpose }) => {
-      const size = purpose === 'evaluation' ? { tasks: 603, tasksPerActivity: 3 } : { tasks: 1, tasksPerActivity: 1 };
-      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), from: 0, ...size })));
+    choosePolicies: ({ roles, purpose }) => {
+      const [to, tasksPerActivity] = purpose === 'evaluation' ? [603, 3] : [1, 1];
+      const range = { from: 0, to };
+      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), range, tasksPerActivity })));
     },
   });
   await run('shards', start, script);
@@ -171,7 +172,7 @@ const llm = {
 };
 const rl = { rollouts: { stepsPerIteration: 3 } };
 
-test('a reinforcement iteration plays and updates F times, each step with a roll-out of its own, before it synthesizes', async () => {
+test('a reinforcement iteration plays and updates F times, each step with a rollout of its own, before it synthesizes', async () => {
   const script = scriptedActivities('steps', {}, rl);
   await run('steps', { recipe: 'coevolve', iterations: 1 }, script);
   const order = script.calls
@@ -193,7 +194,7 @@ test('a reinforcement iteration plays and updates F times, each step with a roll
   ).toEqual([1, 1, 2, 2, 3, 3]);
   const phases = script.callsOf('commitPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
   expect(phases).toEqual([
-    ...['0 plan', '0 roll-out', '0 synthesize', '0 validate', '0 train', '0 evaluate', '0 report'],
+    ...['0 plan', '0 rollout', '0 synthesize', '0 validate', '0 train', '0 evaluate', '0 report'],
     ...['1 plan', '1 optimize', '1 detect', '1 synthesize', '1 validate', '1 evaluate', '1 report'],
   ]);
 });

@@ -30,7 +30,7 @@ test('four activities of a shard are in flight; paused, they end and no other be
     },
   });
   await temporal.withWorkers(queues, script.activities, async () => {
-    const handle = await temporal.client.workflow.start<typeof rollout>('rollOut', {
+    const handle = await temporal.client.workflow.start<typeof rollout>('rollout', {
       workflowId: 'shard',
       taskQueue: 'workflow',
       args: [shard],

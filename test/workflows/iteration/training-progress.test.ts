@@ -102,7 +102,7 @@ test('how a job gets on is seen on its page, on its campaign’s page and in the
     const signals = events!.filter(({ workflowExecutionSignaledEventAttributes: signal }) => signal);
     expect(signals.length).toBeGreaterThan(10);
     expect(signals.length).toBeLessThanOrEqual(20);
-    expect(await detailsOf(job)).toBe('sft on 1 rows in 1.0 s gave policy aaaaaaaaaaaa');
+    expect(await detailsOf(job)).toBe('sft on 1 rows: policy aaaaaaaaaaaa in 1.0 s');
     expect(await detailsOf('campaign/news')).not.toContain('training **');
   });
 });

@@ -14,7 +14,7 @@ export function failuresSection(report: CampaignReport): Section {
   const { roleAttempts, campaign } = report;
   const base = { id: 'failures', title: 'Failures' };
   if (roleAttempts.length === 0)
-    return { ...base, body: absence(report, 'roll-out', 'No training attempt was scored') };
+    return { ...base, body: absence(report, 'rollout', 'No training attempt was scored') };
   const roles = [...new Set(roleAttempts.map(({ role }) => role))];
   return {
     ...base,

@@ -2,25 +2,26 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { startChild, type ChildWorkflowHandle, type ChildWorkflowOptions } from '@temporalio/workflow';
 
 type OnceOptions = Omit<ChildWorkflowOptions, 'typeInfo'> & {
-  /** Called while the child runs, from when it can be signalled; returns what to do when it has ended. */
+  /** Called when the running child can be signalled; returns a function that is called when the child has ended. */
   whileRunning?: (childId: string) => () => void;
 };
 
-/** Runs a child to its end, unless one of its id has already got there: when a phase is tried again, only what failed runs. */
+/** Runs a child workflow unless one with its id has completed: a phase that is retried repeats only its failed children. */
 export async function executeOnce<Input>(
   workflow: (input: Input) => Promise<void>,
   input: Input,
   { whileRunning, ...options }: OnceOptions,
 ): Promise<void> {
   const child = await startOnce(workflow, input, options);
-  const ended = child && whileRunning?.(child.workflowId);
+  const afterEnd = child && whileRunning?.(child.workflowId);
   try {
     await child?.result();
   } finally {
-    ended?.();
+    afterEnd?.();
   }
 }
 
+/** Returns undefined when a child with this id has completed. */
 async function startOnce<Input>(
   workflow: (input: Input) => Promise<void>,
   input: Input,
@@ -37,11 +38,4 @@ async function startOnce<Input>(
     if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
     throw error;
   }
-}
-
-/** Waits for all, then throws the first failure: what is tried again must not run beside what it replaces. */
-export async function settleAll(work: Iterable<Promise<unknown>>): Promise<void> {
-  const results = await Promise.allSettled(work);
-  const failed = results.find((result) => result.status === 'rejected');
-  if (failed) throw failed.reason;
 }

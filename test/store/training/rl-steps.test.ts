@@ -41,10 +41,10 @@ const batch = (jobKey: string, step: number) => ({ jobKey, step, datasetSha256: 
 test('a step is stored once, with the attempts that its batch is made of after those of the steps before', async () => {
   const { campaign, jobKey, ids } = await withJob();
   const { store, key, pool } = campaign;
-  await store.trainingSteps.save(key, batch(jobKey, 1), ids.slice(0, 2));
-  await store.trainingSteps.save(key, { ...batch(jobKey, 1), datasetRows: 9 }, ids); // a retry
-  await store.trainingSteps.save(key, batch(jobKey, 2), ids.slice(2));
-  expect(await store.trainingSteps.get(jobKey, 1)).toMatchObject({ datasetRows: 2, policyId: null });
+  await store.rlSteps.save(key, batch(jobKey, 1), ids.slice(0, 2));
+  await store.rlSteps.save(key, { ...batch(jobKey, 1), datasetRows: 9 }, ids); // a retry
+  await store.rlSteps.save(key, batch(jobKey, 2), ids.slice(2));
+  expect(await store.rlSteps.get(jobKey, 1)).toMatchObject({ datasetRows: 2, policyId: null });
   const { rows } = await pool.query(
     'select ordinal, step, trajectory_id as id from training_examples where job_key = $1 order by ordinal',
     [jobKey],
@@ -55,11 +55,11 @@ test('a step is stored once, with the attempts that its batch is made of after t
 test('the first policy of a step stays', async () => {
   const { campaign, jobKey, ids } = await withJob();
   const { store, key } = campaign;
-  await store.trainingSteps.save(key, batch(jobKey, 1), ids);
-  expect(await store.trainingSteps.policyOf(jobKey, 1)).toBeUndefined();
-  await store.trainingSteps.finish({ jobKey, epoch: 1 }, 1, hash('b'), { kl: 0.5 });
-  await store.trainingSteps.finish({ jobKey, epoch: 1 }, 1, hash('c'), { kl: 0.7 });
-  expect(await store.trainingSteps.list(campaign.campaignId)).toMatchObject([
+  await store.rlSteps.save(key, batch(jobKey, 1), ids);
+  expect(await store.rlSteps.policyOf(jobKey, 1)).toBeUndefined();
+  await store.rlSteps.finish({ jobKey, epoch: 1 }, 1, hash('b'), { kl: 0.5 });
+  await store.rlSteps.finish({ jobKey, epoch: 1 }, 1, hash('c'), { kl: 0.7 });
+  expect(await store.rlSteps.list(campaign.campaignId)).toMatchObject([
     { iteration: 1, step: 1, policyId: hash('b'), metrics: { kl: 0.5 } },
   ]);
 });
@@ -68,8 +68,8 @@ test('a stale epoch stores no step', async () => {
   const { campaign, jobKey, ids } = await withJob();
   const { store, key, pool } = campaign;
   await raiseEpoch(pool, key);
-  await expect(store.trainingSteps.save(key, batch(jobKey, 1), ids)).rejects.toMatchObject({ code: 'StaleEpoch' });
-  await expect(store.trainingSteps.get(jobKey, 1)).rejects.toMatchObject({ code: 'UnknownTrainingStep' });
+  await expect(store.rlSteps.save(key, batch(jobKey, 1), ids)).rejects.toMatchObject({ code: 'StaleEpoch' });
+  await expect(store.rlSteps.get(jobKey, 1)).rejects.toMatchObject({ code: 'UnknownTrainingStep' });
 });
 
 test('the batch of a step is its scored attempts with what was sampled and how likely it was', async () => {

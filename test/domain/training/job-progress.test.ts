@@ -5,7 +5,7 @@ import {
   progressLine,
   downsampleCurve,
   jobProgress,
-} from '../../../src/domain/training/training-progress';
+} from '../../../src/domain/training/job-progress';
 
 const place = { step: 40, totalSteps: 200 };
 

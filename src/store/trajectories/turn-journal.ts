@@ -29,7 +29,7 @@ export type Resume =
  * The journal of open attempts. It saves work and decides nothing: without it an attempt is played from the start.
  * `trajectories.save` removes an attempt's turns in the statement that stores it.
  */
-export const attemptTurnStore = (pool: Pool) => ({
+export const turnJournalStore = (pool: Pool) => ({
   /** The turns of each open attempt among `ids`, without gap from the first; those of older epochs are removed. */
   async list(key: IterationKey, ids: readonly string[]): Promise<Map<string, RecordedTurn[]>> {
     const { rows } = await pool.query<RecordedTurn & { trajectoryId: string }>(
@@ -114,4 +114,4 @@ export const attemptTurnStore = (pool: Pool) => ({
 const follows = (before: readonly RecordedTurn[], { ordinal, beforeSha256 }: RecordedTurn): boolean =>
   ordinal === before.length + 1 && (ordinal === 1 || before.at(-1)!.afterSha256 === beforeSha256);
 
-export type AttemptTurnStore = ReturnType<typeof attemptTurnStore>;
+export type TurnJournalStore = ReturnType<typeof turnJournalStore>;

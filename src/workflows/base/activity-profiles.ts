@@ -1,13 +1,13 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 import { taskQueues } from '../../domain/campaign/task-queues';
 
-/** Errors that no retry can mend; thrown as they are, matched by class name. */
+/** Matched by class name: a retry cannot change the cause of these errors. */
 const nonRetryableErrorTypes = ['DomainError'];
 
-/** Whoever aborts is told when nothing is at work any more: nobody writes behind the campaign's back. */
+/** Cancellation waits until activities have stopped: none writes after its campaign has ended. */
 const cancellationType = 'WAIT_CANCELLATION_COMPLETED';
 
-/** About a minute of tries: a database that restarts is waited for, one that stays away parks the campaign. */
+/** Retries for about a minute: a database that restarts is waited for, one that stays unavailable parks the campaign. */
 const store: ActivityOptions = {
   taskQueue: taskQueues.store,
   startToCloseTimeout: '2 minutes',
@@ -15,15 +15,13 @@ const store: ActivityOptions = {
   retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 12, nonRetryableErrorTypes },
 };
 
-/** For the few calls outside a phase, which cannot park: they wait for the database however long it takes. */
+/** For the few calls outside a phase, which cannot park: they wait for the database without a limit. */
 const storeUnlimited: ActivityOptions = {
-  taskQueue: taskQueues.store,
-  startToCloseTimeout: '2 minutes',
-  cancellationType,
+  ...store,
   retry: { initialInterval: '500ms', maximumInterval: '10s', nonRetryableErrorTypes },
 };
 
-/** A killed worker is noticed after the heartbeat timeout; the next try finds the finished attempts stored. */
+/** A killed worker is detected after the heartbeat timeout; the next attempt finds the finished rollouts stored. */
 const rollout = (environment: string): ActivityOptions => ({
   taskQueue: taskQueues.rollout(environment),
   startToCloseTimeout: '2 hours',
@@ -32,7 +30,7 @@ const rollout = (environment: string): ActivityOptions => ({
   retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
 });
 
-/** A server that names a time to come back is taken at its word; a run of failures parks the campaign. */
+/** The Retry-After of a provider is the next delay; repeated failures park the campaign. */
 const llm = (provider: string): ActivityOptions => ({
   taskQueue: taskQueues.llm(provider),
   startToCloseTimeout: '2 hours',
@@ -41,7 +39,7 @@ const llm = (provider: string): ActivityOptions => ({
   retry: { initialInterval: '1s', maximumInterval: '30s', maximumAttempts: 12, nonRetryableErrorTypes },
 });
 
-/** The job outlives its watcher: another try takes the watch up again. */
+/** A training job outlives the activity that watches it: the next attempt continues to watch. */
 const train: ActivityOptions = {
   taskQueue: taskQueues.train,
   startToCloseTimeout: '48 hours',
@@ -50,7 +48,7 @@ const train: ActivityOptions = {
   retry: { initialInterval: '1s', maximumInterval: '20s', maximumAttempts: 8, nonRetryableErrorTypes },
 };
 
-/** Ends jobs, however long a worker of theirs has to be waited for. */
+/** Cancels training jobs; waits for a train worker without a limit. */
 const trainUnlimited: ActivityOptions = {
   ...train,
   startToCloseTimeout: '10 minutes',

@@ -1,4 +1,4 @@
-import type { RecordedTurn } from '../../../src/store/trajectories/attempt-turns';
+import type { RecordedTurn } from '../../../src/store/trajectories/turn-journal';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { attempt, hash, newCampaign, raiseEpoch, task, turn, type NewCampaign } from '../support/new-campaign';
 
@@ -16,9 +16,9 @@ afterAll(() => database.drop());
 const trajectoryId = '1/expert/reference/t/0';
 const open = () => ({ ...campaign.key, trajectoryId });
 const record = (...turns: RecordedTurn[]) =>
-  Promise.all(turns.map((each) => campaign.store.attemptTurns.record(open(), each)));
+  Promise.all(turns.map((each) => campaign.store.turnJournal.record(open(), each)));
 const recorded = async (key = campaign.key) =>
-  (await campaign.store.attemptTurns.list(key, [trajectoryId, 'another'])).get(trajectoryId) ?? [];
+  (await campaign.store.turnJournal.list(key, [trajectoryId, 'another'])).get(trajectoryId) ?? [];
 const ordinals = async (key = campaign.key) => (await recorded(key)).map(({ ordinal }) => ordinal);
 
 /** All rows, also those that no replay would read. */
@@ -56,19 +56,19 @@ test('a stale epoch writes nothing and counts nothing, and its turns are of no u
   await record(turn(1));
   const key = await raiseEpoch(database.pool, campaign.key);
   await expect(record(turn(2))).resolves.toEqual([false]);
-  await campaign.store.attemptTurns.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
-  await expect(campaign.store.attemptTurns.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([]);
+  await campaign.store.turnJournal.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
+  await expect(campaign.store.turnJournal.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([]);
   await expect(ordinals(key)).resolves.toEqual([]);
   await expect(rows()).resolves.toBe(0);
-  await expect(campaign.store.attemptTurns.record({ ...open(), ...key }, turn(1))).resolves.toBe(true);
-  await campaign.store.attemptTurns.clear(open()); // of the older epoch
+  await expect(campaign.store.turnJournal.record({ ...open(), ...key }, turn(1))).resolves.toBe(true);
+  await campaign.store.turnJournal.clear(open()); // of the older epoch
   await expect(ordinals(key)).resolves.toEqual([1]);
 });
 
 test('the statement that stores an attempt removes its turns, and no other attempt’s', async () => {
   const other = { ...open(), trajectoryId: 'another' };
   await record(turn(1), turn(2));
-  await campaign.store.attemptTurns.record(other, turn(1));
+  await campaign.store.turnJournal.record(other, turn(1));
   const stale = { ...attempt(campaign.key, { taskId: 't' }), epoch: 0 };
   await expect(campaign.store.trajectories.save(stale)).rejects.toMatchObject({ code: 'StaleEpoch' });
   await expect(rows()).resolves.toBe(3);
@@ -78,9 +78,9 @@ test('the statement that stores an attempt removes its turns, and no other attem
 });
 
 test('an iteration that ends takes its leftover turns with it, unless a later run owns it', async () => {
-  const { iterations, attemptTurns } = campaign.store;
+  const { iterations, turnJournal } = campaign.store;
   const next = { ...open(), iteration: 2, epoch: await iterations.open(campaign.campaignId, 2) };
-  await attemptTurns.record({ ...next, trajectoryId: 'of the next' }, turn(1));
+  await turnJournal.record({ ...next, trajectoryId: 'of the next' }, turn(1));
   await record(turn(1));
   await expect(iterations.close({ ...campaign.key, epoch: 0 })).rejects.toMatchObject({ code: 'StaleEpoch' });
   await expect(rows()).resolves.toBe(2);
@@ -97,12 +97,12 @@ test('a campaign that has ended keeps no turns; one that is paused keeps them', 
 });
 
 test('what became of an attempt’s interruptions is kept in order, beyond its turns', async () => {
-  const { attemptTurns, trajectories } = campaign.store;
+  const { turnJournal, trajectories } = campaign.store;
   const mismatch = { outcome: 'mismatch', turns: 2, detail: 'turn 2 shows other words' } as const;
-  await attemptTurns.recordResume(open(), mismatch);
-  await attemptTurns.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
+  await turnJournal.recordResume(open(), mismatch);
+  await turnJournal.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
   await trajectories.save(attempt(campaign.key, { taskId: 't' }));
-  await expect(attemptTurns.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([
+  await expect(turnJournal.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([
     mismatch,
     { outcome: 'resumed', turns: 1, detail: null },
   ]);

@@ -1,0 +1,69 @@
+import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import type { Activities } from '../../activities';
+import { settleAll, splitRange, type Range } from '../../domain/base/concurrency';
+import { rolloutWorkflowId } from '../../domain/campaign/ids';
+import type { AgentRole } from '../../domain/campaign/roles';
+import type { Purpose } from '../../domain/rollout/trajectory';
+import { profiles } from '../base/activity-profiles';
+import { executeOnce } from '../base/execute-once';
+import { keyOf, nameOf, type IterationContext } from './iteration-context';
+import { rollout, type RolloutShard } from './rollout';
+
+const store = proxyActivities<Activities>(profiles.store);
+
+/** Keeps the history of a shard near 700 events, which the Temporal UI shows on one page. */
+const activitiesPerShard = 200;
+
+/**
+ * Rolls out the planned tasks with the policies of `roles`, all roles concurrently.
+ *
+ * @param step RL step, from 1; 0 for other training
+ */
+export async function rolloutTasks(
+  context: IterationContext,
+  purpose: Purpose,
+  roles: readonly AgentRole[],
+  step = 0,
+): Promise<void> {
+  const assignments = await store.choosePolicies({ ...keyOf(context), purpose, roles, step });
+  await settleAll(
+    assignments.map(({ role, policyId, range, tasksPerActivity }) =>
+      rolloutShards(context, { purpose, policyId, step, tasksPerActivity }, range, role),
+    ),
+  );
+}
+
+/** Plays the reference actions of the planned tasks: expert trajectories of seed tasks, validation of synthesized tasks. */
+export async function rolloutReferences(
+  context: IterationContext,
+  purpose: 'expert' | 'validation',
+): Promise<void> {
+  const { tasks, tasksPerActivity } = await store.countPlanned({ ...keyOf(context), purpose });
+  const batch = { purpose, policyId: null, step: 0, tasksPerActivity };
+  await rolloutShards(context, batch, { from: 0, to: tasks }, 'reference');
+}
+
+type Batch = Pick<RolloutShard, 'purpose' | 'policyId' | 'step' | 'tasksPerActivity'>;
+
+async function rolloutShards(
+  context: IterationContext,
+  batch: Batch,
+  range: Range,
+  player: AgentRole | 'reference',
+): Promise<void> {
+  const { environment, runner } = context;
+  const { purpose, step, tasksPerActivity } = batch;
+  for (const [number, { from, to }] of [...splitRange(range, activitiesPerShard * tasksPerActivity)].entries()) {
+    await runner.unpaused();
+    await executeOnce(
+      rollout,
+      { ...keyOf(context), environment, from, to, ...batch },
+      {
+        workflowId: rolloutWorkflowId(nameOf(context), { purpose, step, player, number }),
+        staticSummary: `Roll out ${to - from} ${purpose} tasks with ${player}`,
+        typedSearchAttributes: workflowInfo().typedSearchAttributes,
+        whileRunning: runner.forwardControlTo,
+      },
+    );
+  }
+}
