@@ -1,21 +1,25 @@
-/**
- * What went wrong at the environment's boundary, never a verdict on the policy.
- * `unreachable`: nobody answers; `capacity`: no free session; `refused`: it does not accept what we ask;
- * `fault`: the session broke while it was played.
- */
-export type EnvironmentErrorKind = 'unreachable' | 'capacity' | 'refused' | 'fault';
+import { ServiceError } from '../base/service-error';
 
-export class EnvironmentError extends Error {
+/**
+ * - `unreachable`: the server does not answer;
+ * - `capacity`: no session is free;
+ * - `rejected`: the server does not accept the request;
+ * - `fault`: the session broke during the episode.
+ */
+export type EnvironmentErrorKind = 'unreachable' | 'capacity' | 'rejected' | 'fault';
+
+export class EnvironmentError extends ServiceError {
   override readonly name = 'EnvironmentError';
-  /** Of a fault: the connection broke without a word of the server, which was killed or cut off. */
+  declare readonly kind: EnvironmentErrorKind;
+  /** True for a fault whose connection broke without a message: the server was killed, or the network failed. */
   readonly lost: boolean;
 
   constructor(
-    readonly kind: EnvironmentErrorKind,
+    kind: EnvironmentErrorKind,
     message: string,
-    options: { cause?: unknown; lost?: boolean } = {},
+    { cause, lost = false }: { cause?: unknown; lost?: boolean } = {},
   ) {
-    super(message, options);
-    this.lost = options.lost ?? false;
+    super(kind, message, { retryable: kind !== 'rejected', cause });
+    this.lost = lost;
   }
 }

@@ -35,7 +35,7 @@ export function createEnvironments(config: Pick<Config, 'environment' | 'environ
         const hosted = await ours.data.names();
         for (const name of hosted)
           if (foreign.has(name))
-            throw new EnvironmentError('refused', `servers.${name}: our server hosts an environment of that name`);
+            throw new EnvironmentError('rejected', `servers.${name}: our server hosts an environment of that name`);
         return [...hosted, ...foreign.keys()];
       },
       capacity: (name) => of(name).data.capacity(name),

@@ -76,7 +76,7 @@ export const chatClient = (provider: Provider) => {
       if (signal.aborted) throw signal.reason;
       if (!deadline.aborted) throw toModelError(error, boundaryOf(provider, model));
       const limit = `within ${provider.timeoutSeconds} s, its timeoutSeconds`;
-      throw new ModelError('retry', `${nameOf(provider, model)} gave no answer ${limit}`);
+      throw new ModelError('unavailable', `${nameOf(provider, model)} gave no answer ${limit}`);
     }
   }
 };
@@ -110,7 +110,7 @@ function readBody<T>(provider: Provider, { model }: Sent, schema: z.ZodType<T>, 
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
   const problem = `does not answer in the OpenAI protocol: missing or wrong: ${fields}; check its url`;
-  throw new ModelError('never', `${nameOf(provider, model)} ${problem}`);
+  throw new ModelError('rejected', `${nameOf(provider, model)} ${problem}`);
 }
 
 /** What asking again would only bring again is an answer: a filter that stops the prompt, a context that is full. */

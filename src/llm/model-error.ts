@@ -1,39 +1,41 @@
 import { APIConnectionError, APIError } from 'openai';
+import { ServiceError } from '../base/service-error';
 
 /**
- * What went wrong at the model's boundary. `retry`: a later try may succeed, after `retryAfterMs` when the server named
- * a time; `never`: the request itself is wrong; `refused`: a filter stopped the prompt; `unknown-model` and `context-full`
- * are for the caller to mend.
+ * - `unavailable`: a later request may succeed;
+ * - `rejected`: the request itself is wrong;
+ * - `refused`: a content filter stopped the prompt;
+ * - `unknown-model`: the server does not serve this model now;
+ * - `context-full`: the conversation exceeds the context of the model.
  */
-export type ModelErrorKind = 'retry' | 'never' | 'refused' | 'unknown-model' | 'context-full';
+export type ModelErrorKind = 'unavailable' | 'rejected' | 'refused' | 'unknown-model' | 'context-full';
 
-export class ModelError extends Error {
+type ModelErrorOptions = { retryAfterMs?: number | undefined; cause?: unknown; notCharged?: boolean };
+
+/** A policy server or a provider of language models failed. */
+export class ModelError extends ServiceError {
   override readonly name = 'ModelError';
-  /** The server has certainly charged nothing. */
+  declare readonly kind: ModelErrorKind;
+  /** True if the server has certainly charged nothing. */
   readonly notCharged: boolean;
 
-  constructor(
-    readonly kind: ModelErrorKind,
-    message: string,
-    readonly retryAfterMs?: number,
-    { notCharged = false, ...options }: { cause?: unknown; notCharged?: boolean } = {},
-  ) {
-    super(message, options);
+  constructor(kind: ModelErrorKind, message: string, { notCharged = false, ...options }: ModelErrorOptions = {}) {
+    super(kind, message, { ...options, retryable: kind === 'unavailable' });
     this.notCharged = notCharged;
   }
 }
 
-/** How a server is told of. */
+/** Texts for the errors of one service. */
 export type ServiceDescription = {
-  /** What the message of an answer begins with. */
+  /** Prefix of the message of an error answer. */
   name: string;
-  /** The message when nobody answers. */
+  /** The whole message when no server answers. */
   away: string;
-  /** What to do about a status, where there is something. */
+  /** Advice for an HTTP status; undefined without one. */
   adviceOn?(status: number): string | undefined;
-  /** Whether the error of the client is kept as the cause; not where it may quote a key. */
+  /** False where the error of the client may quote a key. */
   keepCause: boolean;
-  /** Takes out what nobody shall read. */
+  /** Removes secrets from a message. */
   redact(text: string): string;
 };
 
@@ -44,25 +46,26 @@ export const policyServer = (url: string): ServiceDescription => ({
   redact: (text) => text,
 });
 
-/** Sorts what a call of the `openai` client threw. */
-export function toModelError(error: unknown, boundary: ServiceDescription): ModelError {
+/** Converts an error of the `openai` client. */
+export function toModelError(error: unknown, service: ServiceDescription): ModelError {
   const sorted = (kind: ModelErrorKind, message: string, retryAfterMs?: number): ModelError =>
-    new ModelError(kind, boundary.redact(message), retryAfterMs, {
+    new ModelError(kind, service.redact(message), {
+      retryAfterMs,
       notCharged: isNotCharged(error),
-      ...(boundary.keepCause ? { cause: error } : {}),
+      ...(service.keepCause ? { cause: error } : {}),
     });
-  if (error instanceof APIConnectionError) return sorted('retry', boundary.away);
+  if (error instanceof APIConnectionError) return sorted('unavailable', service.away);
   if (error instanceof APIError) {
-    const advice = boundary.adviceOn?.(error.status ?? 0);
+    const advice = service.adviceOn?.(error.status ?? 0);
     return sorted(
       kindOf(error),
-      `${boundary.name} answered: ${error.message}${advice ? `; ${advice}` : ''}`,
+      `${service.name} answered: ${error.message}${advice ? `; ${advice}` : ''}`,
       delayOf(error),
     );
   }
   // The client passes on what reading or parsing the body threw: the connection broke in the middle of an answer.
   const problem = error instanceof Error ? error.message : String(error);
-  return sorted('retry', `${boundary.name} gave no whole answer: ${problem}`);
+  return sorted('unavailable', `${service.name} gave no whole answer: ${problem}`);
 }
 
 const retryableStatuses = new Set([408, 409, 425, 429]);
@@ -71,9 +74,9 @@ function kindOf({ status, code, message }: APIError): ModelErrorKind {
   if (code === 'context_length_exceeded') return 'context-full';
   if (status === 400 && message.includes('maximum context length')) return 'context-full'; // vLLM's code is 400 itself
   if (code === 'content_filter') return 'refused';
-  if (code === 'insufficient_quota') return 'never'; // sent with 429, but no waiting fills an account
+  if (code === 'insufficient_quota') return 'rejected'; // sent with 429, but no waiting fills an account
   if (status === 404) return 'unknown-model';
-  return status === undefined || status >= 500 || retryableStatuses.has(status) ? 'retry' : 'never';
+  return status === undefined || status >= 500 || retryableStatuses.has(status) ? 'unavailable' : 'rejected';
 }
 
 const longestDelayMs = 600_000;

@@ -85,7 +85,7 @@ async function ask({ pay, timeoutSeconds }: Line, spec: CampaignSpec, question: 
       return { answer: reply, usage };
     },
   };
-  return whileTelling(question.onWait, () => pay(paid));
+  return pay(paid);
 }
 
 function told<T>(read: ReturnType<typeof readStructured<T>>, callId: string): Structured<T> {
@@ -99,7 +99,7 @@ const batchSize = 64;
 async function embedBatch(
   { pay, timeoutSeconds }: Line,
   spec: CampaignSpec,
-  { key, callId, texts, signal, onWait }: EmbeddingRequest,
+  { key, callId, texts, signal }: EmbeddingRequest,
   from: number,
 ): Promise<number[][]> {
   const { provider, model, price } = spec.llm!.models.embedding!;
@@ -116,18 +116,7 @@ async function embedBatch(
       return { answer: packVectors(vectors), usage };
     },
   };
-  return unitVectors(await whileTelling(onWait, () => pay(paid)));
-}
-
-const tellEveryMs = 500;
-
-async function whileTelling<T>(onWait: (() => void) | undefined, work: () => Promise<T>): Promise<T> {
-  const timer = onWait && setInterval(onWait, tellEveryMs);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
+  return unitVectors(await pay(paid));
 }
 
 const sha256 = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');

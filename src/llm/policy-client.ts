@@ -65,7 +65,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
       requireProbed(url, policyId, await complete(probeOf(policyId)));
     } catch (error) {
       // Not after an error that may pass: others may be asking the policy. What the probe found is what must be told.
-      if (error instanceof ModelError && error.kind === 'never') await unload(policyId).catch(() => {});
+      if (error instanceof ModelError && error.kind === 'rejected') await unload(policyId).catch(() => {});
       throw error;
     }
   }
@@ -156,7 +156,7 @@ function requireProbed(url: string, policyId: string, { model, choices }: Comple
   if (tokenIds.length === 1 && values.length === 1 && values[0]! <= 0) return;
   const found = `token ids [${tokenIds.join(', ')}] with log-probabilities [${values.join(', ')}]`;
   const problem = `${url} serves policy ${policyId} without what training needs: asked for one token, it gave ${found}`;
-  throw new ModelError('never', problem);
+  throw new ModelError('rejected', problem);
 }
 
 /** Those who ask for the same policy at the same time wait for one load. */
@@ -178,17 +178,17 @@ const isLoadedAlready = (error: unknown): boolean =>
 /** Of a load a 404 is the route's, not a model's: asking again cannot help. */
 const never = (error: unknown): unknown =>
   error instanceof ModelError && error.kind === 'unknown-model'
-    ? new ModelError('never', error.message, undefined, { cause: error })
+    ? new ModelError('rejected', error.message, { cause: error })
     : error;
 
 const wrongPolicy = (url: string, asked: string, answered: string): ModelError =>
-  new ModelError('never', `${url} answered as ${answered} when policy ${asked} was asked`);
+  new ModelError('rejected', `${url} answered as ${answered} when policy ${asked} was asked`);
 
 /** Asking again cannot help: a server of another dialect gives no token ids, and without them nothing can be trained. */
 const notTheDialect = (url: string, cause: z.ZodError): ModelError => {
   const fields = cause.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
   const message = `${url} does not answer in vLLM's dialect of the OpenAI protocol: missing or wrong: ${fields}`;
-  return new ModelError('never', message, undefined, { cause });
+  return new ModelError('rejected', message, { cause });
 };
 
 export type PolicyClient = ReturnType<typeof policyClient>;

@@ -27,14 +27,14 @@ export const providerPace = (store: Store['providers'], provider: Provider) => (
     const slot = await store.takeSlot(provider.name, provider, tokens);
     if (slot.kind === 'slot') return pause(slot.waitMs, signal);
     const message = `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: nothing is sent to it for another ${Math.ceil(slot.retryAfterMs / 1000)} s`;
-    throw new ModelError('retry', message, slot.retryAfterMs, { notCharged: true });
+    throw new ModelError('unavailable', message, { retryAfterMs: slot.retryAfterMs, notCharged: true });
   },
 
   recordSuccess: (): Promise<void> => store.recordSuccess(provider.name),
 
   /** Only what may be better later counts: a request that is wrong is not the provider's fault. */
   async recordFailure({ kind, retryAfterMs }: ModelError): Promise<void> {
-    if (kind === 'retry') await store.recordFailure(provider.name, provider.breaker, retryAfterMs);
+    if (kind === 'unavailable') await store.recordFailure(provider.name, provider.breaker, retryAfterMs);
   },
 });
 

@@ -1,15 +1,14 @@
-/**
- * A service that runs training jobs did not do what it was asked. `retry`: a later try may succeed, after `retryAfterMs`
- * when it named a time; `refused`: it would refuse again until somebody mends what the message names.
- */
-export class BackendError extends Error {
-  override readonly name = 'BackendError';
+import { ServiceError } from '../base/service-error';
 
-  constructor(
-    readonly kind: 'retry' | 'refused',
-    message: string,
-    readonly retryAfterMs?: number,
-  ) {
-    super(message);
+/** `rejected`: the service rejects the job until the cause in the message is removed. */
+export type BackendErrorKind = 'unavailable' | 'rejected';
+
+/** A service that runs training jobs failed. */
+export class BackendError extends ServiceError {
+  override readonly name = 'BackendError';
+  declare readonly kind: BackendErrorKind;
+
+  constructor(kind: BackendErrorKind, message: string, retryAfterMs?: number) {
+    super(kind, message, { retryable: kind === 'unavailable', retryAfterMs });
   }
 }

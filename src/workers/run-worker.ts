@@ -11,6 +11,7 @@ import { connectWorker } from '../temporal/connect-worker';
 import { retryBackoff } from './retry-backoff';
 import { autoHeartbeat } from './auto-heartbeat';
 import { loadFailpointHooks } from '../failpoints/failpoint-hooks';
+import { serviceFailures } from './service-failures';
 import { detectStaleDatabase } from './stale-database';
 import { runtimeOptions } from './runtime-options';
 import { createDependencies, type WorkerDependencies } from './create-dependencies';
@@ -40,7 +41,10 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
           ...{ ...shared, ...recoveryOptions[config.recovery], ...options },
           ...{ dataConverter, connection, namespace },
           interceptors: {
-            activity: [retryBackoff, autoHeartbeat, detectStaleDatabase(services.store), ...instruments.interceptors],
+            activity: [
+              ...[retryBackoff, serviceFailures, autoHeartbeat, detectStaleDatabase(services.store)],
+              ...instruments.interceptors,
+            ],
           },
         }),
       ),

@@ -96,21 +96,21 @@ type Failed = {
 };
 
 test.each<Failed>([
-  { answer: '500', given: { status: 500 }, kind: 'retry', notCharged: true },
-  { answer: '503', given: { status: 503 }, kind: 'retry', notCharged: true },
-  { answer: '504, after which nobody knows', given: { status: 504 }, kind: 'retry', notCharged: false },
-  { answer: '408', given: { status: 408 }, kind: 'retry', notCharged: true },
-  { answer: '409', given: { status: 409 }, kind: 'retry', notCharged: true },
-  { answer: '425', given: { status: 425 }, kind: 'retry', notCharged: true },
+  { answer: '500', given: { status: 500 }, kind: 'unavailable', notCharged: true },
+  { answer: '503', given: { status: 503 }, kind: 'unavailable', notCharged: true },
+  { answer: '504, after which nobody knows', given: { status: 504 }, kind: 'unavailable', notCharged: false },
+  { answer: '408', given: { status: 408 }, kind: 'unavailable', notCharged: true },
+  { answer: '409', given: { status: 409 }, kind: 'unavailable', notCharged: true },
+  { answer: '425', given: { status: 425 }, kind: 'unavailable', notCharged: true },
   {
     answer: '429 with Retry-After in seconds',
     given: { status: 429, headers: { 'retry-after': '2.5' } },
-    ...{ kind: 'retry', delayMs: 2500, notCharged: true },
+    ...{ kind: 'unavailable', delayMs: 2500, notCharged: true },
   },
   {
     answer: '429 with Retry-After of a day',
     given: { status: 429, headers: { 'retry-after': '86400' } },
-    ...{ kind: 'retry', delayMs: 600_000 },
+    ...{ kind: 'unavailable', delayMs: 600_000 },
   },
   {
     answer: '503 with Retry-After as a date, by a clock that is an hour slow',
@@ -118,33 +118,45 @@ test.each<Failed>([
       status: 503,
       headers: { 'retry-after': 'Sat, 21 Nov 2020 10:00:30 GMT', date: 'Sat, 21 Nov 2020 10:00:00 GMT' },
     },
-    ...{ kind: 'retry', delayMs: 30_000 },
+    ...{ kind: 'unavailable', delayMs: 30_000 },
   },
   {
     answer: '429 with Retry-After in the past',
     given: { status: 429, headers: { 'retry-after': '-5' } },
-    kind: 'retry',
+    kind: 'unavailable',
   },
   {
     answer: '429 of an empty account',
     given: { status: 429, code: 'insufficient_quota' },
-    ...{ kind: 'never', notCharged: true },
+    ...{ kind: 'rejected', notCharged: true },
   },
-  { answer: '400', given: { status: 400, message: 'bad seed' }, kind: 'never', says: 'bad seed', notCharged: true },
-  { answer: '401', given: { status: 401 }, kind: 'never', says: 'check the keyFile of "scripted"', notCharged: true },
-  { answer: '403', given: { status: 403 }, kind: 'never', says: 'check the keyFile of "scripted"', notCharged: true },
-  { answer: '402', given: { status: 402 }, kind: 'never', says: 'fill the account', notCharged: true },
+  { answer: '400', given: { status: 400, message: 'bad seed' }, kind: 'rejected', says: 'bad seed', notCharged: true },
+  {
+    answer: '401',
+    given: { status: 401 },
+    kind: 'rejected',
+    says: 'check the keyFile of "scripted"',
+    notCharged: true,
+  },
+  {
+    answer: '403',
+    given: { status: 403 },
+    kind: 'rejected',
+    says: 'check the keyFile of "scripted"',
+    notCharged: true,
+  },
+  { answer: '402', given: { status: 402 }, kind: 'rejected', says: 'fill the account', notCharged: true },
   { answer: '404', given: { status: 404 }, kind: 'unknown-model', says: 'serve this model', notCharged: true },
-  { answer: 'a body that is no JSON', given: { raw: '{"choices": [' }, kind: 'retry', notCharged: false },
+  { answer: 'a body that is no JSON', given: { raw: '{"choices": [' }, kind: 'unavailable', notCharged: false },
   {
     answer: 'a body without choices',
     given: { raw: '{"choices": []}' },
-    kind: 'never',
+    kind: 'rejected',
     says: 'choices',
     notCharged: false,
   },
-  { answer: 'a closed connection', given: hangUp, kind: 'retry', says: 'does not answer', notCharged: false },
-  { answer: 'an answer that was lost', given: { lost: 'seven' }, kind: 'retry', notCharged: false },
+  { answer: 'a closed connection', given: hangUp, kind: 'unavailable', says: 'does not answer', notCharged: false },
+  { answer: 'an answer that was lost', given: { lost: 'seven' }, kind: 'unavailable', notCharged: false },
 ])('$answer is a ModelError of kind $kind after one request', async ({ given, kind, says = '', ...expected }) => {
   server.answerBy(() => given);
   const error = await failure();
@@ -177,13 +189,13 @@ test('a server that is not there was never paid', async () => {
   const url = `http://127.0.0.1:${(probe.address() as AddressInfo).port}/v1`;
   probe.close();
   await once(probe, 'close');
-  expect(await failure({ url })).toMatchObject({ name: 'ModelError', kind: 'retry', notCharged: true });
+  expect(await failure({ url })).toMatchObject({ name: 'ModelError', kind: 'unavailable', notCharged: true });
 });
 
 test('a slow answer ends at the timeout of the provider, and may have been paid', async () => {
   server.answerBy(() => silence);
   const error = await failure({ timeoutSeconds: 0.05 });
-  expect(error).toMatchObject({ name: 'ModelError', kind: 'retry', notCharged: false });
+  expect(error).toMatchObject({ name: 'ModelError', kind: 'unavailable', notCharged: false });
   expect(error.message).toContain('no answer within 0.05 s');
 });
 
@@ -227,5 +239,5 @@ test.each([
 ])('embeddings with $problem are refused', async ({ vectors }) => {
   server.answerBy(() => ({ vectors }));
   const request = { model: 'e', texts: ['one', 'two'], requestId: 'c/e/0/1', signal: new AbortController().signal };
-  await expect(client().embed(request)).rejects.toMatchObject({ name: 'ModelError', kind: 'never' });
+  await expect(client().embed(request)).rejects.toMatchObject({ name: 'ModelError', kind: 'rejected' });
 });

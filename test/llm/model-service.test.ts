@@ -116,19 +116,6 @@ describe('a call', () => {
     expect(server.log).toHaveLength(1);
   });
 
-  test('tells who waits for it', async () => {
-    const c = await campaign();
-    const told: string[] = [];
-    server.answerBy(async () => {
-      while (told.length < 2) await sleep(10);
-      return 'at last';
-    });
-    await service().ask(c.spec, question(c, 'reflect/1', { onWait: () => told.push('still waiting') }));
-    const before = told.length;
-    await sleep(700);
-    expect(told).toHaveLength(before);
-  });
-
   test('of a later run of the iteration than the caller knows is refused', async () => {
     const c = await campaign();
     await raiseEpoch(database.pool, c.key);
@@ -175,7 +162,7 @@ describe('what failed', () => {
   ])('with $failure keeps its reservation until the log of the provider tells', async ({ given, paid }) => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
-    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ kind: 'retry' });
+    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ kind: 'unavailable' });
     await service().ask(c.spec, question(c, 'reflect/1'));
     const { unconfirmed } = await c.store.modelCalls.waste(c.campaignId);
     const tries = await c.store.modelCalls.unconfirmed(c.campaignId);
@@ -201,7 +188,7 @@ describe('what failed', () => {
     const models = createModelService({ store: c.store, providers });
     for (let i = 0; i < 3; i++) await expect(models.ask(spec, question(c, 'a'))).rejects.toThrow('status 500');
     await expect(models.ask(spec, question(c, 'a'))).rejects.toMatchObject({
-      ...{ name: 'ModelError', kind: 'retry', retryAfterMs: expect.any(Number) },
+      ...{ name: 'ModelError', kind: 'unavailable', retryAfterMs: expect.any(Number) },
       message: expect.stringMatching(/failed 3 times in a row: nothing is sent to it for another \d+ s$/),
     });
     expect(server.log).toHaveLength(3);

@@ -69,26 +69,26 @@ test('an answer without text is an empty action', async () => {
 
 type Refusal = { answer: string; given: Answer; kind: string; retryAfterMs?: number; says?: string };
 const refusals: Refusal[] = [
-  { answer: '500', given: { status: 500, body: errorOf('internal') }, kind: 'retry' },
-  { answer: '502 in HTML', given: { status: 502, body: '<html>bad gateway</html>' }, kind: 'retry' },
-  { answer: '503', given: { status: 503, body: errorOf(null) }, kind: 'retry' },
-  { answer: '408', given: { status: 408, body: errorOf(null) }, kind: 'retry' },
-  { answer: '409', given: { status: 409, body: errorOf(null) }, kind: 'retry' },
-  { answer: '429', given: { status: 429, body: errorOf(null) }, kind: 'retry' },
+  { answer: '500', given: { status: 500, body: errorOf('internal') }, kind: 'unavailable' },
+  { answer: '502 in HTML', given: { status: 502, body: '<html>bad gateway</html>' }, kind: 'unavailable' },
+  { answer: '503', given: { status: 503, body: errorOf(null) }, kind: 'unavailable' },
+  { answer: '408', given: { status: 408, body: errorOf(null) }, kind: 'unavailable' },
+  { answer: '409', given: { status: 409, body: errorOf(null) }, kind: 'unavailable' },
+  { answer: '429', given: { status: 429, body: errorOf(null) }, kind: 'unavailable' },
   {
     answer: '429 with Retry-After',
     given: { status: 429, headers: { 'retry-after': '3' }, body: errorOf('rate_limit') },
-    ...{ kind: 'retry', retryAfterMs: 3000 },
+    ...{ kind: 'unavailable', retryAfterMs: 3000 },
   },
   {
     answer: '429 with a Retry-After of a day',
     given: { status: 429, headers: { 'retry-after': '86400' }, body: errorOf('rate_limit') },
-    ...{ kind: 'retry', retryAfterMs: 600_000 },
+    ...{ kind: 'unavailable', retryAfterMs: 600_000 },
   },
   {
     answer: '503 with a Retry-After that is no number',
     given: { status: 503, headers: { 'retry-after': 'soon' }, body: errorOf(null) },
-    kind: 'retry',
+    kind: 'unavailable',
   },
   {
     answer: '404 for an unknown model',
@@ -111,33 +111,33 @@ const refusals: Refusal[] = [
   {
     answer: 'the answer of another policy',
     given: { body: { ...completion, model: 'b' } },
-    ...{ kind: 'never', says: `answered as b when policy ${'a'.repeat(64)}` },
+    ...{ kind: 'rejected', says: `answered as b when policy ${'a'.repeat(64)}` },
   },
   {
     answer: '400',
     given: { status: 400, body: errorOf('unsupported', 'n must be 1') },
-    kind: 'never',
+    kind: 'rejected',
     says: 'n must be 1',
   },
-  { answer: '401', given: { status: 401, body: errorOf('invalid_api_key') }, kind: 'never' },
-  { answer: '422', given: { status: 422, body: errorOf(null) }, kind: 'never' },
-  { answer: 'a body that is cut off', given: { body: '{"choices": [' }, kind: 'retry', says: 'no whole answer' },
+  { answer: '401', given: { status: 401, body: errorOf('invalid_api_key') }, kind: 'rejected' },
+  { answer: '422', given: { status: 422, body: errorOf(null) }, kind: 'rejected' },
+  { answer: 'a body that is cut off', given: { body: '{"choices": [' }, kind: 'unavailable', says: 'no whole answer' },
   {
     answer: 'a connection that breaks in the middle of the body',
     given: { headers: { 'content-length': '9999' }, body: '{' },
-    ...{ kind: 'retry', says: 'no whole answer' },
+    ...{ kind: 'unavailable', says: 'no whole answer' },
   },
-  { answer: 'no choice', given: { body: { ...completion, choices: [] } }, kind: 'never', says: 'choices' },
-  { answer: 'no body', given: { body: 'null' }, kind: 'never', says: 'dialect' },
+  { answer: 'no choice', given: { body: { ...completion, choices: [] } }, kind: 'rejected', says: 'choices' },
+  { answer: 'no body', given: { body: 'null' }, kind: 'rejected', says: 'dialect' },
   {
     answer: 'no prompt token ids',
     given: { body: { choices: completion.choices } },
-    ...{ kind: 'never', says: 'prompt_token_ids' },
+    ...{ kind: 'rejected', says: 'prompt_token_ids' },
   },
   {
     answer: 'no token ids',
     given: { body: { ...completion, choices: [{ ...choice, token_ids: undefined }] } },
-    ...{ kind: 'never', says: 'choices.0.token_ids' },
+    ...{ kind: 'rejected', says: 'choices.0.token_ids' },
   },
 ];
 
@@ -153,7 +153,7 @@ test.each(refusals)('the answer "$answer" is a ModelError of kind $kind after on
 
 test('a connection that is closed before the answer may be tried again, by somebody else', async () => {
   server.answerWith('hang-up');
-  await expect(sample()).rejects.toMatchObject({ name: 'ModelError', kind: 'retry' });
+  await expect(sample()).rejects.toMatchObject({ name: 'ModelError', kind: 'unavailable' });
   expect(server.requests).toHaveLength(1);
 });
 
@@ -164,7 +164,7 @@ test('a refused connection may be tried again, and the message names the next co
   probe.close();
   await once(probe, 'close');
   await expect(policyClient({ url }).sample(request())).rejects.toMatchObject({
-    ...{ name: 'ModelError', kind: 'retry' },
+    ...{ name: 'ModelError', kind: 'unavailable' },
     message: `no policy server answers at ${url}; start one with \`coevolve up\``,
   });
 });
@@ -215,7 +215,7 @@ describe('policies', () => {
   ])('that answer the probe with %s are not served', async (_, body, says) => {
     server.answerWith({ body });
     await expect(client().load('hash', '/p')).rejects.toMatchObject({
-      ...{ name: 'ModelError', kind: 'never', message: expect.stringContaining(says) },
+      ...{ name: 'ModelError', kind: 'rejected', message: expect.stringContaining(says) },
     });
     expect(server.requests.at(-1)).toMatchObject({ path: '/v1/unload_lora_adapter', body: { lora_name: 'hash' } });
   });
@@ -228,13 +228,13 @@ describe('policies', () => {
   test('that a server cannot load are refused for good', async () => {
     server.answerWith({ status: 400, body: errorOf('invalid_policy', 'its hash differs') });
     await expect(client().load('hash', '/x')).rejects.toMatchObject({
-      ...{ kind: 'never', message: expect.stringContaining('its hash differs') },
+      ...{ kind: 'rejected', message: expect.stringContaining('its hash differs') },
     });
   });
 
   test('cannot be loaded by a server without that route', async () => {
     server.answerWith({ status: 404, body: { detail: 'Not Found' } });
-    await expect(client().load('hash', '/x')).rejects.toMatchObject({ name: 'ModelError', kind: 'never' });
+    await expect(client().load('hash', '/x')).rejects.toMatchObject({ name: 'ModelError', kind: 'rejected' });
   });
 
   test('that are served are listed by their names', async () => {

@@ -13,7 +13,7 @@ export type World = {
 
 const phaseSeconds: Record<string, number> = {
   plan: 0.8,
-  'rollout': 61,
+  rollout: 61,
   detect: 2.4,
   synthesize: 9.5,
   validate: 14.2,

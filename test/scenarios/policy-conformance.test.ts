@@ -52,8 +52,8 @@ test('a policy answers from its load to its unload, and can be loaded again', as
 
 test('other bytes never get the name of a policy', async () => {
   const red = server.folderOf(server.policies.red);
-  await expect(client.load('f'.repeat(64), red)).rejects.toMatchObject({ kind: 'never' });
-  await expect(client.load(server.policies.blue, red)).rejects.toMatchObject({ kind: 'never' });
+  await expect(client.load('f'.repeat(64), red)).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(client.load(server.policies.blue, red)).rejects.toMatchObject({ kind: 'rejected' });
 });
 
 test('prompts, texts and log-probabilities are those of the trainer', async () => {
@@ -133,9 +133,9 @@ test('a conversation that is longer than the context is told apart from other er
 test('who does not know the token is refused, whatever is asked', async () => {
   const stranger = policyClient({ url: server.url, token: 'guess' });
   const { red } = server.policies;
-  await expect(stranger.served()).rejects.toMatchObject({ kind: 'never' });
-  await expect(stranger.load(red, server.folderOf(red))).rejects.toMatchObject({ kind: 'never' });
-  await expect(stranger.unload(red)).rejects.toMatchObject({ kind: 'never' });
+  await expect(stranger.served()).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(stranger.load(red, server.folderOf(red))).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(stranger.unload(red)).rejects.toMatchObject({ kind: 'rejected' });
   expect((await fetch(`${server.url}/health`)).status).toBe(200);
 });
 
@@ -173,6 +173,6 @@ async function until(ask: () => Promise<unknown>): Promise<unknown> {
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    if (error && (error as { kind?: string }).kind !== 'retry') return error;
+    if (error && (error as { kind?: string }).kind !== 'unavailable') return error;
   }
 }

@@ -13,41 +13,39 @@ type Counts = Record<string, number>;
  * @throws DomainError `StateMismatch` when the database does not hold what the phase did
  */
 export const commitPhase =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: PhaseKey): Promise<string> => {
-    const committed = await services.store.iterations.findCommitted(key);
-    const counts = committed ?? (await provenCounts(services, key));
-    await services.store.iterations.commitPhase(key, counts);
+    const committed = await deps.store.iterations.findCommitted(key);
+    const counts = committed ?? (await provenCounts(deps, key));
+    await deps.store.iterations.commitPhase(key, counts);
     return Object.entries(counts)
       .map(([name, count]) => `${name} ${Number.isInteger(count) ? count : count.toFixed(3)}`)
       .join(', ');
   };
 
-async function provenCounts(services: Dependencies, key: PhaseKey): Promise<Counts> {
-  await verifyPhase(services, key);
-  return countersOf[key.phase](services, key);
+async function provenCounts(deps: Dependencies, key: PhaseKey): Promise<Counts> {
+  await verifyPhase(deps, key);
+  return countersOf[key.phase](deps, key);
 }
 
 const played: Partial<Record<Phase, readonly Purpose[]>> = {
-  'rollout': ['train', 'expert'],
+  rollout: ['train', 'expert'],
   optimize: ['train'],
   validate: ['validation'],
   evaluate: ['evaluation'],
 };
 
-const countersOf: Record<Phase, (services: Dependencies, key: PhaseKey) => Promise<Counts>> = {
+const countersOf: Record<Phase, (deps: Dependencies, key: PhaseKey) => Promise<Counts>> = {
   plan: async ({ store }, { campaignId }) => {
     const pool = await store.tasks.list(campaignId, { verdict: 'admitted' });
     const held = pool.filter(({ split }) => split === 'held-out').length;
     return { 'train tasks': pool.length - held, 'held-out tasks': held };
   },
-  'rollout': attemptsByOutcome,
-  async optimize(services, key) {
-    const counts = await attemptsByOutcome(services, key);
-    const { store } = services;
-    const steps = (await store.rlSteps.list(key.campaignId)).filter(
-      ({ iteration }) => iteration === key.iteration,
-    );
+  rollout: attemptsByOutcome,
+  async optimize(deps, key) {
+    const counts = await attemptsByOutcome(deps, key);
+    const { store } = deps;
+    const steps = (await store.rlSteps.list(key.campaignId)).filter(({ iteration }) => iteration === key.iteration);
     return { steps: steps.length, ...counts, 'mean reward': await store.rollouts.meanReward(key) };
   },
   detect: ({ store }, { campaignId, iteration }) => store.feedbackSignals.countByKind(campaignId, iteration),
@@ -55,9 +53,9 @@ const countersOf: Record<Phase, (services: Dependencies, key: PhaseKey) => Promi
     const made = await store.tasks.list(campaignId, { createdIteration: iteration });
     return { candidates: made.filter(({ origin }) => origin !== 'seed').length };
   },
-  validate: async (services, key) => {
-    await attemptsByOutcome(services, key);
-    const made = await services.store.tasks.list(key.campaignId, { createdIteration: key.iteration });
+  validate: async (deps, key) => {
+    await attemptsByOutcome(deps, key);
+    const made = await deps.store.tasks.list(key.campaignId, { createdIteration: key.iteration });
     const candidates = made.filter(({ origin }) => origin !== 'seed');
     return countBy(candidates.map(({ verdict, reason }) => reason ?? verdict));
   },
@@ -66,15 +64,15 @@ const countersOf: Record<Phase, (services: Dependencies, key: PhaseKey) => Promi
     const policies = (await store.policies.list(campaignId)).filter((policy) => policy.iteration === iteration);
     return countBy(policies.map(({ role }) => `${role} policies`));
   },
-  evaluate: async (services, key) => {
-    await attemptsByOutcome(services, key);
-    const evaluated = (await services.store.evaluations.list(key.campaignId)).filter(
+  evaluate: async (deps, key) => {
+    await attemptsByOutcome(deps, key);
+    const evaluated = (await deps.store.evaluations.list(key.campaignId)).filter(
       ({ iteration }) => iteration === key.iteration,
     );
     return Object.fromEntries(evaluated.map(({ successes, tasks }) => ['held-out success', successes / tasks]));
   },
-  report: async (services, key) => {
-    await services.store.iterations.close(key);
+  report: async (deps, key) => {
+    await deps.store.iterations.close(key);
     return {};
   },
 };

@@ -10,11 +10,11 @@ type Input = { campaignId: number; iteration: number; recipe: string; epoch?: nu
  * @throws DomainError `StateMismatch` when the database is older than the campaign, `StaleEpoch`
  */
 export const openIteration =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ campaignId, iteration, epoch }: Input): Promise<IterationPlan> => {
-    const { spec } = await getCampaign(services, campaignId);
+    const { spec } = await getCampaign(deps, campaignId);
     return {
-      epoch: await services.store.iterations.openNext(campaignId, iteration, epoch ?? null),
+      epoch: await deps.store.iterations.openNext(campaignId, iteration, epoch ?? null),
       ...planOf(spec, iteration),
     };
   };

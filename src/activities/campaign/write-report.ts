@@ -3,6 +3,6 @@ import type { Dependencies } from '../base/dependencies';
 
 /** Writes the campaign's HTML report as it stands; later iterations replace it. */
 export const writeReport =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   ({ campaignId }: IterationKey): Promise<void> =>
-    services.writeReport(campaignId);
+    deps.writeReport(campaignId);

@@ -16,10 +16,10 @@ type Rewards = Map<string, number>;
  * which of them acts next. Returns the held-out success of the one that acts.
  */
 export const evaluatePolicy =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: IterationKey): Promise<{ score: number }> => {
-    const { store } = services;
-    const { name, spec } = await getCampaign(services, key.campaignId);
+    const { store } = deps;
+    const { name, spec } = await getCampaign(deps, key.campaignId);
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
     const acting = (await store.policies.active(key.campaignId)).target ?? null;
     const candidate = run?.policyId;
@@ -39,7 +39,7 @@ export const evaluatePolicy =
     if (!baseline) return { score: successRate(rewards) };
 
     const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
-    const decision = await approvedPromotion(services, { name, spec }, key, byRule);
+    const decision = await approvedPromotion(deps, { name, spec }, key, byRule);
     const stored = await store.policies.recordDecision(key, {
       ...{ role: 'target', candidateId: candidate, incumbentId: incumbent },
       ...decision,

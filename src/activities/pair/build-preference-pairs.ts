@@ -8,10 +8,10 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Pairs the attempts of an iteration for every agent that trains on pairs. A pure function of stored rows. */
 export const buildPreferencePairs =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
-    const { store } = services;
-    const { spec } = await getCampaign(services, key.campaignId);
+    const { store } = deps;
+    const { spec } = await getCampaign(deps, key.campaignId);
     const attempts = await store.trajectories.listScored(key.campaignId, key.iteration, key.iteration);
     const experts = await store.trajectories.listExperts(key.campaignId);
 

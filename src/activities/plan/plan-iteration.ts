@@ -15,19 +15,19 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
  * @throws DomainError `EmptyPool` when no task is left to play
  */
 export const planIteration =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
-    const { tasks } = services.store;
-    const { spec, name } = await getCampaign(services, key.campaignId);
+    const { tasks } = deps.store;
+    const { spec, name } = await getCampaign(deps, key.campaignId);
     const pool = await tasks.list(key.campaignId, { verdict: 'admitted' });
 
     if (key.iteration === 0) {
       const seeds = pool.filter(({ split, origin }) => split === 'train' && origin === 'seed');
       await tasks.plan(key, 'expert', idsOf(seeds.filter(({ referenceActions }) => referenceActions.length > 0)));
     } else {
-      const standings = await standingsOf(services, key, spec, drawable(spec, pool));
+      const standings = await standingsOf(deps, key, spec, drawable(spec, pool));
       if (standings.length === 0) throw emptyPool(name, drawable(spec, pool).length);
-      await planTraining(services, key, spec, standings);
+      await planTraining(deps, key, spec, standings);
     }
     await tasks.plan(key, 'evaluation', idsOf(pool.filter(({ split }) => split === 'held-out')));
   };

@@ -3,33 +3,33 @@ import { DomainError } from '../../domain/base/errors';
 import type { TaskRecord } from '../../envs/server/environment-data';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskSplit } from '../../store/tasks/tasks';
-import { drawWithHeartbeat } from './draw-with-heartbeat';
+import { drawUntilDone } from './draw-until-done';
 import { withExperts } from './seed-experts';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Asks the environment for the campaign's train and held-out tasks and puts them into the pool. */
 export const seedTasks =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
-    const { spec } = await getCampaign(services, key.campaignId);
+    const { spec } = await getCampaign(deps, key.campaignId);
     const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
     for (const [split, count] of [
       ['train', trainTasks],
       ['held-out', heldOutTasks],
     ] as const) {
       const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
-      const records = await drawWithHeartbeat(() => services.environmentData.tasks(name, request));
+      const records = await drawUntilDone(() => deps.environmentData.tasks(name, request));
       if (records.length < count)
         throw new DomainError(
           'TooFewTasks',
           `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec asks for ${count}`,
         );
-      const given = split === 'train' ? await withExperts(services, spec, records) : records;
-      await services.store.tasks.seed(
+      const given = split === 'train' ? await withExperts(deps, spec, records) : records;
+      await deps.store.tasks.seed(
         key,
         given.map((record) => seedTask(record, name, split)),
       );
-      const stored = await services.store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
+      const stored = await deps.store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
       if (stored.length < count)
         throw new DomainError(
           'OverlappingSplits',

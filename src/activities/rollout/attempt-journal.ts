@@ -54,7 +54,7 @@ async function checksOf(data: EnvironmentData, environment: string): Promise<Rep
   try {
     return (await data.capabilities(environment)).replay;
   } catch (error) {
-    if (error instanceof EnvironmentError && error.kind === 'refused') return 'none';
+    if (error instanceof EnvironmentError && error.kind === 'rejected') return 'none';
     throw error;
   }
 }

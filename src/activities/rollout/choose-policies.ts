@@ -19,11 +19,11 @@ type Request = IterationKey & { purpose: Purpose; roles: readonly AgentRole[]; s
  * @throws DomainError `NoPolicy` when a role has no active policy
  */
 export const choosePolicies =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (request: Request): Promise<RolloutAssignment[]> => {
-    const { store } = services;
+    const { store } = deps;
     const { campaignId, iteration, purpose, step } = request;
-    const { name, spec } = await getCampaign(services, campaignId);
+    const { name, spec } = await getCampaign(deps, campaignId);
     const active = await store.policies.active(campaignId);
     const planned = await store.tasks.countPlanned(request, purpose, step);
     const attempts = purpose === 'evaluation' ? 1 : spec.rollouts.attempts;

@@ -5,37 +5,36 @@ import type { Episode } from '../../envs/episode/play-episode';
 import { judgeVersion } from '../../llm/prompts/judge';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { askJudge } from '../validate/ask-judge';
-import type { Grade, PlannedAttempt } from './play-attempt';
+import type { Grade, PlannedAttempt } from './planned-attempt';
 import type { Dependencies } from '../base/dependencies';
 
-type Play = { episode: Episode; signal: AbortSignal; onWait(): void };
-
-/** A policy's attempt at a synthesized task that the environment has no checker for. A held-out task is never judged. */
+/** True for attempts at synthesized tasks that the environment cannot score. A held-out task is never judged. */
 export const isGradedByJudge = ({ task, attempt }: PlannedAttempt): boolean =>
   attempt.policyId !== null && task.grader === 'judge' && task.split === 'train';
 
 /**
- * The judge's verdict on an episode as its reward: 1 or 0. A judge without a usable answer gives none: the attempt is
- * then a fault, of the environment's kind because the judge stands in for its checker, and never the policy's.
+ * Returns the judge's verdict on an episode as a reward of 1 or 0. Without a usable answer the attempt is a fault of the
+ * environment, whose checker the judge replaces, and never of the policy.
  *
- * @throws DomainError `UntrustedJudge` before a judge grades whose newest calibration falls short; ModelError when it
- * cannot be reached
+ * @throws DomainError `UntrustedJudge` when the newest calibration of the judge is missing or below the required agreement;
+ * ModelError when the judge is unavailable
  */
 export async function judgeRollout(
-  services: Dependencies,
+  deps: Dependencies,
   spec: CampaignSpec,
   { campaignId, epoch, task, attempt }: PlannedAttempt,
-  { episode, signal, onWait }: Play,
+  episode: Episode,
+  signal: AbortSignal,
 ): Promise<Grade> {
-  await requireTrustedJudge(services, spec, campaignId);
+  await requireTrustedJudge(deps, spec, campaignId);
   const key = { campaignId, epoch, iteration: attempt.iteration };
   const subject = { kind: 'attempt', id: judgementId(attempt, episode), task, transcript: episode } as const;
-  const { completed, failure, reason } = await askJudge(services, { spec, key }, subject, { signal, onWait });
+  const { completed, failure, reason } = await askJudge(deps, { spec, key }, subject, signal);
   if (completed === null) return { outcome: 'environment-fault', fault: `judge: ${failure}: ${reason}`, reward: null };
   return { outcome: 'scored', fault: null, reward: completed ? 1 : 0 };
 }
 
-/** An attempt that is played again after a crash may go otherwise: a verdict holds for the actions that it was given for. */
+/** A repeated attempt may take other actions, so the id of a judgement contains their hash. */
 function judgementId(attempt: AttemptKey, { turns }: Episode): string {
   const actions = createHash('sha256').update(JSON.stringify(turns.map(({ action }) => action)));
   return `${trajectoryId(attempt)}/${actions.digest('hex').slice(0, 8)}`;

@@ -1,117 +1,101 @@
-import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
+import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { Outcome } from '../../domain/rollout/trajectory';
 import { EnvironmentError } from '../../envs/environment-error';
-import { playJournaledEpisode, type Episode, type ChooseAction } from '../../envs/episode/play-episode';
+import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
 import { ReplayMismatch } from '../../envs/episode/replay-turns';
-import { sessionRetries } from '../../envs/episode/session-retries';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
+import { sessionRetries } from '../../envs/episode/session-retries';
 import { ModelError } from '../../llm/model-error';
 import type { SampledAction } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { TaskRow } from '../../store/tasks/tasks';
 import type { ChatMessage, NewTrajectory } from '../../store/trajectories/trajectories';
-import type { AttemptJournal } from './attempt-journal';
-import { judgeRollout, isGradedByJudge } from './judge-rollout';
 import type { Dependencies } from '../base/dependencies';
-
-export type PlannedAttempt = {
-  campaignId: number;
-  epoch: number;
-  task: TaskRow;
-  attempt: AttemptKey;
-  /** Of the turns that were played before; null where they could not be replayed. */
-  journal: AttemptJournal | null;
-};
+import { isGradedByJudge, judgeRollout } from './judge-rollout';
+import type { Grade, PlannedAttempt } from './planned-attempt';
 
 export type RolloutCallbacks = {
   signal: AbortSignal;
+  /** Called before each action. */
   onTurn(): void;
-  /** Called while a judge is waited for. */
-  onWait(): void;
 };
 
 /**
- * A session may break for reasons that are not the policy's; the attempt then plays on in another one after its recorded
- * turns, or begins again with its own seed.
+ * Sessions per attempt. A session may break without a fault of the policy; the attempt then resumes in a new session after
+ * its recorded turns, or restarts with the same seed.
  */
-const triesPerAttempt = 3;
-const attemptLimitMs = 15 * 60_000;
+const maxSessions = 3;
+const attemptTimeoutMs = 15 * 60_000;
 
 /**
- * Plays one attempt and stores its trajectory with a typed outcome: a fault has no reward. What no checker of the
- * environment can tell, the judge grades; the environment's raw score stays beside it.
+ * Plays one attempt and stores its trajectory with a typed outcome: a fault has no reward. Where the environment cannot
+ * score a task, the judge grades the attempt; the raw score of the environment is stored beside the reward.
  *
- * @throws DomainError `UntrustedJudge`; EnvironmentError, ModelError when a boundary cannot be had; the signal's reason
+ * @throws DomainError `UntrustedJudge`; EnvironmentError or ModelError when a service is unavailable; the signal's reason
  */
 export async function playAttempt(
-  services: Dependencies,
+  deps: Dependencies,
   spec: CampaignSpec,
   planned: PlannedAttempt,
-  watch: RolloutCallbacks,
+  callbacks: RolloutCallbacks,
 ): Promise<void> {
   const seed = attemptSeed(spec, planned.attempt);
-  const played = await playUntilEnd(services, spec, planned, { ...watch, seed });
+  const played = await playUntilEnd(deps, spec, planned, { ...callbacks, seed });
   const { episode } = played;
-  const graded =
-    episode && isGradedByJudge(planned) ? await judgeRollout(services, spec, planned, { episode, ...watch }) : played;
-  await services.store.trajectories.save({
-    ...toTrajectory(planned, seed, episode),
-    outcome: graded.outcome,
-    fault: graded.fault,
-    reward: graded.reward,
-    seconds: (performance.now() - played.began) / 1000,
-  });
+  const { outcome, fault, reward } =
+    episode && isGradedByJudge(planned) ? await judgeRollout(deps, spec, planned, episode, callbacks.signal) : played;
+  const seconds = (performance.now() - played.startedAt) / 1000;
+  await deps.store.trajectories.save({ ...toTrajectory(planned, seed, episode), outcome, fault, reward, seconds });
 }
 
-export type Grade = { outcome: Outcome; fault: string | null; reward: number | null };
+/** `startedAt` is the start of the last session's request: time without a session does not count as playing. */
+type Played = Grade & { episode: Episode | null; startedAt: number };
 
-/** `began` is when the session was asked for that ended it: waiting for one is not playing. */
-type Played = Grade & { episode: Episode | null; began: number };
-
-/**
- * Plays until an episode ends, or until it is given up. Turns that cannot be replayed are no fault of a session, and a
- * try less: without them the next try cannot fail so again.
- */
+/** Repeats an attempt in new sessions until an episode ends or the limit is reached. A failed replay is not a fault. */
 async function playUntilEnd(
-  services: Dependencies,
+  deps: Dependencies,
   spec: CampaignSpec,
   planned: PlannedAttempt,
-  watch: RolloutCallbacks & { seed: number },
+  callbacks: RolloutCallbacks & { seed: number },
 ): Promise<Played> {
-  let began = performance.now();
-  const givenUp = (outcome: Outcome, fault: string): Played => ({ outcome, fault, reward: null, episode: null, began });
-  const mayTryAgain = sessionRetries(triesPerAttempt);
+  let startedAt = performance.now();
+  const failed = (outcome: Outcome, fault: string): Played => ({
+    ...{ outcome, fault, reward: null, episode: null, startedAt },
+  });
+  const mayRetry = sessionRetries(maxSessions);
   for (;;) {
-    let deadline: AbortSignal | undefined;
+    let timeout: AbortSignal | undefined;
     try {
-      const episode = await retryWhenUnavailable(watch.signal, () => {
-        began = performance.now();
-        deadline = AbortSignal.timeout(attemptLimitMs);
-        return playOnce(services, spec, planned, { ...watch, signal: AbortSignal.any([watch.signal, deadline]) });
+      const episode = await retryWhenUnavailable(callbacks.signal, () => {
+        startedAt = performance.now();
+        timeout = AbortSignal.timeout(attemptTimeoutMs);
+        const signal = AbortSignal.any([callbacks.signal, timeout]);
+        return playOnce(deps, spec, planned, { ...callbacks, signal });
       });
-      return { outcome: 'scored', fault: null, reward: episode.reward, episode, began };
+      return { outcome: 'scored', fault: null, reward: episode.reward, episode, startedAt };
     } catch (error) {
-      if (watch.signal.aborted) throw error;
-      if (deadline?.aborted) return givenUp('time-limit', `no end within ${attemptLimitMs / 60_000} min`);
+      if (callbacks.signal.aborted) throw error;
+      if (timeout?.aborted) return failed('time-limit', `no end within ${attemptTimeoutMs / 60_000} min`);
       if (error instanceof ReplayMismatch) {
         await planned.journal?.restart(error);
         continue;
       }
       if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-      if (!(await mayTryAgain(error, watch.signal))) return givenUp('environment-fault', error.message);
-      const id = trajectoryId(planned.attempt);
-      await services.store.trajectories.recordFault(
-        { ...planned, iteration: planned.attempt.iteration },
-        id,
-        'environment-fault',
-        error.message,
-      );
+      if (!(await mayRetry(error, callbacks.signal))) return failed('environment-fault', error.message);
+      await recordFault(deps, planned, error);
     }
   }
 }
 
-/** An attempt's place in the seed tree. Evaluation draws the same seeds in every iteration, so that policies are paired. */
+const recordFault = ({ store }: Dependencies, planned: PlannedAttempt, { message }: EnvironmentError): Promise<void> =>
+  store.trajectories.recordFault(
+    { ...planned, iteration: planned.attempt.iteration },
+    trajectoryId(planned.attempt),
+    'environment-fault',
+    message,
+  );
+
+/** Evaluation uses the same seeds in every iteration, so that policies are compared in pairs. */
 function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }: AttemptKey): number {
   return purpose === 'evaluation'
     ? deriveSeed(spec.seed, 'evaluation', taskId, attempt)
@@ -119,24 +103,24 @@ function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }
 }
 
 async function playOnce(
-  services: Dependencies,
+  deps: Dependencies,
   spec: CampaignSpec,
   { campaignId, task, attempt, journal }: PlannedAttempt,
-  { signal, onTurn, onWait, seed }: RolloutCallbacks & { seed: number },
+  { signal, onTurn, seed }: RolloutCallbacks & { seed: number },
 ): Promise<Episode> {
-  const session = await services.openEnvironment(task.environment, { signal });
+  const session = await deps.openEnvironment(task.environment, { signal });
   try {
-    const play: ChooseAction = (conversation, step) => {
+    const chooseAction: ChooseAction = (conversation, turn) => {
       onTurn();
       return attempt.policyId === null
-        ? Promise.resolve(task.referenceActions[step] ?? null)
-        : samplePolicy(services, spec, attempt, { conversation, seed: (seed + step) % seedLimit, signal, onWait });
+        ? Promise.resolve(task.referenceActions[turn] ?? null)
+        : samplePolicy(deps, spec, attempt, { conversation, seed: (seed + turn) % seedLimit, signal });
     };
     const holder = sessionHolder(campaignId);
     const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt), holder };
-    const limit = spec.environment.maxTurns ?? Number.POSITIVE_INFINITY; // the environment's own
+    const limit = spec.environment.maxTurns ?? Number.POSITIVE_INFINITY; // the environment has its own limit
     const maxTurns = Math.max(limit, attempt.policyId === null ? task.referenceActions.length : 0);
-    return await playJournaledEpisode(session, reset, play, { maxTurns, journal });
+    return await playJournaledEpisode(session, reset, chooseAction, { maxTurns, journal });
   } catch (error) {
     await journal?.keep();
     throw error;
@@ -145,22 +129,15 @@ async function playOnce(
   }
 }
 
-type Turn = {
-  conversation: readonly ChatMessage[];
-  seed: number;
-  signal: AbortSignal;
-  onWait: RolloutCallbacks['onWait'];
-};
+/** A server that serves one model at a time may have unloaded this policy again before it sampled the action. */
+const maxLoadsPerAction = 3;
 
-/** A server that runs one model at a time may have turned to another before the action was asked for. */
-const loadsPerAction = 3;
-
-/** null when the conversation no longer fits the policy's context. */
+/** Returns null when the conversation exceeds the context of the policy. */
 async function samplePolicy(
-  services: Dependencies,
+  { policies, artifacts }: Dependencies,
   spec: CampaignSpec,
   { policyId, purpose }: AttemptKey,
-  { conversation, seed, signal, onWait }: Turn,
+  { conversation, seed, signal }: { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal },
 ): Promise<SampledAction | null> {
   const request = {
     policyId: policyId!,
@@ -172,25 +149,15 @@ async function samplePolicy(
   };
   for (let loads = 0; ; loads++) {
     try {
-      return await services.policies.sample(request);
+      return await policies.sample(request);
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
       if (error.kind === 'context-full') return null;
       if (error.kind !== 'unknown-model') throw error;
-      if (loads === loadsPerAction) throw new ModelError('retry', error.message, undefined, { cause: error });
+      if (loads === maxLoadsPerAction) throw new ModelError('unavailable', error.message, { cause: error });
     }
-    // The server started after this policy was made, or has made room: policies are loaded where they are needed.
-    await loadPolicy(services, policyId!, onWait);
-  }
-}
-
-/** Takes minutes where a server has to start a model first. */
-async function loadPolicy({ policies, artifacts }: Dependencies, id: string, onWait: () => void): Promise<void> {
-  const beat = setInterval(onWait, 2_000);
-  try {
-    await policies.load(id, artifacts.policyPath(id));
-  } finally {
-    clearInterval(beat);
+    // The server started after this policy was trained, or unloaded it: the rollout that needs a policy loads it.
+    await policies.load(request.policyId, artifacts.policyPath(request.policyId));
   }
 }
 

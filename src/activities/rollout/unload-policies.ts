@@ -1,4 +1,3 @@
-import { toActivityFailure } from '../base/activity-failure';
 import type { Dependencies } from '../base/dependencies';
 
 /** Frees the policy server of this campaign's policies that act no longer; one that is asked for again is loaded again. */
@@ -7,7 +6,6 @@ export const unloadPolicies =
   async ({ campaignId }: { campaignId: number }): Promise<void> => {
     const acting = new Set(Object.values(await store.policies.active(campaignId)));
     const own = new Set((await store.policies.list(campaignId)).map(({ id }) => id));
-    const served = await policies.served().catch(toActivityFailure);
-    for (const id of served.filter((name) => own.has(name) && !acting.has(name)))
-      await policies.unload(id).catch(toActivityFailure);
+    const served = await policies.served();
+    for (const id of served.filter((name) => own.has(name) && !acting.has(name))) await policies.unload(id);
   };

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { cancellationSignal } from '@temporalio/activity';
 import {
   abstractionCallId,
   executedActions,
@@ -15,10 +16,8 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
-import { toActivityFailure } from '../base/activity-failure';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { whileBeating } from '../base/while-beating';
 
 /**
  * Asks the abstractor for tasks that the runs of a context show to be possible (arXiv:2604.15840, section 3.3), and
@@ -28,40 +27,38 @@ import { whileBeating } from '../base/while-beating';
  * Idempotent: an abstraction that is stored is found; its candidates are stored before it, under ids of their own.
  */
 export const abstractTasks =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ contextId, ...key }: IterationKey & { contextId: string }): Promise<{ candidates: number }> => {
-    const { exploration, tasks } = services.store;
+    const { exploration, tasks } = deps.store;
     const stored = await exploration.findAbstraction(key.campaignId, contextId);
     if (stored) return { candidates: stored.candidates };
     const context = await exploration.getContext(key.campaignId, contextId);
     const runs = (await exploration.listRuns(key.campaignId, contextId)).filter(({ turns }) => turns.length > 0);
     if (runs.length === 0) return { candidates: 0 };
 
-    const { spec } = await getCampaign(services, key.campaignId);
+    const { spec } = await getCampaign(deps, key.campaignId);
     const task = await tasks.get(key.campaignId, context.taskId);
-    const limit = await limitOf(services, spec, key, context);
-    return whileBeating(async (signal) => {
-      const answer = await services.models.askFor(
-        spec,
-        {
-          ...{ key, callId: abstractionCallId(contextId), purpose: 'abstractor', prompt: promptId(abstractionPrompt) },
-          messages: abstractionPrompt.render({
-            opening: runs[0]!.opening,
-            runs: runs.map(({ turns }) => turns),
-            limit,
-          }),
-          seed: deriveSeed(spec.seed, key.iteration, 'abstract', context.aim, context.ordinal),
-          signal,
-        },
-        abstractionPrompt.schema,
-      );
-      const written = answer.ok ? answer.value.candidates : [];
-      const candidates = await toCandidates(services, { spec, context, task, runs, limit }, written);
-      await tasks.propose(key, candidates);
-      const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
-      const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
-      return { candidates: (await exploration.saveAbstraction(key, made)).candidates };
-    }).catch(toActivityFailure);
+    const limit = await limitOf(deps, spec, key, context);
+    const answer = await deps.models.askFor(
+      spec,
+      {
+        ...{ key, callId: abstractionCallId(contextId), purpose: 'abstractor', prompt: promptId(abstractionPrompt) },
+        messages: abstractionPrompt.render({
+          opening: runs[0]!.opening,
+          runs: runs.map(({ turns }) => turns),
+          limit,
+        }),
+        seed: deriveSeed(spec.seed, key.iteration, 'abstract', context.aim, context.ordinal),
+        signal: cancellationSignal(),
+      },
+      abstractionPrompt.schema,
+    );
+    const written = answer.ok ? answer.value.candidates : [];
+    const candidates = await toCandidates(deps, { spec, context, task, runs, limit }, written);
+    await tasks.propose(key, candidates);
+    const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
+    const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
+    return { candidates: (await exploration.saveAbstraction(key, made)).candidates };
   };
 
 /** The contexts of an aim share its candidates evenly. */
@@ -80,7 +77,7 @@ type Source = { spec: CampaignSpec; context: ContextRow; task: TaskRow; runs: re
 
 /** Numbered as the model wrote them, so that a candidate below the confidence that is asked for leaves a gap. */
 async function toCandidates(
-  services: Dependencies,
+  deps: Dependencies,
   source: Source,
   written: readonly AbstractedTask[],
 ): Promise<NewTask[]> {
@@ -90,7 +87,7 @@ async function toCandidates(
     .filter(({ candidate }) => candidate.confidence >= minConfidence)
     .slice(0, source.limit);
   const candidates: NewTask[] = [];
-  for (const { candidate, number } of chosen) candidates.push(await toCandidate(services, source, candidate, number));
+  for (const { candidate, number } of chosen) candidates.push(await toCandidate(deps, source, candidate, number));
   return candidates;
 }
 

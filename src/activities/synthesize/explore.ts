@@ -1,3 +1,4 @@
+import { cancellationSignal } from '@temporalio/activity';
 import { DomainError } from '../../domain/base/errors';
 import { explorationCallId, type ExplorationOutcome } from '../../domain/tasks/exploration';
 import { explorationRunId, sessionHolder } from '../../domain/campaign/ids';
@@ -13,9 +14,7 @@ import type { ContextRow, ExplorationTurn, NewRun } from '../../store/tasks/expl
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { ChatMessage } from '../../store/trajectories/trajectories';
-import { toActivityFailure } from '../base/activity-failure';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { whileBeating } from '../base/while-beating';
 
 export type ExploreInput = IterationKey & { contextId: string; round: number };
 
@@ -33,9 +32,9 @@ const triesPerRun = 3;
  * stored, so that nothing is paid twice.
  */
 export const explore =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ contextId, round, ...key }: ExploreInput): Promise<Explored> => {
-    const { exploration, tasks } = services.store;
+    const { exploration, tasks } = deps.store;
     const runId = explorationRunId(contextId, round);
     const stored = await exploration.findRun(key.campaignId, runId);
     if (stored) return summary(stored);
@@ -44,12 +43,11 @@ export const explore =
     if (context.status === 'planned' && context.aim !== 'random')
       throw new DomainError('NotReflected', `${contextId} is explored before anybody reflected upon it`);
 
-    const { spec } = await getCampaign(services, key.campaignId);
+    const { spec } = await getCampaign(deps, key.campaignId);
     const task = await tasks.get(key.campaignId, context.taskId);
     const seed = deriveSeed(spec.seed, key.iteration, 'explore', context.aim, context.ordinal, round);
-    const run = await whileBeating((signal) =>
-      playRun(services, { key, spec, context, task, runId, round, seed, signal }),
-    ).catch(toActivityFailure);
+    const signal = cancellationSignal();
+    const run = await playRun(deps, { key, spec, context, task, runId, round, seed, signal });
     return summary(await exploration.saveRun(key, { contextId, round, seed, ...run }));
   };
 
@@ -73,14 +71,14 @@ type Seen = { opening: ChatMessage[]; turns: ExplorationTurn[] };
 
 const nothingSeen = (): Seen => ({ opening: [], turns: [] });
 
-async function playRun(services: Dependencies, run: Run): Promise<Played> {
+async function playRun(deps: Dependencies, run: Run): Promise<Played> {
   const mayTryAgain = sessionRetries(triesPerRun);
   for (;;) {
     const record = nothingSeen();
     try {
       const played = await retryWhenUnavailable(run.signal, () => {
         Object.assign(record, nothingSeen());
-        return playOnce(services, run, record);
+        return playOnce(deps, run, record);
       });
       return { ...played, ...record };
     } catch (error) {
@@ -92,12 +90,12 @@ async function playRun(services: Dependencies, run: Run): Promise<Played> {
 }
 
 async function playOnce(
-  services: Dependencies,
+  deps: Dependencies,
   run: Run,
   record: Seen,
 ): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
   const { key, task, runId, seed, signal, spec } = run;
-  const session = await services.openEnvironment(task.environment, { signal });
+  const session = await deps.openEnvironment(task.environment, { signal });
   try {
     let seen = await session.reset({
       task: task.definition,
@@ -108,7 +106,7 @@ async function playOnce(
     record.opening = shown(seen);
     while (!seen.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
       const callId = explorationCallId(runId, record.turns.length);
-      const reply = await askForAction(services, run, record, callId);
+      const reply = await askForAction(deps, run, record, callId);
       if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
       if (reply.kind === 'cut-off')
         return {
@@ -130,11 +128,11 @@ async function playOnce(
 const shown = ({ messages, tools }: Observation): ChatMessage[] =>
   tools ? [...messages, { role: 'system', content: `Functions: ${JSON.stringify(tools)}` }] : messages;
 
-function askForAction(services: Dependencies, run: Run, { opening, turns }: Seen, callId: string) {
+function askForAction(deps: Dependencies, run: Run, { opening, turns }: Seen, callId: string) {
   const { key, spec, context, round, seed, signal } = run;
   const { rounds, maxTurns } = spec.synthesis.exploration;
   const prompt = explorePrompts[context.aim];
-  return services.models.ask(spec, {
+  return deps.models.ask(spec, {
     ...{ key, callId, purpose: 'explorer', prompt: promptId(prompt) },
     messages: prompt.render({ reflection: context.context, opening, turns, round, rounds, maxTurns }),
     seed: (seed + turns.length) % seedLimit,

@@ -13,19 +13,19 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
  * seed tasks drawn without regard to any signal. Returns how many contexts that gives.
  */
 export const planExploration =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<{ contexts: number }> => {
-    const { exploration } = services.store;
-    const { spec } = await getCampaign(services, key.campaignId);
+    const { exploration } = deps.store;
+    const { spec } = await getCampaign(deps, key.campaignId);
     const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
     const signals = enabledSignals(spec);
     const { contexts } = explorationSize({ aim, iteration: key.iteration, signals }, spec.synthesis);
     const chosen =
       aim === 'random'
-        ? await drawnPlaces(services, key.campaignId, seed, contexts)
-        : (await flaggedTasks(services, key, aim, seed)).map(({ signal }) => toContext(signal));
+        ? await drawnPlaces(deps, key.campaignId, seed, contexts)
+        : (await flaggedTasks(deps, key, aim, seed)).map(({ signal }) => toContext(signal));
     await exploration.planContexts(key, aim, chosen.slice(0, contexts));
-    await services.store.iterations.noteWork(key, 'synthesize', aim);
+    await deps.store.iterations.noteWork(key, 'synthesize', aim);
     return { contexts: await exploration.countContexts(key, aim) };
   };
 

@@ -1,3 +1,4 @@
+import { cancellationSignal } from '@temporalio/activity';
 import { DomainError } from '../../domain/base/errors';
 import { reflectionCallId } from '../../domain/tasks/exploration';
 import { deriveSeed } from '../../domain/base/seed-tree';
@@ -6,9 +7,7 @@ import { reflectionPrompt } from '../../llm/prompts/reflection';
 import type { ChatMessage } from '../../store/trajectories/trajectories';
 import type { ContextRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { toActivityFailure } from '../base/activity-failure';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { whileBeating } from '../base/while-beating';
 
 /**
  * Asks the reflector what a flagged trajectory shows and what to explore because of it (arXiv:2604.15840, section 3.2).
@@ -17,24 +16,23 @@ import { whileBeating } from '../base/while-beating';
  * Idempotent: a context that was reflected upon, or failed, is left as it is. An unguided one needs no reflection.
  */
 export const reflect =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ contextId, ...key }: IterationKey & { contextId: string }): Promise<{ usable: boolean }> => {
-    const { exploration } = services.store;
+    const { exploration } = deps.store;
     const context = await exploration.getContext(key.campaignId, contextId);
     if (context.status !== 'planned' || context.aim === 'random') return { usable: context.status !== 'failed' };
 
-    const { spec } = await getCampaign(services, key.campaignId);
-    const messages = await questionAbout(services, key, context);
-    const answer = await whileBeating((signal) =>
-      services.models.askFor(
-        spec,
-        {
-          ...{ key, callId: reflectionCallId(contextId), purpose: 'reflector', prompt: promptId(reflectionPrompt) },
-          ...{ messages, seed: deriveSeed(spec.seed, key.iteration, 'reflect', context.aim, context.ordinal), signal },
-        },
-        reflectionPrompt.schema,
-      ),
-    ).catch(toActivityFailure);
+    const { spec } = await getCampaign(deps, key.campaignId);
+    const messages = await questionAbout(deps, key, context);
+    const answer = await deps.models.askFor(
+      spec,
+      {
+        ...{ key, callId: reflectionCallId(contextId), purpose: 'reflector', prompt: promptId(reflectionPrompt) },
+        ...{ messages, seed: deriveSeed(spec.seed, key.iteration, 'reflect', context.aim, context.ordinal) },
+        signal: cancellationSignal(),
+      },
+      reflectionPrompt.schema,
+    );
     const result = answer.ok ? answer.value : { type: answer.failure, detail: answer.detail };
     const { status } = await exploration.saveReflection(key, contextId, result);
     return { usable: status === 'reflected' };

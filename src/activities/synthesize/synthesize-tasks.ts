@@ -9,8 +9,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import { enabledSignals } from '../../spec/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
-import { toActivityFailure } from '../base/activity-failure';
-import { drawWithHeartbeat } from '../plan/draw-with-heartbeat';
+import { drawUntilDone } from '../plan/draw-until-done';
 import { flaggedTasks } from './flagged-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -32,21 +31,21 @@ const mostParents = 2_000;
 
 /** Candidates from the environment's own generator, without asking a model: variants of flagged tasks, or any tasks. */
 export const synthesizeTasks =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
-    await services.store.tasks.propose(key, await candidatesFor(services, key, aim));
-    await services.store.iterations.noteWork(key, 'synthesize', aim);
+    await deps.store.tasks.propose(key, await candidatesFor(deps, key, aim));
+    await deps.store.iterations.noteWork(key, 'synthesize', aim);
   };
 
-async function candidatesFor(services: Dependencies, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {
-  const { spec } = await getCampaign(services, key.campaignId);
+async function candidatesFor(deps: Dependencies, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {
+  const { spec } = await getCampaign(deps, key.campaignId);
   const { name, options, form } = spec.environment;
   const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
   const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
   const { candidates: wanted } = explorationSize(size, spec.synthesis);
-  const parents = (await parentsFor(services, key, aim, seed)).slice(0, mostParents);
+  const parents = (await parentsFor(deps, key, aim, seed)).slice(0, mostParents);
   if (parents.length === 0 || wanted === 0) return [];
-  await requireGenerator(services, spec);
+  await requireGenerator(deps, spec);
 
   const relations = relationsOf[aim];
   const candidates: NewTask[] = [];
@@ -55,7 +54,7 @@ async function candidatesFor(services: Dependencies, key: IterationKey, aim: Syn
     if (count === 0) continue;
     const definitions = parents.map(({ task }) => task.definition);
     const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
-    const records = await drawWithHeartbeat(() => services.environmentData.variants(name, request));
+    const records = await drawUntilDone(() => deps.environmentData.variants(name, request));
     for (const record of records) {
       const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
       candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
@@ -67,14 +66,9 @@ async function candidatesFor(services: Dependencies, key: IterationKey, aim: Syn
 type Parent = { task: TaskRow; signal: { id: string } | null };
 
 /** The flagged tasks; for `random` the seed tasks, which the draw leaves out. */
-async function parentsFor(
-  services: Dependencies,
-  key: IterationKey,
-  aim: SynthesisAim,
-  seed: number,
-): Promise<Parent[]> {
-  if (aim !== 'random') return flaggedTasks(services, key, aim, seed);
-  const tasks = await services.store.tasks.list(key.campaignId, { split: 'train' });
+async function parentsFor(deps: Dependencies, key: IterationKey, aim: SynthesisAim, seed: number): Promise<Parent[]> {
+  if (aim !== 'random') return flaggedTasks(deps, key, aim, seed);
+  const tasks = await deps.store.tasks.list(key.campaignId, { split: 'train' });
   const seeds = tasks.filter(({ origin }) => origin === 'seed');
   return createRandom(seed)
     .shuffle(seeds)
@@ -86,7 +80,7 @@ async function requireGenerator(
   { environmentData }: Dependencies,
   { environment, recipe }: CampaignSpec,
 ): Promise<void> {
-  const { variants } = await environmentData.capabilities(environment.name).catch(toActivityFailure);
+  const { variants } = await environmentData.capabilities(environment.name);
   if (variants) return;
   throw new DomainError(
     'NoGenerator',

@@ -1,7 +1,6 @@
 import { DomainError } from '../../domain/base/errors';
 import type { TrainingRunStore } from '../../store/training/training-runs';
 import type { TrainingBackend } from '../../training/training-backend';
-import { toActivityFailure } from '../base/activity-failure';
 
 /** Training as activities see it: a job's backend is the one that its stored run names. */
 export type TrainingService = Omit<TrainingBackend, 'name'>;
@@ -35,7 +34,7 @@ export function backendForRun(backends: TrainingBackends, runs: Pick<TrainingRun
   }
 
   const ask = async <T>(jobKey: string, question: (backend: TrainingBackend) => Promise<T>): Promise<T> =>
-    question(await backendOf(jobKey)).catch(toActivityFailure);
+    question(await backendOf(jobKey));
 
   return {
     submit: (job) => ask(job.jobKey, (backend) => backend.submit(job)),

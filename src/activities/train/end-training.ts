@@ -1,28 +1,25 @@
 import { log } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
+import { ServiceError } from '../../base/service-error';
 import { DomainError } from '../../domain/base/errors';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingProgress } from '../../training/training-backend';
 import type { Dependencies } from '../base/dependencies';
-import { whileBeating } from '../base/while-beating';
 
 export type EndedJobs = {
   campaignId: number;
-  /** Absent: all of them. */
+  /** Absent: all iterations. */
   iteration?: number;
 };
 
 /**
- * Ends the training jobs that have no policy yet, whether anybody watches them or not; books what they took, and gives
- * back what they had reserved beyond it. A job that cannot be ended by any try is left to its backend, and logged.
+ * Cancels the training jobs without a policy, books their cost and releases the rest of their reservations. A job that
+ * cannot be cancelled is left to its backend and logged.
  */
 export const endTraining =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ campaignId, iteration }: EndedJobs): Promise<{ ended: number }> => {
-    const jobs = await services.store.cleanup.openJobs(campaignId, iteration ?? null);
-    await whileBeating(async () => {
-      for (const job of jobs) await endJob(services, job);
-    });
+    const jobs = await deps.store.cleanup.openJobs(campaignId, iteration ?? null);
+    for (const job of jobs) await endJob(deps, job);
     return { ended: jobs.length };
   };
 
@@ -36,12 +33,12 @@ async function endJob({ store, training }: Dependencies, job: JobKey): Promise<v
     for (const unit of ['tokens', 'seconds'] as const) spent[unit] = Math.max(spent[unit], told[unit] ?? 0);
   } catch (error) {
     if (!isFinal(error)) throw error;
-    log.warn('a training job could not be ended', { jobKey, error: String(error) });
+    log.warn('training job could not be cancelled', { jobKey, error: String(error) });
   }
   await store.ledger.bookTraining(job, spent, true);
-  await store.trainingRuns.fail(job, { type: 'ended', message: 'an operator ended it' });
+  await store.trainingRuns.fail(job, { type: 'ended', message: 'cancelled by an operator' });
 }
 
-/** Another try would be answered the same. */
+/** True if a retry would fail in the same way. */
 const isFinal = (error: unknown): boolean =>
-  error instanceof DomainError || (error instanceof ApplicationFailure && error.nonRetryable === true);
+  error instanceof DomainError || (error instanceof ServiceError && !error.retryable);

@@ -15,15 +15,15 @@ type Origin = Pick<Dependencies, 'store' | 'artifacts'>;
  * @throws DomainError `UnknownModel` when the model's name was removed since the start
  */
 export async function importPolicy(
-  services: Origin,
+  deps: Origin,
   request: TrainingRequest,
   spec: CampaignSpec,
   jobKey: string,
 ): Promise<TrainingRunRow> {
-  const { trainingRuns, policies } = services.store;
+  const { trainingRuns, policies } = deps.store;
   const { campaignId, iteration, role } = request;
   const base = role === 'base' ? null : ((await policies.active(campaignId)).base ?? null);
-  const policyId = base ?? (await basePolicy(services, spec));
+  const policyId = base ?? (await basePolicy(deps, spec));
   await trainingRuns.save(
     request,
     {

@@ -21,12 +21,12 @@ export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'pp
  * @throws DomainError `NothingScored` when no attempt of the step has a reward
  */
 export const prepareStep =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (request: StepRequest): Promise<{ jobKey: string; rows: number }> => {
-    const { store, artifacts } = services;
-    const { name, spec } = await getCampaign(services, request.campaignId);
+    const { store, artifacts } = deps;
+    const { name, spec } = await getCampaign(deps, request.campaignId);
     const jobKey = trainingJobKey(name, request.iteration, request.role);
-    await openRun(services, request, jobKey, spec);
+    await openRun(deps, request, jobKey, spec);
     const stored = await store.rlSteps.find(jobKey, request.step);
     if (stored) return { jobKey, rows: stored.datasetRows };
 

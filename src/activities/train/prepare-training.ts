@@ -20,26 +20,26 @@ export type PreparedTraining = { jobKey: string; rows: number; policyId?: string
 
 /** Writes a job's dataset and stores the run with what it is trained on. null: there is nothing to train on. */
 export const prepareTraining =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (request: TrainingRequest): Promise<PreparedTraining | null> => {
     const { campaignId, iteration, role, method, from } = request;
-    const { name, spec } = await getCampaign(services, campaignId);
+    const { name, spec } = await getCampaign(deps, campaignId);
     const jobKey = trainingJobKey(name, iteration, role);
-    const stored = await services.store.trainingRuns.find(jobKey);
+    const stored = await deps.store.trainingRuns.find(jobKey);
     if (method === 'import') {
-      const policyId = stored?.policyId ?? (await importPolicy(services, request, spec, jobKey)).policyId;
+      const policyId = stored?.policyId ?? (await importPolicy(deps, request, spec, jobKey)).policyId;
       return { jobKey, rows: 0, ...(policyId ? { policyId } : {}) };
     }
     if (stored) return { jobKey, rows: stored.datasetRows };
 
-    const { lines, examples } = await trainingData(services, {
+    const { lines, examples } = await trainingData(deps, {
       ...request,
       successReward: spec.training.rft.successReward,
     });
     if (lines.length === 0) return null;
-    const dataset = await services.artifacts.saveDataset(lines);
-    const heads = await services.store.policies.active(campaignId);
-    const run = await services.store.trainingRuns.save(
+    const dataset = await deps.artifacts.saveDataset(lines);
+    const heads = await deps.store.policies.active(campaignId);
+    const run = await deps.store.trainingRuns.save(
       request,
       {
         jobKey,

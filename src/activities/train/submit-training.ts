@@ -2,7 +2,6 @@ import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingJob } from '../../training/training-backend';
 import { reserveTrainingBudget } from './reserve-budget';
 import type { Dependencies } from '../base/dependencies';
-import { whileBeating } from '../base/while-beating';
 
 /**
  * Hands a stored run to the backend. A job that runs or has finished is found there, not started again.
@@ -10,11 +9,11 @@ import { whileBeating } from '../base/while-beating';
  * @throws DomainError `BudgetReached`
  */
 export const submitTraining =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<void> => {
-    const run = await services.store.trainingRuns.get(jobKey);
-    await reserveTrainingBudget(services, { ...run, epoch });
-    await whileBeating(() => services.training.submit(jobOf(services, run))); // an upload takes minutes
+    const run = await deps.store.trainingRuns.get(jobKey);
+    await reserveTrainingBudget(deps, { ...run, epoch });
+    await deps.training.submit(jobOf(deps, run));
   };
 
 export function jobOf({ artifacts }: Dependencies, run: TrainingRunRow): TrainingJob {

@@ -8,7 +8,7 @@ import { followJob, followToWhole } from './watch-training';
  * update that is committed is found, not repeated.
  */
 export const trainStep =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({
     jobKey,
     step,
@@ -19,19 +19,19 @@ export const trainStep =
     epoch?: number;
   }): Promise<{ policyId: string }> => {
     const job = { jobKey, epoch };
-    const { store, training, artifacts } = services;
+    const { store, training, artifacts } = deps;
     const done = await store.rlSteps.find(jobKey, step);
     if (done?.policyId) return { policyId: done.policyId };
 
     const run = await store.trainingRuns.get(jobKey);
     const batch = await store.rlSteps.get(jobKey, step);
     const dataset = { path: artifacts.datasetPath(batch.datasetSha256), sha256: batch.datasetSha256 };
-    await reserveTrainingBudget(services, { ...run, epoch });
+    await reserveTrainingBudget(deps, { ...run, epoch });
     await training.submitStep(jobKey, step, dataset); // first, so that a trainer that starts finds it whole
-    await training.submit(jobOf(services, run));
+    await training.submit(jobOf(deps, run));
     const isLast = step === run.steps;
-    const { status, made, policyId } = await followToWhole(services, jobKey, async () => {
-      const seen = await followJob(services, job, (now) =>
+    const { status, made, policyId } = await followToWhole(deps, jobKey, async () => {
+      const seen = await followJob(deps, job, (now) =>
         isLast ? now.state === 'succeeded' : now.policies.some((policy) => policy.step === step),
       );
       return { status: seen, made: seen.policies.find((policy) => policy.step === step)! };

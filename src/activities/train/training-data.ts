@@ -17,16 +17,16 @@ type Request = {
 };
 
 /** The rows of a training dataset and where each comes from, in a fixed order. */
-export async function trainingData(services: Dependencies, request: Request): Promise<TrainingData> {
+export async function trainingData(deps: Dependencies, request: Request): Promise<TrainingData> {
   switch (request.data) {
     case 'pairs':
-      return pairData(services, request);
+      return pairData(deps, request);
     case 'pairs-and-experts': {
-      const parts = [await pairData(services, request), await trajectoryData(services, request)];
+      const parts = [await pairData(deps, request), await trajectoryData(deps, request)];
       return { lines: parts.flatMap(({ lines }) => lines), examples: parts.flatMap(({ examples }) => examples) };
     }
     default:
-      return trajectoryData(services, request);
+      return trajectoryData(deps, request);
   }
 }
 

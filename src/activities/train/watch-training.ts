@@ -6,7 +6,6 @@ import type { TrainingFailure, TrainingStatus } from '../../training/training-ba
 import { reportProgress } from './report-progress';
 import type { Dependencies } from '../base/dependencies';
 import { jobOf } from './submit-training';
-import { whileBeating } from '../base/while-beating';
 
 const pollMs = 250;
 /** A trainer that dies is started again and resumes; one that dies without getting further is a fault for an operator. */
@@ -15,15 +14,15 @@ const maxRedone = 2;
 
 /** Follows a job to its end and stores its policy under its hash. */
 export const watchTraining =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<{ policyId: string; seconds: number }> => {
     const job = { jobKey, epoch };
-    const { status, policyId } = await followToWhole(services, jobKey, async () => {
-      const seen = await followJob(services, job, ({ state }) => state === 'succeeded');
+    const { status, policyId } = await followToWhole(deps, jobKey, async () => {
+      const seen = await followJob(deps, job, ({ state }) => state === 'succeeded');
       if (seen.state !== 'succeeded') throw new Error(`${jobKey} was followed to ${seen.state}`);
       return { status: seen, made: seen };
     });
-    await services.store.trainingRuns.succeed(job, policyId, status);
+    await deps.store.trainingRuns.succeed(job, policyId, status);
     return { policyId, seconds: status.seconds };
   };
 
@@ -44,11 +43,9 @@ export async function followToWhole<Status extends Alive, M extends Made>(
     const { status, made } = await follow();
     const state = status.state === 'succeeded' ? status.trainerState : null;
     try {
-      return await whileBeating(async () => {
-        const policyId = await artifacts.adoptPolicy(made.policyPath, made.policyHash);
-        if (state) await artifacts.requireFile(state);
-        return { status, made, policyId };
-      });
+      const policyId = await artifacts.adoptPolicy(made.policyPath, made.policyHash);
+      if (state) await artifacts.requireFile(state);
+      return { status, made, policyId };
     } catch (error) {
       if (!(error instanceof DomainError && error.code === 'CorruptCheckpoint') || redone === maxRedone) throw error;
       log.warn('what a training job left is damaged, so it is made again', { jobKey, damage: error.message });
@@ -63,26 +60,22 @@ type Alive = Extract<TrainingStatus, { state: 'running' | 'succeeded' }>;
  * Waits until a job has got where it is wanted. The job outlives whoever waits: on a worker's death or shutdown the next
  * try takes up the watch; only a cancelled campaign ends the job. What a job took is booked also when it failed or died.
  */
-export async function followJob(
-  services: Dependencies,
-  job: JobKey,
-  arrived: (status: Alive) => boolean,
-): Promise<Alive> {
-  const { store, training } = services;
+export async function followJob(deps: Dependencies, job: JobKey, arrived: (status: Alive) => boolean): Promise<Alive> {
+  const { store, training } = deps;
   const { jobKey } = job;
   const run = await store.trainingRuns.get(jobKey);
-  const monitor = reportProgress(services, { ...run, epoch: job.epoch });
+  const monitor = reportProgress(deps, { ...run, epoch: job.epoch });
   let [restarts, furthest] = [0, 0];
   try {
     for (;;) {
       const status = await training.status(jobKey);
       await monitor.see(status);
-      if (status.state === 'failed') return await fail(services, job, status.failure);
+      if (status.state === 'failed') return await fail(deps, job, status.failure);
       if (status.state === 'absent') {
         if (restarts++ >= maxRestarts)
           throw new Error(`${jobKey} died ${restarts} times at update ${furthest}: ${await training.logs(jobKey)}`);
         if (status.damaged) log.warn('a training job is submitted again', { jobKey, because: status.damaged });
-        await training.submit(jobOf(services, run));
+        await training.submit(jobOf(deps, run));
       } else if (arrived(status)) return status;
       else if (status.state === 'running' && status.step > furthest) [restarts, furthest] = [0, status.step];
       await sleep(pollMs);

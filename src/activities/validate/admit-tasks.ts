@@ -13,7 +13,6 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow, TaskSplit } from '../../store/tasks/tasks';
 import type { TrajectorySummary } from '../../store/trajectories/trajectories';
 import { admissionRulesOf } from './admission-rules';
-import { toActivityFailure } from '../base/activity-failure';
 import { embedGoals, type GoalVectors } from './embed-goals';
 import { matchedAdmissions } from '../synthesize/matched-admissions';
 import { recordDiversity } from './record-diversity';
@@ -32,15 +31,14 @@ const readingLimitMs = 60_000;
  * `MatchTooEarly` when the campaign that a control is matched with has not validated this iteration yet
  */
 export const admitTasks =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
-    const { spec, name } = await getCampaign(services, key.campaignId);
-    const { tasks, admission } = services.store;
+    const { spec, name } = await getCampaign(deps, key.campaignId);
+    const { tasks, admission } = deps.store;
     const all = await tasks.list(key.campaignId);
-    const watch = { signal: AbortSignal.timeout(readingLimitMs) };
-    const vectors = await embedGoals(services, { spec, key }, all, watch).catch(toActivityFailure);
+    const vectors = await embedGoals(deps, { spec, key }, all, AbortSignal.timeout(readingLimitMs));
     const approval = await admission.approval(key.campaignId, key.iteration);
-    const matched = await matchedAdmissions(services.store, spec, name, key.iteration);
+    const matched = await matchedAdmissions(deps.store, spec, name, key.iteration);
     const rules = admissionRulesOf(spec, key.iteration, { approval, matched });
 
     const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
@@ -51,11 +49,11 @@ export const admitTasks =
         known,
       );
     const made = all.filter((task) => isCandidateOf(key, task));
-    const candidates = await toCandidates(services, key, made, known);
+    const candidates = await toCandidates(deps, key, made, known);
     const decisions = admit(candidates, inSplit('train'), inSplit('held-out'), rules);
     await admission.decide(key, decisions);
     requireApproval(name, key, decisions);
-    await recordDiversity(services, key, spec.admission.diversity, vectors);
+    await recordDiversity(deps, key, spec.admission.diversity, vectors);
   };
 
 /** Whether the iteration synthesized it, whatever became of it. */

@@ -9,33 +9,33 @@ import type { Dependencies } from '../base/dependencies';
 
 export type Subject = {
   kind: JudgementKind;
-  /** Of the judgement, which is made once. */
+  /** Id of the judgement. */
   id: string;
   task: Pick<TaskRow, 'id' | 'goal' | 'referenceActions' | 'completionCriterion'>;
   transcript: Pick<JudgeInput, 'opening' | 'turns' | 'stopReason'>;
 };
 
 /**
- * The judge's verdict on one subject, asked for at most once: a judgement that is stored comes back as it is. An answer
- * that even a repair does not bring into shape is stored with its failure, and is no verdict.
+ * Returns the judge's verdict on one subject. A stored judgement is returned without a call. An answer that stays malformed
+ * after a repair is stored with its failure and is not a verdict.
  */
 export async function askJudge(
   { store, models }: Dependencies,
   { spec, key }: { spec: CampaignSpec; key: IterationKey },
   { kind, id, task, transcript }: Subject,
-  watch: { signal: AbortSignal; onWait?: () => void },
+  signal: AbortSignal,
 ): Promise<JudgementRow> {
   const known = (await store.judgements.find(key.campaignId, [id])).get(id);
   if (known) return known;
 
   const { goal, referenceActions, completionCriterion: criterion } = task;
-  const question = {
+  const request = {
     ...({ key, callId: `judge/${kind}/${id}`, purpose: 'judge', prompt: promptId(judgePrompt) } as const),
     messages: judgePrompt.render({ goal, criterion, referenceActions, ...transcript }),
     seed: deriveSeed(spec.seed, 'judge', id),
-    ...watch,
+    signal,
   };
-  const answer = await models.askFor(spec, question, judgePrompt.schema);
+  const answer = await models.askFor(spec, request, judgePrompt.schema);
   const said = answer.ok
     ? { ...answer.value, failure: null }
     : { completed: null, criteria: null, reason: answer.detail, failure: answer.failure };

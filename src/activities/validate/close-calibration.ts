@@ -2,7 +2,7 @@ import { countVerdicts, findDrift, measureTrust } from '../../domain/evaluation/
 import { DomainError } from '../../domain/base/errors';
 import { judgeVersion } from '../../llm/prompts/judge';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { calibrationJudgementId, isCorrectVerdict } from './judge-calibration';
+import { calibrationJudgementId, hasKnownVerdict } from './judge-calibration';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
@@ -16,7 +16,7 @@ export const closeCalibration =
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign({ store }, key.campaignId);
     const items = await store.judgeCalibrations.items(key);
-    const known = items.filter(isCorrectVerdict);
+    const known = items.filter(hasKnownVerdict);
     const said = await store.judgements.find(
       key.campaignId,
       known.map(({ ordinal }) => calibrationJudgementId(key, ordinal)),

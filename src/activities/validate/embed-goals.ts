@@ -9,13 +9,11 @@ import type { Dependencies } from '../base/dependencies';
 
 export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly number[] };
 
-type Watch = { signal: AbortSignal; onWait?: () => void };
-
 /**
- * Unit sentence embeddings of the goals of a campaign's tasks: by its embedding model, or else by hashed n-grams.
+ * Returns unit sentence embeddings of the goals of a campaign's tasks: of its embedding model, or of hashed n-grams.
  *
- * The model is asked once for the seed tasks and once for the candidates of each iteration. Whoever asks again gets the
- * stored answers, notCharged: the groups hold every task, whatever became of it, and so never change.
+ * The model embeds the seed tasks once and the candidates of each iteration once. A repeated request gets the stored
+ * answers without a charge: a group holds every task regardless of its verdict, so it never changes.
  *
  * @param tasks all tasks of the campaign
  */
@@ -23,7 +21,7 @@ export async function embedGoals(
   { models }: Pick<Dependencies, 'models'>,
   { spec, key }: { spec: CampaignSpec; key: IterationKey },
   tasks: readonly TaskRow[],
-  watch: Watch,
+  signal: AbortSignal,
 ): Promise<GoalVectors> {
   if (!hasEmbeddings(spec)) return hashedGoals();
 
@@ -33,7 +31,7 @@ export async function embedGoals(
   for (const [callId, members] of groupBy(present, callOf)) {
     const ordered = [...members].sort((a, b) => compareNaturally(a.id, b.id));
     const texts = ordered.map(({ goal }) => goal);
-    const embedded = await models.embed(spec, { key, callId, texts, ...watch });
+    const embedded = await models.embed(spec, { key, callId, texts, signal });
     for (const [i, { id }] of ordered.entries()) vectors.set(id, embedded![i]!);
   }
   return { encoder: `${provider}/${model}`, vectorOf: ({ id }) => vectors.get(id)! };

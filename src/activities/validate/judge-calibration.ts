@@ -1,37 +1,36 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { slidingWindow, type Range } from '../../domain/base/concurrency';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { CalibrationItem, Transcript } from '../../store/tasks/judge-calibrations';
 import { askJudge } from './ask-judge';
-import { toActivityFailure } from '../base/activity-failure';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { settleWithin } from '../base/settle-within';
-import { whileBeating } from '../base/while-beating';
 
-const judgedAtOnce = 10;
+/** Concurrent calls of one activity. The rate limit of the provider applies on top. */
+const concurrency = 10;
 
 /**
- * Lets the judge look at a stretch of a calibration's items, without telling it which are broken.
+ * Asks the judge about a range of calibration items, without naming the corrupted ones.
  *
- * Idempotent: an item that was judged is not judged again.
+ * Idempotent: a stored judgement is not requested again.
  */
 export const judgeCalibration =
-  (services: Dependencies) =>
-  async ({ from, to, ...key }: IterationKey & { from: number; to: number }): Promise<{ judged: number }> => {
-    const { spec } = await getCampaign(services, key.campaignId);
-    const items = (await services.store.judgeCalibrations.items(key, from, to)).filter(isCorrectVerdict);
-    await whileBeating((signal) =>
-      settleWithin(judgedAtOnce, items, async ({ ordinal, taskId, transcript }) => {
-        const task = await services.store.tasks.get(key.campaignId, taskId);
-        const id = calibrationJudgementId(key, ordinal);
-        return askJudge(services, { spec, key }, { kind: 'calibration', id, task, transcript }, { signal });
-      }),
-    ).catch(toActivityFailure);
+  (deps: Dependencies) =>
+  async ({ from, to, ...key }: IterationKey & Range): Promise<{ judged: number }> => {
+    const { spec } = await getCampaign(deps, key.campaignId);
+    const items = (await deps.store.judgeCalibrations.items(key, from, to)).filter(hasKnownVerdict);
+    const signal = cancellationSignal();
+    await slidingWindow(concurrency, items, async ({ ordinal, taskId, transcript }) => {
+      const task = await deps.store.tasks.get(key.campaignId, taskId);
+      const id = calibrationJudgementId(key, ordinal);
+      return askJudge(deps, { spec, key }, { kind: 'calibration', id, task, transcript }, signal);
+    });
     return { judged: items.length };
   };
 
 export const calibrationJudgementId = ({ iteration }: Pick<IterationKey, 'iteration'>, ordinal: number): string =>
   `${iteration}/calibration/${ordinal}`;
 
-/** Whether its verdict is known: gold that the environment scored 1, or a broken version that it did not. */
-export const isCorrectVerdict = (item: CalibrationItem): item is CalibrationItem & { transcript: Transcript } =>
+/** True for reference actions with reward 1 and for corrupted actions with a lower reward. */
+export const hasKnownVerdict = (item: CalibrationItem): item is CalibrationItem & { transcript: Transcript } =>
   item.transcript !== null && isSuccess(item.reward!) === (item.corruption === null);

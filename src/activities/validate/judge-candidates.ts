@@ -1,29 +1,27 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { slidingWindow, type Range } from '../../domain/base/concurrency';
 import { trajectoryId } from '../../domain/campaign/ids';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { askJudge } from './ask-judge';
-import { toActivityFailure } from '../base/activity-failure';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { settleWithin } from '../base/settle-within';
-import { whileBeating } from '../base/while-beating';
 
-/** Calls of one activity that are under way together; the provider's pace holds them back further. */
-const judgedAtOnce = 10;
+/** Concurrent calls of one activity. The rate limit of the provider applies on top. */
+const concurrency = 10;
 
 /**
- * Lets the judge look at every candidate of a stretch of the validation plan that was executed (arXiv:2604.15840,
- * section 3.3), also where the environment has its own verdict: admission then goes by the environment, and the two can
- * be compared.
+ * Asks the judge about every executed candidate in a range of the validation plan (arXiv:2604.15840, section 3.3), also
+ * where the environment has a verdict of its own: admission then follows the environment, and the two can be compared.
  *
- * Idempotent: a candidate that was judged is not judged again.
+ * Idempotent: a stored judgement is not requested again.
  */
 export const judgeCandidates =
-  (services: Dependencies) =>
-  async ({ from, to, ...key }: IterationKey & { from: number; to: number }): Promise<{ judged: number }> => {
-    const { spec } = await getCampaign(services, key.campaignId);
-    const tasks = await services.store.tasks.planned(key, 'validation', from, to);
+  (deps: Dependencies) =>
+  async ({ from, to, ...key }: IterationKey & Range): Promise<{ judged: number }> => {
+    const { spec } = await getCampaign(deps, key.campaignId);
+    const tasks = await deps.store.tasks.planned(key, 'validation', from, to);
     const playOf = (taskId: string): string =>
       trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
-    const plays = await services.store.trajectories.getMany(
+    const plays = await deps.store.trajectories.getMany(
       key.campaignId,
       tasks.map(({ id }) => playOf(id)),
     );
@@ -31,12 +29,11 @@ export const judgeCandidates =
       const transcript = plays.get(playOf(task.id));
       return transcript?.outcome === 'scored' ? [{ task, transcript }] : [];
     });
-    await whileBeating((signal) =>
-      settleWithin(judgedAtOnce, executed, ({ task, transcript }) => {
-        const subject = { kind: 'candidate', id: candidateJudgementId(key, task.id), task, transcript } as const;
-        return askJudge(services, { spec, key }, subject, { signal });
-      }),
-    ).catch(toActivityFailure);
+    const signal = cancellationSignal();
+    await slidingWindow(concurrency, executed, ({ task, transcript }) => {
+      const subject = { kind: 'candidate', id: candidateJudgementId(key, task.id), task, transcript } as const;
+      return askJudge(deps, { spec, key }, subject, signal);
+    });
     return { judged: executed.length };
   };
 

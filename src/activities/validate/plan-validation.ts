@@ -3,10 +3,10 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /** Plans the validation of every candidate that the iteration synthesized, of none where validation is off: synthesis ends. */
 export const planValidation =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
-    const { spec } = await getCampaign(services, key.campaignId);
-    const { tasks, iterations } = services.store;
+    const { spec } = await getCampaign(deps, key.campaignId);
+    const { tasks, iterations } = deps.store;
     if (spec.synthesis.validation !== 'off') {
       const made = await tasks.list(key.campaignId, { createdIteration: key.iteration, verdict: 'candidate' });
       const ids = made.map(({ id }) => id);

@@ -1,4 +1,5 @@
-import { heartbeat } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
+import { slidingWindow } from '../../domain/base/concurrency';
 import { sessionHolder } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { isSuccess } from '../../domain/rollout/trajectory';
@@ -8,11 +9,8 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { CalibrationItem, PlayedItem } from '../../store/tasks/judge-calibrations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import { toActivityFailure } from '../base/activity-failure';
 import { corruptionsOf } from './plan-calibration';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { settleWithin } from '../base/settle-within';
-import { whileBeating } from '../base/while-beating';
 
 const playedAtOnce = 16;
 
@@ -23,25 +21,21 @@ const playedAtOnce = 16;
  * Idempotent: an item that was played is not played again.
  */
 export const playCalibration =
-  (services: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: IterationKey): Promise<{ played: number }> => {
-    const { spec } = await getCampaign(services, key.campaignId);
-    const { judgeCalibrations, tasks } = services.store;
+    const { spec } = await getCampaign(deps, key.campaignId);
+    const { judgeCalibrations, tasks } = deps.store;
     const items = await judgeCalibrations.items(key);
     const gold = items.filter(({ corruption }) => corruption === null);
     const open = items.filter(({ transcript }) => transcript === null);
-    let turns = 0;
-    const onTurn = (): void => heartbeat({ turns: ++turns });
-
-    const playAll = (signal: AbortSignal): Promise<void> =>
-      settleWithin(playedAtOnce, open, async (item) => {
-        const task = await tasks.get(key.campaignId, item.taskId);
-        const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
-        const versions = item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, gold);
-        const play = { ...{ campaignId: key.campaignId, item, task, versions }, ...{ signal, onTurn } };
-        await judgeCalibrations.recordPlay(key, await playVersions(services, spec, play));
-      });
-    await whileBeating(playAll, () => ({ turns })).catch(toActivityFailure); // a full environment is waited for
+    const signal = cancellationSignal();
+    await slidingWindow(playedAtOnce, open, async (item) => {
+      const task = await tasks.get(key.campaignId, item.taskId);
+      const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
+      const versions = item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, gold);
+      const play = { campaignId: key.campaignId, item, task, versions, signal };
+      await judgeCalibrations.recordPlay(key, await playVersions(deps, spec, play));
+    });
     return { played: open.length };
   };
 
@@ -52,24 +46,23 @@ type Play = {
   /** Broken versions in the order in which they are tried; none of a gold item. */
   versions: ReturnType<typeof corruptionsOf>;
   signal: AbortSignal;
-  onTurn: () => void;
 };
 
-async function playVersions(services: Dependencies, spec: CampaignSpec, play: Play): Promise<PlayedItem> {
+async function playVersions(deps: Dependencies, spec: CampaignSpec, play: Play): Promise<PlayedItem> {
   const { item, versions } = play;
   const [first, ...more] = versions;
-  let played = await playActions(services, spec, play, first ?? { kind: item.corruption, actions: item.actions });
+  let played = await playActions(deps, spec, play, first ?? { kind: item.corruption, actions: item.actions });
   for (const version of more) {
     if (!isSuccess(played.reward)) break;
-    played = await playActions(services, spec, play, version);
+    played = await playActions(deps, spec, play, version);
   }
   return played;
 }
 
 async function playActions(
-  services: Dependencies,
+  deps: Dependencies,
   spec: CampaignSpec,
-  { campaignId, item, task, signal, onTurn }: Play,
+  { campaignId, item, task, signal }: Play,
   { kind, actions }: { kind: PlayedItem['corruption']; actions: string[] },
 ): Promise<PlayedItem> {
   const reset = {
@@ -77,12 +70,9 @@ async function playActions(
     seed: deriveSeed(spec.seed, 'calibration', item.ordinal),
     ...{ episodeId: `calibration/${item.ordinal}`, holder: sessionHolder(campaignId) },
   };
-  const player: ChooseAction = (_, step) => {
-    onTurn();
-    return Promise.resolve(actions[step] ?? null);
-  };
+  const player: ChooseAction = (_, turn) => Promise.resolve(actions[turn] ?? null);
   const playOnce = async (): Promise<Episode> => {
-    const session = await services.openEnvironment(task.environment, { signal });
+    const session = await deps.openEnvironment(task.environment, { signal });
     try {
       return await playEpisode(session, reset, player, actions.length + 1);
     } finally {

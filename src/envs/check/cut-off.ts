@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { slidingWindow } from '../../domain/base/concurrency';
 import { createRandom } from '../../domain/base/seeded-random';
 import type { OpenEnvironment } from '../environment';
 import { EnvironmentError } from '../environment-error';
@@ -31,12 +32,9 @@ export async function cutOff(
   const before = await sessionsOf();
   const random = createRandom(settings.seed);
   const steps = plays.map(({ actions }) => random.integer(actions.length + 1));
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    for (let place = next++; place < plays.length; place = next++)
-      await tearDown(open, plays[place]!, steps[place]!, settings);
-  };
-  await Promise.all(Array.from({ length: Math.min(settings.sessions, plays.length) }, lane));
+  await slidingWindow(settings.sessions, plays.entries(), ([index, play]) =>
+    tearDown(open, play, steps[index]!, settings),
+  );
 
   const started = performance.now();
   let left = await leftOver(before, sessionsOf);

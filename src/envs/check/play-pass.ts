@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { slidingWindow } from '../../domain/base/concurrency';
 import type { TaskRecord } from '../server/environment-data';
 import type { OpenEnvironment } from '../environment';
 import { EnvironmentError } from '../environment-error';
@@ -20,14 +21,10 @@ export type Pass = { environment: string; seed: number; sessions: number; onPlay
  */
 export async function playPass(open: OpenEnvironment, plays: readonly Play[], pass: Pass): Promise<Played[]> {
   const played: Played[] = [];
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    for (let place = next++; place < plays.length; place = next++) {
-      played[place] = await playOne(open, plays[place]!, pass);
-      pass.onPlayed();
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(pass.sessions, plays.length) }, lane));
+  await slidingWindow(pass.sessions, plays.entries(), async ([index, play]) => {
+    played[index] = await playOne(open, play, pass);
+    pass.onPlayed();
+  });
   return played;
 }
 

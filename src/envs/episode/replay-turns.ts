@@ -59,7 +59,7 @@ const stepAgain = (
   { ordinal, action }: RecordedTurn,
 ): Promise<Observation> =>
   session.step(action).catch((cause: unknown) => {
-    if (!(cause instanceof EnvironmentError) || cause.kind !== 'refused') throw cause;
+    if (!(cause instanceof EnvironmentError) || cause.kind !== 'rejected') throw cause;
     throw new ReplayMismatch(ordinal, `turn ${ordinal} is refused when it is replayed: ${cause.message}`, { cause });
   });
 

@@ -1,3 +1,4 @@
+import { slidingWindow } from '../../domain/base/concurrency';
 import type { OpenEnvironment } from '../environment';
 import type { TaskRecord } from '../server/environment-data';
 import { EnvironmentError } from '../environment-error';
@@ -41,15 +42,11 @@ export async function importExperts(
 ): Promise<ImportReport> {
   const known = new Map(tasks.map((task) => [task.task_id, task]));
   const judged: Judged[] = [];
-  let next = 0;
   let done = 0;
-  const lane = async (): Promise<void> => {
-    for (let place = next++; place < conversations.length; place = next++) {
-      judged[place] = await judge(open, known, conversations[place]!, settings);
-      settings.onJudged?.(++done);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(settings.sessions, conversations.length) }, lane));
+  await slidingWindow(settings.sessions, conversations.entries(), async ([index, conversation]) => {
+    judged[index] = await judge(open, known, conversation, settings);
+    settings.onJudged?.(++done);
+  });
   return bestOfEachTask(conversations, judged);
 }
 

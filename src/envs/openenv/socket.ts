@@ -98,7 +98,7 @@ function opened(socket: WebSocket, address: string, remedy: string): Promise<voi
   return new Promise((resolve, reject) => {
     socket.once('open', resolve);
     socket.once('unexpected-response', (_request, response) => {
-      const refusal = response.statusCode === 503 ? 'capacity' : 'refused';
+      const refusal = response.statusCode === 503 ? 'capacity' : 'rejected';
       reject(new EnvironmentError(refusal, `${address} answered ${response.statusCode} to the WebSocket request`));
       socket.terminate();
     });
@@ -142,5 +142,5 @@ function readAnswer(text: string): WireObservation {
 
 function kindOfCode(code: string): EnvironmentErrorKind {
   if (code === 'CAPACITY_REACHED') return 'capacity';
-  return code === 'VALIDATION_ERROR' || code === 'INVALID_JSON' || code === 'UNKNOWN_TYPE' ? 'refused' : 'fault';
+  return code === 'VALIDATION_ERROR' || code === 'INVALID_JSON' || code === 'UNKNOWN_TYPE' ? 'rejected' : 'fault';
 }

@@ -17,7 +17,7 @@ export async function callServer<Answer>(
   const answer = await askServer(endpoint, path, body);
   if (comesLater.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
   if (answer.status >= 500) throw new EnvironmentError('fault', refusal(path, answer));
-  if (answer.status >= 400) throw new EnvironmentError('refused', refusal(path, answer));
+  if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
   return readAnswer(path, shape, answer.text);
 }
 
@@ -34,7 +34,7 @@ export async function callOptional<Answer>(
 ): Promise<Answer | undefined> {
   const answer = await askServer(endpoint, path, body);
   if ([404, 405, 501].includes(answer.status)) return undefined;
-  if (answer.status >= 400) throw new EnvironmentError('refused', refusal(path, answer));
+  if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
   return readAnswer(path, shape, answer.text);
 }
 
@@ -70,5 +70,5 @@ function readAnswer<Answer>(path: string, shape: z.ZodType<Answer>, text: string
   const parsed = shape.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.slice(0, 5).map((issue) => issue.path.join('.') || 'the body');
-  throw new EnvironmentError('refused', `${path}: missing or wrong in its answer: ${fields.join(', ')}`);
+  throw new EnvironmentError('rejected', `${path}: missing or wrong in its answer: ${fields.join(', ')}`);
 }

@@ -37,7 +37,7 @@ export async function listEnvironments({ data, health, foreign }: Environments):
 }
 
 function unlessRefused(error: unknown): null {
-  if (error instanceof EnvironmentError && error.kind === 'refused') return null;
+  if (error instanceof EnvironmentError && error.kind === 'rejected') return null;
   throw error;
 }
 

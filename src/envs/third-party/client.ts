@@ -36,7 +36,8 @@ export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
         try {
           return limited(score(await session.ask({ type: 'step', data: made.action })));
         } catch (error) {
-          if (error instanceof EnvironmentError && error.kind === 'refused') return limited(notAnAction(error.message));
+          if (error instanceof EnvironmentError && error.kind === 'rejected')
+            return limited(notAnAction(error.message));
           throw error;
         }
       },

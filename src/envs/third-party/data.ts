@@ -32,7 +32,7 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
 
 const refusal = ({ name }: ThirdPartyServer, why: string): EnvironmentError =>
   new EnvironmentError(
-    'refused',
+    'rejected',
     `${name} is a server of the section servers: ${why}; choose a recipe without synthesis, such as grpo or rft`,
   );
 

@@ -34,7 +34,7 @@ export async function listTasks(
   const theirs = chooseSplit(splits, split);
   if (theirs === undefined) {
     const found = splits.map((one) => (typeof one === 'string' ? one : `${one.name} (${one.type})`)).join(', ');
-    throw new EnvironmentError('refused', `${name} has no split for ${split} tasks: found ${found}`);
+    throw new EnvironmentError('rejected', `${name} has no split for ${split} tasks: found ${found}`);
   }
   const listed = await callOptional(endpoint, `${route}/tasks`, tasksSchema, { split: theirs });
   return listed?.tasks.map((task, index) => toTask(task, { split: theirs, index }));

@@ -72,4 +72,5 @@ export function withCachedStatus(
   };
 }
 
-const mayPass = (error: unknown): error is BackendError => error instanceof BackendError && error.kind === 'retry';
+const mayPass = (error: unknown): error is BackendError =>
+  error instanceof BackendError && error.kind === 'unavailable';

@@ -95,10 +95,10 @@ const authentication = (
 
   async applySecurityAuthentication(context) {
     const timeout = sleep(credentialTimeoutMs, undefined, { ref: false }).then(() => {
-      throw new BackendError('retry', `no credentials after ${credentialTimeoutMs / 1000} s`);
+      throw new BackendError('unavailable', `no credentials after ${credentialTimeoutMs / 1000} s`);
     });
     await Promise.race([config.applySecurityAuthentication(context), timeout]).catch((error: Error) => {
-      throw new BackendError('retry', credentialFailure(config, error));
+      throw new BackendError('unavailable', credentialFailure(config, error));
     });
     context.setSignal(AbortSignal.timeout(requestTimeoutMs));
   },
@@ -128,13 +128,13 @@ function backendErrorOf(error: unknown, operation: string): BackendError {
   const { name, message, cause } = error as Error & { cause?: { code?: string } };
   if (!cause && name !== 'TimeoutError')
     return new BackendError(
-      'refused',
+      'rejected',
       `${operation} failed: the server is not a Kubernetes API (${message}); check \`server\` in the kubeconfig`,
     );
   const code = cause?.code ?? message;
   return /CERT|SIGN|TLS|ALTNAME/.test(code)
-    ? new BackendError('refused', `${operation} failed: ${code}; check the certificate-authority in the kubeconfig`)
-    : new BackendError('retry', `${operation} failed: ${code}`);
+    ? new BackendError('rejected', `${operation} failed: ${code}; check the certificate-authority in the kubeconfig`)
+    : new BackendError('unavailable', `${operation} failed: ${code}`);
 }
 
 const remedies: Record<number, string> = {
@@ -146,10 +146,10 @@ function errorOfStatus({ code, body, headers }: ApiException, operation: string)
   const message = `${operation} failed with status ${code}: ${reasonIn(body)}`;
   if (code === 429 || code >= 500) {
     const seconds = Number(headers['retry-after']);
-    return new BackendError('retry', message, seconds > 0 ? seconds * 1000 : undefined);
+    return new BackendError('unavailable', message, seconds > 0 ? seconds * 1000 : undefined);
   }
   const remedy = remedies[code] ?? 'correct the template or the file of COEVOLVE_KUBERNETES_CONFIG';
-  return new BackendError('refused', `${message}; ${remedy}, then \`coevolve resume\` the campaign`);
+  return new BackendError('rejected', `${message}; ${remedy}, then \`coevolve resume\` the campaign`);
 }
 
 function reasonIn(body: unknown): string {

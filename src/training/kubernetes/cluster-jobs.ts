@@ -29,7 +29,7 @@ export const clusterJobs = (request: SendRequest) => ({
     if (await createUnlessPresent(request, manifest, name)) return;
     const found = await this.find(name);
     if (found?.metadata.annotations?.[specAnnotation] === hash && !found.metadata.deletionTimestamp) return;
-    throw new BackendError('retry', `Job ${name} was created or deleted by another client at the same moment`);
+    throw new BackendError('unavailable', `Job ${name} was created or deleted by another client at the same moment`);
   },
 
   /**
@@ -68,7 +68,7 @@ const createUnlessPresent = (request: SendRequest, manifest: JobManifest, name: 
     batch.createNamespacedJob({ namespace, body: manifest }, withBody(manifest)).catch((error: unknown) => {
       if (statusOf(error) !== 404) return undefinedFor(409)(error);
       const remedy = 'create it, then `coevolve resume` the campaign';
-      throw new BackendError('refused', `namespace ${namespace} does not exist: ${remedy}`);
+      throw new BackendError('rejected', `namespace ${namespace} does not exist: ${remedy}`);
     }),
   );
 
@@ -82,6 +82,6 @@ const isJob = (job: V1Job): job is Job => Boolean(job.metadata?.name && job.meta
 
 const notKubernetes = (operation: string, expected: string): BackendError =>
   new BackendError(
-    'refused',
+    'rejected',
     `${operation}: the response contains no ${expected}, so the server is not a Kubernetes API; check \`server\` in the kubeconfig`,
   );

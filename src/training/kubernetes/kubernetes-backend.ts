@@ -116,10 +116,10 @@ const missingJob = (folder: string): TrainingFailure => ({
 /** Removes an earlier Job of the same training job; refuses to touch a live Job of another stack. */
 async function removePrevious(cluster: ClusterJobs, job: Job, isOwn: boolean): Promise<void> {
   const { name, deletionTimestamp } = job.metadata;
-  if (deletionTimestamp) throw new BackendError('retry', `Job ${name} is still being deleted`);
+  if (deletionTimestamp) throw new BackendError('unavailable', `Job ${name} is still being deleted`);
   if (!isOwn && !hasEnded(job))
     throw new BackendError(
-      'refused',
+      'rejected',
       `Job ${name} runs for another stack or other data: set another \`namespace\` for this stack in the file of COEVOLVE_KUBERNETES_CONFIG, or delete that Job, then \`coevolve resume\` the campaign`,
     );
   await cluster.remove(job, 'Background');

@@ -30,7 +30,7 @@ function loadServiceAccount(config: KubeConfig, podRoot: string): void {
     return config.loadFromCluster(podRoot);
   const remedy = 'run the worker in a pod that has one, or add `kubeconfig` to the file of COEVOLVE_KUBERNETES_CONFIG';
   throw new BackendError(
-    'refused',
+    'rejected',
     `no service account at ${folder}: ${remedy}, then \`coevolve resume\` the campaign`,
   );
 }
@@ -44,7 +44,7 @@ function loadFile(
 ): void {
   const fail = (problem: string): never => {
     const remedy = 'correct the file, then `coevolve resume` the campaign';
-    throw new BackendError('refused', `kubeconfig ${file}: ${problem}; ${remedy}`);
+    throw new BackendError('rejected', `kubeconfig ${file}: ${problem}; ${remedy}`);
   };
   if (!existsSync(file)) return fail('the file does not exist');
   try {

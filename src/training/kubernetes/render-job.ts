@@ -42,7 +42,7 @@ export function jobName(jobKey: string): string {
 export async function renderJob(settings: KubernetesSettings, request: JobRequest): Promise<JobManifest> {
   const fail = (problems: readonly string[]): never => {
     const lines = problems.map((line) => `  ${line}`).join('\n');
-    throw new BackendError('refused', `template ${settings.template}: it does not render a training job:\n${lines}`);
+    throw new BackendError('rejected', `template ${settings.template}: it does not render a training job:\n${lines}`);
   };
   const text = await readFile(settings.template, 'utf8').catch(() => fail(['the file cannot be read']));
   const parsed = parseYaml(text);

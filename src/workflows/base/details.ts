@@ -17,9 +17,7 @@ export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, 
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**`,
     ...(progress.parked ? [`> Needs attention: ${progress.parked}`, nextCommands(state)] : []),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
-    ...(scoreRows.length
-      ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + scoreRows.join('\n')]
-      : []),
+    ...(scoreRows.length ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + scoreRows.join('\n')] : []),
     ...(progress.note ? [progress.note] : []),
   ].join('\n\n');
 }

@@ -27,7 +27,16 @@ import {
   type Control,
   type Operator,
 } from '../messages';
-import { isClosed, pause, requireSkippable, resume, retry, skip, stop, type OperatorCommand } from './operator-commands';
+import {
+  isClosed,
+  pause,
+  requireSkippable,
+  resume,
+  retry,
+  skip,
+  stop,
+  type OperatorCommand,
+} from './operator-commands';
 
 const store = proxyActivities<Activities>(profiles.store);
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);

@@ -53,8 +53,7 @@ export function requireSkippable(state: CampaignState): void {
   const { name, status, progress } = state;
   const { phase, iteration, parked } = progress;
   if (isClosed(state)) throw rejection(`${name} has ended or is being aborted: no phase can be skipped`);
-  if (parked === null)
-    throw rejection(`${name} is ${status} in phase ${phase}: only a parked phase can be skipped`);
+  if (parked === null) throw rejection(`${name} is ${status} in phase ${phase}: only a parked phase can be skipped`);
   if (!isSkippable(phase, iteration))
     throw rejection(
       `iteration ${iteration} needs phase ${phase}: remove the cause and run \`coevolve retry ${name}\`, or end the campaign ` +

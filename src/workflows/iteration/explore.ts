@@ -9,8 +9,7 @@ import { handleControl } from '../base/control';
 import type { IterationKey } from './iteration-context';
 
 /** `from` and `to` are indices among the contexts of the aim. */
-export type ExploreInput = IterationKey &
-  Range & { aim: SynthesisAim; rounds: number; providers: ProviderByPurpose };
+export type ExploreInput = IterationKey & Range & { aim: SynthesisAim; rounds: number; providers: ProviderByPurpose };
 
 /** Concurrent contexts. Workers enforce the rate limits of a provider; this bounds how long a pause takes. */
 const concurrency = 8;

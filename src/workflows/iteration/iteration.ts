@@ -34,8 +34,7 @@ export async function iteration(input: IterationInput): Promise<IterationResult>
 /** Iteration 0 is the supervised start: every agent learns from expert trajectories of the seed tasks. */
 const isStart = ({ iteration: number }: IterationContext): boolean => number === 0;
 
-const environmentOf = ({ environment }: IterationContext) =>
-  proxyActivities<Activities>(profiles.rollout(environment));
+const environmentOf = ({ environment }: IterationContext) => proxyActivities<Activities>(profiles.rollout(environment));
 
 const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   async plan(context) {

@@ -34,10 +34,7 @@ export async function rolloutTasks(
 }
 
 /** Plays the reference actions of the planned tasks: expert trajectories of seed tasks, validation of synthesized tasks. */
-export async function rolloutReferences(
-  context: IterationContext,
-  purpose: 'expert' | 'validation',
-): Promise<void> {
+export async function rolloutReferences(context: IterationContext, purpose: 'expert' | 'validation'): Promise<void> {
   const { tasks, tasksPerActivity } = await store.countPlanned({ ...keyOf(context), purpose });
   const batch = { purpose, policyId: null, step: 0, tasksPerActivity };
   await rolloutShards(context, batch, { from: 0, to: tasks }, 'reference');

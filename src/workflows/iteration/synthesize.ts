@@ -27,7 +27,11 @@ export async function synthesize(context: IterationContext): Promise<void> {
   await store.planValidation(keyOf(context));
 }
 
-async function exploreShards(context: IterationContext, aim: SynthesisAim, providers: ProviderByPurpose): Promise<void> {
+async function exploreShards(
+  context: IterationContext,
+  aim: SynthesisAim,
+  providers: ProviderByPurpose,
+): Promise<void> {
   const { plan, runner } = context;
   const { contexts } = await store.planExploration({ ...keyOf(context), aim });
   for (const [number, range] of [...splitRange({ from: 0, to: contexts }, contextsPerShard)].entries()) {

@@ -1,10 +1,11 @@
 import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
 import { noopMetricMeter } from '@temporalio/common';
+import { throwAsFailure } from '../../../src/workers/service-failures';
 import { DefaultLogger } from '@temporalio/worker';
 
 export type InActivity = { signal?: AbortSignal; onHeartbeat?: (details?: unknown) => void };
 
-/** Runs an activity in the context that a worker would give it; `signal` is how a worker takes it away. */
+/** Runs an activity in a context as of a worker, which also converts service errors. `signal` cancels the activity. */
 export function inActivity<T>(work: () => Promise<T>, { signal, onHeartbeat }: InActivity = {}): Promise<T> {
   const context = new Context(
     {} as Info,
@@ -16,5 +17,5 @@ export function inActivity<T>(work: () => Promise<T>, { signal, onHeartbeat }: I
     noopMetricMeter,
     {},
   );
-  return asyncLocalStorage.run(context, work);
+  return asyncLocalStorage.run(context, () => work().catch(throwAsFailure));
 }

@@ -80,7 +80,7 @@ test('attempts that lose their policy server fail, and a later try of the activi
     rollout.actions,
     onceAt(3, () => Promise.resolve('hang-up')),
   );
-  await expect(playRollout(rollouts, rollout)).rejects.toMatchObject({ type: 'ModelError.retry' });
+  await expect(playRollout(rollouts, rollout)).rejects.toMatchObject({ type: 'ModelError.unavailable' });
   await expect(journaledTurns(rollouts, rollout)).resolves.toBe(3);
   await playRollout(rollouts, rollout);
   expect(stepsAsked()).toEqual(upTo(rollout, 3));
@@ -121,7 +121,7 @@ test('turns that go otherwise when they are replayed are forgotten: the attempt 
     rollout.actions,
     onceAt(3, () => Promise.resolve('hang-up')),
   );
-  await expect(playRollout(rollouts, rollout)).rejects.toMatchObject({ type: 'ModelError.retry' });
+  await expect(playRollout(rollouts, rollout)).rejects.toMatchObject({ type: 'ModelError.unavailable' });
   // What the environment had answered to turn 2, in the words of a release that is no longer there.
   const { pool } = rollouts.database;
   await pool.query(`update turn_journal set after_sha256 = 'other' where campaign_id = $1 and ordinal = 2`, [

@@ -1,6 +1,6 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
 import { isGradedByJudge } from '../../../src/activities/rollout/judge-rollout';
-import type { PlannedAttempt } from '../../../src/activities/rollout/play-attempt';
+import type { PlannedAttempt } from '../../../src/activities/rollout/planned-attempt';
 import { DomainError } from '../../../src/domain/base/errors';
 import type { CampaignSpecInput } from '../../../src/spec/campaign-spec';
 import type { NewTask, TaskRow } from '../../../src/store/tasks/tasks';
@@ -142,7 +142,7 @@ test('a judge that is away is no reward either: the attempt waits for another tr
   judging.model.answerBy(() => ({ status: 429, headers: { 'retry-after': '7' } }));
   judging.policy.answerBy(policyThatWrites(...campaign.reference));
   await expect(play(campaign)).rejects.toMatchObject({
-    ...{ type: 'ModelError.retry', nonRetryable: false, nextRetryDelay: 7000 },
+    ...{ type: 'ModelError.unavailable', nonRetryable: false, nextRetryDelay: 7000 },
   });
   expect(await attemptsOf(campaign)).toEqual([]);
   judging.model.answerBy(judgeByReference());

@@ -86,5 +86,5 @@ test('a server that turns to another policy after each load is left for a later 
   const server = await policyServer({ forgets: true });
   const { result } = await play(server.url);
   server.stop();
-  expect(result).toMatchObject({ type: 'ModelError.retry', nonRetryable: false });
+  expect(result).toMatchObject({ type: 'ModelError.unavailable', nonRetryable: false });
 });

@@ -38,10 +38,10 @@ test('a run of a backend that does not exist is refused, and those that exist ar
 });
 
 test("a backend's error becomes a failure that Temporal retries or not", async () => {
-  const refusing = { ...telling('near'), status: () => Promise.reject(new BackendError('refused', 'no')) };
+  const refusing = { ...telling('near'), status: () => Promise.reject(new BackendError('rejected', 'no')) };
   const training = backendForRun({ near: () => refusing }, runs({ a: 'near' }));
   await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
-    type: 'BackendError.refused',
+    type: 'BackendError.rejected',
     nonRetryable: true,
   });
 });

@@ -117,7 +117,7 @@ test('a server that is away fails the stretch for another try, which judges the 
   judging.model.answerBy((request) =>
     /Candidate [56]:/.test(judgeQuestion(request)!.goal) ? { status: 503 } : honest(request),
   );
-  await expect(judge(campaign, 0, 8)).rejects.toMatchObject({ type: 'ModelError.retry', nonRetryable: false });
+  await expect(judge(campaign, 0, 8)).rejects.toMatchObject({ type: 'ModelError.unavailable', nonRetryable: false });
   expect(await judging.services.store.judgements.list(campaign.key, 'candidate')).toHaveLength(6);
   const before = judging.model.log.length;
   judging.model.answerBy(honest);

@@ -98,7 +98,7 @@ test('where scores alone are promised, another score is a mismatch', async () =>
 });
 
 test.each([
-  { kind: 'refused', name: 'ReplayMismatch' },
+  { kind: 'rejected', name: 'ReplayMismatch' },
   { kind: 'fault', name: 'EnvironmentError' },
   { kind: 'unreachable', name: 'EnvironmentError' },
 ] as const)('a session that answers a recorded action with an error of kind $kind: $name', async ({ kind, name }) => {

@@ -19,7 +19,7 @@ test('a full environment and one that restarts are waited for', async () => {
   ).resolves.toBe(5);
 });
 
-test.each(['fault', 'refused'] as const)('a %s is thrown at once', async (kind) => {
+test.each(['fault', 'rejected'] as const)('a %s is thrown at once', async (kind) => {
   await expect(retryWhenUnavailable(signal, failing(kind), quick)).rejects.toMatchObject({ kind });
 });
 

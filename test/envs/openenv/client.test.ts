@@ -65,21 +65,21 @@ test('a wrong token is refused, on the wire and on the data routes', async () =>
   const stranger = { url: server.url, token: 'guessed' };
   await expect(openEnvClient(stranger)(name, { signal })).rejects.toMatchObject({
     name: 'EnvironmentError',
-    kind: 'refused',
+    kind: 'rejected',
     message: expect.stringContaining('403'),
   });
-  await expect(environmentData(stranger).capabilities(name)).rejects.toMatchObject({ kind: 'refused' });
+  await expect(environmentData(stranger).capabilities(name)).rejects.toMatchObject({ kind: 'rejected' });
 });
 
 test('an environment that the server does not host is refused', async () => {
-  await expect(openEnvClient(server)('chess', { signal })).rejects.toMatchObject({ kind: 'refused' });
-  await expect(environmentData(server).capabilities('chess')).rejects.toMatchObject({ kind: 'refused' });
+  await expect(openEnvClient(server)('chess', { signal })).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(environmentData(server).capabilities('chess')).rejects.toMatchObject({ kind: 'rejected' });
 });
 
 test('a task that the environment cannot open is refused', async () => {
   const session = await openEnvClient(server)(name, { signal });
   await expect(session.reset({ task: { database: 'nowhere' }, seed: 1, episodeId: 'x' })).rejects.toMatchObject({
-    kind: 'refused',
+    kind: 'rejected',
   });
   session.close();
 });

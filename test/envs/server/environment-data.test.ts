@@ -24,14 +24,14 @@ test('tasks are asked for with the token and come back as they are', async () =>
 
 const answers: { answer: string; given: Answer; kind: string; says: string }[] = [
   { answer: '500', given: { status: 500, body: 'it broke' }, kind: 'fault', says: 'answered 500: it broke' },
-  { answer: '403', given: { status: 403, body: 'no token' }, kind: 'refused', says: 'answered 403: no token' },
-  { answer: '404', given: { status: 404, body: 'no generator' }, kind: 'refused', says: 'answered 404: no generator' },
-  { answer: 'a web page', given: { body: '<html></html>' }, kind: 'refused', says: 'in its answer: the body' },
-  { answer: 'no list', given: { body: {} }, kind: 'refused', says: 'in its answer: tasks' },
+  { answer: '403', given: { status: 403, body: 'no token' }, kind: 'rejected', says: 'answered 403: no token' },
+  { answer: '404', given: { status: 404, body: 'no generator' }, kind: 'rejected', says: 'answered 404: no generator' },
+  { answer: 'a web page', given: { body: '<html></html>' }, kind: 'rejected', says: 'in its answer: the body' },
+  { answer: 'no list', given: { body: {} }, kind: 'rejected', says: 'in its answer: tasks' },
   {
     answer: 'a task without its gold',
     given: { body: { tasks: [record, { ...record, reference_actions: undefined }] } },
-    ...{ kind: 'refused', says: 'in its answer: tasks.1.reference_actions' },
+    ...{ kind: 'rejected', says: 'in its answer: tasks.1.reference_actions' },
   },
 ];
 
@@ -62,5 +62,5 @@ test.each([
 
 test('a composition that is neither is refused', async () => {
   server.answerWith({ body: { task: record } });
-  await expect(compose()).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'refused' });
+  await expect(compose()).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'rejected' });
 });

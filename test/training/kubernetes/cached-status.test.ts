@@ -23,7 +23,7 @@ function scripted(...looks: (TrainingStatus | Error)[]) {
   return { clock, patient: withCachedStatus(backend, { everyMs: 10, maxStaleMs: 100, now: () => clock.now }) };
 }
 
-const away = (retryAfterMs?: number) => new BackendError('retry', 'away', retryAfterMs);
+const away = (retryAfterMs?: number) => new BackendError('unavailable', 'away', retryAfterMs);
 
 test('a job that runs is looked at now and then, and its end is seen at the next look', async () => {
   const { clock, patient } = scripted(running(1), { state: 'absent' });
@@ -50,7 +50,7 @@ test('a service that is away for a moment changes nothing, and is asked no earli
 });
 
 test('a service that stays away, was never seen, or refuses, is told of', async () => {
-  const { clock, patient } = scripted(running(1), away(), running(1), new BackendError('refused', 'no'), away());
+  const { clock, patient } = scripted(running(1), away(), running(1), new BackendError('rejected', 'no'), away());
   await patient.status('j');
   clock.now = 101;
   await expect(patient.status('j')).rejects.toThrow('away');

@@ -108,7 +108,7 @@ describe('against a fake API server (no real cluster was available)', () => {
 
   test('a Job whose create request lost its response is adopted by the next submit', async () => {
     cluster.fault({ route: 'POST jobs', lost: true });
-    await expect(newBackend().submit(job())).rejects.toMatchObject({ name: 'BackendError', kind: 'retry' });
+    await expect(newBackend().submit(job())).rejects.toMatchObject({ name: 'BackendError', kind: 'unavailable' });
     await newBackend().submit(job());
     expect(cluster.jobs).toHaveLength(1);
     await expect(state()).resolves.toBe('running');
@@ -127,7 +127,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     cluster.jobs[0]!.metadata.annotations['coevolve.dev/spec-sha256'] = 'f'.repeat(64);
     await expect(state()).resolves.toBe('absent');
     await expect(newBackend().submit(job())).rejects.toMatchObject({
-      ...{ kind: 'refused', message: expect.stringContaining(cluster.jobs[0]!.metadata.name) },
+      ...{ kind: 'rejected', message: expect.stringContaining(cluster.jobs[0]!.metadata.name) },
     });
     await newBackend().cancel(jobKey);
     expect(cluster.jobs).toHaveLength(1);
@@ -273,7 +273,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     cluster.end('Failed', 'BackoffLimitExceeded');
     cluster.jobs[0]!.metadata.deletionTimestamp = new Date().toISOString();
     await expect(newBackend().submit(job())).rejects.toMatchObject({
-      kind: 'retry',
+      kind: 'unavailable',
       message: expect.stringContaining('deleted'),
     });
   });
@@ -292,11 +292,11 @@ describe('against a fake API server (no real cluster was available)', () => {
   });
 
   test.each([
-    { code: 500, kind: 'retry', retryAfterMs: undefined },
-    { code: 503, kind: 'retry', retryAfterMs: undefined },
-    { code: 429, kind: 'retry', retryAfterMs: 7000 },
-    { code: 403, kind: 'refused', retryAfterMs: undefined },
-    { code: 422, kind: 'refused', retryAfterMs: undefined },
+    { code: 500, kind: 'unavailable', retryAfterMs: undefined },
+    { code: 503, kind: 'unavailable', retryAfterMs: undefined },
+    { code: 429, kind: 'unavailable', retryAfterMs: 7000 },
+    { code: 403, kind: 'rejected', retryAfterMs: undefined },
+    { code: 422, kind: 'rejected', retryAfterMs: undefined },
   ])('status $code of the API server is an error of kind $kind', async ({ code, kind, retryAfterMs }) => {
     for (const route of ['POST jobs', 'GET jobs']) {
       cluster.fault({ route, status: code, ...(retryAfterMs ? { headers: { 'retry-after': '7' } } : {}) });
@@ -310,7 +310,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     const kubeconfig = cluster.kubeconfig({ user: { token: 'wrong-token' } });
     const refused = newBackend({ kubeconfig }).submit(job());
     await expect(refused).rejects.toMatchObject({
-      kind: 'refused',
+      kind: 'rejected',
       message: expect.stringContaining('check the token'),
     });
     await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('wrong-token') });
@@ -321,7 +321,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     const authority = Buffer.from(selfSigned().certificate).toString('base64');
     const kubeconfig = cluster.kubeconfig({ cluster: { 'certificate-authority-data': authority } });
     await expect(newBackend({ kubeconfig }).status(jobKey)).rejects.toMatchObject({
-      ...{ kind: 'refused', message: expect.stringContaining('check the certificate-authority') },
+      ...{ kind: 'rejected', message: expect.stringContaining('check the certificate-authority') },
     });
     expect(cluster.requests).toEqual([]);
   });
@@ -338,14 +338,14 @@ describe('against a fake API server (no real cluster was available)', () => {
   test('an unavailable server is an error that Temporal retries', async () => {
     const kubeconfig = cluster.kubeconfig({ cluster: { server: 'https://127.0.0.1:1' } });
     await expect(newBackend({ kubeconfig }).status(jobKey)).rejects.toMatchObject({
-      kind: 'retry',
+      kind: 'unavailable',
     });
   });
 
   test('a server without a response within the timeout is an error that Temporal retries', async () => {
     cluster.fault({ route: 'GET jobs', silent: true });
     const request = connectCluster({ kubeconfig: cluster.kubeconfig() }, { requestTimeoutMs: 300 });
-    await expect(clusterJobs(request).find('a')).rejects.toMatchObject({ name: 'BackendError', kind: 'retry' });
+    await expect(clusterJobs(request).find('a')).rejects.toMatchObject({ name: 'BackendError', kind: 'unavailable' });
     await expect(clusterJobs(request).find('a')).resolves.toBeUndefined();
   });
 
@@ -357,9 +357,9 @@ describe('against a fake API server (no real cluster was available)', () => {
     const newRequest = () => clusterJobs(connectCluster({ kubeconfig: cluster.kubeconfig() }));
     const message = expect.stringContaining('the server is not a Kubernetes API');
     cluster.fault({ route: 'GET jobs', body, type });
-    await expect(newRequest().find('a')).rejects.toMatchObject({ kind: 'refused', message });
+    await expect(newRequest().find('a')).rejects.toMatchObject({ kind: 'rejected', message });
     cluster.fault({ route: 'GET pods', body, type });
-    await expect(newRequest().pods('a')).rejects.toMatchObject({ kind: 'refused', message });
+    await expect(newRequest().pods('a')).rejects.toMatchObject({ kind: 'rejected', message });
   });
 
   test('a field of the template that the official client does not support reaches the server', async () => {

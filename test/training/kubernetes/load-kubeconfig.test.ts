@@ -51,7 +51,7 @@ describe('the service account of a pod', () => {
 
   test('a worker outside a pod is refused, with the name of the missing setting', async () => {
     await expect(connect({}, { podRoot: cluster.folder }).location()).rejects.toMatchObject({
-      ...{ kind: 'refused', message: expect.stringMatching(/no service account at .*`kubeconfig`.*coevolve resume/) },
+      ...{ kind: 'rejected', message: expect.stringMatching(/no service account at .*`kubeconfig`.*coevolve resume/) },
     });
   });
 });
@@ -188,7 +188,7 @@ echo "${answer}"
       'absent',
     );
     await expect(found).rejects.toMatchObject({
-      ...{ name: 'BackendError', kind: 'retry', message: expect.stringContaining(message) },
+      ...{ name: 'BackendError', kind: 'unavailable', message: expect.stringContaining(message) },
     });
     await expect(found).rejects.toMatchObject({ message: expect.not.stringContaining('a-secret') });
     expect(cluster.requests).toEqual([]);
@@ -213,7 +213,7 @@ test.each([
 ])('a kubeconfig with $fault is refused', async ({ context, server, message }) => {
   const kubeconfig = cluster.kubeconfig({ cluster: server });
   await expect(connect({ kubeconfig, context }).location()).rejects.toMatchObject({
-    ...{ kind: 'refused', message: expect.stringContaining(message) },
+    ...{ kind: 'rejected', message: expect.stringContaining(message) },
   });
 });
 
@@ -224,7 +224,7 @@ test('a file that is absent or is not a kubeconfig is refused by its name', asyn
     writeFileSync(kubeconfig, text);
     const refused = request(kubeconfig);
     await expect(refused).rejects.toMatchObject({
-      ...{ kind: 'refused', message: expect.stringContaining(`${kubeconfig}: it is not a kubeconfig`) },
+      ...{ kind: 'rejected', message: expect.stringContaining(`${kubeconfig}: it is not a kubeconfig`) },
     });
     await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('a-secret') });
   }

@@ -91,7 +91,7 @@ test.each([
   { fault: 'invalid YAML', from: 'kind: Job', to: 'kind: [', message: 'job.yaml' },
 ])('a template with $fault is refused, and the error names it', async ({ from, to, message }) => {
   await expect(renderJob(changed(from, to), request)).rejects.toMatchObject({
-    kind: 'refused',
+    kind: 'rejected',
     message: expect.stringContaining(message),
   });
 });

@@ -16,17 +16,7 @@ test('goes through the phases of its recipe in order and carries the scores from
   const begun = script.callsOf('beginPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
   expect(begun).toEqual([
     ...['0 plan', '0 rollout', '0 train', '0 evaluate', '0 report'],
-    ...[
-      '1 plan',
-      '1 rollout',
-      '1 detect',
-      '1 synthesize',
-      '1 validate',
-      '1 pair',
-      '1 train',
-      '1 evaluate',
-      '1 report',
-    ],
+    ...['1 plan', '1 rollout', '1 detect', '1 synthesize', '1 validate', '1 pair', '1 train', '1 evaluate', '1 report'],
   ]);
   expect(script.callsOf('commitPhase')).toHaveLength(begun.length);
   expect(state).toMatchObject({

@@ -13,8 +13,7 @@ import { table } from '../../table';
 export function failuresSection(report: CampaignReport): Section {
   const { roleAttempts, campaign } = report;
   const base = { id: 'failures', title: 'Failures' };
-  if (roleAttempts.length === 0)
-    return { ...base, body: absence(report, 'rollout', 'No training attempt was scored') };
+  if (roleAttempts.length === 0) return { ...base, body: absence(report, 'rollout', 'No training attempt was scored') };
   const roles = [...new Set(roleAttempts.map(({ role }) => role))];
   return {
     ...base,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { drawWithHeartbeat } from '../../../src/activities/plan/draw-with-heartbeat';
+import { drawUntilDone } from '../../../src/activities/plan/draw-until-done';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { startScriptedServer, type ScriptedServer } from '../../llm/scripted-server';
 import { inActivity } from '../base/in-activity';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const request = { split: 'train', count: 0, seed: 7, options: {} } as const;
-const draw = () => inActivity(() => drawWithHeartbeat(() => environmentData(server).tasks('slow', request)));
+const draw = () => inActivity(() => drawUntilDone(() => environmentData(server).tasks('slow', request)));
 
 test('a draw that is not done is asked for again until it is', async () => {
   server.answerWith({ status: 504, body: { detail: '20 of 60 gold paths are ready' } });

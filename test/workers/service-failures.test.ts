@@ -1,32 +1,37 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { toActivityFailure } from '../../../src/activities/base/activity-failure';
-import { EnvironmentError } from '../../../src/envs/environment-error';
-import { ModelError } from '../../../src/llm/model-error';
-import { BackendError } from '../../../src/training/backend-error';
+import { throwAsFailure } from '../../src/workers/service-failures';
+import { EnvironmentError } from '../../src/envs/environment-error';
+import { ModelError } from '../../src/llm/model-error';
+import { BackendError } from '../../src/training/backend-error';
 
 const thrown = (error: unknown): unknown => {
   try {
-    return toActivityFailure(error);
+    return throwAsFailure(error);
   } catch (failure) {
     return failure;
   }
 };
 
 test.each([
-  { error: new ModelError('retry', 'busy', 7000), type: 'ModelError.retry', nonRetryable: false, nextRetryDelay: 7000 },
-  { error: new ModelError('retry', 'away'), type: 'ModelError.retry', nonRetryable: false },
-  { error: new ModelError('never', 'no'), type: 'ModelError.never', nonRetryable: true },
+  {
+    error: new ModelError('unavailable', 'busy', { retryAfterMs: 7000 }),
+    type: 'ModelError.unavailable',
+    nonRetryable: false,
+    nextRetryDelay: 7000,
+  },
+  { error: new ModelError('unavailable', 'away'), type: 'ModelError.unavailable', nonRetryable: false },
+  { error: new ModelError('rejected', 'no'), type: 'ModelError.rejected', nonRetryable: true },
   { error: new ModelError('unknown-model', 'who'), type: 'ModelError.unknown-model', nonRetryable: true },
   { error: new ModelError('context-full', 'too long'), type: 'ModelError.context-full', nonRetryable: true },
   { error: new EnvironmentError('capacity', 'full'), type: 'EnvironmentError.capacity', nonRetryable: false },
   {
-    error: new BackendError('retry', 'later', 900),
-    type: 'BackendError.retry',
+    error: new BackendError('unavailable', 'later', 900),
+    type: 'BackendError.unavailable',
     nonRetryable: false,
     nextRetryDelay: 900,
   },
-  { error: new BackendError('refused', 'no'), type: 'BackendError.refused', nonRetryable: true },
-  { error: new EnvironmentError('refused', 'no'), type: 'EnvironmentError.refused', nonRetryable: true },
+  { error: new BackendError('rejected', 'no'), type: 'BackendError.rejected', nonRetryable: true },
+  { error: new EnvironmentError('rejected', 'no'), type: 'EnvironmentError.rejected', nonRetryable: true },
 ])('$error is retried by Temporal or not: $type', ({ error, ...expected }) => {
   const failure = thrown(error) as ApplicationFailure;
   expect(failure).toBeInstanceOf(ApplicationFailure);

@@ -1,0 +1,16 @@
+import type { AttemptKey } from '../../domain/campaign/ids';
+import type { Outcome } from '../../domain/rollout/trajectory';
+import type { TaskRow } from '../../store/tasks/tasks';
+import type { AttemptJournal } from './attempt-journal';
+
+export type PlannedAttempt = {
+  campaignId: number;
+  epoch: number;
+  task: TaskRow;
+  attempt: AttemptKey;
+  /** Holds the turns of an interrupted rollout; null where the environment cannot replay them. */
+  journal: AttemptJournal | null;
+};
+
+/** A fault has no reward. */
+export type Grade = { outcome: Outcome; fault: string | null; reward: number | null };
