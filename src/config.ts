@@ -1,16 +1,8 @@
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
-import {
-  ConfigError,
-  readAddress,
-  readCount,
-  readOneOf,
-  readShare,
-  readToken,
-  readUrl,
-  type Env,
-} from './base/read-variable';
+import { ConfigError, StackError } from './base/errors';
+import { readAddress, readCount, readOneOf, readShare, readToken, readUrl, type Env } from './base/read-variable';
 
 export { ConfigError };
 
@@ -80,10 +72,10 @@ export type PolicyServerConfig = {
 
 export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
 
-/** @throws Error naming what is missing and both ways to have it */
+/** @throws StackError when the value is missing */
 export function required(value: string | undefined, what: string, variable: string): string {
   if (value) return value;
-  throw new Error(`no ${what} is known: start one with \`coevolve up\`, or set ${variable}`);
+  throw new StackError(`no ${what} is configured`, `coevolve up, or set ${variable}`);
 }
 
 /**

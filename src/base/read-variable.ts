@@ -1,19 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { ConfigError } from './errors';
 
 export type Env = Readonly<Record<string, string | undefined>>;
-
-/** A variable holds what cannot be used; the message begins with its name. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-
-  constructor(
-    readonly variable: string,
-    problem: string,
-  ) {
-    super(`${variable}: ${problem}`);
-  }
-}
 
 /** An address to listen at; names are not resolved. */
 export function readAddress(env: Env, variable: string): string | undefined {

@@ -1,3 +1,4 @@
+import { CoevolveError } from '../domain/base/errors';
 import { WorkflowNotFoundError } from '@temporalio/client';
 
 /** An error as one clear message that names the next command; a stack trace only for what nobody expected. */
@@ -14,7 +15,7 @@ export function explain(error: unknown): string {
     return `${error.message}: no connection with TLS came about; check sslmode and sslrootcert of DATABASE_URL (docs/security.md)`;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(explain))].join('\n');
   if (code === '42P01') return `${error.message}: the database has no schema yet; run \`coevolve migrate\``;
-  return expected.has(error.name) || error.constructor === Error ? error.message : (error.stack ?? error.message);
+  return error instanceof CoevolveError ? error.message : (error.stack ?? error.message);
 }
 
 /** Node's words for a certificate that is not accepted: that of the chain, of the date, of the name. */
@@ -23,6 +24,3 @@ const untrusted = new Set([
   ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_GET_ISSUER_CERT', 'CERT_SIGNATURE_FAILURE', 'CERT_HAS_EXPIRED'],
   ...['CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'],
 ]);
-
-/** Errors whose message was written for the person at the keyboard. */
-const expected = new Set(['DomainError', 'ConfigError', 'StackError', 'EnvironmentError', 'ModelError']);

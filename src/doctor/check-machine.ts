@@ -6,7 +6,7 @@ import type { Config } from '../config';
 import { readProviders } from '../llm/providers';
 import { checkCluster } from '../training/kubernetes/check-cluster';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
-import { check, type Check } from './check';
+import { check, type Check, CheckFailed } from './check';
 import { findPostgres } from '../stack/postgres-binaries';
 import { findProgram } from '../process/programs';
 import { findTemporal } from '../stack/temporal';
@@ -59,17 +59,17 @@ const checkProviders = (config: Config): string => `providers ${[...readProvider
 
 function checkNode(version: string): string {
   if (isOlder(version.split('.').map(Number), oldestNode))
-    throw new Error(`Node.js ${version} is older than ${oldestNode.join('.')}`);
+    throw new CheckFailed(`Node.js ${version} is older than ${oldestNode.join('.')}`);
   return version;
 }
 
 async function checkPython(python: string): Promise<string> {
-  if (!existsSync(python)) throw new Error(`no Python at ${python}`);
+  if (!existsSync(python)) throw new CheckFailed(`no Python at ${python}`);
   const { stdout } = await run(python, ['-c', pythonProbe, ...pythonPackages], { timeout: 30_000 });
   const [major = '', minor = '', ...missing] = stdout.trim().split(' ');
   if (isOlder([Number(major), Number(minor)], oldestPython))
-    throw new Error(`Python ${major}.${minor} at ${python} is older than ${oldestPython.join('.')}`);
-  if (missing.length > 0) throw new Error(`${python} lacks ${missing.join(', ')}`);
+    throw new CheckFailed(`Python ${major}.${minor} at ${python} is older than ${oldestPython.join('.')}`);
+  if (missing.length > 0) throw new CheckFailed(`${python} lacks ${missing.join(', ')}`);
   return `${major}.${minor} with ${pythonPackages.join(', ')}`;
 }
 
@@ -81,9 +81,9 @@ print(name, version(name))
 `;
 
 async function checkVllm(python: string): Promise<string> {
-  if (!existsSync(python)) throw new Error(`no Python at ${python}`);
+  if (!existsSync(python)) throw new CheckFailed(`no Python at ${python}`);
   const { stdout } = await run(python, ['-c', vllmProbe], { timeout: 30_000 }).catch(() => ({ stdout: '' }));
-  if (!stdout) throw new Error(`${python} lacks vllm`);
+  if (!stdout) throw new CheckFailed(`${python} lacks vllm`);
   return stdout.trim();
 }
 
@@ -100,7 +100,7 @@ function checkDisk(home: string): string {
   const { bavail, bsize } = statfsSync(existsSync(folder) ? folder : '/');
   const free = bavail * bsize;
   const text = `${(free / 1024 ** 3).toFixed(1)} GiB free at ${home}`;
-  if (free < leastFreeBytes) throw new Error(`${text}, fewer than ${leastFreeBytes / 1024 ** 3}`);
+  if (free < leastFreeBytes) throw new CheckFailed(`${text}, fewer than ${leastFreeBytes / 1024 ** 3}`);
   return text;
 }
 

@@ -1,3 +1,4 @@
+import { CheckFailed } from './check';
 import { hostname } from 'node:os';
 import type { Connection } from '@temporalio/client';
 import { tsToMs } from '@temporalio/common/lib/time';
@@ -20,11 +21,11 @@ export async function checkWorker(config: Config, role: WorkerRole): Promise<str
   const running = findProcess(config.home, `worker-${role}`);
   if (!running) return elsewhere(config, role);
   const queues = readReady(config.home, `worker-${role}`, running.pid);
-  if (!queues) throw new Error(`runs (pid ${running.pid}) but does not poll yet`);
+  if (!queues) throw new CheckFailed(`runs (pid ${running.pid}) but does not poll yet`);
   const polled = await pollersOf(config, queues);
   const own = `${running.pid}@`; // the SDK calls a worker <pid>@<host>
   const unpolled = queues.filter((queue) => !polled.get(queue)!.some((identity) => identity.startsWith(own)));
-  if (unpolled.length > 0) throw new Error(`runs (pid ${running.pid}) but does not poll ${unpolled.join(', ')}`);
+  if (unpolled.length > 0) throw new CheckFailed(`runs (pid ${running.pid}) but does not poll ${unpolled.join(', ')}`);
   const others = new Set([...polled.values()].flat().filter((identity) => !identity.startsWith(own)));
   return `polls ${queues.join(', ')} (pid ${running.pid})${others.size > 0 ? `, beside ${others.size} more` : ''}`;
 }
@@ -34,10 +35,10 @@ async function elsewhere(config: Config, role: WorkerRole): Promise<string> {
     .then((queues) => pollersOf(config, queues))
     .catch(() => new Map<string, string[]>());
   const identities = new Set([...polled.values()].flat());
-  if (identities.size === 0) throw new Error('does not run');
+  if (identities.size === 0) throw new CheckFailed('does not run');
   const unpolled = [...polled].flatMap(([queue, pollers]) => (pollers.length === 0 ? [queue] : []));
   const who = [...identities].sort().join(', ');
-  if (unpolled.length > 0) throw new Error(`runs elsewhere (${who}), but nobody polls ${unpolled.join(', ')}`);
+  if (unpolled.length > 0) throw new CheckFailed(`runs elsewhere (${who}), but nobody polls ${unpolled.join(', ')}`);
   return `polls ${[...polled.keys()].join(', ')} elsewhere (${who})`;
 }
 

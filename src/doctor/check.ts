@@ -1,4 +1,5 @@
-import { messageOf } from '../base/stack-error';
+import { messageOf } from '../base/errors';
+import { CoevolveError } from '../domain/base/errors';
 
 /** One line of `coevolve doctor`. */
 export type Check = {
@@ -9,7 +10,12 @@ export type Check = {
   next?: string;
 };
 
-/** A check that throws has failed, and says so in the error's own words. */
+/** The finding of a check. */
+export class CheckFailed extends CoevolveError {
+  override readonly name = 'CheckFailed';
+}
+
+/** Runs a check. Its error message is the finding; a line `next: <command>` in it replaces the default next command. */
 export async function check(name: string, next: string, look: () => string | Promise<string>): Promise<Check> {
   try {
     return { name, ok: true, detail: await look() };

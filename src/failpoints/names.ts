@@ -1,3 +1,4 @@
+import { ConfigError } from '../base/errors';
 export const failpointPositions = ['before', 'afterEffect', 'afterCommit', 'beforeAck'] as const;
 
 /**
@@ -41,4 +42,5 @@ function readFailpoint(part: string, activities: readonly string[]): Failpoint {
 
 const list = (activities: readonly string[]): string => [...activities].sort().join(', ');
 
-const unknown = (part: string, problem: string): Error => new Error(`COEVOLVE_FAILPOINT: ${part}: ${problem}`);
+const unknown = (part: string, problem: string): ConfigError =>
+  new ConfigError('COEVOLVE_FAILPOINT', `${part}: ${problem}`);

@@ -1,5 +1,5 @@
 import { APIConnectionError, APIError } from 'openai';
-import { ServiceError } from '../base/service-error';
+import { ServiceError } from '../base/errors';
 
 /**
  * - `unavailable`: a later request may succeed;

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { StackError } from '../base/stack-error';
+import { StackError } from '../base/errors';
 
 /** Below the ranges from which Linux (32768) and macOS (49152) take the ports of outgoing connections. */
 const firstPort = 20_000;

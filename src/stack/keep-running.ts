@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../base/stack-error';
+import { messageOf } from '../base/errors';
 import { fingerprintOf } from './fingerprint';
 import { withStackLockIfFree } from '../process/lock';
 import { findProcess, isAlive, readRecord, stopProcess } from '../process/processes';

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readFileSync, realpathSync, symlinkS
 import path from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config';
-import { codeOf, StackError } from '../base/stack-error';
+import { codeOf, StackError } from '../base/errors';
 import { findProgram } from '../process/programs';
 
 /** Folder with `bin/initdb` and `bin/postgres`: the npm package for this platform, or else an installation on PATH. */

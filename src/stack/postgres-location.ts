@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { StackError } from '../base/stack-error';
+import { StackError } from '../base/errors';
 import { writeState } from './state';
 import type { Stack } from './service';
 

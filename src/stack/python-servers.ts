@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import type { Config, Endpoint } from '../config';
-import { codeOf, StackError } from '../base/stack-error';
+import { codeOf, StackError } from '../base/errors';
 import { ensureSecret, secretFile, type SecretName } from './home';
 import type { Launch } from '../process/processes';
 import { portOf, type Service } from './service';

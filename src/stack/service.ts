@@ -1,3 +1,4 @@
+import { StackError } from '../base/errors';
 import type { Config } from '../config';
 import type { Launch } from '../process/processes';
 import type { PortName, StackState } from './state';
@@ -41,6 +42,6 @@ export type Service = {
 /** @throws Error when the stack has not chosen the port yet */
 export function portOf({ state }: Stack, name: PortName): number {
   const port = state.ports[name];
-  if (!port) throw new Error(`no port was chosen for ${name}`);
+  if (!port) throw new StackError(`no port is assigned to ${name}`, 'coevolve up');
   return port;
 }

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StackError } from '../base/stack-error';
+import { StackError } from '../base/errors';
 import { fingerprintOf } from './fingerprint';
 import { chooseFreePort, isPortFree } from '../process/ports';
 import {

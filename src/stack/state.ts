@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Config, Endpoint } from '../config';
-import { messageOf, StackError } from '../base/stack-error';
+import { messageOf, StackError } from '../base/errors';
 import { secretFile, writeAtomically, type SecretName } from './home';
 
 const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;

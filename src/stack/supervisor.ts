@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf } from '../config';
 import { providerFiles } from '../llm/providers';
-import { StackError } from '../base/stack-error';
+import { StackError } from '../base/errors';
 import { readReady, removeReadyOfDead } from '../process/ready-file';
 import type { Service } from './service';
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Connection } from '@temporalio/client';
 import { msToTs, tsToMs } from '@temporalio/common/lib/time';
 import type { Config } from '../config';
-import { StackError } from '../base/stack-error';
+import { StackError } from '../base/errors';
 import { findProgram, isExecutable } from '../process/programs';
 import { portOf, type Service, type Stack } from './service';
 import { withTemporal } from './temporal-connection';

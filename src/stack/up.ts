@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { messageOf } from '../base/stack-error';
+import { messageOf } from '../base/errors';
 import { openHome } from './home';
 import { withStackLock } from '../process/lock';
 import type { Service, ServiceName, Stack, WorkerRole } from './service';

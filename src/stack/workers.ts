@@ -3,7 +3,7 @@ import path from 'node:path';
 import { variablesOf, type Config } from '../config';
 import { providerFiles } from '../llm/providers';
 import { payloadKeyFiles } from '../temporal/payload-keys';
-import { StackError } from '../base/stack-error';
+import { StackError } from '../base/errors';
 import { readReady, removeReadyOfDead } from '../process/ready-file';
 import { workerRoles, type Service, type WorkerRole } from './service';
 import { readStackConfig } from './state';

@@ -1,3 +1,4 @@
+import { StackError } from '../base/errors';
 import { Client, Connection } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { Config, TemporalConfig } from '../config';
@@ -37,12 +38,12 @@ async function connect(temporal: TemporalConfig): Promise<Connection> {
     const reason = [cause, (cause as Error).cause].map((one) => (one instanceof Error ? one.message : '')).join(': ');
     const said = reason.replace(/failed to connect/i, 'no connection').replace(/: $/, '');
     const next = 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY, TEMPORAL_TLS and TEMPORAL_TLS_SERVER_CA_CERT_PATH';
-    throw new Error(`Temporal at ${address} was not reached with ${given}: ${said}; ${next}`, { cause });
+    throw new StackError(`Temporal at ${address} was not reached with ${given}: ${said}`, next, { cause });
   }
 }
 
-/** @throws Error when none is configured */
+/** @throws StackError when none is configured */
 export function addressOf({ address }: TemporalConfig): string {
   if (address) return address;
-  throw new Error('no Temporal server is known: start one with `coevolve up`, or set TEMPORAL_ADDRESS');
+  throw new StackError('no Temporal server is configured', 'coevolve up, or set TEMPORAL_ADDRESS');
 }

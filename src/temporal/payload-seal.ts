@@ -1,3 +1,4 @@
+import { ConfigError } from '../base/errors';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
@@ -37,15 +38,16 @@ function seal(payload: Payload, { id, key }: PayloadKey): Payload {
   };
 }
 
-/** @throws Error naming the key that is missing, or that the payload was changed */
+/** @throws ConfigError when the key is missing or does not open the payload */
 function unseal(payload: Payload, keys: PayloadKeys | undefined): Payload {
   const id = metadataOf(payload, 'encryption-key-id') ?? '';
   const found = keys?.find(id);
   if (!found)
-    throw new Error(
+    throw new ConfigError(
+      keysVariable,
       keys
-        ? `a payload is sealed with the key "${id}", which the file of ${keysVariable} does not hold; add it there`
-        : `a payload is sealed with the key "${id}", and no keys are known; set ${keysVariable} to the file that holds it`,
+        ? `the file does not contain the key "${id}" of a payload; add it`
+        : `unset, and a payload is sealed with the key "${id}"; set it to the file with this key`,
     );
   const data = Buffer.from(payload.data ?? []);
   try {
@@ -57,7 +59,7 @@ function unseal(payload: Payload, keys: PayloadKeys | undefined): Payload {
     const { metadata, data: body } = temporal.api.common.v1.Payload.decode(plain);
     return { metadata, data: body };
   } catch (cause) {
-    throw new Error(`a payload sealed with the key "${id}" was changed, or sealed with another key of that name`, {
+    throw new ConfigError(keysVariable, `the key "${id}" does not open a payload: another key, or a changed payload`, {
       cause,
     });
   }

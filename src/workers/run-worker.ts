@@ -1,3 +1,4 @@
+import { StackError } from '../base/errors';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
@@ -126,5 +127,5 @@ async function optionsOf(
 function bundleOf({ projectRoot, payloadKeysFile }: Config): string {
   const file = path.join(projectRoot, 'dist', `workflow-bundle${payloadKeysFile ? '-sealed' : ''}.js`);
   if (existsSync(file)) return file;
-  throw new Error(`the workflow code is not bundled: no ${file}; run \`npm run build\``);
+  throw new StackError(`the workflow code is not bundled: no ${file}`, 'npm run build');
 }

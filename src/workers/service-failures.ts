@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { ServiceError } from '../base/service-error';
+import { ServiceError } from '../base/errors';
 
 /** Turns the service errors of activities into failures that Temporal retries or not. */
 export const serviceFailures: ActivityInterceptorsFactory = () => ({

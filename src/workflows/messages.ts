@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CampaignState, IterationProgress } from '../domain/campaign/progress';
-import type { JobProgress } from '../domain/training/job-progress';
+import { trainingProgressSignalName, type JobProgress } from '../domain/training/job-progress';
 
 /** Recorded in the log of events. */
 export type Operator = { actor: string; reason?: string };
@@ -27,7 +27,7 @@ export const controlSignal = defineSignal<[Control]>('control');
 export const progressSignal = defineSignal<[IterationProgress]>('progress');
 
 /** Sent from the activity that watches a training job to the workflow of the job, at most twenty times per job. */
-export const trainingProgressSignal = defineSignal<[JobProgress]>('trainingProgress');
+export const trainingProgressSignal = defineSignal<[JobProgress]>(trainingProgressSignalName);
 
 /** Sent from the workflow of a training job to the campaign: the progress of the role's job in one line. */
 export const jobProgressSignal = defineSignal<[{ role: string; line: string }]>('jobProgress');

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { ModelError } from '../../src/llm/model-error';

@@ -5,7 +5,7 @@ import { programInput } from '../support/run-program';
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-stackUp(readConfig(), { services: programInput<ServiceName[]>(), onProgress: print }).then(
+stackUp(readConfig(), { services: programInput() as ServiceName[], onProgress: print }).then(
   () => print(`status ${JSON.stringify(stackStatus(readConfig()))}`),
   (error: unknown) => {
     process.stderr.write(String(error));

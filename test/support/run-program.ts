@@ -18,4 +18,4 @@ export const runProgram = (program: string, input: unknown, options: SpawnOption
     env: { PATH: process.env['PATH'], ...options.env, PROGRAM_INPUT: JSON.stringify(input) },
   });
 
-export const programInput = <T>(): T => JSON.parse(process.env['PROGRAM_INPUT']!) as T;
+export const programInput = (): unknown => JSON.parse(process.env['PROGRAM_INPUT']!);

@@ -43,7 +43,7 @@ test('a new key is 32 bytes that only its owner reads, and is never replaced', (
   const before = readFileSync(file, 'utf8');
   expect(Buffer.from(before, 'base64')).toHaveLength(32);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(() => makePayloadKey(file)).toThrow(/one\.key exists; a key is never replaced/);
+  expect(() => makePayloadKey(file)).toThrow(/one\.key exists, and a key is never replaced/);
   expect(readFileSync(file, 'utf8')).toBe(before);
 });
 

@@ -1,3 +1,5 @@
+import { UsageError } from '../../src/base/errors';
+import { ChaosError } from './chaos-error';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -67,7 +69,7 @@ const restartWithinMs = 180_000;
 export async function bringUpChaosStack(from: Config, options: ChaosStackOptions): Promise<ChaosStack> {
   const { home, profile, workers, fills, latencyMs, tell } = options;
   if (existsSync(home) && readdirSync(home).length > 0)
-    throw new Error(`--home: ${home} is not empty; a chaos run needs a home of its own`);
+    throw new UsageError(`--home: ${home} is not empty; name an empty folder`);
   mkdirSync(path.dirname(home), { recursive: true });
   openHome(home);
   const bare = embedded(from, home, profile);
@@ -130,7 +132,8 @@ async function restart(stack: Stack, { those, until, signal }: Restart): Promise
   for (const { pid } of before) sendSignal(pid, 'SIGKILL');
   const deadline = Date.now() + restartWithinMs;
   while (before.some(isAlive) || !(await allAnswer(stack, until))) {
-    if (Date.now() > deadline) throw new Error(`the workers do not answer ${restartWithinMs / 1000} s after a restart`);
+    if (Date.now() > deadline)
+      throw new ChaosError(`the workers do not answer ${restartWithinMs / 1000} s after a restart`);
     signal.throwIfAborted();
     await sleep(50);
   }

@@ -1,3 +1,4 @@
+import { ChaosError } from './chaos-error';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -35,7 +36,7 @@ async function chaos({ seed, kills, json, home, ...options }: Options): Promise<
   say(`seed ${seed}, ${kills} kills, faults: ${plan.map(faultText).join(', ')}`);
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => stop.abort(new Error(`ended by ${signal} before it was done`)));
+    process.once(signal, () => stop.abort(new ChaosError(`interrupted by ${signal}`)));
   const run = {
     plan,
     latencyMs: options.latency,
@@ -47,7 +48,7 @@ async function chaos({ seed, kills, json, home, ...options }: Options): Promise<
   const done = await runChaos(config, { ...options, ...run });
   const result = chaosResult(done);
   printResult(json, { seed, ...options, ...result }, () => resultText(result));
-  if (!result.ok) throw new Error('a campaign did not come out as it should: see "failures"');
+  if (!result.ok) throw new ChaosError('a campaign differs from its undisturbed run: see "failures"');
 }
 
 function newHome(beside: string): string {

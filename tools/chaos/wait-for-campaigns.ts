@@ -1,3 +1,4 @@
+import { ChaosError } from './chaos-error';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded, type CampaignStatus } from '../../src/store/campaign/campaigns';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
@@ -32,7 +33,7 @@ export async function waitForCampaigns({ stack, names, campaignIds, signal }: Wa
     const now = `${rows}\n${open && eventsOf(open)}`;
     if (now !== last) [last, movedAt] = [now, Date.now()];
     if (Date.now() - movedAt > standstillMs)
-      throw new Error(
+      throw new ChaosError(
         `nothing has moved for ${standstillMs / 1000} s:\n${JSON.stringify(open ?? 'Temporal is away', null, 1)}`,
       );
     await sleep(lookEveryMs);

@@ -23,8 +23,7 @@ export async function judgeRollout(
   deps: Dependencies,
   spec: CampaignSpec,
   { campaignId, epoch, task, attempt }: PlannedAttempt,
-  episode: Episode,
-  signal: AbortSignal,
+  { episode, signal }: { episode: Episode; signal: AbortSignal },
 ): Promise<Grade> {
   await requireTrustedJudge(deps, spec, campaignId);
   const key = { campaignId, epoch, iteration: attempt.iteration };

@@ -43,7 +43,9 @@ export async function playAttempt(
   const played = await playUntilEnd(deps, spec, planned, { ...callbacks, seed });
   const { episode } = played;
   const { outcome, fault, reward } =
-    episode && isGradedByJudge(planned) ? await judgeRollout(deps, spec, planned, episode, callbacks.signal) : played;
+    episode && isGradedByJudge(planned)
+      ? await judgeRollout(deps, spec, planned, { episode, signal: callbacks.signal })
+      : played;
   const seconds = (performance.now() - played.startedAt) / 1000;
   await deps.store.trajectories.save({ ...toTrajectory(planned, seed, episode), outcome, fault, reward, seconds });
 }

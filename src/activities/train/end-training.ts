@@ -1,5 +1,5 @@
 import { log } from '@temporalio/activity';
-import { ServiceError } from '../../base/service-error';
+import { ServiceError } from '../../base/errors';
 import { DomainError } from '../../domain/base/errors';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingProgress } from '../../training/training-backend';

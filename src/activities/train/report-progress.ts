@@ -1,71 +1,73 @@
 import { activityInfo, getClient, heartbeat, log } from '@temporalio/activity';
-import { downsampleCurve, jobProgress, type JobProgress } from '../../domain/training/job-progress';
+import {
+  downsampleCurve,
+  jobProgress,
+  trainingProgressSignalName,
+  type JobProgress,
+} from '../../domain/training/job-progress';
 import type { JobKey } from '../../store/base/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress, TrainingStatus } from '../../training/training-backend';
-import { trainingProgressSignal } from '../../workflows/messages';
 import type { Dependencies } from '../base/dependencies';
 import { trainingGauges } from './training-metrics';
 
-/** How often what is slow or goes far is done. */
-export type ReportIntervals = { tellMs: number; recordMs: number; stallMs: number };
+/** Minimum intervals between signals to the workflow and between writes; `stallMs` without an update is a stall. */
+export type ReportIntervals = { signalMs: number; recordMs: number; stallMs: number };
 
-/** A job without an update for ten minutes is reported, never ended: the trainer's own watchdog decides on that. */
-const defaultPace: ReportIntervals = { tellMs: 5_000, recordMs: 15_000, stallMs: 600_000 };
+/** A job without an update for ten minutes is reported, never ended: the trainer's own watchdog ends it. */
+const defaultIntervals: ReportIntervals = { signalMs: 5_000, recordMs: 15_000, stallMs: 600_000 };
 
-/** The workflow is told at the start, at twelfths of the job, and twice per stall of the first three: 19 times at most. */
-const [twelfths, mostStalls] = [12, 3];
+/** Signals: one at the start, one per twelfth of the job, and two for each of the first three stalls: at most 19. */
+const [twelfths, maxStalls] = [12, 3];
 
-/** What outlives a worker's death: it travels in the heartbeat. */
+/** State that survives a crash of the worker in the heartbeat details. */
 type Memory = {
   step: number;
-  /** When the step was first seen, as `Date.now()`. */
+  /** First sight of the step, as `Date.now()`. */
   movedAt: number;
-  /** The last twelfth that was told; null: those that are passed count as told. */
-  mark: number | null;
+  /** The last twelfth that was signalled; null: all earlier twelfths count as signalled. */
+  twelfth: number | null;
   stalls: number;
   stalled: boolean;
-  /** What went with processes that died, beyond the checkpoint that the next one resumed from; null: not known yet. */
-  lost: Spent | null;
-  /** When a process was found dead whose successor has not been heard of. */
-  diedAt: number | null;
+  /** Cost of crashed processes beyond the checkpoint that the next process resumed from; null: not known yet. */
+  lost: Cost | null;
+  /** Detection of a crash whose next process has not reported yet. */
+  crashedAt: number | null;
 };
 
-type Spent = { tokens: number; seconds: number };
+type Cost = { tokens: number; seconds: number };
 
 type Monitored = Pick<Dependencies, 'training'> & { store: Pick<Dependencies['store'], 'trainingProgress' | 'ledger'> };
 
 /**
- * Tells those who look on how one job gets on. Shown each status: it heartbeats and sets metrics every time, tells the
- * job's workflow at marks, and stores the curve and what the job took every few seconds; of a job that ends or dies, at
- * once.
+ * Reports the progress of one job. Each status sets the heartbeat details and the metrics. The workflow is signalled at
+ * twelfths of the job. The curve and the cost are stored every few seconds, and at once when the job ends or crashes.
  */
 export function reportProgress(
   { store, training }: Monitored,
   run: TrainingRunRow & JobKey,
-  pace: ReportIntervals = defaultPace,
+  intervals: ReportIntervals = defaultIntervals,
 ) {
-  const { jobKey } = run;
   const gauges = trainingGauges(run);
-  const memory = remembered();
-  let [toldAt, recordedAt] = [-Infinity, -Infinity];
+  const memory = restoreMemory();
+  let [signalledAt, recordedAt] = [-Infinity, -Infinity];
   let last: TrainingProgress = {};
 
-  async function take(told: TrainingProgress): Promise<void> {
-    const [before, now] = [spentOf(last), spentOf(told)];
-    if (!told['total_steps'] && now.seconds < before.seconds) return; // a process that has not resumed yet
-    if (!memory.lost) memory.lost = beyond(await store.ledger.bookedTraining(jobKey), now);
-    else if (memory.diedAt) memory.lost = plus(memory.lost, beyond(before, startOf(now, memory.diedAt)));
-    memory.diedAt = null;
-    last = told;
+  async function accumulate(newest: TrainingProgress): Promise<void> {
+    const [before, now] = [costOf(last), costOf(newest)];
+    if (!newest['total_steps'] && now.seconds < before.seconds) return; // the process has not resumed yet
+    if (!memory.lost) memory.lost = beyond(await store.ledger.bookedTraining(run.jobKey), now);
+    else if (memory.crashedAt) memory.lost = plus(memory.lost, beyond(before, startOf(now, memory.crashedAt)));
+    memory.crashedAt = null;
+    last = newest;
   }
 
   async function record(totalSteps: number, ended: boolean): Promise<void> {
-    if (memory.lost) await store.ledger.bookTraining(run, plus(spentOf(last), memory.lost), ended);
-    const after = await store.trainingProgress.lastStep(jobKey);
-    const curve = await training.curve(jobKey, after);
-    const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may know the moment alone
-    const total = updates.at(-1)?.['total_steps'] ?? totalSteps; // a job may have ended before it was looked at
+    if (memory.lost) await store.ledger.bookTraining(run, plus(costOf(last), memory.lost), ended);
+    const after = await store.trainingProgress.lastStep(run.jobKey);
+    const curve = await training.curve(run.jobKey, after);
+    const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may report the current update alone
+    const total = updates.at(-1)?.['total_steps'] ?? totalSteps; // the job may have ended before its first status
     await store.trainingProgress.save(run, downsampleCurve(updates, total, after));
   }
 
@@ -73,85 +75,91 @@ export function reportProgress(
     const now = Date.now();
     if (step !== memory.step) Object.assign(memory, { step, movedAt: now });
     const idleMs = now - memory.movedAt;
-    const news = jobProgress({ step, totalSteps }, last, idleMs >= pace.stallMs ? Math.round(idleMs / 1000) : null);
-    gauges(news, last, idleMs / 1000);
-    if (now - toldAt >= pace.tellMs && isNews(memory, news)) {
-      toldAt = now;
-      await tellWorkflow(news);
+    const progress = jobProgress(
+      { step, totalSteps },
+      last,
+      idleMs >= intervals.stallMs ? Math.round(idleMs / 1000) : null,
+    );
+    gauges(progress, last, idleMs / 1000);
+    if (now - signalledAt >= intervals.signalMs && isSignalDue(memory, progress)) {
+      signalledAt = now;
+      await signalWorkflow(progress);
     }
-    heartbeat({ state: 'running', ...news, memory });
-    if (now - recordedAt < pace.recordMs) return;
+    heartbeat({ state: 'running', ...progress, memory });
+    if (now - recordedAt < intervals.recordMs) return;
     recordedAt = now;
-    await record(totalSteps, false).catch(leave);
+    await record(totalSteps, false).catch(logFailure);
   }
 
   return {
-    async see(status: TrainingStatus): Promise<void> {
-      const told =
-        status.state === 'succeeded' ? { ...last, ...spentOf(status) } : 'progress' in status && status.progress;
-      if (told) await take(told);
+    async report(status: TrainingStatus): Promise<void> {
+      const newest =
+        status.state === 'succeeded' ? { ...last, ...costOf(status) } : 'progress' in status && status.progress;
+      if (newest) await accumulate(newest);
       if (status.state === 'running') return watch(status);
-      if (status.state === 'absent') memory.diedAt ??= Date.now();
+      if (status.state === 'absent') memory.crashedAt ??= Date.now();
       heartbeat({ state: status.state, memory });
       await record(0, status.state === 'succeeded');
     },
   };
 }
 
-/** A call that takes long heartbeats without it: who finds nothing takes the marks that are passed as told. */
-function remembered(): Memory {
+/** Without details of an earlier attempt, all earlier twelfths count as signalled. */
+function restoreMemory(): Memory {
   const { heartbeatDetails, attempt } = activityInfo();
   const { memory } = (heartbeatDetails ?? {}) as { memory?: Memory };
   if (memory) return memory;
-  const first = !(attempt > 1);
+  const isFirst = !(attempt > 1);
   return {
     step: -1,
     movedAt: Date.now(),
-    mark: first ? -1 : null,
-    stalls: first ? 0 : mostStalls,
+    twelfth: isFirst ? -1 : null,
+    stalls: isFirst ? 0 : maxStalls,
     stalled: false,
     lost: null,
-    diedAt: null,
+    crashedAt: null,
   };
 }
 
-/** Whether the workflow is to hear of it, which is then remembered as told. */
-function isNews(memory: Memory, { step, totalSteps, stalledS }: JobProgress): boolean {
-  const mark = totalSteps > 0 ? Math.floor((twelfths * step) / totalSteps) : 0;
-  memory.mark ??= mark;
+/** Returns whether this progress is signalled, and records it as signalled. */
+function isSignalDue(memory: Memory, { step, totalSteps, stalledS }: JobProgress): boolean {
+  const twelfth = totalSteps > 0 ? Math.floor((twelfths * step) / totalSteps) : 0;
+  memory.twelfth ??= twelfth;
   const stalled = stalledS !== null;
-  const turns = stalled !== memory.stalled && (memory.stalled || memory.stalls < mostStalls);
-  if (!turns && mark <= memory.mark) return false;
-  if (turns) Object.assign(memory, { stalled, stalls: memory.stalls + (stalled ? 1 : 0) });
-  memory.mark = Math.max(mark, memory.mark);
+  const isTurn = stalled !== memory.stalled && (memory.stalled || memory.stalls < maxStalls);
+  if (!isTurn && twelfth <= memory.twelfth) return false;
+  if (isTurn) Object.assign(memory, { stalled, stalls: memory.stalls + (stalled ? 1 : 0) });
+  memory.twelfth = Math.max(twelfth, memory.twelfth);
   return true;
 }
 
-/** Only the workflow of a job knows what to do with it; whether it hears is of no consequence for the job. */
-async function tellWorkflow(news: JobProgress): Promise<void> {
+/** Signals the `train` workflow of the job; other workflows have no handler. A lost signal does not affect the job. */
+async function signalWorkflow(progress: JobProgress): Promise<void> {
   const { workflowType, workflowExecution } = activityInfo();
   if (workflowType !== 'train' || !workflowExecution) return;
   const { workflowId, runId } = workflowExecution;
-  await getClient().workflow.getHandle(workflowId, runId).signal(trainingProgressSignal, news).catch(leave);
+  await getClient()
+    .workflow.getHandle(workflowId, runId)
+    .signal(trainingProgressSignalName, progress)
+    .catch(logFailure);
 }
 
-const spentOf = ({ tokens = 0, seconds = 0 }: Readonly<Record<string, unknown>>): Spent =>
-  ({ tokens, seconds }) as Spent;
+const costOf = ({ tokens = 0, seconds = 0 }: Readonly<Record<string, unknown>>): Cost => ({ tokens, seconds }) as Cost;
 
-const plus = (a: Spent, b: Spent): Spent => ({ tokens: a.tokens + b.tokens, seconds: a.seconds + b.seconds });
+const plus = (a: Cost, b: Cost): Cost => ({ tokens: a.tokens + b.tokens, seconds: a.seconds + b.seconds });
 
-const beyond = (a: Spent, b: Spent): Spent => ({
+const beyond = (a: Cost, b: Cost): Cost => ({
   tokens: Math.max(0, a.tokens - b.tokens),
   seconds: Math.max(0, a.seconds - b.seconds),
 });
 
-/** What a job stood at when the process began that followed one that died: at the checkpoint that it resumed from. */
-const startOf = ({ tokens, seconds }: Spent, diedAt: number): Spent => ({
+/** Cost of the job at the start of the process after a crash, that is, at the checkpoint that it resumed from. */
+const startOf = ({ tokens, seconds }: Cost, crashedAt: number): Cost => ({
   tokens,
-  seconds: seconds - (Date.now() - diedAt) / 1000,
+  seconds: seconds - (Date.now() - crashedAt) / 1000,
 });
 
-/** Training does not wait for those who look on: the next look tries again. */
-function leave(error: unknown): void {
-  log.warn('training goes on, but could not be told of', { error: String(error) });
+/** A failed report never stops the training; the next status is reported again. */
+function logFailure(error: unknown): void {
+  log.warn('training continues, but its progress could not be reported', { error: String(error) });
 }

@@ -1,16 +1,17 @@
+import type { JobKey } from '../../store/base/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingJob } from '../../training/training-backend';
 import { reserveTrainingBudget } from './reserve-budget';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * Hands a stored run to the backend. A job that runs or has finished is found there, not started again.
+ * Submits a stored run to its backend, which finds a running or finished job instead of starting it again.
  *
  * @throws DomainError `BudgetReached`
  */
 export const submitTraining =
   (deps: Dependencies) =>
-  async ({ jobKey, epoch = 1 }: { jobKey: string; epoch?: number }): Promise<void> => {
+  async ({ jobKey, epoch }: JobKey): Promise<void> => {
     const run = await deps.store.trainingRuns.get(jobKey);
     await reserveTrainingBudget(deps, { ...run, epoch });
     await deps.training.submit(jobOf(deps, run));

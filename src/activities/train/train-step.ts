@@ -1,23 +1,16 @@
-import { reserveTrainingBudget } from './reserve-budget';
+import type { JobKey } from '../../store/base/epoch';
 import type { Dependencies } from '../base/dependencies';
+import { reserveTrainingBudget } from './reserve-budget';
+import { adoptIntactPolicy, followJob, type ActiveStatus } from './resume-training';
 import { jobOf } from './submit-training';
-import { followJob, followToWhole } from './watch-training';
 
 /**
- * Feeds one batch to a resident job and waits for the policy of its update. The job outlives this activity, and an
- * update that is committed is found, not repeated.
+ * Submits the batch of one RL step and waits for the policy of its update. The job outlives this activity, and a committed
+ * update is found, not repeated.
  */
 export const trainStep =
   (deps: Dependencies) =>
-  async ({
-    jobKey,
-    step,
-    epoch = 1,
-  }: {
-    jobKey: string;
-    step: number;
-    epoch?: number;
-  }): Promise<{ policyId: string }> => {
+  async ({ jobKey, step, epoch }: JobKey & { step: number }): Promise<{ policyId: string }> => {
     const job = { jobKey, epoch };
     const { store, training, artifacts } = deps;
     const done = await store.rlSteps.find(jobKey, step);
@@ -27,19 +20,21 @@ export const trainStep =
     const batch = await store.rlSteps.get(jobKey, step);
     const dataset = { path: artifacts.datasetPath(batch.datasetSha256), sha256: batch.datasetSha256 };
     await reserveTrainingBudget(deps, { ...run, epoch });
-    await training.submitStep(jobKey, step, dataset); // first, so that a trainer that starts finds it whole
+    await training.submitStep(jobKey, step, dataset); // before the job, so that a trainer that starts finds it complete
     await training.submit(jobOf(deps, run));
-    const isLast = step === run.steps;
-    const { status, made, policyId } = await followToWhole(deps, jobKey, async () => {
-      const seen = await followJob(deps, job, (now) =>
-        isLast ? now.state === 'succeeded' : now.policies.some((policy) => policy.step === step),
-      );
-      return { status: seen, made: seen.policies.find((policy) => policy.step === step)! };
+    const { status, made, policyId } = await adoptIntactPolicy(deps, jobKey, async () => {
+      const reached = await followJob(deps, job, hasReached(step, step === run.steps));
+      return { status: reached, made: reached.policies.find((policy) => policy.step === step)! };
     });
 
-    // The run before its last step: the step is what the next try looks for, so nothing may be left to do after it.
+    // The run is completed before its last step: a retry looks for the step, and must find nothing left to do after it.
     if (status.state === 'succeeded')
       await store.trainingRuns.succeed(job, policyId, { ...status, finalState: status.trainerState });
     await store.rlSteps.finish(job, step, policyId, made.metrics);
     return { policyId };
   };
+
+const hasReached =
+  (step: number, isLast: boolean) =>
+  (status: ActiveStatus): status is ActiveStatus =>
+    isLast ? status.state === 'succeeded' : status.policies.some((policy) => policy.step === step);

@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { once } from 'node:events';
 import path from 'node:path';
 import type { Command } from 'commander';
@@ -40,7 +41,9 @@ type ServeOptions = { port: number; origin?: string; json?: boolean };
 async function serve({ port, origin, json }: ServeOptions): Promise<void> {
   const config = currentConfig();
   if (!config.payloadKeysFile)
-    throw new Error(`no keys are known: set ${keysVariable} to the file that holds them; docs/security.md shows one`);
+    throw new UsageError(
+      `no keys are known: set ${keysVariable} to the file that holds them; docs/security.md shows one`,
+    );
   const keys = readPayloadKeys(config.payloadKeysFile);
   const origins = originsOf(config, origin);
   const server = await startCodecServer({ codec: payloadSeal(keys), origins, port });
@@ -56,7 +59,7 @@ async function serve({ port, origin, json }: ServeOptions): Promise<void> {
 /** A UI on this machine is reached by two names. */
 function originsOf({ temporal: { uiUrl } }: Config, given: string | undefined): string[] {
   const text = required(given ?? uiUrl, 'Web UI', 'COEVOLVE_TEMPORAL_UI_URL');
-  if (!URL.canParse(text)) throw new Error(`--origin: expected http://<host>:<port>, got "${text}"`);
+  if (!URL.canParse(text)) throw new UsageError(`--origin: expected http://<host>:<port>, got "${text}"`);
   const { origin } = new URL(text);
   const other = origin.replace('//127.0.0.1', '//localhost');
   return origin === other ? [origin] : [origin, other];
@@ -65,5 +68,5 @@ function originsOf({ temporal: { uiUrl } }: Config, given: string | undefined): 
 function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new Error(`--port: expected a whole number from 0 to 65535, got "${text}"`);
+  throw new UsageError(`--port: expected a whole number from 0 to 65535, got "${text}"`);
 }

@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { InvalidArgumentError, type Command } from 'commander';
@@ -60,7 +61,7 @@ function positive(text: string): number {
 }
 
 async function raise(session: Session, name: string, { tokens, usd, requestId, json }: RaiseOptions): Promise<void> {
-  if (tokens === undefined && usd === undefined) throw new Error('nothing to raise: give --tokens, --usd or both');
+  if (tokens === undefined && usd === undefined) throw new UsageError('nothing to raise: give --tokens, --usd or both');
   const { store } = session;
   const { id, status: before } = await store.campaigns.getByName(name);
   if (hasEnded(before)) throw new DomainError('CampaignEnded', `${name} has ended (${before}): it spends nothing more`);

@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -20,7 +21,7 @@ export function addStart(program: Command): void {
     .option('--json', 'print the result as JSON')
     .action(async (path: string, { dryRun, json }: { dryRun?: boolean; json?: boolean }) => {
       const text = await readFile(path, 'utf8').catch(() => {
-        throw new Error(`${path}: no such file; examples/ has specs to start from`);
+        throw new UsageError(`${path}: no such file; examples/ has specs to start from`);
       });
       const spec = readSpec(text, path);
       if (dryRun) {

@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { z } from 'zod';
@@ -101,12 +102,12 @@ async function drawOf({ environment, spec: file, ...flags }: Omit<Flags, 'json'>
   if (file !== undefined) {
     const { seed, environment: of } = readSpec(await readFile(file, 'utf8'), file);
     if (environment !== undefined && environment !== of.name)
-      throw new Error(`--environment: found ${environment}, ${file} is about ${of.name}; leave it out`);
+      throw new UsageError(`--environment: found ${environment}, ${file} is about ${of.name}; leave it out`);
     const drawn = { count: of.trainTasks, seed: deriveSeed(seed, 'tasks'), options: of.options };
     return { environment: of.name, split: 'train', ...drawn };
   }
   if (environment === undefined)
-    throw new Error('whose experts? Name a spec (--spec) or an environment (--environment)');
+    throw new UsageError('whose experts? Name a spec (--spec) or an environment (--environment)');
   return { environment, split: 'train', count: flags.count, seed: flags.seed, options: optionsOf(flags.options) };
 }
 
@@ -118,7 +119,7 @@ const unseen = (id: string): TaskRecord => ({
 async function mapping(file: string | undefined): Promise<ReadonlyMap<string, string>> {
   if (file === undefined) return new Map();
   const read = z.record(z.string(), z.string()).safeParse(parseJson(await readFile(file, 'utf8')));
-  if (!read.success) throw new Error(`--map: ${file} is no JSON object of conversation ids and task ids`);
+  if (!read.success) throw new UsageError(`--map: ${file} is no JSON object of conversation ids and task ids`);
   return new Map(Object.entries(read.data));
 }
 

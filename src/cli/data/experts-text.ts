@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { Measures } from '../../envs/experts/measure-experts';
@@ -19,7 +20,7 @@ export function optionsOf(text: string): Record<string, unknown> {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {
-    throw new Error(`--options: found ${text}, expected a JSON object such as {"source":"wheel"}`);
+    throw new UsageError(`--options: found ${text}, expected a JSON object such as {"source":"wheel"}`);
   }
 }
 

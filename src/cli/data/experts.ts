@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { writeWhole } from '../../artifacts/artifact-store';
@@ -62,6 +63,6 @@ async function play(environment: string, { options, ...flags }: Omit<Flags, 'jso
   };
   const played = await goldTrajectories({ url, token: server.token }, environment, request, tell);
   if (process.stderr.isTTY) say('');
-  if (played.length === 0) throw new Error(`${environment} has no ${flags.split} tasks for these options`);
+  if (played.length === 0) throw new UsageError(`${environment} has no ${flags.split} tasks for these options`);
   return played;
 }

@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { agentRoles, type AgentRole } from '../../domain/campaign/roles';
@@ -36,5 +37,5 @@ function iterationFrom(text: string | undefined): number | null {
   if (text === undefined) return null;
   const number = Number(text);
   if (Number.isInteger(number) && number >= 0) return number;
-  throw new Error(`--iteration: found "${text}", expected a number; \`coevolve status <campaign>\` shows them`);
+  throw new UsageError(`--iteration: found "${text}", expected a number; \`coevolve status <campaign>\` shows them`);
 }

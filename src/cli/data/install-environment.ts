@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -16,7 +17,8 @@ export type Installable = (typeof installable)[number];
  */
 export async function installEnvironment(config: Config, name: Installable, root?: string): Promise<void> {
   const { projectRoot, home } = config;
-  if (root !== undefined && name !== 'appworld') throw new Error(`--root: found a folder, expected none for ${name}`);
+  if (root !== undefined && name !== 'appworld')
+    throw new UsageError(`--root: found a folder, expected none for ${name}`);
   say(`installing ${name}: npm run setup -- --with ${name}`);
   await run(process.execPath, [path.join(projectRoot, 'scripts', 'setup.mjs'), '--with', name], projectRoot);
   if (name === 'appworld') await installAppworldData(projectRoot, path.resolve(root ?? path.join(home, 'appworld')));
@@ -36,7 +38,7 @@ async function installAppworldData(projectRoot: string, root: string): Promise<v
   const sources = path.join(projectRoot, 'environments', 'src');
   await run(python, ['-m', module, '--root', root], projectRoot, { PYTHONPATH: sources }).catch((error: Error) => {
     const next = 'appworld-mini plays without them; try again where the network reaches them';
-    throw new Error(`AppWorld's engine is installed, its data is not: ${error.message}; ${next}`);
+    throw new UsageError(`AppWorld's engine is installed, its data is not: ${error.message}; ${next}`);
   });
   say(`in the file of COEVOLVE_ENVIRONMENTS_FILE:\nhosted:\n  appworld: { root: ${root} }`);
 }
@@ -45,5 +47,5 @@ async function installAppworldData(projectRoot: string, root: string): Promise<v
 async function run(file: string, args: string[], cwd: string, env: Record<string, string> = {}): Promise<void> {
   const child = spawn(file, args, { cwd, stdio: ['ignore', 2, 2], env: { ...process.env, ...env } });
   const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`\`${path.basename(file)} ${args.join(' ')}\` ended with code ${code}`);
+  if (code !== 0) throw new UsageError(`\`${path.basename(file)} ${args.join(' ')}\` ended with code ${code}`);
 }

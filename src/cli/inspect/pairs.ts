@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import type { Command } from 'commander';
 import { printResult, table } from '../output';
 import { withSession } from '../../client/session';
@@ -12,7 +13,7 @@ export function addPairs(program: Command): void {
       withSession(async ({ store }) => {
         const { id } = await store.campaigns.getByName(name);
         const number = iteration === undefined ? await store.preferencePairs.lastIteration(id) : Number(iteration);
-        if (!Number.isInteger(number)) throw new Error(`iteration: found "${iteration}", expected a number`);
+        if (!Number.isInteger(number)) throw new UsageError(`iteration: found "${iteration}", expected a number`);
         const pairs = await store.preferencePairs.list(id, number);
         const rows = pairs.map((p) => [
           ...[p.forRole, p.kind, p.chosenReward.toFixed(2), p.rejectedReward.toFixed(2), p.hardNegative ? 'hard' : ''],

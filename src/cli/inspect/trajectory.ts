@@ -1,3 +1,4 @@
+import { UsageError } from '../../base/errors';
 import type { Command } from 'commander';
 import type { Resume } from '../../store/trajectories/turn-journal';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
@@ -14,7 +15,7 @@ export function addTrajectory(program: Command): void {
       withSession(async ({ store }) => {
         const slash = qualified.indexOf('/');
         if (slash < 1)
-          throw new Error(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
+          throw new UsageError(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
         const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
         const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));
         const resumes = await store.turnJournal.resumesOf(id, trajectory.id);

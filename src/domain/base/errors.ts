@@ -1,13 +1,16 @@
+/** Root of the errors whose message is written for people: it names the problem and, where there is one, the next command. */
+export abstract class CoevolveError extends Error {}
+
 /**
- * An error that no retry can mend: the input itself breaks a rule of the domain.
+ * The input breaks a rule of the domain. A retry cannot succeed.
  *
- * Workers name this class in `workflowFailureErrorTypes` and activity profiles name it in
- * `nonRetryableErrorTypes`. Both match on the class name, so subclasses would not be recognised.
+ * Workers name this class in `workflowFailureErrorTypes`, activity profiles name it in `nonRetryableErrorTypes`. Both match
+ * the class name exactly, so subclasses would not be recognised.
  */
-export class DomainError extends Error {
+export class DomainError extends CoevolveError {
   override readonly name = 'DomainError';
 
-  /** @param code PascalCase, stable: what tests and callers compare; the message is for people */
+  /** @param code stable name in PascalCase, compared by tests and callers */
   constructor(
     readonly code: string,
     message: string,

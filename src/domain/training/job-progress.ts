@@ -1,29 +1,32 @@
-/** What people are told of a running training job; small enough for a signal. */
+/** Progress of a running training job, small enough for a signal. */
 export type JobProgress = {
   step: number;
-  /** 0 while the job does not know it. */
+  /** 0 while unknown. */
   totalSteps: number;
   /** In nats. */
   loss: number | null;
   tokensPerS: number | null;
-  /** Seconds that the job thinks it will take yet. */
+  /** The job's own estimate of its remaining seconds. */
   etaS: number | null;
-  /** Seconds since the last update, when that is longer than it should be. */
+  /** Seconds since the last update if the job has stalled; null otherwise. */
   stalledS: number | null;
 };
 
+/** Name of the signal from the activity that watches a job to the workflow of the job. */
+export const trainingProgressSignalName = 'trainingProgress';
+
 type Numbers = Readonly<Record<string, number>>;
 
-/** @param told the trainer's numbers, by its own names */
+/** @param metrics numbers of the trainer by its own names */
 export const jobProgress = (
   { step, totalSteps }: { step: number; totalSteps: number },
-  told: Numbers,
+  metrics: Numbers,
   stalledS: number | null,
 ): JobProgress => ({
   ...{ step, totalSteps, stalledS },
-  loss: told['loss'] ?? null,
-  tokensPerS: told['tokens_per_s'] ?? null,
-  etaS: told['eta_s'] ?? null,
+  loss: metrics['loss'] ?? null,
+  tokensPerS: metrics['tokens_per_s'] ?? null,
+  etaS: metrics['eta_s'] ?? null,
 });
 
 /** `step 40 of 200, loss 0.512, 1,840 tokens/s, 2 min left` */
@@ -39,42 +42,42 @@ export function progressLine({ step, totalSteps, loss, tokensPerS, etaS, stalled
 
 const barWidth = 24;
 
-/** How much of the job is done, as a bar of text; empty while that is not known. */
+/** Renders the finished share of a job as a text bar; empty while it is unknown. */
 export function progressBar({ step, totalSteps }: JobProgress): string {
   if (totalSteps <= 0) return '';
   const done = Math.round((barWidth * Math.min(step, totalSteps)) / totalSteps);
   return `${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${Math.floor((100 * Math.min(step, totalSteps)) / totalSteps)} %`;
 }
 
-/** Most points of a curve: a chart is no wider. */
-export const curvePoints = 200;
+/** Maximum number of points of a curve: more than the width of a chart. */
+export const maxCurvePoints = 200;
 
 /**
- * Of a curve's updates those that are drawn: the first of each of `curvePoints` equal stretches of the job, and the last
- * of all. Asked again with what came later, it goes on where it was.
+ * Selects the updates of a curve that are drawn: the first of each of `maxCurvePoints` equal ranges of the job, and the
+ * last one. A later call with newer updates continues the selection.
  *
  * @param updates in the order of their `step`
- * @param after   the newest update that is kept already; 0: none
+ * @param after   step of the newest selected update; 0 for none
  */
 export function downsampleCurve<Update extends Numbers>(
   updates: readonly Update[],
   totalSteps: number,
   after: number,
 ): Update[] {
-  const stretch = Math.max(1, Math.ceil(totalSteps / curvePoints));
+  const rangeSize = Math.max(1, Math.ceil(totalSteps / maxCurvePoints));
   const kept: Update[] = [];
   let last = after;
   for (const update of updates) {
     const step = update['step'] ?? 0;
-    const begins = last === 0 || Math.floor((step - 1) / stretch) > Math.floor((last - 1) / stretch);
-    if (step <= last || !(begins || step === totalSteps)) continue;
+    const beginsRange = last === 0 || Math.floor((step - 1) / rangeSize) > Math.floor((last - 1) / rangeSize);
+    if (step <= last || !(beginsRange || step === totalSteps)) continue;
     kept.push(update);
     last = step;
   }
   return kept;
 }
 
-/** Grouped as `1,840`; workflows have no locale. */
+/** Formats as `1,840`; workflows have no locale. */
 const thousands = (count: number): string => String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
 
 function span(seconds: number): string {

@@ -1,3 +1,4 @@
+import { DomainError } from '../../domain/base/errors';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
@@ -83,7 +84,7 @@ async function drawTasks(data: Environments['data'], settings: CheckSettings): P
   const { signal } = new AbortController();
   for (const split of splits)
     drawn.push(...(await retryWhenUnavailable(signal, () => data.tasks(environment, { split, count, seed, options }))));
-  if (drawn.length === 0) throw new Error(`${environment} has no tasks for these options`);
+  if (drawn.length === 0) throw new DomainError('NoTasks', `${environment} has no tasks for these options`);
   return drawn;
 }
 

@@ -64,7 +64,7 @@ async function tearDown(
   { environment, seed }: Place,
 ): Promise<void> {
   const client = new AbortController();
-  const die = (): void => client.abort(new Error('cut off'));
+  const die = (): void => client.abort(new EnvironmentError('fault', 'disconnected by the check'));
   const begin = async () => {
     const session = await open(environment, { signal: client.signal });
     const reset = { task: task.definition, seed, episodeId: `cut-off/${task.task_id}` };

@@ -27,7 +27,7 @@ async function main({ databaseUrl, environment, policyUrl, input }: RolloutInput
   await inActivity(() => collectRollouts(services)(input));
 }
 
-main(programInput()).then(
+main(programInput() as RolloutInput).then(
   () => process.exit(0),
   (error: unknown) => {
     process.stderr.write(`${String(error)}\n`);

@@ -56,10 +56,10 @@ test('a killed worker leaves its trainer, another takes it up, and both killed a
   truncateSync(path.join(folder, 'checkpoints', newest, 'model.safetensors'), 100);
 
   await submit(jobKey);
-  const again = await Promise.all([1, 2].map(() => inActivity(() => watchTraining(services)({ jobKey }))));
+  const again = await Promise.all([1, 2].map(() => inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }))));
   const alone = await stored('alone', changes);
   await submit(alone);
-  const { policyId } = await inActivity(() => watchTraining(services)({ jobKey: alone }));
+  const { policyId } = await inActivity(() => watchTraining(services)({ jobKey: alone, epoch: 1 }));
   expect(again.map((made) => made.policyId)).toEqual([policyId, policyId]);
   const resumed = readFileSync(path.join(folder, 'progress.jsonl'), 'utf8').match(/"event": "resumed", "step": \d+/g);
   expect(resumed).toHaveLength(1);
@@ -75,6 +75,6 @@ test('a policy that is damaged after its job ended is not stored but made again'
     await sleep(50);
   }
   truncateSync(path.join(services.artifacts.jobPath(jobKey), 'policy', 'model.safetensors'), 1000);
-  const { policyId } = await inActivity(() => watchTraining(services)({ jobKey }));
+  const { policyId } = await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }));
   await expect(faultOf(services.artifacts.policyPath(policyId), policyId)).resolves.toBeUndefined();
 });

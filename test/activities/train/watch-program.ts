@@ -22,7 +22,7 @@ async function main({ databaseUrl, root, jobKey }: WatchInput): Promise<void> {
   await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }));
 }
 
-main(programInput()).then(
+main(programInput() as WatchInput).then(
   () => process.exit(0),
   (error: unknown) => {
     process.stderr.write(`${String(error)}\n`);

@@ -38,7 +38,7 @@ test('a job that is killed in the middle is watched to its end: its curve is who
     process.kill(findProcess(services.artifacts.jobPath(jobKey), 'trainer')!.pid, 'SIGKILL');
   };
   await submit(jobKey);
-  const { seconds } = await inActivity(() => watchTraining(services)({ jobKey }), { onHeartbeat });
+  const { seconds } = await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }), { onHeartbeat });
 
   expect(killed).toBe(true);
   expect(heard.find(({ step }) => step > 20)).toMatchObject({
@@ -67,7 +67,7 @@ test('a job that fails is booked with what it took, and one that the budget has 
   const before = await store.ledger.training(campaignId);
   const bad = await stored('failure', { role: 'failure', basePolicy: null, settings: {}, gpus: 2 });
   await submit(bad);
-  await expect(inActivity(() => watchTraining(services)({ jobKey: bad }))).rejects.toThrow('bad-input');
+  await expect(inActivity(() => watchTraining(services)({ jobKey: bad, epoch: 1 }))).rejects.toThrow('bad-input');
   const after = await store.ledger.training(campaignId);
   expect(after.jobs).toBe(before.jobs + 1);
   expect(after.seconds).toBeGreaterThanOrEqual(before.seconds);

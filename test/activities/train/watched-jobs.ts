@@ -37,7 +37,7 @@ export async function watchedJobs(): Promise<WatchedJobs> {
   const artifacts = artifactStore(root);
   const local = () => localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
   const services = { store, artifacts, training: backendForRun({ local }, store.trainingRuns) } as Dependencies;
-  const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey }));
+  const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey, epoch: 1 }));
   async function stored(role: string, changes: Partial<NewTrainingRun>): Promise<string> {
     const { sha256 } = await artifacts.saveDataset(twentyLines);
     const jobKey = `campaign/${campaign.name}/iteration/1/train/${role}`;
@@ -51,7 +51,7 @@ export async function watchedJobs(): Promise<WatchedJobs> {
       const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
       const jobKey = await stored('base', { method: 'init', role: 'base', settings });
       await submit(jobKey);
-      return (await inActivity(() => watchTraining(services)({ jobKey }))).policyId;
+      return (await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }))).policyId;
     },
     async remove() {
       await database.drop();

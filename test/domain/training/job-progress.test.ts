@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import {
-  curvePoints,
+  maxCurvePoints,
   progressBar,
   progressLine,
   downsampleCurve,
@@ -33,10 +33,10 @@ test('a thinned curve has at most a few hundred points, spread evenly, the first
     fc.property(jobs, ({ total, every }) => {
       const told = curveOf(total, every);
       const kept = downsampleCurve(told, total, 0);
-      expect(kept.length).toBeLessThanOrEqual(curvePoints + 1);
+      expect(kept.length).toBeLessThanOrEqual(maxCurvePoints + 1);
       expect([kept[0], kept.at(-1)]).toEqual([told[0], told.at(-1)]);
       const gaps = kept.slice(1).map(({ step }, i) => step - kept[i]!.step);
-      expect(Math.max(0, ...gaps)).toBeLessThanOrEqual(2 * Math.ceil(total / curvePoints) + every);
+      expect(Math.max(0, ...gaps)).toBeLessThanOrEqual(2 * Math.ceil(total / maxCurvePoints) + every);
     }),
   );
 });

@@ -81,7 +81,7 @@ test('where scores alone are promised, other words are accepted, and the policy 
   const turns = await turnsUntil(3, 'score', { length, order: 'first' });
   const episode = await resume({ length, order: 'second' }, 'score', turns);
   const whole = await playEpisode(worldSession({ length, order: 'first' }), request, attentivePolicy(), maxTurns);
-  const recorded = ({ turns }: typeof whole) => turns.slice(0, 3).map(({ observation: _, ...said }) => said);
+  const recorded = (played: typeof whole) => played.turns.slice(0, 3).map(({ observation: _, ...said }) => said);
   expect(recorded(episode)).toEqual(recorded(whole));
   expect(episode.opening).toEqual(whole.opening);
   expect(episode.turns.slice(0, 2)).toEqual(whole.turns.slice(0, 2));

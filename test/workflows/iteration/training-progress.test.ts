@@ -63,11 +63,11 @@ test('how a job gets on is seen on its page, on its campaign’s page and in the
   const script = scriptedActivities('news', {
     async watchTraining({ jobKey }) {
       if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
-      const monitor = reportProgress(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 60_000 });
-      for (let step = 0; step <= 500; step++) await monitor.see(running(step));
+      const monitor = reportProgress(forgetful, run(jobKey), { signalMs: 0, recordMs: 0, stallMs: 60_000 });
+      for (let step = 0; step <= 500; step++) await monitor.report(running(step));
       watched.push(activityInfo().workflowExecution!.workflowId);
       await until(() => Promise.resolve(gate.open));
-      for (let step = 500; step <= 1_000; step++) await monitor.see(running(step));
+      for (let step = 500; step <= 1_000; step++) await monitor.report(running(step));
       return { policyId: 'a'.repeat(64), seconds: 1 };
     },
   });
@@ -111,12 +111,12 @@ test('a job that makes no update is reported, and left to run', async () => {
   const script = scriptedActivities('still', {
     async watchTraining({ jobKey }) {
       if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
-      const monitor = reportProgress(forgetful, run(jobKey), { tellMs: 0, recordMs: 0, stallMs: 1 });
+      const monitor = reportProgress(forgetful, run(jobKey), { signalMs: 0, recordMs: 0, stallMs: 1 });
       while (!gate.open) {
-        await monitor.see(running(7));
+        await monitor.report(running(7));
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
-      await monitor.see(running(8));
+      await monitor.report(running(8));
       return { policyId: 'a'.repeat(64), seconds: 1 };
     },
   });
