@@ -2,23 +2,26 @@ import { DomainError } from '../../domain/base/errors';
 import { isSkippable } from '../../domain/campaign/phases';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
+import { phaseContext } from './commit-phase';
+import { phaseDuties } from './phase-duties';
 
 /**
- * Commits a phase that an operator gave up, with what it had stored until then; later phases find no more than that.
+ * Commits a phase that an operator skips, with the rows that it has stored. Later phases find no more than these.
  *
- * @throws DomainError `NotSkippable` when the iteration cannot go on without it, or when it is decided already
+ * @throws DomainError `NotSkippable` when the iteration needs the phase, or when the phase has decided already
  */
 export const skipPhase =
-  ({ store }: Dependencies) =>
+  (deps: Dependencies) =>
   async (key: PhaseKey): Promise<string> => {
-    const { campaignId, iteration, phase } = key;
+    const { iteration, phase } = key;
     if (!isSkippable(phase, iteration))
-      throw new DomainError('NotSkippable', `iteration ${iteration} cannot go on without ${phase}: resume or abort it`);
-    if (phase === 'evaluate' && (await store.policies.decisionOf(campaignId, iteration, 'target')))
-      throw new DomainError('NotSkippable', `who acts after iteration ${iteration} is decided: resume the campaign`);
-    await store.iterations.beginPhase(key); // what failed may have been the begin
-    if (phase === 'train' || phase === 'optimize') await store.cleanup.dropUnregistered(key);
-    if (phase === 'report') await store.iterations.close(key);
-    await store.iterations.commitPhase(key, { skipped: 1 });
+      throw new DomainError(
+        'NotSkippable',
+        `iteration ${iteration} needs phase ${phase}: resume or abort the campaign`,
+      );
+    const { iterations } = deps.store;
+    await iterations.beginPhase(key); // the begin itself may have failed
+    await phaseDuties[phase].beforeSkip?.(await phaseContext(deps, key));
+    await iterations.commitPhase(key, { skipped: 1 });
     return 'skipped';
   };

@@ -10,5 +10,5 @@ export const detectSignals =
     const history = await deps.store.trajectories.listScored(key.campaignId, key.iteration);
     const current = history.filter(({ iteration }) => iteration === key.iteration);
     await deps.store.feedbackSignals.save(key, detect(current, history, spec.signals));
-    await deps.store.iterations.noteWork(key, 'detect', 'signals');
+    await deps.store.iterations.recordWork(key, 'detect', 'signals');
   };

@@ -23,5 +23,5 @@ export const buildPreferencePairs =
           : pairForTarget({ attempts, experts, seed }, targetPairSettings(spec, role));
       await store.preferencePairs.save(key, role, result);
     }
-    await store.iterations.noteWork(key, 'pair', 'pairs');
+    await store.iterations.recordWork(key, 'pair', 'pairs');
   };

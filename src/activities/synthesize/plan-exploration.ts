@@ -25,7 +25,7 @@ export const planExploration =
         ? await drawnPlaces(deps, key.campaignId, seed, contexts)
         : (await flaggedTasks(deps, key, aim, seed)).map(({ signal }) => toContext(signal));
     await exploration.planContexts(key, aim, chosen.slice(0, contexts));
-    await deps.store.iterations.noteWork(key, 'synthesize', aim);
+    await deps.store.iterations.recordWork(key, 'synthesize', aim);
     return { contexts: await exploration.countContexts(key, aim) };
   };
 

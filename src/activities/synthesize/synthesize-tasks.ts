@@ -34,7 +34,7 @@ export const synthesizeTasks =
   (deps: Dependencies) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
     await deps.store.tasks.propose(key, await candidatesFor(deps, key, aim));
-    await deps.store.iterations.noteWork(key, 'synthesize', aim);
+    await deps.store.iterations.recordWork(key, 'synthesize', aim);
   };
 
 async function candidatesFor(deps: Dependencies, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {

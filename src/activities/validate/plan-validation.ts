@@ -12,5 +12,5 @@ export const planValidation =
       const ids = made.map(({ id }) => id);
       await tasks.plan(key, 'validation', ids);
     }
-    await iterations.noteWork(key, 'synthesize', 'validation plan');
+    await iterations.recordWork(key, 'synthesize', 'validation plan');
   };

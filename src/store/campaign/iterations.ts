@@ -147,7 +147,7 @@ const commits = (pool: Pool) => ({
   },
 
   /** Notes a piece of a phase's work that is in the database, for the proof before the commit. Safe to repeat. */
-  async noteWork({ campaignId, iteration, epoch }: IterationKey, phase: Phase, piece: string): Promise<void> {
+  async recordWork({ campaignId, iteration, epoch }: IterationKey, phase: Phase, piece: string): Promise<void> {
     await pool.query(
       `update phases set completed_work = array_append(completed_work, $5::text)
        where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer

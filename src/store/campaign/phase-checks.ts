@@ -69,7 +69,7 @@ export const phaseCheckStore = (pool: Pool) => ({
   },
 
   /** Those pieces of a phase's work that nobody has noted; of a phase that began before they were, none. */
-  async listUndone(
+  async listMissingWork(
     { campaignId, iteration, epoch }: IterationKey,
     phase: Phase,
     pieces: readonly string[],

@@ -1,0 +1,200 @@
+import { DomainError } from '../../domain/base/errors';
+import { trainingJobKey } from '../../domain/campaign/ids';
+import type { IterationPlan } from '../../domain/campaign/iteration-plan';
+import type { Phase } from '../../domain/campaign/phases';
+import type { Purpose } from '../../domain/rollout/trajectory';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { PhaseKey } from '../../store/campaign/iterations';
+import type { PlannedAttempts } from '../../store/campaign/phase-checks';
+import type { PolicyRole } from '../../store/training/policies';
+import type { Dependencies } from '../base/dependencies';
+import { choosePolicies } from '../rollout/choose-policies';
+
+export type PhaseContext = {
+  deps: Dependencies;
+  key: PhaseKey;
+  name: string;
+  spec: CampaignSpec;
+  plan: Omit<IterationPlan, 'epoch'>;
+};
+
+export type Counts = Record<string, number>;
+
+/** The duties of a phase beside its work, which src/workflows/iteration/iteration.ts schedules. */
+type PhaseDuties = {
+  /** Returns the missing part of the phase's rows in words; null when the rows are complete. */
+  verify(context: PhaseContext): Promise<string | null>;
+  /** Returns the counts that are committed and shown to operators, and books the cost. */
+  count(context: PhaseContext): Promise<Counts>;
+  /** Called before a phase is committed as skipped. */
+  beforeSkip?(context: PhaseContext): Promise<void>;
+};
+
+export const phaseDuties: Record<Phase, PhaseDuties> = {
+  plan: {
+    async verify({ deps: { store }, key }) {
+      const isPlanned = key.iteration === 0 || (await store.tasks.countPlanned(key, 'train')) > 0;
+      return isPlanned && (await store.tasks.list(key.campaignId)).length > 0 ? null : 'its plan';
+    },
+    async count({ deps: { store }, key }) {
+      const pool = await store.tasks.list(key.campaignId, { verdict: 'admitted' });
+      const heldOut = pool.filter(({ split }) => split === 'held-out').length;
+      return { 'train tasks': pool.length - heldOut, 'held-out tasks': heldOut };
+    },
+  },
+  rollout: {
+    verify: (context) =>
+      context.key.iteration === 0 ? missingReferences(context, 'expert') : missingRollouts(context, 'train'),
+    count: (context) => countAttempts(context, ['train', 'expert']),
+  },
+  optimize: {
+    async verify(context) {
+      const { deps, key, name, plan } = context;
+      if (!plan.updates) return null;
+      const { role, steps } = plan.updates;
+      for (let step = 1; step <= steps; step++) {
+        const missing = await missingRollouts(context, 'train', step);
+        if (missing !== null) return missing;
+      }
+      const jobKey = trainingJobKey(name, key.iteration, role);
+      if (!(await deps.store.rlSteps.policyOf(jobKey, steps))) return `the policy of step ${steps}`;
+      return missingPolicies(context);
+    },
+    async count(context) {
+      const { deps, key } = context;
+      const steps = (await deps.store.rlSteps.list(key.campaignId)).filter(inIteration(key)).length;
+      const attempts = await countAttempts(context, ['train']);
+      return { steps, ...attempts, 'mean reward': await deps.store.rollouts.meanReward(key) };
+    },
+    beforeSkip: ({ deps, key }) => deps.store.cleanup.dropUnregistered(key),
+  },
+  detect: {
+    verify: (context) => missingWork(context, ['signals']),
+    count: ({ deps, key }) => deps.store.feedbackSignals.countByKind(key.campaignId, key.iteration),
+  },
+  synthesize: {
+    async verify(context) {
+      const { deps, key, plan } = context;
+      const unexplored = plan.providers ? await deps.store.phaseChecks.countUnexplored(key, plan.explorationRounds) : 0;
+      if (unexplored > 0) return `${unexplored} of its explorations`;
+      return missingWork(context, [...plan.aims, 'validation plan']);
+    },
+    count: async (context) => ({ candidates: (await listCandidates(context)).length }),
+  },
+  validate: {
+    verify: (context) => missingReferences(context, 'validation'),
+    async count(context) {
+      await countAttempts(context, ['validation']);
+      return tally((await listCandidates(context)).map(({ verdict, reason }) => reason ?? verdict));
+    },
+  },
+  pair: {
+    verify: (context) => missingWork(context, ['pairs']),
+    count: ({ deps, key }) => deps.store.preferencePairs.countByKind(key.campaignId, key.iteration),
+  },
+  train: {
+    async verify(context) {
+      const { deps, key, name } = context;
+      for (const role of await trainedRoles(context))
+        if (!(await deps.store.trainingRuns.find(trainingJobKey(name, key.iteration, role))))
+          return `the training run of the ${role} policy`;
+      return missingPolicies(context);
+    },
+    async count({ deps, key }) {
+      const policies = (await deps.store.policies.list(key.campaignId)).filter(inIteration(key));
+      return tally(policies.map(({ role }) => `${role} policies`));
+    },
+    beforeSkip: ({ deps, key }) => deps.store.cleanup.dropUnregistered(key),
+  },
+  evaluate: {
+    async verify(context) {
+      const { deps, key, name } = context;
+      const run = await deps.store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
+      if (!run?.policyId) return null;
+      const evaluated = (await deps.store.evaluations.list(key.campaignId)).filter(inIteration(key));
+      if (!evaluated.some(({ policyId }) => policyId === run.policyId)) return 'its evaluation';
+      return missingRollouts(context, 'evaluation');
+    },
+    async count(context) {
+      const { deps, key } = context;
+      await countAttempts(context, ['evaluation']);
+      const evaluated = (await deps.store.evaluations.list(key.campaignId)).filter(inIteration(key));
+      return Object.fromEntries(evaluated.map(({ successes, tasks }) => ['held-out success', successes / tasks]));
+    },
+    async beforeSkip({ deps: { store }, key: { campaignId, iteration } }) {
+      if (await store.policies.decisionOf(campaignId, iteration, 'target'))
+        throw new DomainError('NotSkippable', `iteration ${iteration} has decided on its policy: resume the campaign`);
+    },
+  },
+  report: {
+    verify: () => Promise.resolve(null),
+    async count({ deps, key }) {
+      await deps.store.iterations.close(key);
+      return {};
+    },
+    beforeSkip: ({ deps, key }) => deps.store.iterations.close(key),
+  },
+};
+
+const inIteration =
+  (key: PhaseKey) =>
+  ({ iteration }: { iteration: number }): boolean =>
+    iteration === key.iteration;
+
+async function missingWork({ deps, key }: PhaseContext, parts: readonly string[]): Promise<string | null> {
+  const missing = await deps.store.phaseChecks.listMissingWork(key, key.phase, parts);
+  return missing.length === 0 ? null : `its work: ${missing.join(', ')}`;
+}
+
+const missingReferences = (context: PhaseContext, purpose: Purpose): Promise<string | null> =>
+  missingAttempts(context, { purpose, players: [null], step: 0, from: 0, to: 1 });
+
+async function missingRollouts(context: PhaseContext, purpose: Purpose, step = 0): Promise<string | null> {
+  const { deps, key, spec, plan } = context;
+  const roles = purpose === 'evaluation' ? (['target'] as const) : plan.agents;
+  const assignments = await choosePolicies(deps)({ ...key, purpose, roles, step });
+  const attempts = purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
+  const from = Math.max(0, step - 1) * attempts;
+  const players = assignments.map(({ policyId }) => policyId);
+  return missingAttempts(context, { purpose, players, step, from, to: from + attempts });
+}
+
+async function missingAttempts({ deps, key }: PhaseContext, planned: PlannedAttempts): Promise<string | null> {
+  const missing = await deps.store.phaseChecks.countMissing(key, planned);
+  return missing === 0 ? null : `${missing} of its planned attempts`;
+}
+
+async function missingPolicies({ deps, key }: PhaseContext): Promise<string | null> {
+  const jobs = await deps.store.phaseChecks.listUntrained(key);
+  return jobs.length === 0 ? null : `the policy of ${jobs.join(', ')}`;
+}
+
+/** Returns all roles at the start, later the roles with data to learn from. */
+async function trainedRoles({ deps, key, plan }: PhaseContext): Promise<PolicyRole[]> {
+  if (key.iteration === 0) return ['base', ...plan.agents];
+  const pairs = await deps.store.preferencePairs.list(key.campaignId, key.iteration);
+  return plan.training
+    .filter(({ role, data }) => data !== 'pairs' || pairs.some(({ forRole }) => forRole === role))
+    .map(({ role }) => role);
+}
+
+/** Counts the attempts of a phase by outcome, and books their tokens and seconds. */
+async function countAttempts({ deps, key }: PhaseContext, purposes: readonly Purpose[]): Promise<Counts> {
+  const { store } = deps;
+  const rows = await store.trajectories.countByOutcome(key, purposes);
+  const sum = (unit: 'tokens' | 'seconds'): number => rows.reduce((total, row) => total + row[unit], 0);
+  const cost = { tokens: sum('tokens'), seconds: sum('seconds') };
+  await store.ledger.settle(key, `iteration/${key.iteration}/${key.phase}`, cost);
+  return Object.fromEntries(rows.map(({ outcome, count }) => [outcome, count]));
+}
+
+async function listCandidates({ deps, key }: PhaseContext) {
+  const created = await deps.store.tasks.list(key.campaignId, { createdIteration: key.iteration });
+  return created.filter(({ origin }) => origin !== 'seed');
+}
+
+function tally(names: readonly string[]): Counts {
+  const counts: Counts = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
