@@ -1,11 +1,20 @@
 import { z } from 'zod';
-import { defaultFailurePairSettings, defaultTargetPairSettings } from '../domain/pairs/pair-settings';
+import { recipes, type Recipe, type RecipeName } from '../domain/campaign/recipe';
+import type { AgentRole } from '../domain/base/roles';
+import {
+  defaultFailurePairSettings,
+  defaultTargetPairSettings,
+  type FailurePairSettings,
+  type PairKindSettings,
+  type TargetPairSettings,
+} from '../domain/pairs/pair-settings';
+import { pairKinds } from '../domain/pairs/preference-pair';
 
 const unit = z.number().min(0).max(1);
 const quota = z.number().int().min(1).nullable();
 const weight = z.number().min(0);
 
-/** What a spec may say about one kind of pair; what it leaves open, the recipe decides. */
+/** Settings of one kind of pair. Absent keys have the defaults of the recipe. */
 const kind = z
   .strictObject({
     enabled: z.boolean(),
@@ -22,9 +31,9 @@ export const pairSettingsSchema = z.strictObject({
   hardNegativeReward: unit.default(defaultTargetPairSettings.hardNegativeReward),
   expertBeaten: z.enum(['flip', 'drop']).default(defaultTargetPairSettings.expertBeaten),
   failureCandidates: z.enum(['cross-only', 'union']).default(defaultFailurePairSettings.candidates),
-  /** The failure agent's own pairs, eq. 6; it trains by DPO alone, which weighs every pair alike. */
+  /** Pairs of the failure agent, eq. 6. It trains by DPO alone, which weights all pairs equally. */
   failureAgent: kind.omit({ lambdaDpo: true, lambdaSft: true }).prefault({}),
-  /** The target's pairs by kind, eq. 8 and 9. */
+  /** Pairs of the target by kind, eq. 8 and 9. */
   target: z
     .strictObject({
       'failure-failure': kind.prefault({}),
@@ -34,3 +43,33 @@ export const pairSettingsSchema = z.strictObject({
     })
     .prefault({}),
 });
+
+type PairSettings = z.output<typeof pairSettingsSchema>;
+
+/** Returns the failure agent's settings: eq. 6 with the changes of the spec. */
+export const failurePairSettings = (pairs: PairSettings): FailurePairSettings => ({
+  ...defaultFailurePairSettings,
+  ...changesOf(pairs.failureAgent),
+  dropSameActions: pairs.dropSameActions,
+  hardNegativeReward: pairs.hardNegativeReward,
+  candidates: pairs.failureCandidates,
+});
+
+/** Returns the settings of an agent that trains on pairs with experts: its recipe's with the changes of the spec. */
+export function targetPairSettings(pairs: PairSettings, recipe: RecipeName, role: AgentRole): TargetPairSettings {
+  const ofRecipe = (recipes[recipe] as Recipe).pairs[role] ?? defaultTargetPairSettings;
+  const kinds = { ...ofRecipe.kinds };
+  if (role === 'target')
+    for (const name of pairKinds) kinds[name] = { ...kinds[name], ...changesOf(pairs.target[name]) };
+  return {
+    ...ofRecipe,
+    kinds,
+    expertBeaten: pairs.expertBeaten,
+    dropSameActions: pairs.dropSameActions,
+    hardNegativeReward: pairs.hardNegativeReward,
+  };
+}
+
+/** Drops undefined keys, which would hide the defaults. */
+const changesOf = (changes: { [K in keyof PairKindSettings]?: PairKindSettings[K] | undefined }) =>
+  Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) as Partial<PairKindSettings>;

@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/base/errors';
-import type { AgentRole } from '../domain/campaign/roles';
+import type { AgentRole } from '../domain/base/roles';
 import type { Store } from '../store';
 import { listDemonstrations, listTrainingPairs, type ExampleQuery } from '../store/training/training-examples';
 import { demonstrationLine, pairLine } from './export-rows';

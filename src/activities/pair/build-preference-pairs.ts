@@ -2,11 +2,11 @@ import { pairForFailureAgent } from '../../domain/pairs/pair-for-failure-agent';
 import { pairForTarget } from '../../domain/pairs/pair-for-target';
 import { recipes } from '../../domain/campaign/recipe';
 import { deriveSeed } from '../../domain/base/seed-tree';
-import { failurePairSettings, targetPairSettings } from '../../spec/resolve-pair-settings';
+import { failurePairSettings, targetPairSettings } from '../../spec/pair-settings';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
-/** Pairs the attempts of an iteration for every agent that trains on pairs. A pure function of stored rows. */
+/** Builds the preference pairs of an iteration for every agent that trains on pairs, as a pure function of stored rows. */
 export const buildPreferencePairs =
   (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
@@ -19,8 +19,8 @@ export const buildPreferencePairs =
       const seed = deriveSeed(spec.seed, key.iteration, 'pairs', role);
       const result =
         role === 'failure'
-          ? pairForFailureAgent({ attempts, seed }, failurePairSettings(spec))
-          : pairForTarget({ attempts, experts, seed }, targetPairSettings(spec, role));
+          ? pairForFailureAgent({ attempts, seed }, failurePairSettings(spec.pairs))
+          : pairForTarget({ attempts, experts, seed }, targetPairSettings(spec.pairs, spec.recipe, role));
       await store.preferencePairs.save(key, role, result);
     }
     await store.iterations.recordWork(key, 'pair', 'pairs');

@@ -1,7 +1,7 @@
 import type { Range } from '../../domain/base/concurrency';
 import { DomainError } from '../../domain/base/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
-import type { AgentRole } from '../../domain/campaign/roles';
+import type { AgentRole } from '../../domain/base/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';

@@ -5,7 +5,7 @@ import { trainingJobKey } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { trainerSettings } from '../../spec/trainer-settings';
-import type { AgentRole } from '../../domain/campaign/roles';
+import type { AgentRole } from '../../domain/base/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
 import type { TrainingRunRow } from '../../store/training/training-runs';

@@ -1,4 +1,4 @@
-import type { AgentRole } from '../../domain/campaign/roles';
+import type { AgentRole } from '../../domain/base/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
 

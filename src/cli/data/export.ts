@@ -1,7 +1,7 @@
 import { UsageError } from '../../base/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { agentRoles, type AgentRole } from '../../domain/campaign/roles';
+import { agentRoles, type AgentRole } from '../../domain/base/roles';
 import { exportDataset, exportFormats, type ExportFormat } from '../../training/export-dataset';
 import { printResult } from '../output';
 import { withSession } from '../../client/session';

@@ -1,4 +1,4 @@
-import type { AgentRole } from './roles';
+import type { AgentRole } from '../base/roles';
 import type { Purpose } from '../rollout/trajectory';
 
 /** Workflow id of a campaign; its iterations, rollouts and training jobs are named below it. */

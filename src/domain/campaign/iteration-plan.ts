@@ -1,6 +1,6 @@
 import type { Phase } from './phases';
 import type { SynthesisAim, RecipeJob } from './recipe';
-import type { AgentRole } from './roles';
+import type { AgentRole } from '../base/roles';
 
 /** The provider of the model of each purpose. Its workers poll the task queue with its name. */
 export type ProviderByPurpose = Record<'reflector' | 'explorer' | 'abstractor' | 'judge', string> & {

@@ -1,6 +1,13 @@
+import {
+  defaultTargetPairSettings,
+  etoPairSettings,
+  positiveAgentPairSettings,
+  positivePartnerPairSettings,
+  type TargetPairSettings,
+} from '../pairs/pair-settings';
 import type { FeedbackSignalKind } from '../signals/feedback-signal';
 import type { Phase } from './phases';
-import type { AgentRole } from './roles';
+import type { AgentRole } from '../base/roles';
 
 /** A training job of one iteration. */
 export type RecipeJob = {
@@ -8,29 +15,31 @@ export type RecipeJob = {
   method: 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
   /**
    * `pairs-and-experts`: eq. 9 over the pairs, and its second term alone over every expert of the task pool;
-   * `rollouts`: a batch of fresh attempts per step.
+   * `rollouts`: a batch of new attempts per step.
    */
   data: 'expert' | 'expert-and-successes' | 'pairs' | 'pairs-and-experts' | 'rollouts';
-  /** `head`: goes on from the policy that acted; `base`: starts afresh, as rejection-sampling fine-tuning does. */
+  /** `active`: continues from the active policy; `base`: starts from the base, as rejection-sampling fine-tuning does. */
   from: 'base' | 'active';
 };
 
-/** Data, not code: every recipe runs the same workflows and activities. */
+/** Recipes are data: all of them run the same workflows and activities. */
 export type Recipe = {
   name: string;
   summary: string;
-  /** Agents that are trained at the start, then play every iteration. */
+  /** Agents that are trained at the start and act in every iteration. */
   agents: readonly AgentRole[];
   /** Co-evolution iterations after the supervised start, unless the spec says otherwise. */
   iterations: number;
   /** Phases of an iteration after the start. */
   phases: readonly Phase[];
   training: readonly RecipeJob[];
-  /** What candidates are synthesized for; empty when the task pool stays as it is. */
+  /** Pair settings of the agents that train on pairs with experts, before the spec's changes. */
+  pairs: Partial<Record<AgentRole, TargetPairSettings>>;
+  /** Purposes of synthesized candidates; empty when the task pool does not grow. */
   aims: readonly SynthesisAim[];
 };
 
-/** What a candidate is synthesized for: a feedback signal, or nothing in particular. */
+/** Purpose of a synthesized candidate: a feedback signal, or `random` for none. */
 export type SynthesisAim = FeedbackSignalKind | 'random';
 
 const preferencePhases: readonly Phase[] = ['plan', 'rollout', 'detect', 'pair', 'train', 'evaluate', 'report'];
@@ -49,6 +58,7 @@ const reinforcement = (method: 'grpo' | 'ppo') =>
     iterations: 12,
     phases: ['plan', 'optimize', 'detect', 'evaluate', 'report'],
     training: [{ role: 'target', method, data: 'rollouts', from: 'active' }],
+    pairs: {},
     aims: [],
   }) as const;
 
@@ -62,6 +72,7 @@ export const recipes = {
     iterations: 0,
     phases: [],
     training: [],
+    pairs: {},
     aims: [],
   },
   rft: {
@@ -71,6 +82,7 @@ export const recipes = {
     iterations: 2,
     phases: ['plan', 'rollout', 'detect', 'train', 'evaluate', 'report'],
     training: [{ role: 'target', method: 'rft', data: 'expert-and-successes', from: 'base' }],
+    pairs: {},
     aims: [],
   },
   eto: {
@@ -80,6 +92,7 @@ export const recipes = {
     iterations: 2,
     phases: preferencePhases,
     training: [target('dpo')],
+    pairs: { target: etoPairSettings },
     aims: [],
   },
   'co-evolving-agents': {
@@ -89,6 +102,7 @@ export const recipes = {
     iterations: 2,
     phases: preferencePhases,
     training: [{ role: 'failure', method: 'dpo', data: 'pairs', from: 'active' }, target('target')],
+    pairs: { target: defaultTargetPairSettings },
     aims: [],
   },
   'positive-agent': {
@@ -98,6 +112,7 @@ export const recipes = {
     iterations: 2,
     phases: preferencePhases,
     training: [{ role: 'positive', method: 'dpo', data: 'pairs', from: 'active' }, target('target')],
+    pairs: { positive: positiveAgentPairSettings, target: positivePartnerPairSettings },
     aims: [],
   },
   combined: {
@@ -110,6 +125,7 @@ export const recipes = {
       { role: 'failure', method: 'dpo', data: 'pairs', from: 'active' },
       { ...target('target'), data: 'pairs-and-experts' },
     ],
+    pairs: { target: defaultTargetPairSettings },
     aims: ['forgetting', 'boundary', 'rare'],
   },
   grpo: {
@@ -146,5 +162,5 @@ export const recipes = {
 export type RecipeName = keyof typeof recipes;
 export const recipeNames = Object.keys(recipes) as RecipeName[];
 
-/** Whether a recipe learns from rewards, in steps, rather than from pairs or demonstrations. */
+/** True if a recipe learns from rewards in RL steps, not from pairs or demonstrations. */
 export const isReinforcement = (recipe: Recipe): boolean => recipe.phases.includes('optimize');

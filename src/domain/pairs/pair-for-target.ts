@@ -3,7 +3,7 @@ import { groupBy } from '../base/group-by';
 import { acrossAgents } from './pair-for-failure-agent';
 import type { TargetPairSettings } from './pair-settings';
 import type { PairingResult } from './preference-pair';
-import type { AgentRole } from '../campaign/roles';
+import type { AgentRole } from '../base/roles';
 import { type PairCandidate, type PairSide, selectPairs } from './select-pairs';
 import { isSuccess, type ScoredAttempt } from '../rollout/trajectory';
 

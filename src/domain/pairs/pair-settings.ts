@@ -1,5 +1,5 @@
 import type { PairKind } from './preference-pair';
-import type { AgentRole } from '../campaign/roles';
+import type { AgentRole } from '../base/roles';
 
 export type PairKindSettings = {
   enabled: boolean;

@@ -1,4 +1,4 @@
-import type { AgentRole } from '../campaign/roles';
+import type { AgentRole } from '../base/roles';
 
 /** Which two sources a pair takes its trajectories from (arXiv:2511.22254, equations 6 and 8). */
 export type PairKind = 'failure-failure' | 'expert-target' | 'expert-failure' | 'expert-positive';

@@ -1,4 +1,4 @@
-import type { AgentRole } from '../campaign/roles';
+import type { AgentRole } from '../base/roles';
 
 /** How an attempt ended. Only `scored` ones reach signals, pairs or evaluation: a fault is never a reward of 0. */
 export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-limit' | 'cancelled';

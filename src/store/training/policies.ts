@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
-import type { AgentRole } from '../../domain/campaign/roles';
+import type { AgentRole } from '../../domain/base/roles';
 import { assertEpoch, type IterationKey } from '../base/epoch';
 
 export type PolicyRole = AgentRole | 'base';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { preferencePairId } from '../../domain/campaign/ids';
 import type { PairingResult, PreferencePair } from '../../domain/pairs/preference-pair';
-import type { AgentRole } from '../../domain/campaign/roles';
+import type { AgentRole } from '../../domain/base/roles';
 import { assertEpoch, type IterationKey } from '../base/epoch';
 
 export type PreferencePairRow = PreferencePair & { id: string; iteration: number };

@@ -2,7 +2,7 @@ import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import { settleAll, splitRange, type Range } from '../../domain/base/concurrency';
 import { rolloutWorkflowId } from '../../domain/campaign/ids';
-import type { AgentRole } from '../../domain/campaign/roles';
+import type { AgentRole } from '../../domain/base/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import { profiles } from '../base/activity-profiles';
 import { executeOnce } from '../base/execute-once';

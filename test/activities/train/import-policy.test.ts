@@ -6,7 +6,7 @@ import { registerPolicy } from '../../../src/activities/train/register-policy';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { saveModel } from '../../../src/artifacts/imported-models';
 import { trainingJobKey } from '../../../src/domain/campaign/ids';
-import type { AgentRole } from '../../../src/domain/campaign/roles';
+import type { AgentRole } from '../../../src/domain/base/roles';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { taskCampaign, type TaskCampaign } from '../base/task-campaign';
 

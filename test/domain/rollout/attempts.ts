@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { AgentRole } from '../../../src/domain/campaign/roles';
+import type { AgentRole } from '../../../src/domain/base/roles';
 import type { ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 
 /** An attempt whose id says what it is, as stored ones do. */
