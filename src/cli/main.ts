@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { addCommands } from './commands';
 import { explain } from './explain';
-import { say } from './output';
+import { say } from './base/output';
 
 const program = new Command('coevolve')
   .description('training campaigns in which an LLM agent and its training data evolve together')

@@ -4,7 +4,7 @@ import type { CampaignState } from '../domain/campaign/progress';
 import { campaignWorkflowId, iterationWorkflowId } from '../domain/campaign/ids';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
-import { statusQuery } from '../workflows/messages';
+import { statusQuery } from '../workflows/base/messages';
 import type { Session } from './session';
 import { startWorkflow } from './start-campaign';
 

@@ -9,7 +9,7 @@ import type { CampaignSpec } from '../spec/campaign-spec';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { specHash } from '../spec/read-spec';
 import { nondeterminismReasons } from '../spec/nondeterminism';
-import { secretFile } from '../stack/home';
+import { secretFile } from '../process/home';
 import { memoOf } from '../temporal/memo';
 import type { campaign } from '../workflows';
 import { rebuildState } from '../store/campaign/rebuild-state';

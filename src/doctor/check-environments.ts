@@ -1,6 +1,6 @@
 import type { Config } from '../config';
 import { createEnvironments } from '../envs/environments';
-import { listEnvironments, type EnvironmentListing } from '../envs/server/list-environments';
+import { listEnvironments, type EnvironmentListing } from '../envs/list-environments';
 import { check, type Check } from './check';
 
 /**

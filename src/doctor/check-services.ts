@@ -10,7 +10,7 @@ import { findProcess, readRecord } from '../process/processes';
 import { workerRoles, type Service, type Stack } from '../stack/service';
 import { servers } from '../stack/services';
 import { searchAttributes } from '../stack/temporal';
-import { withTemporal } from '../stack/temporal-connection';
+import { withTemporal } from '../temporal/with-temporal';
 
 /** Whether each service answers, wherever it is, and holds what the others rely on. `stack.config` is the filled one. */
 export function checkServices(stack: Stack, given: Config): Promise<Check>[] {

@@ -9,7 +9,7 @@ import { readProviders } from '../llm/providers';
 import { findProcess, startTimeOf } from '../process/processes';
 import { readReady } from '../process/ready-file';
 import type { WorkerRole } from '../stack/service';
-import { withTemporal } from '../stack/temporal-connection';
+import { withTemporal } from '../temporal/with-temporal';
 
 /**
  * Who does a role's work: the worker of this home when there is one, otherwise whoever Temporal says polls all of its

@@ -1,7 +1,7 @@
 import { required, type Config } from '../config';
-import type { OpenEnvironment } from './environment';
+import type { OpenEnvironment } from './base/environment';
 import { environmentData, type EnvironmentData } from './server/environment-data';
-import { EnvironmentError } from './environment-error';
+import { EnvironmentError } from './base/environment-error';
 import { readEnvironmentServers, type ThirdPartyServers } from './server/environment-servers';
 import { thirdPartyClient } from './third-party/client';
 import { thirdPartyData } from './third-party/data';

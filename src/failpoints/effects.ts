@@ -1,5 +1,5 @@
 import type { Dependencies } from '../activities/base/dependencies';
-import type { OpenEnvironment } from '../envs/environment';
+import type { OpenEnvironment } from '../envs/base/environment';
 
 /** The same services, telling when something outside the database has been done. */
 export function reportingEffects<S extends Dependencies>(services: S, done: () => void): S {

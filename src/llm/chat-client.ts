@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
-import type { ChatMessage } from '../store/trajectories/trajectories';
+import type { ChatMessage } from '../domain/rollout/turn';
 import { ModelError, toModelError, type ServiceDescription } from './model-error';
 import type { Provider } from './providers';
 import type { Reply } from './request';

@@ -8,7 +8,7 @@ import { promptId } from './prompts/prompt';
 import { requireProviders, type Providers } from './providers';
 import type { EmbeddingRequest, ModelRequest, Reply, Structured } from './request';
 import { readStructured } from './read-structured';
-import { repairPrompt } from './repair-prompt';
+import { repairPrompt } from './prompts/repair';
 import { estimatePrompt, estimateText } from './token-estimate';
 import { packVectors, unitVectors, type PackedVectors } from './unit-vectors';
 

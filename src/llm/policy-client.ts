@@ -1,19 +1,9 @@
+import type { ChatMessage, SampledAction } from '../domain/rollout/turn';
 import OpenAI from 'openai';
 import { z } from 'zod';
-import type { ChatMessage } from '../store/trajectories/trajectories';
 import { ModelError, policyServer, toModelError } from './model-error';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
-
-/** One sampled action with the ids that were sampled: training never re-tokenizes text. */
-export type SampledAction = {
-  content: string;
-  finishReason: string;
-  promptTokenIds: number[];
-  tokenIds: number[];
-  /** Natural logarithms, one per sampled token. */
-  logprobs: number[];
-};
 
 export type SampleRequest = {
   policyId: string;

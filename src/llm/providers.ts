@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { ConfigError, type Config } from '../config';
 import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from '../spec/campaign-spec';
-import { describeIssue } from '../spec/describe-issue';
-import { parseYaml } from '../spec/parse-yaml';
+import { describeIssue } from '../base/describe-issue';
+import { parseYaml } from '../base/parse-yaml';
 
 const count = z.number().int().min(1);
 const rate = z.number().positive();

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { describeIssue } from '../spec/describe-issue';
+import { describeIssue } from '../base/describe-issue';
 import { extractJson } from './extract-json';
 import type { Reply } from './request';
 

@@ -1,6 +1,6 @@
-import type { ModelPurpose } from '../spec/model-settings';
+import type { ModelPurpose } from '../domain/campaign/model-purpose';
 import type { IterationKey } from '../store/base/epoch';
-import type { ChatMessage } from '../store/trajectories/trajectories';
+import type { ChatMessage } from '../domain/rollout/turn';
 
 /** One question for a language model. */
 export type ModelRequest = {

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../store/trajectories/trajectories';
+import type { ChatMessage } from '../domain/rollout/turn';
 
 /**
  * Tokens that a text takes at most, in all but odd cases: a third of its bytes in UTF-8. English takes about a quarter,

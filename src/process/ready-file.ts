@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { writeAtomically } from '../stack/home';
+import { writeAtomically } from './home';
 import { startTimeOf } from './processes';
 
 /**

@@ -28,7 +28,7 @@ import { findOutcome, type Outcome } from './sections/header/outcome-query';
 import { type CampaignEvent, listEvents, listPhases, type Phase } from './sections/time-and-cost/phases-query';
 import { type DroppedGroup, listDroppedGroups, listPairGroups, type PairGroup } from './sections/pairs/query';
 import { countRows } from './sections/reading/query';
-import { listScenarioCompletion, type ScenarioCompletion } from './sections/held-out/scenarios-query';
+import { listScenarioCompletion, type ScenarioCompletion } from '../store/training/scenarios';
 import { listSteps, type ReportStep } from './sections/steps/query';
 import {
   type ContextGroup,

@@ -1,7 +1,7 @@
 import type { CampaignReport } from './collect-report';
 import { renderHeader } from './sections/header/section';
-import { html, trusted } from './html';
-import { renderSection } from './section';
+import { html, trusted } from './page/html';
+import { renderSection } from './page/section';
 import { attemptsSection } from './sections/attempts/section';
 import { failuresSection } from './sections/failures/section';
 import { heldOutSection } from './sections/held-out/section';
@@ -16,7 +16,7 @@ import { taskPoolSection } from './sections/task-pool/section';
 import { timeAndCostSection } from './sections/time-and-cost/section';
 import { trainingCurvesSection } from './sections/training-curves/section';
 import { trainingRunsSection } from './sections/training-runs/section';
-import { stylesheet } from './stylesheet';
+import { stylesheet } from './page/stylesheet';
 
 /** Renders a campaign as one HTML page that needs nothing else: no script, no font, no request. */
 export function renderReport(report: CampaignReport): string {

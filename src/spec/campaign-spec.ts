@@ -3,7 +3,7 @@ import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
 import { defaultPromotionSettings } from '../domain/evaluation/promotion';
 import { recipeNames, recipes } from '../domain/campaign/recipe';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
-import { actionForms } from '../envs/experts/react';
+import { actionForms } from '../domain/rollout/action-form';
 import { modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
 import {

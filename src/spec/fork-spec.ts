@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from './campaign-spec';
 import { differencesOf } from './differences';
-import { parseYaml } from './parse-yaml';
+import { parseYaml } from '../base/parse-yaml';
 import { resolveSpec } from './read-spec';
 
 export type ForkRequest = {

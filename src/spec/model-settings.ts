@@ -47,6 +47,3 @@ export const modelSettingsSchema = z
   });
 
 export type ModelSettings = z.output<typeof modelSettingsSchema>;
-
-/** Who may be asked; `embedding` only where the spec names a model for it. */
-export type ModelPurpose = keyof ModelSettings['models'];

@@ -3,9 +3,9 @@ import { canonicalJson } from '../domain/base/canonical-json';
 import { DomainError } from '../domain/base/errors';
 import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
-import { describeIssue } from './describe-issue';
+import { describeIssue } from '../base/describe-issue';
 import { unusedKeys } from './unused-keys';
-import { parseYaml } from './parse-yaml';
+import { parseYaml } from '../base/parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '../config';
-import { openHome } from './home';
+import { openHome } from '../process/home';
 import { withStackLock } from '../process/lock';
 import { findMarked } from '../process/marked-processes';
 import { findProcess, stopProcess } from '../process/processes';

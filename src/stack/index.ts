@@ -1,7 +1,4 @@
-export type { Check } from '../doctor/check';
-export { doctor } from '../doctor/doctor';
 export { stackDown, type DownOptions } from './down';
-export { StackError } from '../base/errors';
 export { keepRunning, type KeepRunningOptions } from './keep-running';
 export { workerRoles, type ServiceName, type WorkerRole } from './service';
 export { readStackConfig } from './state';

@@ -3,7 +3,7 @@ import { chownSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync }
 import path from 'node:path';
 import { Client } from 'pg';
 import { codeOf, StackError } from '../base/errors';
-import { ensureSecret, secretFile } from './home';
+import { ensureSecret, secretFile } from '../process/home';
 import { findPostgres } from './postgres-binaries';
 import { locatePostgres, type PostgresLocation } from './postgres-location';
 import { clusterName, killBackends, removeStalePidFile } from './stale-postgres';

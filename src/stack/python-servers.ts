@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import type { Config, Endpoint } from '../config';
 import { codeOf, StackError } from '../base/errors';
-import { ensureSecret, secretFile, type SecretName } from './home';
+import { ensureSecret, secretFile, type SecretName } from '../process/home';
 import type { Launch } from '../process/processes';
 import { portOf, type Service } from './service';
 

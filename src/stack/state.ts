@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Config, Endpoint } from '../config';
 import { messageOf, StackError } from '../base/errors';
-import { secretFile, writeAtomically, type SecretName } from './home';
+import { secretFile, writeAtomically, type SecretName } from '../process/home';
 
 const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
 export type PortName = (typeof portNames)[number];

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { openHome } from './home';
+import { openHome } from '../process/home';
 import { keepRunning, type KeepRunningOptions } from './keep-running';
 import { announceReady } from '../process/ready-file';
 import { supervised } from './services';

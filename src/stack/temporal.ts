@@ -6,7 +6,7 @@ import type { Config } from '../config';
 import { StackError } from '../base/errors';
 import { findProgram, isExecutable } from '../process/programs';
 import { portOf, type Service, type Stack } from './service';
-import { withTemporal } from './temporal-connection';
+import { withTemporal } from '../temporal/with-temporal';
 
 /** What the workflows write about themselves, for lists and searches in the UI. */
 export const searchAttributes = {

@@ -1,6 +1,6 @@
 import type { Config } from '../config';
 import { messageOf } from '../base/errors';
-import { openHome } from './home';
+import { openHome } from '../process/home';
 import { withStackLock } from '../process/lock';
 import type { Service, ServiceName, Stack, WorkerRole } from './service';
 import { allServices, servers, supervisor, workers } from './services';

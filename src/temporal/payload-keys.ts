@@ -3,8 +3,8 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from '../config';
-import { describeIssue } from '../spec/describe-issue';
-import { parseYaml } from '../spec/parse-yaml';
+import { describeIssue } from '../base/describe-issue';
+import { parseYaml } from '../base/parse-yaml';
 
 /** A key of AES-256, with the name that sealed payloads carry. Printing it prints no key. */
 export type PayloadKey = { readonly id: string; readonly key: KeyObject };

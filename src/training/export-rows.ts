@@ -1,5 +1,6 @@
 import type { TrainingDemonstration, TrainingPair } from '../store/training/training-examples';
-import type { ChatMessage, TrajectoryRow } from '../store/trajectories/trajectories';
+import type { TrajectoryRow } from '../store/trajectories/trajectories';
+import type { ChatMessage } from '../domain/rollout/turn';
 
 /** A column whose numbers keep their point, so that a reader that guesses types from the first rows guesses right. */
 type Floats = Record<string, number>;

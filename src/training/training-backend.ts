@@ -83,3 +83,6 @@ export type TrainingBackend = {
   /** The newest lines that the job wrote. */
   logs(jobKey: string): Promise<string>;
 };
+
+/** Training as activities use it: each job runs on the backend that its stored run names. */
+export type TrainingService = Omit<TrainingBackend, 'name'>;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { requireEnvironment } from '../../src/client/require-environment';
 import { createEnvironments, type Environments } from '../../src/envs/environments';
-import { listEnvironments } from '../../src/envs/server/list-environments';
+import { listEnvironments } from '../../src/envs/list-environments';
 import { readSpec } from '../../src/spec/read-spec';
 import { startScriptedServer, type ScriptedServer } from '../llm/scripted-server';
 import { startEnvironmentServer, type EnvironmentServer } from '../envs/server/environment-server';

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { doctor, stackDown, stackUp } from '../../src/stack';
+import { doctor } from '../../src/doctor/doctor';
+import { stackDown, stackUp } from '../../src/stack';
 import { until } from '../support/stack';
 import { silenceWorkers } from '../support/temporal';
 import { removeHome, temporaryHome } from '../stack/temporary-home';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { openHome } from '../../src/stack/home';
+import { openHome } from '../../src/process/home';
 import { withStackLock } from '../../src/process/lock';
 import { startTimeOf } from '../../src/process/processes';
 import { removeHome, temporaryHome } from '../stack/temporary-home';

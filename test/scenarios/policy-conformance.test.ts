@@ -1,5 +1,5 @@
 import { policyClient, type PolicyClient, type SampleRequest } from '../../src/llm/policy-client';
-import type { ChatMessage } from '../../src/store/trajectories/trajectories';
+import type { ChatMessage } from '../../src/domain/rollout/turn';
 import {
   kinds,
   startServerUnderTest,

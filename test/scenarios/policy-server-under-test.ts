@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { readConfig } from '../../src/config';
-import type { ChatMessage } from '../../src/store/trajectories/trajectories';
+import type { ChatMessage } from '../../src/domain/rollout/turn';
 
 const run = promisify(execFile);
 const config = readConfig();

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { Client } from 'pg';
 import { variablesOf, type Config } from '../../src/config';
 import { stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
-import { openHome } from '../../src/stack/home';
+import { openHome } from '../../src/process/home';
 import { findMarked } from '../../src/process/marked-processes';
 import { startTimeOf } from '../../src/process/processes';
 import { readState } from '../../src/stack/state';

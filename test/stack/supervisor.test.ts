@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { doctor, keepRunning, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
-import { openHome } from '../../src/stack/home';
+import { doctor } from '../../src/doctor/doctor';
+import { keepRunning, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
+import { openHome } from '../../src/process/home';
 import { withStackLock } from '../../src/process/lock';
 import { findMarked } from '../../src/process/marked-processes';
 import { findProcess, startTimeOf } from '../../src/process/processes';

@@ -10,7 +10,7 @@ import { searchAttributes, stackDown, stackStatus, stackUp, type ServiceName } f
 import { findMarked } from '../../src/process/marked-processes';
 import { startTimeOf } from '../../src/process/processes';
 import { readState } from '../../src/stack/state';
-import { withTemporal } from '../../src/stack/temporal-connection';
+import { withTemporal } from '../../src/temporal/with-temporal';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const services: ServiceName[] = ['postgres', 'temporal'];

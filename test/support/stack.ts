@@ -11,7 +11,7 @@ import { readStackConfig, stackStatus, type ServiceName } from '../../src/stack'
 import { readState } from '../../src/stack/state';
 import { createPool } from '../../src/store/base/pool';
 import { connectClient } from '../../src/temporal/connect';
-import { statusQuery } from '../../src/workflows/messages';
+import { statusQuery } from '../../src/workflows/base/messages';
 
 const projectRoot = path.resolve(__dirname, '../..');
 const program = path.join(projectRoot, 'dist', 'cli', 'main.js');

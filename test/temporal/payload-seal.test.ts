@@ -80,7 +80,9 @@ test('data that is cut off anywhere is refused', async () => {
   const codec = payloadSeal(read('first', 'first'));
   const [sealed] = await codec.encode([{ metadata: {}, data: randomBytes(20) }]);
   for (let length = 0; length < sealed!.data!.length; length++)
-    await expect(codec.decode([{ ...sealed, data: sealed!.data!.subarray(0, length) }])).rejects.toThrow(/changed payload/);
+    await expect(codec.decode([{ ...sealed, data: sealed!.data!.subarray(0, length) }])).rejects.toThrow(
+      /changed payload/,
+    );
 });
 
 test('after a rotation the old key still reads, and the new one writes', async () => {
@@ -103,7 +105,9 @@ test('a process that runs on reads a key that was added meanwhile, and goes on w
 test('a key that is gone is named, with the variable that brings it', async () => {
   const sealed = await payloadSeal(read('first', 'first')).encode([{ metadata: {}, data: Buffer.from('x') }]);
   const without = payloadSeal(read('second', 'second'));
-  await expect(without.decode(sealed)).rejects.toThrow(/COEVOLVE_PAYLOAD_KEYS: the file does not contain the key "first"/);
+  await expect(without.decode(sealed)).rejects.toThrow(
+    /COEVOLVE_PAYLOAD_KEYS: the file does not contain the key "first"/,
+  );
   await expect(payloadSeal().decode(sealed)).rejects.toThrow(/COEVOLVE_PAYLOAD_KEYS: unset.*key "first"/);
 });
 

@@ -12,7 +12,7 @@ import {
   skipUpdate,
   statusQuery,
   stopAfterIterationUpdate,
-} from '../../src/workflows/messages';
+} from '../../src/workflows/base/messages';
 import { until } from '../support/stack';
 import { startTemporal } from '../support/temporal';
 import { queues, stateOf, type Script } from './scripted-activities';

@@ -8,7 +8,7 @@ import type { Pool } from 'pg';
 import { readConfig, variablesOf, type Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
 import { stackDown, stackUp } from '../../src/stack';
-import { openHome } from '../../src/stack/home';
+import { openHome } from '../../src/process/home';
 import { keepRunning } from '../../src/stack/keep-running';
 import { findProcess, isAlive, sendSignal, type ProcessRecord } from '../../src/process/processes';
 import type { Service, Stack } from '../../src/stack/service';

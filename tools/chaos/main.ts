@@ -13,7 +13,7 @@ import { recoveryProfiles, type RecoveryProfile } from '../../src/domain/campaig
 import type { CampaignSpec } from '../../src/spec/campaign-spec';
 import { createStore } from '../../src/store';
 import { explain } from '../../src/cli/explain';
-import { duration, printResult, say, table } from '../../src/cli/output';
+import { duration, printResult, say, table } from '../../src/cli/base/output';
 import { startCampaign } from '../../src/client/start-campaign';
 
 type Options = {

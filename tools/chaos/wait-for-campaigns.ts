@@ -2,7 +2,7 @@ import { ChaosError } from './chaos-error';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded, type CampaignStatus } from '../../src/store/campaign/campaigns';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
-import { resumeUpdate, statusQuery } from '../../src/workflows/messages';
+import { resumeUpdate, statusQuery } from '../../src/workflows/base/messages';
 import type { ChaosStack } from './chaos-stack';
 import { openWorkflows } from './open-workflows';
 import { eventsOf, ifThere, rowsOfProgress } from './progress';

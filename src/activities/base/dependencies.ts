@@ -1,12 +1,12 @@
 import type { ArtifactStore } from '../../artifacts/artifact-store';
-import type { OpenEnvironment } from '../../envs/environment';
+import type { OpenEnvironment } from '../../envs/base/environment';
 import type { EnvironmentData } from '../../envs/server/environment-data';
 import type { ModelService } from '../../llm/model-service';
 import type { PolicyClient } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { Store } from '../../store';
 import type { CampaignRow } from '../../store/campaign/campaigns';
-import type { TrainingService } from '../train/backend-for-run';
+import type { TrainingService } from '../../training/training-backend';
 
 /** What activities are made from; a worker builds it once. */
 export type Dependencies = {

@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/base/errors';
 import type { TaskRecord } from '../../envs/server/environment-data';
 import { loadExperts } from '../../envs/experts/expert-file';
-import { formed } from '../../envs/experts/react';
+import { formed } from '../../domain/rollout/action-form';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { Dependencies } from '../base/dependencies';
 

@@ -1,15 +1,15 @@
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { Outcome } from '../../domain/rollout/trajectory';
-import { EnvironmentError } from '../../envs/environment-error';
+import { EnvironmentError } from '../../envs/base/environment-error';
 import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
 import { ReplayMismatch } from '../../envs/episode/replay-turns';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { sessionRetries } from '../../envs/episode/session-retries';
 import { ModelError } from '../../llm/model-error';
-import type { SampledAction } from '../../llm/policy-client';
+import type { ChatMessage, SampledAction } from '../../domain/rollout/turn';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { ChatMessage, NewTrajectory } from '../../store/trajectories/trajectories';
+import type { NewTrajectory } from '../../store/trajectories/trajectories';
 import type { Dependencies } from '../base/dependencies';
 import { isGradedByJudge, judgeRollout } from './judge-rollout';
 import type { Grade, PlannedAttempt } from './planned-attempt';

@@ -4,7 +4,7 @@ import { reflectionCallId } from '../../domain/tasks/exploration';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { promptId } from '../../llm/prompts/prompt';
 import { reflectionPrompt } from '../../llm/prompts/reflection';
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import type { ContextRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';

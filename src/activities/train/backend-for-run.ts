@@ -1,9 +1,7 @@
+import type { TrainingService } from '../../training/training-backend';
 import { DomainError } from '../../domain/base/errors';
 import type { TrainingRunStore } from '../../store/training/training-runs';
 import type { TrainingBackend } from '../../training/training-backend';
-
-/** Training as activities see it: a job's backend is the one that its stored run names. */
-export type TrainingService = Omit<TrainingBackend, 'name'>;
 
 /** Made when a job first wants them: a backend may need what this worker was not given. */
 export type TrainingBackends = Readonly<Record<string, () => TrainingBackend>>;

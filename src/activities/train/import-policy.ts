@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/base/errors';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { TrainingRunRow } from '../../store/training/training-runs';
-import type { TrainingRequest } from './prepare-training';
+import type { TrainingRequest } from './training-data';
 import type { Dependencies } from '../base/dependencies';
 
 type Origin = Pick<Dependencies, 'store' | 'artifacts'>;

@@ -1,19 +1,9 @@
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { trainerSettings } from '../../spec/trainer-settings';
-import type { IterationKey } from '../../store/campaign/iterations';
-import type { PolicyRole } from '../../store/training/policies';
-import type { TrainingMethod } from '../../store/training/training-runs';
 import { importPolicy } from './import-policy';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { trainingData, type TrainingSource } from './training-data';
-
-export type TrainingRequest = IterationKey & {
-  role: PolicyRole;
-  method: TrainingMethod;
-  data: TrainingSource;
-  from: 'base' | 'active';
-};
+import { trainingData, type TrainingRequest } from './training-data';
 
 /** `policyId`: there is no job to run, because the policy was trained elsewhere. */
 export type PreparedTraining = { jobKey: string; rows: number; policyId?: string };

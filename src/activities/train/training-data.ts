@@ -1,7 +1,16 @@
 import type { RecipeJob } from '../../domain/campaign/recipe';
-import type { TrainingExample } from '../../store/training/training-runs';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { PolicyRole } from '../../store/training/policies';
+import type { TrainingExample, TrainingMethod } from '../../store/training/training-runs';
 import { pairRow, trajectoryRow } from '../../training/dataset';
 import type { Dependencies } from '../base/dependencies';
+
+export type TrainingRequest = IterationKey & {
+  role: PolicyRole;
+  method: TrainingMethod;
+  data: TrainingSource;
+  from: 'base' | 'active';
+};
 
 export type TrainingSource = RecipeJob['data'];
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { writeBackup } from '../../store/backup/backup';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve backup <folder>`: every row as of one moment, while campaigns go on. */

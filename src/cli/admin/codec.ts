@@ -7,7 +7,7 @@ import { startCodecServer } from '../../temporal/codec-server';
 import { makePayloadKey } from '../../temporal/make-payload-key';
 import { keysVariable, readPayloadKeys } from '../../temporal/payload-keys';
 import { payloadSeal } from '../../temporal/payload-seal';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve codec key|serve`: keys for the payloads of histories, and a server that opens them for the Web UI. */

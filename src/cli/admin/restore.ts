@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { hasEnded, type CampaignStatus } from '../../store/campaign/campaigns';
 import { restoreBackup } from '../../store/backup/restore';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve restore <folder>`: a backup into an empty database. */

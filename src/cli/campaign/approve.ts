@@ -4,8 +4,8 @@ import { awaitsApproval } from '../../domain/campaign/approval';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
-import { resumeUpdate, statusQuery } from '../../workflows/messages';
-import { printResult } from '../output';
+import { resumeUpdate, statusQuery } from '../../workflows/base/messages';
+import { printResult } from '../base/output';
 import { withSession, type Session } from '../../client/session';
 
 type Options = { reject: string[]; keep?: boolean; json?: boolean };

@@ -8,10 +8,10 @@ import type { Budget, Spending } from '../../store/spending/budgets';
 import type { TrainingCost } from '../../store/spending/ledger';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { ModelSpending, UnconfirmedRequest, Waste } from '../../store/spending/model-spending';
-import { resumeUpdate } from '../../workflows/messages';
-import { duration, printResult, say, table } from '../output';
+import { resumeUpdate } from '../../workflows/base/messages';
+import { duration, printResult, say, table } from '../base/output';
 import { withSession, type Session } from '../../client/session';
-import { trainingText } from '../inspect/training-text';
+import { trainingText } from '../base/training-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
 

@@ -14,8 +14,8 @@ import {
   skipUpdate,
   statusQuery,
   stopAfterIterationUpdate,
-} from '../../workflows/messages';
-import { printResult, say } from '../output';
+} from '../../workflows/base/messages';
+import { printResult, say } from '../base/output';
 import { withSession, type Session } from '../../client/session';
 
 const orders = [

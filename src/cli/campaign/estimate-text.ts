@@ -1,6 +1,6 @@
 import type { Estimate } from '../../spec/estimate';
 import type { TrainingAmounts, TrainingEstimate } from '../../spec/estimate-training';
-import { duration, table } from '../output';
+import { duration, table } from '../base/output';
 
 /** What a dry run says below the spec, as comments of it. */
 export function estimateText({ attempts, tokens, updates, seconds, training, models }: Estimate): string {

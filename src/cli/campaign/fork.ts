@@ -7,7 +7,7 @@ import { specHash } from '../../spec/read-spec';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { forkCampaign } from '../../store/campaign/fork-campaign';
 import { rebuildState } from '../../store/campaign/rebuild-state';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 import { withSession, type Session } from '../../client/session';
 import { requireStartable, startWorkflow } from '../../client/start-campaign';
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { hasEnded } from '../../store/campaign/campaigns';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 import { reconcileCampaign, type Reconciled } from '../../client/reconcile-campaign';
 import { withSession, type Session } from '../../client/session';
 

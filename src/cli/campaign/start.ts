@@ -8,7 +8,7 @@ import { listModels } from '../../artifacts/imported-models';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { estimate } from '../../spec/estimate';
 import { estimateText } from './estimate-text';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 import { currentConfig, withSession } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import { createEnvironments } from '../../envs/environments';
-import { printResult, say, table } from '../output';
+import { printResult, say, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = {

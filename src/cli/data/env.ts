@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander';
 import pc from 'picocolors';
 import { createEnvironments } from '../../envs/environments';
-import { listEnvironments, type EnvironmentListing } from '../../envs/server/list-environments';
+import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from './install-environment';
-import { printResult, table } from '../output';
+import { printResult, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve env list|install|check`: the environments that campaigns are played in. */

@@ -13,7 +13,7 @@ import { parseJson } from '../../base/parse-json';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { readSpec } from '../../spec/read-spec';
 import { expertsTable, optionsOf, wholeFrom } from './experts-text';
-import { printResult, rounded, say, table } from '../output';
+import { printResult, rounded, say, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = {

@@ -2,7 +2,7 @@ import { UsageError } from '../../base/errors';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { Measures } from '../../envs/experts/measure-experts';
-import { rounded, table } from '../output';
+import { rounded, table } from '../base/output';
 
 /** The length and reward table. */
 export function expertsTable(measures: readonly Measures[]): string {

@@ -6,10 +6,10 @@ import { required } from '../../config';
 import { expertFormats, expertRow, type ExpertFormat } from '../../envs/experts/expert-rows';
 import { goldTrajectories, type GoldRequest, type GoldTrajectory } from '../../envs/experts/gold-trajectories';
 import { measureExperts } from '../../envs/experts/measure-experts';
-import { actionForms } from '../../envs/experts/react';
+import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
 import { expertsTable, optionsOf, wholeFrom } from './experts-text';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = Omit<GoldRequest, 'options'> & { options: string; json?: true };

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { agentRoles, type AgentRole } from '../../domain/base/roles';
 import { exportDataset, exportFormats, type ExportFormat } from '../../training/export-dataset';
-import { printResult } from '../output';
+import { printResult } from '../base/output';
 import { withSession } from '../../client/session';
 
 type Options = { format: ExportFormat; output: string; role: AgentRole; iteration?: string; json?: boolean };

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import type { Config } from '../../config';
-import { say } from '../output';
+import { say } from '../base/output';
 
 export const installable = ['appworld', 'alfworld', 'java'] as const;
 export type Installable = (typeof installable)[number];

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, requireModelName, saveModel, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel } from '../../training/import-model';
-import { printResult, say, shortHash, table } from '../output';
+import { printResult, say, shortHash, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type ImportOptions = { name?: string; weights: string; chatFormat?: string; json?: boolean };

@@ -4,7 +4,7 @@ import { exactMcNemar, wilsonInterval } from '../../domain/evaluation/statistics
 import { isSuccess } from '../../domain/rollout/trajectory';
 import { differencesOf, type Difference } from '../../spec/differences';
 import { effortOf, pairedHeldOut, type IterationEffort } from '../../store/audit/compare';
-import { printResult, probability, table } from '../output';
+import { printResult, probability, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve compare <campaign> <other>`: what differs in their specs, what each spent, and which acts better. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contentHash } from '../../store/audit/content-hash';
-import { printResult, shortHash, table } from '../output';
+import { printResult, shortHash, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve hash <campaign>`: one hash of what a campaign found and decided, and of each part of it. */

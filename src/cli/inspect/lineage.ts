@@ -3,7 +3,7 @@ import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { lineageOf, type Lineage } from '../../store/audit/lineage';
 import { taskLineageOf } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
-import { printResult, shortHash, table } from '../output';
+import { printResult, shortHash, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 /**

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
-import { printResult, table } from '../output';
+import { printResult, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve list` lists all campaigns. */

@@ -1,6 +1,6 @@
 import { UsageError } from '../../base/errors';
 import type { Command } from 'commander';
-import { printResult, table } from '../output';
+import { printResult, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve pairs <campaign> <iteration>` lists the preference pairs of an iteration. */

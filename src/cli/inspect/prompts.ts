@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { z } from 'zod';
 import { prompts } from '../../llm/prompts';
 import type { Prompt } from '../../llm/prompts/prompt';
-import { printResult, table } from '../output';
+import { printResult, table } from '../base/output';
 
 /** `coevolve prompts [name]` shows what language models are asked, and in which version. */
 export function addPrompts(program: Command): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { renderReport } from '../../report';
 import { collectReport } from '../../report/collect-report';
-import { printResult } from '../output';
+import { printResult } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve report <campaign>` writes the HTML report as the campaign stands, and prints where. */

@@ -3,11 +3,11 @@ import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { nextCommands } from '../../workflows/base/details';
-import { statusQuery } from '../../workflows/messages';
-import { followCampaign } from '../campaign/follow-campaign';
-import { printResult, rounded, shortHash, table } from '../output';
-import type { ScenarioCompletion } from '../../report/sections/held-out/scenarios-query';
-import { jobText, trainingText } from './training-text';
+import { statusQuery } from '../../workflows/base/messages';
+import { followCampaign } from '../base/follow-campaign';
+import { printResult, rounded, shortHash, table } from '../base/output';
+import type { ScenarioCompletion } from '../../store/training/scenarios';
+import { jobText, trainingText } from '../base/training-text';
 import { withSession, type Session } from '../../client/session';
 
 /** `coevolve status <campaign>` says where a campaign is; with --watch it stays until the campaign ends. */

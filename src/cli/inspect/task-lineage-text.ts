@@ -1,6 +1,6 @@
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import type { TaskLineage } from '../../store/tasks/task-lineage';
-import { table } from '../output';
+import { table } from '../base/output';
 
 /** The way to a task, one paragraph per link, in the order in which it was gone. */
 export function taskLineageText(lineage: TaskLineage): string {

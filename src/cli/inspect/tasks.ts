@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { StageVerdict } from '../../domain/tasks/admission/candidate';
 import type { TaskFilter, TaskRow } from '../../store/tasks/tasks';
-import { printResult, table } from '../output';
+import { printResult, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 type Options = TaskFilter & { verdicts?: boolean; json?: boolean };

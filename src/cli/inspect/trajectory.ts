@@ -2,7 +2,7 @@ import { UsageError } from '../../base/errors';
 import type { Command } from 'commander';
 import type { Resume } from '../../store/trajectories/turn-journal';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
-import { printResult } from '../output';
+import { printResult } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve trajectory <campaign>/<id>` prints one attempt, turn by turn. */

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
 import { readConfig } from '../../config';
-import { doctor, type Check } from '../../stack';
+import type { Check } from '../../doctor/check';
+import { doctor } from '../../doctor/doctor';
 
 /** `coevolve doctor` says what is there and what is missing; exit code 1 when something is. */
 export function addDoctor(program: Command): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { required } from '../../config';
 import { migrate } from '../../store/base/migrate';
-import { printResult } from '../output';
+import { printResult } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve migrate` brings the database to the newest schema; two at once do no harm. */

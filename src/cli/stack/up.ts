@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { readConfig, type Config } from '../../config';
 import { migrate } from '../../store/base/migrate';
 import { stackStatus, stackUp } from '../../stack';
-import { printResult, say } from '../output';
+import { printResult, say } from '../base/output';
 
 /** `coevolve up` brings the embedded stack up; what runs already is left alone. */
 export function addUp(program: Command): void {

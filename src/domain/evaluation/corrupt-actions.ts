@@ -1,4 +1,4 @@
-import { joinCalls, splitCalls } from '../signals/split-calls';
+import { joinCalls, splitCalls } from '../rollout/split-calls';
 import type { Random } from '../base/seeded-random';
 
 export type CorruptionKind =

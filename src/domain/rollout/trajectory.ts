@@ -5,7 +5,9 @@ export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-li
 
 export const outcomes: readonly Outcome[] = ['scored', 'environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
 
-/** What an attempt was played for. */
+export type TaskSplit = 'train' | 'held-out';
+
+/** Purpose of an attempt. */
 export type Purpose = 'train' | 'evaluation' | 'expert' | 'validation';
 
 export const purposes: readonly Purpose[] = ['train', 'evaluation', 'expert', 'validation'];

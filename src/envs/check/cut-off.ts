@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { slidingWindow } from '../../domain/base/concurrency';
 import { createRandom } from '../../domain/base/seeded-random';
-import type { OpenEnvironment } from '../environment';
-import { EnvironmentError } from '../environment-error';
+import type { OpenEnvironment } from '../base/environment';
+import { EnvironmentError } from '../base/environment-error';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 import type { Play } from './play-pass';
 

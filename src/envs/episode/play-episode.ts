@@ -1,7 +1,5 @@
-import type { SampledAction } from '../../llm/policy-client';
-import type { RecordedTurn } from '../../store/trajectories/turn-journal';
-import type { ChatMessage, StoredTurn } from '../../store/trajectories/trajectories';
-import type { EnvironmentSession, Observation, ResetRequest } from '../environment';
+import type { ChatMessage, RecordedTurn, SampledAction, StoredTurn } from '../../domain/rollout/turn';
+import type { EnvironmentSession, Observation, ResetRequest } from '../base/environment';
 import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } from './replay-turns';
 
 /** Chooses the next action; null ends the episode because the player can say no more (its context is full). */

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../domain/base/canonical-json';
-import type { RecordedTurn } from '../../store/trajectories/turn-journal';
-import type { ChatMessage, StoredTurn } from '../../store/trajectories/trajectories';
-import type { EnvironmentSession, Observation } from '../environment';
-import { EnvironmentError } from '../environment-error';
+import type { ChatMessage, RecordedTurn, StoredTurn } from '../../domain/rollout/turn';
+import type { EnvironmentSession, Observation } from '../base/environment';
+import { EnvironmentError } from '../base/environment-error';
 
 /** What the environment promises of the same actions in a fresh session: every observation, or the score alone. */
 export type ReplayChecks = 'observations' | 'score';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EnvironmentError } from '../environment-error';
+import { EnvironmentError } from '../base/environment-error';
 
 export type RetryLimits = {
   /** How long a full environment is waited for: others play meanwhile, and each attempt of theirs has 15 minutes. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EnvironmentError } from '../environment-error';
+import type { EnvironmentError } from '../base/environment-error';
 
 export type LossWindow = {
   /** Connections that are lost within so long of the first are one loss. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { TaskSplit } from '../../store/tasks/tasks';
+import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callServer } from '../server/call-server';
 import type { EnvironmentEndpoint } from '../server/endpoint';
-import type { ActionForm } from './react';
+import type { ActionForm } from '../../domain/rollout/action-form';
 
 export type GoldRequest = {
   split: TaskSplit;

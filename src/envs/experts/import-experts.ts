@@ -1,7 +1,7 @@
 import { slidingWindow } from '../../domain/base/concurrency';
-import type { OpenEnvironment } from '../environment';
+import type { OpenEnvironment } from '../base/environment';
 import type { TaskRecord } from '../server/environment-data';
-import { EnvironmentError } from '../environment-error';
+import { EnvironmentError } from '../base/environment-error';
 import { playEpisode } from '../episode/play-episode';
 import type { ImportedExpert } from './expert-file';
 import type { Measured } from './measure-experts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../environment';
+import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../base/environment';
 import type { EnvironmentEndpoint } from '../server/endpoint';
-import { EnvironmentError } from '../environment-error';
+import { EnvironmentError } from '../base/environment-error';
 import { serverHealth, type ServerHealth } from '../server/health';
 import { openSocket, type SocketOptions, type WireObservation } from './socket';
 

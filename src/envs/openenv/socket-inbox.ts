@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws';
-import type { EnvironmentErrorKind } from '../environment-error';
+import type { EnvironmentErrorKind } from '../base/environment-error';
 
 /** What a server has said over a socket and nobody has read yet. */
 export type Inbox = {

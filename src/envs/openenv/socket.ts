@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
-import { EnvironmentError, type EnvironmentErrorKind } from '../environment-error';
+import { EnvironmentError, type EnvironmentErrorKind } from '../base/environment-error';
 import { parseJson } from '../../base/parse-json';
 import { listen, type Inbox } from './socket-inbox';
 

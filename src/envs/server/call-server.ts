@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from './endpoint';
-import { EnvironmentError } from '../environment-error';
+import { EnvironmentError } from '../base/environment-error';
 import { parseJson } from '../../base/parse-json';
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { TaskSplit } from '../../store/tasks/tasks';
-import type { ActionForm } from '../experts/react';
+import type { TaskSplit } from '../../domain/rollout/trajectory';
+import type { ActionForm } from '../../domain/rollout/action-form';
 import { callServer } from './call-server';
 import type { EnvironmentEndpoint } from './endpoint';
 import { serverHealth, type ServerHealth } from './health';

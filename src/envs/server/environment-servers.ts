@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
-import { describeIssue } from '../../spec/describe-issue';
-import { parseYaml } from '../../spec/parse-yaml';
+import { describeIssue } from '../../base/describe-issue';
+import { parseYaml } from '../../base/parse-yaml';
 import type { EnvironmentEndpoint } from './endpoint';
 
 const count = z.number().int().min(1);

@@ -1,5 +1,5 @@
-import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../environment';
-import { EnvironmentError } from '../environment-error';
+import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../base/environment';
+import { EnvironmentError } from '../base/environment-error';
 import type { ThirdPartyServer } from '../server/environment-servers';
 import { actionForm, type ToAction } from './action';
 import { messagesOf, toolsOf } from './observation';

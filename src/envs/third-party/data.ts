@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createRandom } from '../../domain/base/seeded-random';
 import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
-import { EnvironmentError } from '../environment-error';
+import { EnvironmentError } from '../base/environment-error';
 import type { ThirdPartyServer } from '../server/environment-servers';
 import { listTasks, type ListedTask } from './tasks';
 

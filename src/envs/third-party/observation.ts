@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 
 const messagesSchema = z.array(z.object({ role: z.string(), content: z.string() }));
 const toolsSchema = z.array(z.record(z.string(), z.unknown()));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { TaskSplit } from '../../store/tasks/tasks';
+import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callOptional } from '../server/call-server';
-import { EnvironmentError } from '../environment-error';
+import { EnvironmentError } from '../base/environment-error';
 import type { ThirdPartyServer } from '../server/environment-servers';
 
 /** A task that a server lists. */

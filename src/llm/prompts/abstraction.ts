@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AbstractedTask } from '../../domain/tasks/exploration';
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
 import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 

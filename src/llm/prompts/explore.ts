@@ -1,5 +1,5 @@
 import type { Reflection } from '../../domain/tasks/exploration';
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
 import { shownObservation, shownOpening, type ShownTurn } from './transcript';
 

@@ -1,5 +1,5 @@
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
-import { repairPrompt } from '../repair-prompt';
+import { repairPrompt } from './repair';
 import { abstractionPrompt } from './abstraction';
 import type { ExploreInput } from './explore';
 import { exploreBoundaryPrompt } from './explore-boundary';

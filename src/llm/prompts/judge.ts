@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../domain/base/errors';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, promptId, type Prompt } from './prompt';
 import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 

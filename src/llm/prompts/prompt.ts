@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { DomainError } from '../../domain/base/errors';
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 
 /**
  * A prompt under a name and a version. Its `template` has places in double braces; a changed text or schema is a new

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Reflection } from '../../domain/tasks/exploration';
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
 import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** An action and what came back, as a prompt shows them. */
 export type ShownTurn = { action: string; observation: readonly ChatMessage[] };

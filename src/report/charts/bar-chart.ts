@@ -1,4 +1,4 @@
-import { count } from '../format';
+import { count } from '../page/format';
 import { countScale, namesAxis, quantityAxis } from './axes';
 import type { Chart } from './figure';
 

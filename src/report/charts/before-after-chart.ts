@@ -1,5 +1,5 @@
 import type { CustomSeriesRenderItem } from 'echarts';
-import { interval, rate } from '../format';
+import { interval, rate } from '../page/format';
 import { axisText } from './axes';
 import type { Chart } from './figure';
 

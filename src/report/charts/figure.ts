@@ -1,5 +1,5 @@
 import * as echarts from 'echarts';
-import { escapeText, type Html, trusted } from '../html';
+import { escapeText, type Html, trusted } from '../page/html';
 
 export type Chart = {
   title: string;

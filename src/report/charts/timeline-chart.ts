@@ -1,4 +1,4 @@
-import { duration } from '../format';
+import { duration } from '../page/format';
 import { axisText } from './axes';
 import type { Chart } from './figure';
 

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { ModelPurpose } from '../../spec/model-settings';
+import type { ModelPurpose } from '../../domain/campaign/model-purpose';
 
 type Queryable = Pick<ClientBase, 'query'>;
 

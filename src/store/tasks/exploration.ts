@@ -6,7 +6,7 @@ import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { lockEpoch, refusalOf, type IterationKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
 import { toJson, toText } from '../base/postgres-text';
-import type { ChatMessage } from '../trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** What is explored; without a signal it is unguided. */
 export type NewContext = { taskId: string; signalId: string | null; trajectoryId: string | null };

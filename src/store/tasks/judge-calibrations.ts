@@ -4,7 +4,7 @@ import type { Calibration, Confusion, Rate, Trust } from '../../domain/evaluatio
 import { assertEpoch, lockEpoch, refusalOf, type IterationKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
 import { toJson } from '../base/postgres-text';
-import type { ChatMessage } from '../trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 
 export type Transcript = {
   opening: ChatMessage[];

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { assertEpoch, type IterationKey } from '../base/epoch';
-import { listScenarioCompletion, type ScenarioCompletion } from '../../report/sections/held-out/scenarios-query';
+import { listScenarioCompletion, type ScenarioCompletion } from './scenarios';
 
 export type EvaluationRow = {
   iteration: number;

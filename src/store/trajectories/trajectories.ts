@@ -3,18 +3,9 @@ import { DomainError } from '../../domain/base/errors';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { ExpertTrajectory } from '../../domain/pairs/pair-for-target';
 import type { ScoredAttempt, Outcome, Purpose } from '../../domain/rollout/trajectory';
+import type { ChatMessage, StoredTurn } from '../../domain/rollout/turn';
 import { assertEpoch, refusalOf, type IterationKey } from '../base/epoch';
 import { toJson, toText } from '../base/postgres-text';
-
-export type ChatMessage = { role: string; content: string };
-
-export type StoredTurn = {
-  action: string;
-  observation: ChatMessage[];
-  promptTokenIds: number[] | null;
-  tokenIds: number[] | null;
-  logprobs: number[] | null;
-};
 
 export type NewTrajectory = AttemptKey & {
   campaignId: number;

@@ -1,22 +1,7 @@
+import type { RecordedTurn } from '../../domain/rollout/turn';
 import type { Pool } from 'pg';
 import type { IterationKey } from '../base/epoch';
 import { toText } from '../base/postgres-text';
-import type { ChatMessage, StoredTurn } from './trajectories';
-
-/** A turn that did not end its episode. */
-export type RecordedTurn = Omit<StoredTurn, 'observation'> & {
-  /** From 1. */
-  ordinal: number;
-  promptTokens: number;
-  completionTokens: number;
-  /** What the policy had been shown when it acted; null where a replay shows the same again. */
-  shown: ChatMessage[] | null;
-  /** After the action, where the environment has one before the end. */
-  score: number | null;
-  /** sha256 hex of all that was said and shown up to the action, and with it and its answer. */
-  beforeSha256: string;
-  afterSha256: string;
-};
 
 /** An attempt that has no trajectory yet. */
 export type OpenAttempt = IterationKey & { trajectoryId: string };

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
 import { DomainError } from '../../domain/base/errors';
-import { describeIssue } from '../../spec/describe-issue';
-import { parseYaml } from '../../spec/parse-yaml';
+import { describeIssue } from '../../base/describe-issue';
+import { parseYaml } from '../../base/parse-yaml';
 
 const text = z.string().min(1);
 const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|[kKMGTP]i?)?$/, 'a Kubernetes quantity, such as 500m or 16Gi');

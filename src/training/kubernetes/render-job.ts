@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { parseYaml } from '../../spec/parse-yaml';
+import { parseYaml } from '../../base/parse-yaml';
 import { BackendError } from '../backend-error';
 import { trainerCommand } from '../local/trainer-command';
 import type { KubernetesSettings } from './kubernetes-settings';

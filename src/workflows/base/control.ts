@@ -1,5 +1,5 @@
 import { condition, getExternalWorkflowHandle, log, setHandler } from '@temporalio/workflow';
-import { controlSignal, type Control } from '../messages';
+import { controlSignal, type Control } from './messages';
 
 export type ControlHandler = {
   /** The newest control that the parent workflow sent. */

@@ -26,7 +26,7 @@ import {
   stopAfterIterationUpdate,
   type Control,
   type Operator,
-} from '../messages';
+} from '../base/messages';
 import {
   isClosed,
   pause,

@@ -16,7 +16,7 @@ import { profiles } from '../base/activity-profiles';
 import { handleControl, type ControlHandler } from '../base/control';
 import { iterationDetails } from '../base/details';
 import { searchAttributes } from '../base/search-attributes';
-import { progressSignal, type Control } from '../messages';
+import { progressSignal, type Control } from '../base/messages';
 import { reasonOf, retryOrPark, type Decision } from './retry-or-park';
 
 const store = proxyActivities<Activities>(profiles.store);

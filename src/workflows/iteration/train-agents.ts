@@ -1,5 +1,5 @@
 import { workflowInfo } from '@temporalio/workflow';
-import type { TrainingRequest } from '../../activities/train/prepare-training';
+import type { TrainingRequest } from '../../activities/train/training-data';
 import { settleAll } from '../../domain/base/concurrency';
 import { trainingWorkflowId } from '../../domain/campaign/ids';
 import { executeOnce } from '../base/execute-once';

@@ -1,6 +1,6 @@
 import { allHandlersFinished, condition, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { TrainingRequest } from '../../activities/train/prepare-training';
+import type { TrainingRequest } from '../../activities/train/training-data';
 import { profiles } from '../base/activity-profiles';
 import { forwardProgress } from './forward-progress';
 

@@ -4,7 +4,7 @@ import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
-import type { EnvironmentSession } from '../../../src/envs/environment';
+import type { EnvironmentSession } from '../../../src/envs/base/environment';
 import { ReplayMismatch } from '../../../src/envs/episode/replay-turns';
 import type { TurnJournalStore } from '../../../src/store/trajectories/turn-journal';
 import { startFickleEnvironment } from '../../envs/episode/fickle-environment';

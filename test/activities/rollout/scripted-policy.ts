@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import type { ChatMessage } from '../../../src/store/trajectories/trajectories';
+import type { ChatMessage } from '../../../src/domain/rollout/turn';
 
 /** One request for an action; `step` counts the actions before it. */
 export type Asked = { step: number; seed: number };

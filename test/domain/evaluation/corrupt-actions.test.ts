@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { corruptActions, type CorruptionKind } from '../../../src/domain/evaluation/corrupt-actions';
 import { createRandom } from '../../../src/domain/base/seeded-random';
-import { splitCalls } from '../../../src/domain/signals/split-calls';
+import { splitCalls } from '../../../src/domain/rollout/split-calls';
 
 const sql = ["SELECT name FROM singer WHERE country = 'France' AND age > 30 LIMIT 3", 'submit'];
 const calls = ["[cd(folder='document'), mkdir(dir_name='temp')]", "[mv(source='a.pdf', destination='temp')]", 'Done.'];

@@ -1,6 +1,6 @@
-import type { EnvironmentSession, Observation } from '../../../src/envs/environment';
+import type { EnvironmentSession, Observation } from '../../../src/envs/base/environment';
 import { playEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
-import type { SampledAction } from '../../../src/llm/policy-client';
+import type { SampledAction } from '../../../src/domain/rollout/turn';
 
 const seen = (content: string, changes: Partial<Observation> = {}): Observation => ({
   messages: [{ role: 'tool', content }],

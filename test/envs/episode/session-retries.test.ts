@@ -1,4 +1,4 @@
-import { EnvironmentError } from '../../../src/envs/environment-error';
+import { EnvironmentError } from '../../../src/envs/base/environment-error';
 import { sessionRetries } from '../../../src/envs/episode/session-retries';
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { environmentData, type TaskRecord } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
-import type { RecordedTurn } from '../../../src/store/trajectories/turn-journal';
+import type { RecordedTurn } from '../../../src/domain/rollout/turn';
 import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
 import { memoryJournal } from '../episode/journaled-world';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expertRow } from '../../../src/envs/experts/expert-rows';
 import { measureExperts } from '../../../src/envs/experts/measure-experts';
-import { actionOf, formed } from '../../../src/envs/experts/react';
+import { actionOf, formed } from '../../../src/domain/rollout/action-form';
 import { readConversations } from '../../../src/envs/experts/read-conversations';
 
 const eto = (id: string, ...actions: string[]) => ({

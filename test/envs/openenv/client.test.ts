@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environmentData, type TaskRecord } from '../../../src/envs/server/environment-data';
-import type { EnvironmentSession } from '../../../src/envs/environment';
+import type { EnvironmentSession } from '../../../src/envs/base/environment';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode } from '../../../src/envs/episode/play-episode';
 import { freePort, startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';

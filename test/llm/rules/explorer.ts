@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../../src/store/trajectories/trajectories';
+import type { ChatMessage } from '../../../src/domain/rollout/turn';
 import type { ModelRequest, Rule } from '../scripted-model';
 
 export type AskedFor = 'reflection' | 'exploration' | 'abstraction' | 'other';

@@ -22,7 +22,7 @@ import { Pool } from 'pg';
 import { readConfig } from '../../../src/config';
 import type { CampaignState } from '../../../src/domain/campaign/progress';
 import { readStackConfig, stackDown, stackUp } from '../../../src/stack';
-import { secretFile } from '../../../src/stack/home';
+import { secretFile } from '../../../src/process/home';
 import { listCommands } from '../../../src/process/marked-processes';
 import { readState } from '../../../src/stack/state';
 import { connectClient, dataConverterOf } from '../../../src/temporal/connect';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Decision } from '../../../src/domain/tasks/admission/admit';
 import { createStore, type Store } from '../../../src/store';
-import type { RecordedTurn } from '../../../src/store/trajectories/turn-journal';
+import type { RecordedTurn } from '../../../src/domain/rollout/turn';
 import type { IterationKey } from '../../../src/store/base/epoch';
 import type { PolicyRole } from '../../../src/store/training/policies';
 import type { NewTask } from '../../../src/store/tasks/tasks';

@@ -1,4 +1,4 @@
-import type { RecordedTurn } from '../../../src/store/trajectories/turn-journal';
+import type { RecordedTurn } from '../../../src/domain/rollout/turn';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { attempt, hash, newCampaign, raiseEpoch, task, turn, type NewCampaign } from '../support/new-campaign';
 

@@ -1,6 +1,6 @@
 import type { rollout } from '../../../src/workflows';
 import type { RolloutShard } from '../../../src/workflows/iteration/rollout';
-import { controlSignal } from '../../../src/workflows/messages';
+import { controlSignal } from '../../../src/workflows/base/messages';
 import { until } from '../../support/stack';
 import { startTemporal, type TestTemporal } from '../../support/temporal';
 import { environment, queues, scriptedActivities } from '../scripted-activities';

@@ -1,8 +1,8 @@
 import type { CampaignReport } from '../../collect-report';
 import type { PairExample, ShownAttempt, TaskExample } from './query';
-import { html, type Html } from '../../html';
-import { count, rate } from '../../format';
-import { absence, agentName, lead, note, type Section } from '../../section';
+import { html, type Html } from '../../page/html';
+import { count, rate } from '../../page/format';
+import { absence, agentName, lead, note, type Section } from '../../page/section';
 
 /** Longer actions and observations are cut, in characters: a schema dump would bury the comparison. */
 const longestText = 900;

@@ -4,10 +4,10 @@ import { barChart } from '../../charts/bar-chart';
 import { scaleAround } from '../../charts/axes';
 import type { Chart } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
-import { html, type Html } from '../../html';
-import { count, rate, share } from '../../format';
-import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../../section';
-import { table } from '../../table';
+import { html, type Html } from '../../page/html';
+import { count, rate, share } from '../../page/format';
+import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 2: how each agent fails at training tasks, and how nearly it succeeds. */
 export function failuresSection(report: CampaignReport): Section {

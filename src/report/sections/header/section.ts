@@ -3,7 +3,7 @@ import type { CampaignReport } from '../../collect-report';
 import type { Evaluation, PairedCounts } from '../held-out/query';
 import { beforeAfterChart, type RateWithInterval } from '../../charts/before-after-chart';
 import { figure } from '../../charts/figure';
-import { type Content, html, type Html } from '../../html';
+import { type Content, html, type Html } from '../../page/html';
 import {
   count,
   counted,
@@ -17,7 +17,7 @@ import {
   shortHash,
   signed,
   signedInterval,
-} from '../../format';
+} from '../../page/format';
 
 /** The top of the page: which campaign this is, and what came of it, in one sentence that claims no more than was shown. */
 export function renderHeader(report: CampaignReport): Html {

@@ -3,8 +3,8 @@ import type { Evaluation, HeldOutScore } from './query';
 import { scaleAround } from '../../charts/axes';
 import type { Chart } from '../../charts/figure';
 import { type Point, pointsChart } from '../../charts/points-chart';
-import type { Html } from '../../html';
-import { html } from '../../html';
+import type { Html } from '../../page/html';
+import { html } from '../../page/html';
 import {
   count,
   counted,
@@ -16,9 +16,9 @@ import {
   shortHash,
   signed,
   signedInterval,
-} from '../../format';
-import { key, lead, note, panels, type Section } from '../../section';
-import { table } from '../../table';
+} from '../../page/format';
+import { key, lead, note, panels, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 1: every candidate on the held-out tasks, beside the policy that acted when it was made. */
 export function heldOutSection(report: CampaignReport): Section {

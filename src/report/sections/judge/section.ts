@@ -1,8 +1,8 @@
 import type { CampaignReport } from '../../collect-report';
-import type { Html } from '../../html';
-import { count, interval, nothing, rate } from '../../format';
-import { lead, type Section } from '../../section';
-import { table } from '../../table';
+import type { Html } from '../../page/html';
+import { count, interval, nothing, rate } from '../../page/format';
+import { lead, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** How far the judge can be trusted; null where nothing was judged. */
 export function judgeSection(report: CampaignReport): Section | null {

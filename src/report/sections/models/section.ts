@@ -1,8 +1,8 @@
 import type { CampaignReport } from '../../collect-report';
-import type { Html } from '../../html';
-import { count, counted, duration, nothing } from '../../format';
-import { lead, type Section } from '../../section';
-import { table } from '../../table';
+import type { Html } from '../../page/html';
+import { count, counted, duration, nothing } from '../../page/format';
+import { lead, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** What language models were asked and what it cost; null where none was. */
 export function modelsSection(report: CampaignReport): Section | null {

@@ -2,10 +2,10 @@ import type { CampaignReport } from '../../collect-report';
 import type { PairGroup } from './query';
 import { barChart } from '../../charts/bar-chart';
 import type { Chart } from '../../charts/figure';
-import type { Html } from '../../html';
-import { count, rate, share } from '../../format';
-import { absence, agentName, key, lead, panels, roleColour, type Section } from '../../section';
-import { table } from '../../table';
+import type { Html } from '../../page/html';
+import { count, rate, share } from '../../page/format';
+import { absence, agentName, key, lead, panels, roleColour, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 5: what the agents were trained to prefer. */
 export function pairsSection(report: CampaignReport): Section {

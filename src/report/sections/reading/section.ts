@@ -1,8 +1,8 @@
 import type { CampaignReport } from '../../collect-report';
-import { html, type Html } from '../../html';
-import { count, percent } from '../../format';
-import type { Section } from '../../section';
-import { table } from '../../table';
+import { html, type Html } from '../../page/html';
+import { count, percent } from '../../page/format';
+import type { Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 10: what the words and numbers mean, and what they were made from. */
 export function readingSection({ campaign, rowCounts }: CampaignReport): Section {

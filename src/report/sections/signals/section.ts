@@ -1,9 +1,9 @@
 import { feedbackSignalKinds } from '../../../domain/signals/feedback-signal';
 import type { CampaignReport } from '../../collect-report';
 import { barChart } from '../../charts/bar-chart';
-import { count } from '../../format';
-import { absence, lead, panels, type Section } from '../../section';
-import { table } from '../../table';
+import { count } from '../../page/format';
+import { absence, lead, panels, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 3: what the attempts revealed. */
 export function signalsSection(report: CampaignReport): Section {

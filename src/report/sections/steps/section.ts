@@ -3,10 +3,10 @@ import type { ReportStep } from './query';
 import { scaleAround } from '../../charts/axes';
 import type { Chart } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
-import { html } from '../../html';
-import { count, counted, nothing, rate, shortHash } from '../../format';
-import { lead, note, panels, type Section } from '../../section';
-import { table } from '../../table';
+import { html } from '../../page/html';
+import { count, counted, nothing, rate, shortHash } from '../../page/format';
+import { lead, note, panels, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Reinforcement learning, update by update; null for a recipe that has none. */
 export function stepsSection({ steps }: CampaignReport): Section | null {

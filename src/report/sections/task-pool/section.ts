@@ -3,10 +3,10 @@ import type { CampaignReport } from '../../collect-report';
 import type { TaskGroup } from './query';
 import { barChart } from '../../charts/bar-chart';
 import type { Chart } from '../../charts/figure';
-import type { Html } from '../../html';
-import { count, nothing, rate, share } from '../../format';
-import { absence, key, lead, note, panels, type Section } from '../../section';
-import { table } from '../../table';
+import type { Html } from '../../page/html';
+import { count, nothing, rate, share } from '../../page/format';
+import { absence, key, lead, note, panels, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 4: how the pool of training tasks grew, and what was turned away. */
 export function taskPoolSection(report: CampaignReport): Section {

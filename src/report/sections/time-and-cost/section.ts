@@ -4,10 +4,10 @@ import type { TrainingRun } from '../training-runs/query';
 import { barChart } from '../../charts/bar-chart';
 import type { Chart } from '../../charts/figure';
 import { timelineChart } from '../../charts/timeline-chart';
-import { html, type Html } from '../../html';
-import { count, counted, dateTime, dollars, duration, nothing } from '../../format';
-import { key, lead, note, panels, type Section } from '../../section';
-import { table } from '../../table';
+import { html, type Html } from '../../page/html';
+import { count, counted, dateTime, dollars, duration, nothing } from '../../page/format';
+import { key, lead, note, panels, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 6: where time and tokens went, and what went wrong on the way. */
 export function timeAndCostSection(report: CampaignReport): Section {

@@ -2,9 +2,9 @@ import type { CampaignReport } from '../../collect-report';
 import type { TrainingCurve } from './query';
 import type { Chart } from '../../charts/figure';
 import { lineChart, type Line } from '../../charts/line-chart';
-import { html, type Html } from '../../html';
-import { count, counted } from '../../format';
-import { agentName, key, lead, panels, roleColour, type Section } from '../../section';
+import { html, type Html } from '../../page/html';
+import { count, counted } from '../../page/format';
+import { agentName, key, lead, panels, roleColour, type Section } from '../../page/section';
 
 /** How each training job went, update by update; null while no job has told of one. */
 export function trainingCurvesSection({ trainingCurves }: CampaignReport): Section | null {

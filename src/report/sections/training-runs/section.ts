@@ -1,8 +1,8 @@
 import type { CampaignReport } from '../../collect-report';
-import { html } from '../../html';
-import { count, dollars, duration, nothing, shortHash } from '../../format';
-import { note, type Section } from '../../section';
-import { table } from '../../table';
+import { html } from '../../page/html';
+import { count, dollars, duration, nothing, shortHash } from '../../page/format';
+import { note, type Section } from '../../page/section';
+import { table } from '../../page/table';
 
 /** Section 7: the training jobs, and the policies that they made. */
 export function trainingRunsSection({ trainingRuns, campaign }: CampaignReport): Section {

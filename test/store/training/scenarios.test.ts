@@ -1,5 +1,5 @@
-import { freshDatabase, type FreshDatabase } from '../../../support/database';
-import { addPolicy, attempt, hash, newCampaign, task, type NewCampaign } from '../../../store/support/new-campaign';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { addPolicy, attempt, hash, newCampaign, task, type NewCampaign } from '../support/new-campaign';
 
 let database: FreshDatabase;
 let campaign: NewCampaign;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFaultProxy } from '../../../tools/chaos/fault-proxy';
-import { followCampaign } from '../../../src/cli/campaign/follow-campaign';
+import { followCampaign } from '../../../src/cli/base/follow-campaign';
 import type { Session } from '../../../src/client/session';
 import { createStore } from '../../../src/store';
 import { createPool } from '../../../src/store/base/pool';

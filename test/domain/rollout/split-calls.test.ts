@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { joinCalls, splitCalls } from '../../../src/domain/signals/split-calls';
+import { joinCalls, splitCalls } from '../../../src/domain/rollout/split-calls';
 
 test.each([
   ["[cd(folder='a, b'), ls()]", ["cd(folder='a, b')", 'ls()']],

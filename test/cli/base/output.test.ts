@@ -1,4 +1,4 @@
-import { duration, shortHash, table } from '../../src/cli/output';
+import { duration, shortHash, table } from '../../../src/cli/base/output';
 
 test('columns are as wide as their widest cell, numbers to the right', () => {
   expect(

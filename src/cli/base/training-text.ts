@@ -1,7 +1,7 @@
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { RunningJob } from '../../store/training/training-progress';
-import { duration } from '../output';
+import { duration } from './output';
 
 /** A running job in a line. */
 export function jobText({ role, method, step, facts }: RunningJob): string {

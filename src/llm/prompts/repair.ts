@@ -1,5 +1,5 @@
-import type { ChatMessage } from '../store/trajectories/trajectories';
-import { fillTemplate, type Prompt } from './prompts/prompt';
+import type { ChatMessage } from '../../domain/rollout/turn';
+import { fillTemplate, type Prompt } from './prompt';
 
 export type RepairInput = {
   /** What was asked. */

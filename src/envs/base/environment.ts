@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../store/trajectories/trajectories';
+import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** What the environment shows after a reset or a step. */
 export type Observation = {

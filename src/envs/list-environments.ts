@@ -1,8 +1,8 @@
-import type { Capabilities } from './environment-data';
-import { EnvironmentError } from '../environment-error';
-import type { ThirdPartyServer } from './environment-servers';
-import type { Environments } from '../environments';
-import { actionForm } from '../third-party/action';
+import type { Capabilities } from './server/environment-data';
+import { EnvironmentError } from './base/environment-error';
+import type { ThirdPartyServer } from './server/environment-servers';
+import type { Environments } from './environments';
+import { actionForm } from './third-party/action';
 
 export type EnvironmentListing = {
   name: string;

@@ -4,9 +4,9 @@ import type { Pool } from 'pg';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { PhaseRow } from '../../store/campaign/iterations';
 import { retryWhileUnreachable } from '../../client/retry-unreachable';
-import { duration, rounded, say } from '../output';
+import { duration, rounded, say } from './output';
 import type { Session } from '../../client/session';
-import { jobText } from '../inspect/training-text';
+import { jobText } from './training-text';
 
 const pollMs = 700;
 

@@ -1,4 +1,4 @@
-import { ServiceError } from '../base/errors';
+import { ServiceError } from '../../base/errors';
 
 /**
  * - `unreachable`: the server does not answer;

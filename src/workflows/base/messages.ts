@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { CampaignState, IterationProgress } from '../domain/campaign/progress';
-import { trainingProgressSignalName, type JobProgress } from '../domain/training/job-progress';
+import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
+import { trainingProgressSignalName, type JobProgress } from '../../domain/training/job-progress';
 
 /** Recorded in the log of events. */
 export type Operator = { actor: string; reason?: string };

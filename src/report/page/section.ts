@@ -1,7 +1,7 @@
-import { type RecipeName, recipes } from '../domain/campaign/recipe';
-import type { Phase } from '../domain/campaign/phases';
-import type { CampaignReport } from './collect-report';
-import { type Chart, figure } from './charts/figure';
+import { type RecipeName, recipes } from '../../domain/campaign/recipe';
+import type { Phase } from '../../domain/campaign/phases';
+import type { CampaignReport } from '../collect-report';
+import { type Chart, figure } from '../charts/figure';
 import { type Content, html, type Html } from './html';
 import { counted } from './format';
 

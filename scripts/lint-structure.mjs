@@ -1,0 +1,72 @@
+// Checks the structure of src/: no folder has more than 30 files, and imports between folders form no circle.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const maxFiles = 30;
+const root = fileURLToPath(new URL('..', import.meta.url));
+const files = readdirSync(path.join(root, 'src'), { recursive: true })
+  .map((name) => path.join(root, 'src', String(name)))
+  .filter((name) => name.endsWith('.ts'));
+const problems = [...overfullFolders(), ...circles()];
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+function overfullFolders() {
+  const folders = [...new Set(files.map((file) => path.dirname(file)))];
+  return folders
+    .map((folder) => ({ folder, count: files.filter((file) => path.dirname(file) === folder).length }))
+    .filter(({ count }) => count > maxFiles)
+    .map(({ folder, count }) => `${nameOf(folder)}: found ${count} files, expected at most ${maxFiles}`);
+}
+
+/** Returns one line per circle of folders, with an import for each of its arrows. */
+function circles() {
+  const arrows = new Map(); // folder -> imported folder -> one import as text
+  for (const file of files)
+    for (const target of importsOf(file)) {
+      const [from, to] = [path.dirname(file), path.dirname(target)];
+      if (from === to) continue;
+      if (!arrows.has(from)) arrows.set(from, new Map());
+      arrows.get(from).set(to, `${nameOf(file)} imports ${nameOf(target)}`);
+    }
+  return stronglyConnected(arrows)
+    .filter((group) => group.length > 1)
+    .map((group) => {
+      const inside = group.flatMap((from) => group.flatMap((to) => arrows.get(from)?.get(to) ?? []));
+      return `circle of folders ${group.map(nameOf).sort().join(', ')}:\n  ${inside.join('\n  ')}`;
+    });
+}
+
+function importsOf(file) {
+  const text = readFileSync(file, 'utf8');
+  const specifiers = [...text.matchAll(/(?:from |import\(|import )'(\.[^']+)'/g)].map((match) => match[1]);
+  return specifiers.map((specifier) => resolve(path.resolve(path.dirname(file), specifier.replace(/\.js$/, ''))));
+}
+
+function resolve(base) {
+  const isFile = statSync(`${base}.ts`, { throwIfNoEntry: false })?.isFile();
+  return isFile ? `${base}.ts` : path.join(base, 'index.ts');
+}
+
+function nameOf(name) {
+  return path.relative(root, name);
+}
+
+/** Tarjan's algorithm. */
+function stronglyConnected(arrows) {
+  const [index, low, stack, groups] = [new Map(), new Map(), [], []];
+  const visit = (node) => {
+    index.set(node, index.size);
+    low.set(node, index.get(node));
+    stack.push(node);
+    for (const next of arrows.get(node)?.keys() ?? []) {
+      if (!index.has(next)) visit(next);
+      if (stack.includes(next)) low.set(node, Math.min(low.get(node), low.get(next)));
+    }
+    if (low.get(node) !== index.get(node)) return;
+    groups.push(stack.splice(stack.indexOf(node)));
+  };
+  for (const node of arrows.keys()) if (!index.has(node)) visit(node);
+  return groups;
+}
