@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coevolve_environments.hosting.children import Child, ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.processes.child_pool import Child, ChildBounds, ChildPool, ChildProgram
 from coevolve_environments.protocol import (
     Answer,
     Capabilities,

@@ -103,7 +103,7 @@ def look(client: Client) -> Left:
 
 def _is_guardian(child: psutil.Process) -> bool:
     try:
-        return "guardian" in str(child.cmdline())
+        return "reaper" in str(child.cmdline())
     except psutil.Error:  # dying at this moment: it counts until it is reaped
         return False
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import uvicorn
 
-from coevolve_environments.hosting.credentials import hide_from_children
-from coevolve_environments.hosting.drain import DrainingServer
+from coevolve_environments.processes.hidden_files import hide_from_children
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
+from coevolve_environments.server.app import create_app
+from coevolve_environments.server.draining_server import DrainingServer
+from coevolve_environments.server.upgrade import Upgrading
 from coevolve_environments.settings import read_settings
-from coevolve_environments.wire.app import create_app
-from coevolve_environments.wire.upgrade import Upgrading
 
 GRACE_SECONDS = 2  # for sockets to close and sessions to end their episodes, after the drain
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from coevolve_environments.hosting.session_bounds import StatedBounds, stated_bounds
 from coevolve_environments.protocol import Environment, Unavailable
+from coevolve_environments.sessions.timeouts import StatedBounds, stated_bounds
 from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 
 MODULES: Mapping[str, str] = {

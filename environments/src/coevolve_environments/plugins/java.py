@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from coevolve_environments.hosting.children import ChildBounds, ChildProgram
+from coevolve_environments.processes.child_pool import ChildBounds, ChildProgram
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.settings import Settings
 

@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from coevolve_environments.hosting.children import ChildBounds, ChildPool, ChildProgram
 from coevolve_environments.plugins.alfworld.episode import (
     DEFAULT_STEPS,
     MAX_STEPS,
@@ -17,8 +16,9 @@ from coevolve_environments.plugins.alfworld.episode import (
 )
 from coevolve_environments.plugins.alfworld.games import GAMES, TYPES, Game, Games
 from coevolve_environments.plugins.alfworld.gold import Gold
-from coevolve_environments.plugins.engine_venv import engine_python
+from coevolve_environments.plugins.engine_python import engine_python
 from coevolve_environments.plugins.option_checks import refuse_unknown
+from coevolve_environments.processes.child_pool import ChildBounds, ChildPool, ChildProgram
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,

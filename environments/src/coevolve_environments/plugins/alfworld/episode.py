@@ -2,11 +2,11 @@
 
 import re
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.alfworld.games import Game, Games
 from coevolve_environments.plugins.option_checks import whole_number
 from coevolve_environments.plugins.react import action_of
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import Seat
 from coevolve_environments.protocol import Answer, BadRequest, Json
 
 MAX_STEPS = 100

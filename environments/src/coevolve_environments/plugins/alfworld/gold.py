@@ -7,8 +7,8 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.plugins.alfworld.games import Game
+from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.protocol import Json, NotYet
 
 _PATIENCE_SECONDS = 80.0  # a data route answers within 100

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from coevolve_environments.hosting.children import ChildBounds, ChildPool, ChildProgram
 from coevolve_environments.plugins.appworld.dataset import HELD_OUT, TRAIN, Dataset
 from coevolve_environments.plugins.appworld.episode import AppWorldEpisode, Bounds
 from coevolve_environments.plugins.appworld.options import MAX_STEPS, read_options
-from coevolve_environments.plugins.engine_venv import engine_python
+from coevolve_environments.plugins.engine_python import engine_python
+from coevolve_environments.processes.child_pool import ChildBounds, ChildPool, ChildProgram
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.appworld.code_action import code_of
 from coevolve_environments.plugins.appworld.dataset import TRAIN, Dataset
 from coevolve_environments.plugins.appworld.options import DEFAULT_STEPS, step_limit
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import Seat
 from coevolve_environments.protocol import Answer, BadRequest, Json
 
 OBSERVATION_CHARACTERS = 6_000

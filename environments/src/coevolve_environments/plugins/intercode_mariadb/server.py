@@ -16,10 +16,10 @@ from typing import IO, Any
 
 import pymysql
 
-from coevolve_environments.hosting.guardian import GUARDIAN
 from coevolve_environments.plugins.intercode_mariadb.connection import Link
 from coevolve_environments.plugins.intercode_mariadb.dump import script
 from coevolve_environments.plugins.intercode_mariadb.slot import Slot, as_user, take_slot
+from coevolve_environments.processes.reaper import GUARDIAN
 from coevolve_environments.protocol import Unavailable
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, statement_of
 from coevolve_environments.plugins.intercode_sql.questions import clauses_of
-from coevolve_environments.plugins.intercode_sql.records import SUBMIT, make_record
+from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT, make_record
 from coevolve_environments.protocol import Composed, Refusal
 
 _QUERY = re.compile(r"^(?:select|with|values)\b", re.IGNORECASE)

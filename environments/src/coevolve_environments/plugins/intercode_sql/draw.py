@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 
-from coevolve_environments.plugins.intercode_sql.content import split_of
+from coevolve_environments.plugins.intercode_sql.content_key import split_of
 from coevolve_environments.plugins.intercode_sql.options import Options
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.space import Draft, Space

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from coevolve_environments.plugins.intercode_sql.compose import compose
-from coevolve_environments.plugins.intercode_sql.content import content_key
+from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases, wheel_databases
 from coevolve_environments.plugins.intercode_sql.draw import draw_tasks
 from coevolve_environments.plugins.intercode_sql.engine import Engine
@@ -26,9 +26,9 @@ from coevolve_environments.plugins.intercode_sql.question_source import (
     question_source,
 )
 from coevolve_environments.plugins.intercode_sql.questions import read_wheel_questions
-from coevolve_environments.plugins.intercode_sql.records import NAME
 from coevolve_environments.plugins.intercode_sql.sandbox import SqliteEngine
 from coevolve_environments.plugins.intercode_sql.space import Space
+from coevolve_environments.plugins.intercode_sql.task_record import NAME
 from coevolve_environments.plugins.intercode_sql.variants import Parent, draw_variants
 from coevolve_environments.protocol import (
     BadRequest,

@@ -3,8 +3,8 @@
 import re
 
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
-from coevolve_environments.plugins.intercode_sql.records import SUBMIT
 from coevolve_environments.plugins.intercode_sql.score import score
+from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import Answer, BadRequest, Json
 

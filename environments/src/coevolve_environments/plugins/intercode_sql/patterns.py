@@ -5,7 +5,7 @@ from typing import NamedTuple
 from coevolve_environments.plugins.intercode_sql import grouped_patterns as grouped
 from coevolve_environments.plugins.intercode_sql import joined_patterns as joined
 from coevolve_environments.plugins.intercode_sql import plain_patterns as plain
-from coevolve_environments.plugins.intercode_sql.sketch import Writer
+from coevolve_environments.plugins.intercode_sql.pattern_query import Writer
 
 
 class Pattern(NamedTuple):

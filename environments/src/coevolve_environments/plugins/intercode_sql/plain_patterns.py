@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import permutations, product
 
+from coevolve_environments.plugins.intercode_sql.pattern_query import Sketch
 from coevolve_environments.plugins.intercode_sql.profile import Entity, Field, Profile
-from coevolve_environments.plugins.intercode_sql.sketch import Sketch
 from coevolve_environments.plugins.intercode_sql.wording import literal
 
 _ORDERS = (("", "ascending", "lowest"), (" DESC", "descending", "highest"))

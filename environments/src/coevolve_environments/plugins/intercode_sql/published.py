@@ -4,10 +4,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from coevolve_environments.plugins.intercode_sql.content import content_key
+from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError
 from coevolve_environments.plugins.intercode_sql.questions import Question, clauses_of
-from coevolve_environments.plugins.intercode_sql.records import make_record
+from coevolve_environments.plugins.intercode_sql.task_record import make_record
 from coevolve_environments.protocol import TaskRecord
 
 QuestionReader = Callable[[], Iterable[Question]]

@@ -3,13 +3,13 @@
 import threading
 from typing import NamedTuple
 
-from coevolve_environments.plugins.intercode_sql.content import content_key
+from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Sandbox
+from coevolve_environments.plugins.intercode_sql.pattern_query import Sketch
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.profile import Profile, read_profile
-from coevolve_environments.plugins.intercode_sql.records import make_record
-from coevolve_environments.plugins.intercode_sql.sketch import Sketch
+from coevolve_environments.plugins.intercode_sql.task_record import make_record
 from coevolve_environments.protocol import TaskRecord
 
 CELL_SIZE = 1_000

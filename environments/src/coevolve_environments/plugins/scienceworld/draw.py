@@ -4,11 +4,11 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from coevolve_environments.plugins.interleave import in_turns, once
 from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.scienceworld.options import Options
 from coevolve_environments.plugins.scienceworld.task_types import TYPES
 from coevolve_environments.plugins.scienceworld.tasks import Variation, difficulty_of
-from coevolve_environments.plugins.turn_taking import in_turns, once
 from coevolve_environments.protocol import Relation, Split
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.plugins.java import Engine, find_engine
 from coevolve_environments.plugins.scienceworld.draw import draw, relatives
 from coevolve_environments.plugins.scienceworld.episode import ScienceWorldEpisode
@@ -12,6 +11,7 @@ from coevolve_environments.plugins.scienceworld.gold_paths import GoldPaths
 from coevolve_environments.plugins.scienceworld.options import Options, read_options
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES, VERSION
 from coevolve_environments.plugins.scienceworld.tasks import NAME, Variation, make_record, variation_of
+from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,

@@ -1,9 +1,9 @@
 """One attempt at one variation: the best score of the episode is its reward, a negative one ends it (ETO)."""
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.scienceworld.tasks import checked
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import Seat
 from coevolve_environments.protocol import Answer, Json
 
 _LONGEST_ACTION = 200  # characters; the parser's work grows with the text, and no form of action is longer

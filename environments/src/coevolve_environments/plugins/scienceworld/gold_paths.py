@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
 from pathlib import Path
 
-from coevolve_environments.hosting.children import ChildPool
 from coevolve_environments.plugins.scienceworld.tasks import Gold, Variation
+from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.protocol import Json, NotYet
 
 log = logging.getLogger(__name__)

@@ -4,11 +4,11 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from coevolve_environments.plugins.interleave import in_turns, once
 from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.textworld_express.games import GAMES, SEEDS
 from coevolve_environments.plugins.textworld_express.options import Options, read_parameters
 from coevolve_environments.plugins.textworld_express.tasks import Generated, written
-from coevolve_environments.plugins.turn_taking import in_turns, once
 from coevolve_environments.protocol import Relation, Split
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from coevolve_environments.hosting.children import Child, ChildPool
 from coevolve_environments.plugins.java import Engine, find_engine
 from coevolve_environments.plugins.textworld_express.draw import draw, relatives
 from coevolve_environments.plugins.textworld_express.episode import TextWorldExpressEpisode
@@ -18,6 +17,7 @@ from coevolve_environments.plugins.textworld_express.tasks import (
     make_record,
     written,
 )
+from coevolve_environments.processes.child_pool import Child, ChildPool
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,

@@ -1,10 +1,10 @@
 """One attempt at one game: the score where it ends, clipped at 0, is its reward."""
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.textworld_express.games import GAMES
 from coevolve_environments.plugins.textworld_express.tasks import checked, generated_of
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import Seat
 from coevolve_environments.protocol import Answer, Json
 
 _LONGEST_ACTION = 200  # characters

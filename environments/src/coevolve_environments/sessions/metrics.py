@@ -1,0 +1,106 @@
+"""What the server counts, in Prometheus' text format. No label and no value tells of a task or a holder."""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from coevolve_environments.sessions.leases import EndReason
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_PREFIX = "coevolve_environment_"
+
+
+class Metrics:
+    """Those of one server, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._counters = {
+            name: Counter(_PREFIX + name, text, ["environment", *labels], registry=self._registry)
+            for name, text, labels in (
+                ("steps", "Actions that were answered", []),
+                ("episodes", "Episodes that were opened", []),
+                ("faults", "Faults of the environment, by kind", ["kind"]),
+                ("leases_ended", "Sessions that ended, by reason", ["reason"]),
+                ("refused", "Sessions that were refused, by reason", ["reason"]),
+            )
+        }
+        self._latencies = {
+            name: Histogram(_PREFIX + name, text, ["environment"], buckets=_SECONDS, registry=self._registry)
+            for name, text in (
+                ("reset_seconds", "From a reset to its observation"),
+                ("step_seconds", "From an action to its observation"),
+            )
+        }
+
+    def of(self, environment: str) -> "HostMetrics":
+        return HostMetrics(environment, self._counters, self._latencies)
+
+    def watch(self, gauges: Callable[[], Iterable["Gauge"]]) -> None:
+        """Adds gauges that are read when somebody asks."""
+        self._registry.register(_Gauges(gauges))
+
+    def render(self) -> bytes:
+        return generate_latest(self._registry)
+
+
+class HostMetrics:
+    """Those of one environment, with its label bound: this is on the path of every step."""
+
+    def __init__(
+        self, environment: str, counters: dict[str, Counter], latencies: dict[str, Histogram]
+    ) -> None:
+        self._environment = environment
+        self._counters = counters
+        self._steps = counters["steps"].labels(environment)
+        self._episodes = counters["episodes"].labels(environment)
+        self._reset_seconds = latencies["reset_seconds"].labels(environment)
+        self._step_seconds = latencies["step_seconds"].labels(environment)
+
+    def reset(self, seconds: float) -> None:
+        self._episodes.inc()
+        self._reset_seconds.observe(seconds)
+
+    def step(self, seconds: float) -> None:
+        self._steps.inc()
+        self._step_seconds.observe(seconds)
+
+    def fault(self, error: Exception) -> None:
+        """Kinds: those of a child's fault, `slow` for a deadline in a thread, `raised` for all else."""
+        kind = getattr(error, "kind", "slow" if isinstance(error, TimeoutError) else "raised")
+        self._counters["faults"].labels(self._environment, kind).inc()
+
+    def lease_ended(self, reason: EndReason) -> None:
+        self._counters["leases_ended"].labels(self._environment, reason).inc()
+
+    def refused(self, reason: Literal["capacity", "draining"]) -> None:
+        self._counters["refused"].labels(self._environment, reason).inc()
+
+
+class Gauge(GaugeMetricFamily):
+    """A gauge with one value per environment, or pool of children; the server's own has no label."""
+
+    def __init__(
+        self, name: str, text: str, values: dict[str, float] | float, label: str = "environment"
+    ) -> None:
+        if isinstance(values, dict):
+            super().__init__(_PREFIX + name, text, labels=[label])
+            for labelled, value in values.items():
+                self.add_metric([labelled], value)
+        else:
+            super().__init__(_PREFIX + name, text, value=values)
+
+
+class _Gauges(Collector):
+    def __init__(self, gauges: Callable[[], Iterable[Gauge]]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[Metric]:
+        return self._gauges()
+
+    def describe(self) -> Iterable[Metric]:
+        return []  # asks for no value before the server has started

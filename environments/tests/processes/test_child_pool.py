@@ -1,0 +1,285 @@
+"""Children are real processes: bounded, recycled, and gone with everything that they started."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from coevolve_environments.processes.child_pool import ChildBounds, ChildFault, ChildPool, ChildProgram
+from coevolve_environments.processes.hidden_files import hide_from_children
+from coevolve_environments.processes.landlock import landlock_version
+from coevolve_environments.processes.reaper import GUARDIAN
+from coevolve_environments.protocol import BadRequest, Unavailable
+from coevolve_environments.sessions.hosted_environment import CapacityReached
+
+TESTS = Path(__file__).parents[1]
+Make = Callable[..., ChildPool]
+
+
+def program(arguments: Mapping[str, Any] | None = None) -> ChildProgram:
+    environ = {"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}"}
+    return ChildProgram("child_programs", "Counter", dict(arguments or {}), Path(sys.executable), environ)
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    made: list[ChildPool] = []
+
+    def pool(arguments: Mapping[str, Any] | None = None, **bounds: Any) -> ChildPool:
+        made.append(ChildPool("counter", program(arguments), ChildBounds(**{"size": 2, **bounds})))
+        return made[-1]
+
+    yield pool
+    for each in made:
+        each.close()
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, f"process {pid} is still there"
+        time.sleep(0.02)
+
+
+def test_a_child_keeps_its_state_between_calls_and_printing_does_no_harm(make: Make) -> None:
+    child = make({"start": 5}).take()
+    assert child.call("add", number=1) == 6
+    assert child.call("add", number=2) == 8
+
+
+def test_a_child_given_back_is_taken_again_until_it_has_played_its_share(make: Make) -> None:
+    pool = make(episodes=2)
+    pids = []
+    for _ in range(4):
+        child = pool.take()
+        pids.append(child.pid)
+        child.give_back()
+    assert pids[0] == pids[1] != pids[2] == pids[3]
+    wait_until_gone(pids[0])
+    assert pool.usage() == []
+
+
+def test_past_its_size_a_pool_gives_out_no_child(make: Make) -> None:
+    pool = make(size=1)
+    taken = pool.take()
+    with pytest.raises(CapacityReached):
+        pool.take()
+    with pool.borrow() as beside:
+        assert beside.pid != taken.pid
+    taken.end()
+    assert pool.take().call("add", number=1) == 1
+
+
+def test_what_the_engine_refuses_passes_through_and_what_it_raises_is_a_fault(make: Make) -> None:
+    child = make().take()
+    with pytest.raises(BadRequest, match="that cannot be"):
+        child.call("refuse")
+    with pytest.raises(ChildFault, match="ZeroDivisionError: inside the engine") as raised:
+        child.call("fail")
+    assert raised.value.kind == "raised"
+    assert child.call("add", number=1) == 1
+
+
+def test_an_engine_that_lacks_something_says_what(make: Make) -> None:
+    pool = make({"lacks": "java"})
+    with pytest.raises(Unavailable, match="install java"):
+        pool.take()
+    assert pool.usage() == []
+
+
+def test_a_child_that_dies_is_a_fault_with_its_last_words(make: Make) -> None:
+    child = make().take()
+    with pytest.raises(ChildFault, match=r"exit code 3: .*no more memory in the engine") as died:
+        child.call("die")
+    assert died.value.kind == "died"
+    assert child.ended
+
+
+def test_a_call_past_its_deadline_ends_the_child(make: Make) -> None:
+    child = make(call_seconds=0.3).take()
+    with pytest.raises(ChildFault, match=r"more than 0\.3 s") as slow:
+        child.call("sleep", seconds=60)
+    assert slow.value.kind == "slow"
+    wait_until_gone(child.pid)
+
+
+def test_a_child_that_grows_past_its_bound_is_ended(make: Make) -> None:
+    pool = make(memory_mb=100)
+    child = pool.take()
+    with pytest.raises(ChildFault, match="its bound is 100 MB") as large:
+        child.call("hold", megabytes=200)
+    assert large.value.kind == "large"
+    wait_until_gone(child.pid)
+    assert pool.usage() == []
+
+
+def test_a_child_that_grows_during_a_call_is_ended_before_the_call_returns(make: Make) -> None:
+    child = make(memory_mb=3).take  # an interpreter alone is larger
+    with pytest.raises(ChildFault) as large:
+        child().call("sleep", seconds=60)
+    assert large.value.kind == "large"
+
+
+def test_ending_a_child_frees_the_thread_that_calls_it(make: Make) -> None:
+    child = make().take()
+    threading.Timer(0.3, child.end).start()
+    with pytest.raises(ChildFault) as died:
+        child.call("sleep", seconds=60)
+    assert died.value.kind == "died"
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_an_ended_child_takes_its_own_children_along(make: Make, own_session: bool) -> None:
+    child = make().take()
+    grandchild = child.call("spawn", own_session=own_session)
+    child.end()
+    wait_until_gone(child.pid)
+    wait_until_gone(grandchild)
+
+
+REAPER = """
+import ctypes, psutil
+from test_child_pool import ChildBounds, ChildPool, program
+ctypes.CDLL(None).prctl(36, 1)  # adopts orphans, as the first process of a container does
+pool = ChildPool("reaped", program(), ChildBounds(size=1))
+child = pool.take()
+child.call("spawn"), child.call("spawn", own_session=True)
+child.end()
+left = [p for p in psutil.Process().children(recursive=True) if "reaper" not in str(p.cmdline())]
+print(left)
+"""
+
+
+def test_a_server_that_is_a_containers_first_process_keeps_no_zombies() -> None:
+    path = f"{TESTS}:{TESTS / 'processes'}:{TESTS.parent / 'src'}"
+    told = subprocess.run(
+        [sys.executable, "-c", REAPER],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert told.stdout.strip() == "[]"
+
+
+def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "canary")
+    child = make().take()
+    seen = child.call("see")
+    assert "canary" not in str(seen)
+    home = Path(seen["environ"]["HOME"])
+    assert seen["cwd"] == str(home)
+    assert home.is_dir()
+    child.end()
+    assert not home.exists()
+
+
+@pytest.mark.skipif(landlock_version() < 6, reason="needs a kernel with Landlock 6")
+def test_a_child_reads_no_credentials_and_reaches_no_other_process(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = tmp_path / "stack"
+    for name in ("secrets", "environments"):
+        (stack / name).mkdir(parents=True)
+        (stack / name / "file").write_text(name)
+    (tmp_path / "token").write_text("canary")
+    (tmp_path / "link").symlink_to(tmp_path / "token")
+    (tmp_path / "data").write_text("data")
+    monkeypatch.setenv("COEVOLVE_STACK", str(stack))
+    hide_from_children(tmp_path / "token")
+    child = make().take()
+    assert child.call("read", path=str(tmp_path / "data")) == "data"
+    assert child.call("read", path=str(stack / "environments" / "file")) == "environments"
+    refused = [tmp_path / "token", tmp_path / "link", stack / "secrets" / "file"]
+    for path in [*map(str, refused), f"/proc/{os.getpid()}/environ"]:
+        with pytest.raises(ChildFault, match="PermissionError"):
+            child.call("read", path=path)
+    with pytest.raises(ChildFault, match="PermissionError"):
+        child.call("signal", pid=os.getpid())
+    child.call("signal", pid=child.call("spawn"))
+
+
+HOLDER = """
+import sys, time
+from test_child_pool import ChildBounds, ChildPool, program
+child = ChildPool("held", program(), ChildBounds(size=1)).take()
+print(child.call("see")["cwd"], child.pid, child.call("spawn"), flush=True)
+child.call("sleep", seconds=600)
+"""
+
+
+def test_a_killed_server_leaves_neither_child_nor_grandchild() -> None:
+    path = f"{TESTS}:{TESTS / 'processes'}:{TESTS.parent / 'src'}"
+    command = [sys.executable, "-c", HOLDER]
+    server = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert server.stdout is not None
+    home, *pids = server.stdout.readline().decode().split()
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    server.stdout.close()
+    for pid in pids:
+        wait_until_gone(int(pid))
+    deadline = time.monotonic() + 10
+    while Path(home).exists():
+        assert time.monotonic() < deadline, "the child's home outlived the server"
+        time.sleep(0.02)
+
+
+def test_a_guardian_that_was_killed_is_replaced_and_knows_what_it_guarded(make: Make) -> None:
+    pool = make()
+    first = pool.take()
+    guardian = GUARDIAN._process
+    assert guardian is not None
+    guardian.kill()
+    guardian.wait()
+    second = pool.take()
+    assert GUARDIAN._process is not None
+    assert GUARDIAN._process.pid != guardian.pid
+    assert {first.pid, second.pid} <= set(GUARDIAN._guarded)
+
+
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+
+
+def system_python_is_new() -> bool:
+    if os.geteuid() != 0 or not SYSTEM_PYTHON.exists():
+        return False
+    asked = subprocess.run(
+        [SYSTEM_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False
+    )
+    return asked.returncode == 0
+
+
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that everybody may run")
+def test_where_the_server_is_root_a_child_is_nobody_with_limits() -> None:
+    free = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON)
+    pool = ChildPool("free", free, ChildBounds(size=1))
+    child = pool.take()
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    assert "Uid:\t65534\t65534\t65534\t65534" in status
+    assert "Groups:\t \n" in status or "Groups:\t\n" in status
+    limits = Path(f"/proc/{child.pid}/limits").read_text()
+    for line in ("Max core file size 0 0", "Max open files 4096 4096", "Max processes 4096 4096"):
+        assert line in " ".join(limits.split())
+    pool.close()
+
+
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that everybody may run")
+def test_what_nobody_cannot_read_keeps_the_servers_user(tmp_path: Path) -> None:
+    secret = tmp_path / "data"
+    secret.touch(0o600)
+    program = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON, reads=[secret])
+    pool = ChildPool("closed", program, ChildBounds(size=1))
+    assert "Uid:\t0\t" in Path(f"/proc/{pool.take().pid}/status").read_text()
+    pool.close()

@@ -1,0 +1,95 @@
+"""A fault of an environment is an error of its own kind, and never a reward."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+import uvicorn
+from websockets.sync.client import connect
+
+from coevolve_environments.protocol import (
+    Answer,
+    Capabilities,
+    Environment,
+    Episode,
+    Json,
+    Split,
+    TaskRecord,
+)
+from coevolve_environments.registry import Built
+from coevolve_environments.server.app import create_app
+from conftest import Session
+
+
+class Fragile(Environment):
+    """A plug-in that fails where its task definition says."""
+
+    name = "fragile"
+    description = "fails on demand"
+    capabilities = Capabilities(
+        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=1
+    )
+
+    def published(self, split: Split) -> Sequence[TaskRecord]:
+        return []
+
+    def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
+        return []
+
+    def start(self, definition: Json, seed: int) -> Episode:
+        if definition["fails"] == "start":
+            raise OSError("no room for an episode")
+        return FragileEpisode(definition["fails"])
+
+
+class FragileEpisode:
+    task_id = "fragile/1"
+    split = "train"
+
+    def __init__(self, fails: str) -> None:
+        self._fails = fails
+
+    def open(self) -> Answer:
+        return Answer([], 0)
+
+    def act(self, content: str) -> Answer:
+        if self._fails == "act":
+            raise ZeroDivisionError("inside the environment")
+        return Answer([], 1, done=True, reward=1.0, metadata={"raw_score": 1.0})
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    app = create_app(Built({"fragile": Fragile()}, {}), capacity=4, idle_seconds=30, token=None)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="websockets-sansio"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"ws://127.0.0.1:{port}/envs/fragile/ws"
+    server.should_exit = True
+    thread.join()
+
+
+def test_a_step_that_raises_is_an_execution_error_and_ends_the_episode(url: str) -> None:
+    with Session(connect(url)) as session:
+        session.reset(task={"fails": "act"})
+        failed = session.step("go")
+        assert failed["type"] == "error"
+        assert failed["data"]["code"] == "EXECUTION_ERROR"
+        assert "reward" not in failed["data"]
+        assert session.step("go")["data"]["code"] == "SESSION_ERROR"
+        assert session.play({"fails": "nowhere"}, ["go"])["reward"] == 1.0
+
+
+def test_an_episode_that_cannot_be_made_is_a_factory_error(url: str) -> None:
+    with Session(connect(url)) as session:
+        failed = session.reset(task={"fails": "start"})
+        assert failed["data"]["code"] == "FACTORY_ERROR"
+        assert session.play({"fails": "nowhere"}, ["go"])["reward"] == 1.0
