@@ -16,13 +16,14 @@ from typing import Any
 
 import uvicorn
 from coevolve_environments.plugins.bfcl.environment import create
-from coevolve_environments.protocol import Answer, Episode
+from coevolve_environments.protocol import Episode
+from coevolve_environments.protocol import Observation as EpisodeObservation
 from coevolve_environments.settings import SettingsFile
 from openenv.core.env_server import create_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 
-BFCL = create(SettingsFile(Path()).of("bfcl"))
+BFCL = create(SettingsFile(Path()).section("bfcl"))
 
 
 class Says(Action):  # type: ignore[misc]
@@ -63,7 +64,7 @@ class Threaded(Environment[Says, Sees, State]):  # type: ignore[misc]
     def state(self) -> State:
         return self._state
 
-    def _seen(self, answer: Answer) -> Sees:
+    def _seen(self, answer: EpisodeObservation) -> Sees:
         assert self._episode is not None
         info = {
             "task_id": self._episode.task_id,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coevolve_environments.protocol import SPLITS, Unavailable
-from coevolve_environments.registry import Built, build_environments
+from coevolve_environments.registry import BuiltEnvironments, build_environments
 from coevolve_environments.settings import read_settings
 
 GOOD = """
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def built(folder: Path, settings: str, *names: str) -> Built:
+def built(folder: Path, settings: str, *names: str) -> BuiltEnvironments:
     file = folder / "environments.yaml"
     file.write_text(settings)
     return build_environments(names or ["own"], read_settings(file, folder / "state"))
@@ -139,6 +139,6 @@ def test_what_an_environment_keeps_is_found_from_another_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    kept = read_settings(None, Path("state")).of("own").state
+    kept = read_settings(None, Path("state")).section("own").state
     assert kept == tmp_path.resolve() / "state" / "own"
     assert kept.is_dir()

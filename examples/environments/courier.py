@@ -10,7 +10,7 @@ from typing import Any
 
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import (
-    Answer,
+    Observation,
     BadRequest,
     Capabilities,
     Environment,
@@ -26,7 +26,7 @@ PLACES = ("start", "parcel", "door")
 
 
 def create(settings: Settings) -> Environment:
-    return Courier(size=settings.integer("size", 5, least=2))
+    return Courier(size=settings.integer("size", 5, minimum=2))
 
 
 class Courier(Environment):
@@ -91,14 +91,14 @@ class Delivery:
             raise BadRequest(f"the task definition cannot be played: {error!r}") from None
         self._holds, self._steps = False, 0
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         rules = (
             f"You are a courier. Each turn say one of {', '.join(ACTIONS)}. [0, 0] is the north-west corner."
         )
         task = f"Take the parcel at {self._parcel} to the door at {self._door}. {self._where()}"
-        return Answer([{"role": "system", "content": rules}, {"role": "user", "content": task}], turn=0)
+        return Observation([{"role": "system", "content": rules}, {"role": "user", "content": task}], turn=0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._steps += 1
         action = action_of(content).lower()
         delivered = action == "drop" and self._holds and self._at == self._door
@@ -111,10 +111,10 @@ class Delivery:
         messages = [{"role": "user", "content": told}]
         score = 1.0 if delivered else 0.5 if self._holds else 0.0
         if not delivered and self._steps < 4 * self._size:
-            return Answer(messages, self._steps, score=score)
+            return Observation(messages, self._steps, score=score)
         stop = "completed" if delivered else "step-limit"
         metadata: Json = {"raw_score": score, "success": delivered, "stop_reason": stop, "error_type": None}
-        return Answer(messages, self._steps, done=True, reward=score, score=score, metadata=metadata)
+        return Observation(messages, self._steps, done=True, reward=score, score=score, metadata=metadata)
 
     def close(self) -> None:
         """Nothing outlives the object."""

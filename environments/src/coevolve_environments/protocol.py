@@ -27,11 +27,15 @@ class BadRequest(Exception):
     """The caller asked for something that cannot be: a retry of the same request will fail again."""
 
 
-class NotOffered(Exception):
+class NotSupported(Exception):
     """The environment does not declare the capability that the request needs."""
 
 
-class NotYet(TimeoutError):
+class CapacityReached(Exception):
+    """Every session of the environment is taken, or the server takes no more."""
+
+
+class NotReady(TimeoutError):
     """What was asked for takes longer than one request may. What is ready is kept: ask again for the rest."""
 
 
@@ -49,7 +53,7 @@ class Capabilities:
     """Can turn a request and the actions that fulfil it into a task."""
     replay: Replay
     """What the same actions from a fresh episode give again, in any process: every observation and the
-    reward, only the score after each action (`Answer.score`), or nothing that could be relied on."""
+    reward, only the score after each action (`Observation.score`), or nothing that could be relied on."""
     dense_reward: bool
     """Rewards strictly between 0 and 1 occur."""
     max_steps: int
@@ -82,7 +86,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Composed:
+class ComposedTask:
     """A task made of a request and actions that somebody wrote."""
 
     record: TaskRecord
@@ -99,7 +103,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Observation:
     """What an episode says after the reset or an action. `messages` holds the new ones only."""
 
     messages: list[dict[str, str]]
@@ -122,9 +126,9 @@ class Episode(Protocol):
     task_id: str
     split: str
 
-    def open(self) -> Answer: ...
+    def open(self) -> Observation: ...
 
-    def act(self, content: str) -> Answer: ...
+    def act(self, content: str) -> Observation: ...
 
     def close(self) -> None: ...
 
@@ -146,7 +150,7 @@ class Environment(ABC):
     """Deadline of one call of an episode; past it the episode is a fault of the environment."""
     episode_seconds: float = 900.0
     """Deadline of one episode, from its reset."""
-    sessions: int | None = None
+    max_sessions: int | None = None
     """How many episodes it can play at once, where that is fewer than the server's capacity."""
     license: str | None = None
     """Terms of the data that its tasks come from, where they are not the package's own."""
@@ -166,16 +170,16 @@ class Environment(ABC):
     def variants(
         self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
     ) -> list[Variant]:
-        """At most `count` tasks in total, none of them a parent. Raises `NotOffered` without a generator."""
-        raise NotOffered(f"{self.name} declares no generator of task variants")
+        """At most `count` tasks in total, none of them a parent. Raises `NotSupported` by default."""
+        raise NotSupported(f"{self.name} declares no generator of task variants")
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-    ) -> Composed | Refusal:
+    ) -> ComposedTask | Refusal:
         """A train task that asks `query` where `parent` plays, checked by what `actions` come to there in a
-        fresh start. Raises `BadRequest` for a parent that cannot be played, `NotOffered` without a composer.
+        fresh start. Raises `BadRequest` for a parent that cannot be played, `NotSupported` by default.
         """
-        raise NotOffered(f"{self.name} composes no tasks")
+        raise NotSupported(f"{self.name} composes no tasks")
 
     def close(self) -> None:
         """Ends what the environment keeps between episodes, such as its pool of processes."""

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import cast
 
 from coevolve_environments.protocol import Environment, Unavailable
-from coevolve_environments.sessions.timeouts import StatedBounds, stated_bounds
+from coevolve_environments.sessions.timeouts import TimeoutSettings, read_timeouts
 from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 
 MODULES: Mapping[str, str] = {
@@ -31,15 +31,15 @@ mounts one of them once more by `plugin: <name>`, as for two servers that one ad
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltEnvironments:
     environments: dict[str, Environment]
     unavailable: dict[str, str]
     """Environment and what it lacks."""
-    bounds: dict[str, StatedBounds] = field(default_factory=dict)
+    timeouts: dict[str, TimeoutSettings] = field(default_factory=dict)
     """What the settings say of its sessions."""
 
 
-def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built:
+def build_environments(names: Sequence[str] | None, file: SettingsFile) -> BuiltEnvironments:
     """Makes the named environments, in order; all that this machine can host when `names` is None.
 
     Raises:
@@ -50,10 +50,10 @@ def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built
     for name in [*(names or []), *file.hosted]:
         if name not in modules:
             raise ValueError(f"unknown environment {name!r}; known: {', '.join(modules)}")
-    built = Built({}, {})
+    built = BuiltEnvironments({}, {})
     for name in names or modules:
-        settings = file.of(name)
-        built.bounds[name] = stated_bounds(settings)
+        settings = file.section(name)
+        built.timeouts[name] = read_timeouts(settings)
         try:
             built.environments[name] = _create(name, modules[name], settings)
         except Unavailable as lack:
@@ -70,7 +70,7 @@ def _modules(file: SettingsFile) -> dict[str, str | Path]:
     if taken := sorted(set(plugins) & set(MODULES)):
         raise ValueError(f"hosted.{taken[0]}.plugin: the name belongs to a built-in environment")
     named = {
-        name: MODULES[text] if text in MODULES else file.of(name).path(PLUGIN)
+        name: MODULES[text] if text in MODULES else file.section(name).path(PLUGIN)
         for name, text in plugins.items()
     }
     return {**MODULES, **{name: module for name, module in named.items() if module is not None}}

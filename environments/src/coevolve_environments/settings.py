@@ -37,19 +37,19 @@ class Settings:
         if value is None:
             return default
         if not isinstance(value, str) or not value:
-            raise self.wrong(key, "a text", value)
+            raise self.invalid(key, "a text", value)
         return value
 
     def path(self, key: str) -> Path | None:
         text = self.text(key)
         return None if text is None else (self._folder / Path(text).expanduser()).resolve()
 
-    def integer(self, key: str, default: int, *, least: int = 1) -> int:
+    def integer(self, key: str, default: int, *, minimum: int = 1) -> int:
         value = self._get(key)
         if value is None:
             return default
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise self.wrong(key, f"an integer from {least}", value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+            raise self.invalid(key, f"an integer from {minimum}", value)
         return value
 
     def flag(self, key: str, default: bool) -> bool:
@@ -57,7 +57,7 @@ class Settings:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self.wrong(key, "true or false", value)
+            raise self.invalid(key, "true or false", value)
         return value
 
     def seconds(self, key: str, default: float | None = None) -> float | None:
@@ -65,10 +65,10 @@ class Settings:
         if value is None:
             return default
         if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-            raise self.wrong(key, "seconds above 0", value)
+            raise self.invalid(key, "seconds above 0", value)
         return float(value)
 
-    def wrong(self, key: str, expected: str, found: object) -> ValueError:
+    def invalid(self, key: str, expected: str, found: object) -> ValueError:
         return ValueError(f"hosted.{self.name}.{key}: expected {expected}, found {found!r}")
 
     def refuse_unknown(self) -> None:
@@ -93,12 +93,12 @@ class SettingsFile:
     folder: Path = Path()
     hosted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def of(self, name: str) -> Settings:
+    def section(self, name: str) -> Settings:
         return Settings(name, self.hosted.get(name, {}), self.folder, self.state)
 
     def plugins(self) -> dict[str, str]:
         """The operator's own environments: name, and what their section says under `plugin`."""
-        named = {name: self.of(name).text(PLUGIN) for name in self.hosted}
+        named = {name: self.section(name).text(PLUGIN) for name in self.hosted}
         return {name: text for name, text in named.items() if text is not None}
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry
-from coevolve_environments.plugins.bfcl.splits import read_division
+from coevolve_environments.plugins.bfcl.splits import read_split
 from coevolve_environments.protocol import BadRequest
 from conftest import Client, Serve
 
@@ -115,7 +115,7 @@ span = st.lists(bound, min_size=2, max_size=2)
 @given(train=span | st.floats(-1, 2), held_out=st.none() | span, number=st.integers(0, 199))
 def test_no_custom_split_puts_an_entry_on_two_sides(train: object, held_out: object, number: int) -> None:
     try:
-        division = read_division({"split": "custom", "train": train, "held_out": held_out})
+        division = read_split({"split": "custom", "train": train, "held_out": held_out})
     except BadRequest:
         return
     assert len(division.train) > 0

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coevolve_environments.plugins.remote.client import Address, BadRemoteAnswer, Remote, RemoteFault
+from coevolve_environments.plugins.remote.client import Address, BadRemoteAnswer, RemoteClient, RemoteFault
 from coevolve_environments.plugins.remote.episode import Releaser, RemoteEpisode
 from coevolve_environments.plugins.webshop.shop import Shop
-from coevolve_environments.protocol import Answer
+from coevolve_environments.protocol import Observation
 from fake_server import FakeServer, fake_server
 
 
@@ -25,16 +25,16 @@ class Slow(RemoteEpisode):
         self.entered, self.may_answer = threading.Event(), threading.Event()
         self.released: list[bool] = []
 
-    def _begin(self) -> Answer:
-        return Answer([], 0)
+    def _begin(self) -> Observation:
+        return Observation([], 0)
 
-    def _continue(self, content: str) -> Answer:
+    def _continue(self, content: str) -> Observation:
         if content == "fail":
             raise RemoteFault("made up")
         if content == "wait":
             self.entered.set()
             assert self.may_answer.wait(10)
-        return Answer([], 1)
+        return Observation([], 1)
 
     def _release(self) -> None:
         self.released.append(self._sound)
@@ -78,7 +78,7 @@ def careless() -> Iterator[FakeServer]:
 
 
 def test_a_session_that_another_episode_plays_is_not_shared(careless: FakeServer) -> None:
-    shop = Shop(Remote(Address(careless.url, 5)), Releaser("shop"), recycle_after=1)
+    shop = Shop(RemoteClient(Address(careless.url, 5)), Releaser("shop"), recycle_after=1)
     session, _ = shop.enter(0)
     with pytest.raises(BadRemoteAnswer, match="session 101, which another episode plays"):
         shop.enter(1)

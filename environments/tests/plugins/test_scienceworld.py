@@ -164,13 +164,13 @@ def test_relatives_are_train_variations_of_related_types(client: Client, tasks: 
 
 
 def test_the_table_of_types_is_the_packages(tmp_path: Path) -> None:
-    engine = find_engine(SettingsFile(tmp_path).of(NAME), NAME, "scienceworld.jar", heap_mb=400)
+    engine = find_engine(SettingsFile(tmp_path).section(NAME), NAME, "scienceworld.jar", heap_mb=400)
     pool = ChildPool(
-        NAME, engine.program("coevolve_environments.plugins.scienceworld.world", "World"), engine.bounds
+        NAME, engine.program("coevolve_environments.plugins.scienceworld.world", "World"), engine.limits
     )
     folds: tuple[Fold, ...] = ("train", "dev", "test")
     try:
-        child = pool.take()
+        child = pool.acquire()
         for name, kind in TYPES.items():
             assert child.call("variations", type=name) == [list(kind.variations(fold)) for fold in folds]
     finally:

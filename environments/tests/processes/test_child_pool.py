@@ -13,12 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
-from coevolve_environments.processes.child_pool import ChildBounds, ChildFault, ChildPool, ChildProgram
+from coevolve_environments.processes.child_pool import ChildFault, ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.processes.hidden_files import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
-from coevolve_environments.processes.reaper import GUARDIAN
-from coevolve_environments.protocol import BadRequest, Unavailable
-from coevolve_environments.sessions.hosted_environment import CapacityReached
+from coevolve_environments.processes.reaper import REAPER
+from coevolve_environments.protocol import BadRequest, CapacityReached, Unavailable
 
 TESTS = Path(__file__).parents[1]
 Make = Callable[..., ChildPool]
@@ -33,8 +32,8 @@ def program(arguments: Mapping[str, Any] | None = None) -> ChildProgram:
 def make() -> Iterator[Make]:
     made: list[ChildPool] = []
 
-    def pool(arguments: Mapping[str, Any] | None = None, **bounds: Any) -> ChildPool:
-        made.append(ChildPool("counter", program(arguments), ChildBounds(**{"size": 2, **bounds})))
+    def pool(arguments: Mapping[str, Any] | None = None, **limits: Any) -> ChildPool:
+        made.append(ChildPool("counter", program(arguments), PoolLimits(**{"size": 2, **limits})))
         return made[-1]
 
     yield pool
@@ -50,7 +49,7 @@ def wait_until_gone(pid: int) -> None:
 
 
 def test_a_child_keeps_its_state_between_calls_and_printing_does_no_harm(make: Make) -> None:
-    child = make({"start": 5}).take()
+    child = make({"start": 5}).acquire()
     assert child.call("add", number=1) == 6
     assert child.call("add", number=2) == 8
 
@@ -59,9 +58,9 @@ def test_a_child_given_back_is_taken_again_until_it_has_played_its_share(make: M
     pool = make(episodes=2)
     pids = []
     for _ in range(4):
-        child = pool.take()
+        child = pool.acquire()
         pids.append(child.pid)
-        child.give_back()
+        child.release()
     assert pids[0] == pids[1] != pids[2] == pids[3]
     wait_until_gone(pids[0])
     assert pool.usage() == []
@@ -69,17 +68,17 @@ def test_a_child_given_back_is_taken_again_until_it_has_played_its_share(make: M
 
 def test_past_its_size_a_pool_gives_out_no_child(make: Make) -> None:
     pool = make(size=1)
-    taken = pool.take()
+    taken = pool.acquire()
     with pytest.raises(CapacityReached):
-        pool.take()
-    with pool.borrow() as beside:
+        pool.acquire()
+    with pool.data_child() as beside:
         assert beside.pid != taken.pid
     taken.end()
-    assert pool.take().call("add", number=1) == 1
+    assert pool.acquire().call("add", number=1) == 1
 
 
 def test_what_the_engine_refuses_passes_through_and_what_it_raises_is_a_fault(make: Make) -> None:
-    child = make().take()
+    child = make().acquire()
     with pytest.raises(BadRequest, match="that cannot be"):
         child.call("refuse")
     with pytest.raises(ChildFault, match="ZeroDivisionError: inside the engine") as raised:
@@ -91,12 +90,12 @@ def test_what_the_engine_refuses_passes_through_and_what_it_raises_is_a_fault(ma
 def test_an_engine_that_lacks_something_says_what(make: Make) -> None:
     pool = make({"lacks": "java"})
     with pytest.raises(Unavailable, match="install java"):
-        pool.take()
+        pool.acquire()
     assert pool.usage() == []
 
 
 def test_a_child_that_dies_is_a_fault_with_its_last_words(make: Make) -> None:
-    child = make().take()
+    child = make().acquire()
     with pytest.raises(ChildFault, match=r"exit code 3: .*no more memory in the engine") as died:
         child.call("die")
     assert died.value.kind == "died"
@@ -104,7 +103,7 @@ def test_a_child_that_dies_is_a_fault_with_its_last_words(make: Make) -> None:
 
 
 def test_a_call_past_its_deadline_ends_the_child(make: Make) -> None:
-    child = make(call_seconds=0.3).take()
+    child = make(call_seconds=0.3).acquire()
     with pytest.raises(ChildFault, match=r"more than 0\.3 s") as slow:
         child.call("sleep", seconds=60)
     assert slow.value.kind == "slow"
@@ -113,7 +112,7 @@ def test_a_call_past_its_deadline_ends_the_child(make: Make) -> None:
 
 def test_a_child_that_grows_past_its_bound_is_ended(make: Make) -> None:
     pool = make(memory_mb=100)
-    child = pool.take()
+    child = pool.acquire()
     with pytest.raises(ChildFault, match="its bound is 100 MB") as large:
         child.call("hold", megabytes=200)
     assert large.value.kind == "large"
@@ -122,14 +121,14 @@ def test_a_child_that_grows_past_its_bound_is_ended(make: Make) -> None:
 
 
 def test_a_child_that_grows_during_a_call_is_ended_before_the_call_returns(make: Make) -> None:
-    child = make(memory_mb=3).take  # an interpreter alone is larger
+    child = make(memory_mb=3).acquire  # an interpreter alone is larger
     with pytest.raises(ChildFault) as large:
         child().call("sleep", seconds=60)
     assert large.value.kind == "large"
 
 
 def test_ending_a_child_frees_the_thread_that_calls_it(make: Make) -> None:
-    child = make().take()
+    child = make().acquire()
     threading.Timer(0.3, child.end).start()
     with pytest.raises(ChildFault) as died:
         child.call("sleep", seconds=60)
@@ -138,19 +137,19 @@ def test_ending_a_child_frees_the_thread_that_calls_it(make: Make) -> None:
 
 @pytest.mark.parametrize("own_session", [False, True])
 def test_an_ended_child_takes_its_own_children_along(make: Make, own_session: bool) -> None:
-    child = make().take()
+    child = make().acquire()
     grandchild = child.call("spawn", own_session=own_session)
     child.end()
     wait_until_gone(child.pid)
     wait_until_gone(grandchild)
 
 
-REAPER = """
+ADOPTER = """
 import ctypes, psutil
-from test_child_pool import ChildBounds, ChildPool, program
+from test_child_pool import PoolLimits, ChildPool, program
 ctypes.CDLL(None).prctl(36, 1)  # adopts orphans, as the first process of a container does
-pool = ChildPool("reaped", program(), ChildBounds(size=1))
-child = pool.take()
+pool = ChildPool("reaped", program(), PoolLimits(size=1))
+child = pool.acquire()
 child.call("spawn"), child.call("spawn", own_session=True)
 child.end()
 left = [p for p in psutil.Process().children(recursive=True) if "reaper" not in str(p.cmdline())]
@@ -161,7 +160,7 @@ print(left)
 def test_a_server_that_is_a_containers_first_process_keeps_no_zombies() -> None:
     path = f"{TESTS}:{TESTS / 'processes'}:{TESTS.parent / 'src'}"
     told = subprocess.run(
-        [sys.executable, "-c", REAPER],
+        [sys.executable, "-c", ADOPTER],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -173,7 +172,7 @@ def test_a_server_that_is_a_containers_first_process_keeps_no_zombies() -> None:
 
 def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "canary")
-    child = make().take()
+    child = make().acquire()
     seen = child.call("see")
     assert "canary" not in str(seen)
     home = Path(seen["environ"]["HOME"])
@@ -196,7 +195,7 @@ def test_a_child_reads_no_credentials_and_reaches_no_other_process(
     (tmp_path / "data").write_text("data")
     monkeypatch.setenv("COEVOLVE_STACK", str(stack))
     hide_from_children(tmp_path / "token")
-    child = make().take()
+    child = make().acquire()
     assert child.call("read", path=str(tmp_path / "data")) == "data"
     assert child.call("read", path=str(stack / "environments" / "file")) == "environments"
     refused = [tmp_path / "token", tmp_path / "link", stack / "secrets" / "file"]
@@ -210,8 +209,8 @@ def test_a_child_reads_no_credentials_and_reaches_no_other_process(
 
 HOLDER = """
 import sys, time
-from test_child_pool import ChildBounds, ChildPool, program
-child = ChildPool("held", program(), ChildBounds(size=1)).take()
+from test_child_pool import PoolLimits, ChildPool, program
+child = ChildPool("held", program(), PoolLimits(size=1)).acquire()
 print(child.call("see")["cwd"], child.pid, child.call("spawn"), flush=True)
 child.call("sleep", seconds=600)
 """
@@ -238,15 +237,15 @@ def test_a_killed_server_leaves_neither_child_nor_grandchild() -> None:
 
 def test_a_guardian_that_was_killed_is_replaced_and_knows_what_it_guarded(make: Make) -> None:
     pool = make()
-    first = pool.take()
-    guardian = GUARDIAN._process
+    first = pool.acquire()
+    guardian = REAPER._process
     assert guardian is not None
     guardian.kill()
     guardian.wait()
-    second = pool.take()
-    assert GUARDIAN._process is not None
-    assert GUARDIAN._process.pid != guardian.pid
-    assert {first.pid, second.pid} <= set(GUARDIAN._guarded)
+    second = pool.acquire()
+    assert REAPER._process is not None
+    assert REAPER._process.pid != guardian.pid
+    assert {first.pid, second.pid} <= set(REAPER._guarded)
 
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
@@ -264,8 +263,8 @@ def system_python_is_new() -> bool:
 @pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that everybody may run")
 def test_where_the_server_is_root_a_child_is_nobody_with_limits() -> None:
     free = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON)
-    pool = ChildPool("free", free, ChildBounds(size=1))
-    child = pool.take()
+    pool = ChildPool("free", free, PoolLimits(size=1))
+    child = pool.acquire()
     status = Path(f"/proc/{child.pid}/status").read_text()
     assert "Uid:\t65534\t65534\t65534\t65534" in status
     assert "Groups:\t \n" in status or "Groups:\t\n" in status
@@ -280,6 +279,6 @@ def test_what_nobody_cannot_read_keeps_the_servers_user(tmp_path: Path) -> None:
     secret = tmp_path / "data"
     secret.touch(0o600)
     program = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON, reads=[secret])
-    pool = ChildPool("closed", program, ChildBounds(size=1))
-    assert "Uid:\t0\t" in Path(f"/proc/{pool.take().pid}/status").read_text()
+    pool = ChildPool("closed", program, PoolLimits(size=1))
+    assert "Uid:\t0\t" in Path(f"/proc/{pool.acquire().pid}/status").read_text()
     pool.close()

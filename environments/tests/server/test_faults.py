@@ -10,15 +10,15 @@ import uvicorn
 from websockets.sync.client import connect
 
 from coevolve_environments.protocol import (
-    Answer,
     Capabilities,
     Environment,
     Episode,
     Json,
+    Observation,
     Split,
     TaskRecord,
 )
-from coevolve_environments.registry import Built
+from coevolve_environments.registry import BuiltEnvironments
 from coevolve_environments.server.app import create_app
 from conftest import Session
 
@@ -51,13 +51,13 @@ class FragileEpisode:
     def __init__(self, fails: str) -> None:
         self._fails = fails
 
-    def open(self) -> Answer:
-        return Answer([], 0)
+    def open(self) -> Observation:
+        return Observation([], 0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         if self._fails == "act":
             raise ZeroDivisionError("inside the environment")
-        return Answer([], 1, done=True, reward=1.0, metadata={"raw_score": 1.0})
+        return Observation([], 1, done=True, reward=1.0, metadata={"raw_score": 1.0})
 
     def close(self) -> None:
         pass
@@ -65,7 +65,7 @@ class FragileEpisode:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    app = create_app(Built({"fragile": Fragile()}, {}), capacity=4, idle_seconds=30, token=None)
+    app = create_app(BuiltEnvironments({"fragile": Fragile()}, {}), capacity=4, idle_seconds=30, token=None)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="websockets-sansio"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -16,7 +16,7 @@ from test_server_process import run
 from test_wire import code
 from websockets.exceptions import ConnectionClosed
 
-from coevolve_environments.registry import Built
+from coevolve_environments.registry import BuiltEnvironments
 from coevolve_environments.server import draining_server
 from coevolve_environments.server.app import create_app
 from coevolve_environments.server.draining_server import DrainingServer
@@ -152,7 +152,7 @@ def test_a_killed_server_leaves_no_child(serve: Serve, tmp_path: Path) -> None:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[DrainingServer]:
     """A server that pings its clients every 0.2 s instead of every 20, and sweeps as often."""
     monkeypatch.setattr(draining_server, "_SWEEP_TICKS", 2)
-    built = Built({"counting": Counting("counting", None)}, {})
+    built = BuiltEnvironments({"counting": Counting("counting", None)}, {})
     app = create_app(built, capacity=4, idle_seconds=60, token=None)
     config = uvicorn.Config(
         app, port=0, log_config=None, http=Upgrading, ws_ping_interval=0.2, ws_ping_timeout=0.2

@@ -7,13 +7,13 @@ Item = TypeVar("Item")
 Mark = TypeVar("Mark")
 
 
-def in_turns(streams: Sequence[Sequence[Item]]) -> Iterator[Item]:
+def interleave(streams: Sequence[Sequence[Item]]) -> Iterator[Item]:
     """The first of each, then the second of each, until all are empty."""
     for place in range(max(map(len, streams), default=0)):
         yield from (stream[place] for stream in streams if place < len(stream))
 
 
-def once(offers: Iterable[tuple[Item, Mark]], taken: Iterable[Item]) -> Iterator[tuple[Item, Mark]]:
+def unique_offers(offers: Iterable[tuple[Item, Mark]], taken: Iterable[Item]) -> Iterator[tuple[Item, Mark]]:
     """The offers whose item was neither taken before nor offered before."""
     seen = set(taken)
     for item, mark in offers:

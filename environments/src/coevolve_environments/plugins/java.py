@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from coevolve_environments.processes.child_pool import ChildBounds, ChildProgram
+from coevolve_environments.processes.child_pool import ChildProgram, PoolLimits
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.settings import Settings
 
@@ -30,7 +30,7 @@ class Engine:
     version: str
     """Of the package."""
     heap_mb: int
-    bounds: ChildBounds
+    limits: PoolLimits
 
     def program(self, module: str, factory: str) -> ChildProgram:
         """A child whose object is made by `factory(java, jar, heap_mb)`."""
@@ -60,8 +60,8 @@ def find_engine(
     """
     size = settings.integer("pool", pool)
     episodes = settings.integer("recycle_after", recycle_after)
-    heap_mb = settings.integer("heap_mb", heap_mb, least=32)
-    memory_mb = settings.integer("memory_mb", heap_mb + _OUTSIDE_HEAP_MB, least=heap_mb)
+    heap_mb = settings.integer("heap_mb", heap_mb, minimum=32)
+    memory_mb = settings.integer("memory_mb", heap_mb + _OUTSIDE_HEAP_MB, minimum=heap_mb)
     named = settings.path("java")
     try:
         installed = version(package)
@@ -71,9 +71,9 @@ def find_engine(
             f"the Python package {error.name} is missing: `npm run setup` installs it, "
             f"or `pip install --no-deps {package} py4j`"
         ) from None
-    bounds = ChildBounds(size, episodes=episodes, memory_mb=memory_mb, call_seconds=call_seconds)
+    limits = PoolLimits(size, episodes=episodes, memory_mb=memory_mb, call_seconds=call_seconds)
     file = _folder_of(package.replace("-", "_")) / jar
-    return Engine(find_java(named), file, installed, heap_mb, bounds)
+    return Engine(find_java(named), file, installed, heap_mb, limits)
 
 
 def find_java(named: Path | None) -> Path:

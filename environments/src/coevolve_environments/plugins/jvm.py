@@ -15,7 +15,7 @@ def start_jvm(java: str, jar: str, heap_mb: int) -> Any:
     Raises:
         RuntimeError: Java did not start; it says why on stderr.
     """
-    bounds = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    limits = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     ends = ["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]  # a fault, not a limp; no files in /tmp
     # One identity hash for all objects: hashed sets then keep the order of insertion, whatever the JVM played
     # before. With the usual hash ScienceWorld said the same twice in 22 of 30 types and lit a lamp now and
@@ -26,7 +26,7 @@ def start_jvm(java: str, jar: str, heap_mb: int) -> Any:
             java_path=java,
             classpath=jar,
             cwd=str(Path(jar).parent),  # where an engine looks for its data
-            javaopts=bounds + ends + order,
+            javaopts=limits + ends + order,
             die_on_exit=True,
             enable_auth=True,  # or any process of this machine could run Java code through the port
             return_proc=True,

@@ -19,7 +19,7 @@ def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
         raise BadRequest(f"unknown option {unknown[0]!r}; known: {', '.join(sorted(known))}")
 
 
-def true_or_false(options: Mapping[str, Any], name: str, default: bool) -> bool:
+def boolean_option(options: Mapping[str, Any], name: str, default: bool) -> bool:
     """
     Raises:
         BadRequest: it is neither.
@@ -30,7 +30,7 @@ def true_or_false(options: Mapping[str, Any], name: str, default: bool) -> bool:
     return value
 
 
-def whole_number(value: object, name: str, most: int) -> int:
+def integer_in_range(value: object, name: str, most: int) -> int:
     """
     Args:
         name: as the message says it.

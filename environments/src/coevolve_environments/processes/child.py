@@ -13,18 +13,18 @@ from typing import IO, Any, Literal
 
 import psutil
 
-from coevolve_environments.processes.json_pipe import LinePipe, PipeClosed, TooLong
+from coevolve_environments.processes.json_pipe import JsonPipe, MessageTooLong, PipeClosed
 from coevolve_environments.processes.launcher import Launched, remove_home
-from coevolve_environments.processes.reaper import GUARDIAN
-from coevolve_environments.processes.resident_memory import Resident
-from coevolve_environments.protocol import BadRequest, Json, NotOffered, Unavailable
+from coevolve_environments.processes.reaper import REAPER
+from coevolve_environments.processes.resident_memory import ResidentMemory
+from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unavailable
 
 log = logging.getLogger(__name__)
 
 FaultKind = Literal["died", "slow", "large", "raised", "garbled"]
 
 _PASSED_ON: dict[str, type[Exception]] = {
-    error.__name__: error for error in (BadRequest, NotOffered, Unavailable)
+    error.__name__: error for error in (BadRequest, NotSupported, Unavailable)
 }
 _KILL_SECONDS = 5.0
 _REAP_SECONDS = 1.0
@@ -48,20 +48,20 @@ class ChildFault(Exception):
 
 
 @dataclass(frozen=True)
-class CallBounds:
+class ChildLimits:
     memory_mb: int
     start_seconds: float
     call_seconds: float
 
 
 class Child:
-    """Made by a pool. `call` and `give_back` belong to the caller that took it; `end` to any thread."""
+    """Made by a pool. `call` and `release` belong to the caller that took it; `end` to any thread."""
 
     def __init__(
         self,
         name: str,
         launched: Launched,
-        bounds: CallBounds,
+        limits: ChildLimits,
         left: Callable[["Child", bool], None],
     ) -> None:
         """
@@ -73,16 +73,16 @@ class Child:
         self._name = f"{name}[{self.pid}]"
         self._process = launched.process
         self._home = launched.home
-        self._bounds = bounds
+        self._limits = limits
         self._left = left
         self._ended = False
         self._why: tuple[FaultKind, str] | None = None
         self._state = threading.Lock()
         self._calling = threading.RLock()
-        self._resident = Resident(self.pid)
+        self._resident = ResidentMemory(self.pid)
         self._said: deque[str] = deque(maxlen=3)
-        GUARDIAN.guard(self.pid, self._home)
-        self._pipe = LinePipe(self._process, lambda: self._ended)
+        REAPER.guard(self.pid, self._home)
+        self._pipe = JsonPipe(self._process, lambda: self._ended)
         self._logger = threading.Thread(target=self._log_stderr, name=self._name, daemon=True)
         self._logger.start()
 
@@ -99,7 +99,7 @@ class Child:
             ChildFault, BadRequest, Unavailable: the object could not be made; the child is ended.
         """
         try:
-            self._exchange(welcome, self._bounds.start_seconds, "start")
+            self._exchange(welcome, self._limits.start_seconds, "start")
         except Exception:
             self.end()
             raise
@@ -108,13 +108,13 @@ class Child:
         """Calls a method of the child's object. JSON in, JSON out.
 
         Raises:
-            BadRequest, NotOffered, Unavailable: the method raised it.
+            BadRequest, NotSupported, Unavailable: the method raised it.
             ChildFault: there is no answer.
         """
         message = {"method": method, "arguments": arguments}
-        return self._exchange(message, self._bounds.call_seconds, method)
+        return self._exchange(message, self._limits.call_seconds, method)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """The episode ended well: the child may play another, until it has played its share."""
         self.episodes += 1
         self._left(self, True)
@@ -122,8 +122,8 @@ class Child:
     def measure(self) -> int:
         """Resident bytes of it and its descendants. Past the bound it is killed."""
         resident = 0 if self._ended else self._resident.measure()
-        if resident > self._bounds.memory_mb * _MEGABYTE:
-            held = f"{resident // _MEGABYTE} MB, its bound is {self._bounds.memory_mb} MB"
+        if resident > self._limits.memory_mb * _MEGABYTE:
+            held = f"{resident // _MEGABYTE} MB, its bound is {self._limits.memory_mb} MB"
             self._fail("large", f"{self._name} held {held}")
         return resident
 
@@ -148,7 +148,7 @@ class Child:
             except PipeClosed:
                 verb = "was ended" if self._ended else "died"
                 raise self._fail("died", f"{self._name} {verb} in {what}{self._last_words()}") from None
-            except (TooLong, ValueError) as error:
+            except (MessageTooLong, ValueError) as error:
                 raise self._fail("garbled", f"{self._name}: {what} wrote no answer: {error}") from None
         self.measure()
         if self._why is not None:
@@ -180,7 +180,7 @@ class Child:
         for stray in strays:
             with suppress(psutil.NoSuchProcess):
                 stray.kill()
-        GUARDIAN.forget(self.pid)
+        REAPER.forget(self.pid)
         try:
             self._process.wait(_KILL_SECONDS)
         except subprocess.TimeoutExpired:

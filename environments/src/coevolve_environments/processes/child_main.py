@@ -17,12 +17,12 @@ import traceback
 from typing import IO, Any
 
 from coevolve_environments.processes.landlock import hide_from_self
-from coevolve_environments.protocol import BadRequest, NotOffered, Unavailable
+from coevolve_environments.protocol import BadRequest, NotSupported, Unavailable
 
 _CAPABILITIES_VERSION_3 = 0x20080522
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_PASSED_ON = (BadRequest, NotOffered, Unavailable)
+_PASSED_ON = (BadRequest, NotSupported, Unavailable)
 
 
 def main() -> None:

@@ -9,18 +9,18 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from coevolve_environments.processes.child import CallBounds, Child, ChildFault
+from coevolve_environments.processes.child import Child, ChildFault, ChildLimits
 from coevolve_environments.processes.launcher import ChildProgram, Launched, Launcher
-from coevolve_environments.sessions.hosted_environment import CapacityReached
+from coevolve_environments.protocol import CapacityReached
 
-__all__ = ["Child", "ChildBounds", "ChildFault", "ChildPool", "ChildProgram", "ChildUsage", "usage_by_pool"]
+__all__ = ["Child", "ChildFault", "ChildPool", "ChildProgram", "ChildUsage", "PoolLimits", "usage_by_pool"]
 
 _WATCH_SECONDS = 1.0
 _POOLS: "weakref.WeakSet[ChildPool]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
-class ChildBounds:
+class PoolLimits:
     size: int
     """Children that play at once."""
     episodes: int = 50
@@ -45,9 +45,9 @@ class ChildUsage:
 class ChildPool:
     """Children are started when they are needed, at most `size` at once beside the one for data work."""
 
-    def __init__(self, name: str, program: ChildProgram, bounds: ChildBounds) -> None:
+    def __init__(self, name: str, program: ChildProgram, limits: PoolLimits) -> None:
         self.name = name
-        self.bounds = bounds
+        self.limits = limits
         self._launcher = Launcher(name, program)
         self._lock = threading.Lock()
         self._alive: set[Child] = set()
@@ -61,7 +61,7 @@ class ChildPool:
         self._keeper: threading.Thread | None = None
         _POOLS.add(self)
 
-    def take(self) -> Child:
+    def acquire(self) -> Child:
         """An idle child, else a new one; waits for its start.
 
         Raises:
@@ -81,11 +81,11 @@ class ChildPool:
         return self._start_taken()
 
     @contextmanager
-    def borrow(self) -> Iterator[Child]:
+    def data_child(self) -> Iterator[Child]:
         """One more child beside `size`, for data work: kept between callers, who wait for one another."""
         with self._borrowing:
             child = self._borrowed
-            if child is None or child.ended or child.episodes >= self.bounds.episodes:
+            if child is None or child.ended or child.episodes >= self.limits.episodes:
                 if child is not None:
                     child.end()
                 child = self._borrowed = self._start()
@@ -117,8 +117,8 @@ class ChildPool:
     def _refuse_past_size(self) -> None:
         if self._closed:
             raise CapacityReached(f"{self.name}: its children have been ended")
-        if len(self._taken) + self._starting >= self.bounds.size:
-            raise CapacityReached(f"{self.name} has {self.bounds.size} children; all are taken")
+        if len(self._taken) + self._starting >= self.limits.size:
+            raise CapacityReached(f"{self.name} has {self.limits.size} children; all are taken")
 
     def _start_taken(self) -> Child:
         child: Child | None = None
@@ -140,8 +140,8 @@ class ChildPool:
                 self._keeper = threading.Thread(target=self._keep, name=f"{self.name}-keeper", daemon=True)
                 self._keeper.start()
             self._wanted.put(launched)
-        bounds = CallBounds(self.bounds.memory_mb, self.bounds.start_seconds, self.bounds.call_seconds)
-        child = Child(self.name, launched.result(), bounds, self._left)
+        limits = ChildLimits(self.limits.memory_mb, self.limits.start_seconds, self.limits.call_seconds)
+        child = Child(self.name, launched.result(), limits, self._left)
         with self._lock:
             self._alive.add(child)
             closed = self._closed
@@ -153,7 +153,7 @@ class ChildPool:
     def _left(self, child: Child, well: bool) -> None:
         with self._lock:
             self._taken.discard(child)
-            if well and child.episodes < self.bounds.episodes and not child.ended:
+            if well and child.episodes < self.limits.episodes and not child.ended:
                 self._idle[child] = time.monotonic()
                 return
             self._idle.pop(child, None)
@@ -178,7 +178,7 @@ class ChildPool:
     def _watch(self) -> None:
         with self._lock:
             alive = list(self._alive)
-            since = time.monotonic() - self.bounds.idle_seconds
+            since = time.monotonic() - self.limits.idle_seconds
             unused = [child for child, at in self._idle.items() if at < since]
             for child in unused:
                 del self._idle[child]

@@ -6,7 +6,7 @@ from typing import Any
 from coevolve_environments.processes.child_pool import Child, ChildPool
 
 
-class Seat:
+class EpisodeChild:
     """The child that one episode plays in. It goes back to its pool only from between two calls."""
 
     def __init__(self, pool: ChildPool) -> None:
@@ -19,10 +19,10 @@ class Seat:
     def call(self, method: str, **arguments: Any) -> Any:
         """
         Raises:
-            BadRequest, ChildFault, CapacityReached: see `ChildPool.take` and `Child.call`.
+            BadRequest, ChildFault, CapacityReached: see `ChildPool.acquire` and `Child.call`.
         """
         if self._child is None:
-            self._sit(self._pool.take())
+            self._attach(self._pool.acquire())
         child = self._child
         assert child is not None
         self._clean = False
@@ -37,14 +37,14 @@ class Seat:
         if child is None:
             return
         if self._clean:
-            child.give_back()
+            child.release()
         else:
             child.end()
 
-    def _sit(self, child: Child) -> None:
+    def _attach(self, child: Child) -> None:
         with self._lock:
             if not self._closed:
                 self._child = child
                 return
-        child.give_back()
+        child.release()
         raise RuntimeError("the episode was closed while its process started")

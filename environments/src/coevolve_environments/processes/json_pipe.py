@@ -17,11 +17,11 @@ class PipeClosed(Exception):
     """The child closed its side, or was ended."""
 
 
-class TooLong(Exception):
+class MessageTooLong(Exception):
     """The child wrote more than one message may have."""
 
 
-class LinePipe:
+class JsonPipe:
     """One caller at a time. Nothing here blocks past the deadline, whatever the child does."""
 
     def __init__(self, process: subprocess.Popen[bytes], ended: Callable[[], bool]) -> None:
@@ -65,7 +65,7 @@ class LinePipe:
         while (end := self._read.find(b"\n", searched)) < 0:
             searched = len(self._read)
             if searched > _MOST_BYTES:
-                raise TooLong(f"a message of more than {_MOST_BYTES} bytes")
+                raise MessageTooLong(f"a message of more than {_MOST_BYTES} bytes")
             self._wait(self._out.fileno(), select.POLLIN, deadline)
             try:
                 chunk = os.read(self._out.fileno(), _CHUNK)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-class Guardian:
+class Reaper:
     """The server's side of that process. One serves all pools."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Guardian:
             os.write(self._process.stdin.fileno(), line.encode())
 
 
-GUARDIAN = Guardian()
+REAPER = Reaper()
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import psutil
 _RELIST_SECONDS = 1.0  # listing the descendants reads all of /proc; their memory alone is three short reads
 
 
-class Resident:
+class ResidentMemory:
     """Measures one process. The list of its descendants is at most a second old."""
 
     def __init__(self, pid: int) -> None:

@@ -11,21 +11,23 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from coevolve_environments.processes.child_pool import ChildFault
-from coevolve_environments.protocol import BadRequest, NotOffered
-from coevolve_environments.registry import Built
+from coevolve_environments.protocol import BadRequest, CapacityReached, NotSupported
+from coevolve_environments.registry import BuiltEnvironments
 from coevolve_environments.server.bearer_token import RequireToken
 from coevolve_environments.server.data_routes import data_routes
 from coevolve_environments.server.operator_routes import hosting_routes
 from coevolve_environments.server.session_routes import SessionRoutes
 from coevolve_environments.server.task_routes import task_routes
 from coevolve_environments.sessions.gauges import server_gauges
-from coevolve_environments.sessions.hosted_environment import CapacityReached, Host
+from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 from coevolve_environments.sessions.leases import Leases
 from coevolve_environments.sessions.metrics import Metrics
-from coevolve_environments.sessions.timeouts import StatedBounds
+from coevolve_environments.sessions.timeouts import TimeoutSettings
 
 
-def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str | None) -> Starlette:
+def create_app(
+    built: BuiltEnvironments, *, capacity: int, idle_seconds: float, token: str | None
+) -> Starlette:
     """
     Args:
         capacity: sessions per environment, >= 1.
@@ -35,12 +37,12 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
     """
     leases, metrics = Leases(), Metrics()
     hosts = {
-        name: Host(
+        name: HostedEnvironment(
             environment,
             capacity,
-            built.bounds.get(name, StatedBounds()).of(environment, idle_seconds),
+            built.timeouts.get(name, TimeoutSettings()).resolve(environment, idle_seconds),
             leases,
-            metrics.of(name),
+            metrics.for_environment(name),
         )
         for name, environment in built.environments.items()
     }
@@ -66,7 +68,7 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
         middleware=[Middleware(RequireToken, token=token), Middleware(SessionRoutes, hosts=hosts)],
         exception_handlers={
             BadRequest: _told(400),
-            NotOffered: _told(404),
+            NotSupported: _told(404),
             HTTPException: _http_error,
             # May go through later: a draw that is not done goes on where it stopped.
             CapacityReached: _told(503),
@@ -80,7 +82,7 @@ def create_app(built: Built, *, capacity: int, idle_seconds: float, token: str |
     return app
 
 
-def _routes(host: Host, token: str | None) -> list[BaseRoute]:
+def _routes(host: HostedEnvironment, token: str | None) -> list[BaseRoute]:
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "healthy", **_load(host)})
 
@@ -91,8 +93,12 @@ def _routes(host: Host, token: str | None) -> list[BaseRoute]:
     ]
 
 
-def _load(host: Host) -> dict[str, float]:
-    return {"sessions": host.sessions, "capacity": host.capacity, "call_seconds": host.bounds.step}
+def _load(host: HostedEnvironment) -> dict[str, float]:
+    return {
+        "sessions": host.session_count,
+        "capacity": host.capacity,
+        "call_seconds": host.timeouts.call_seconds,
+    }
 
 
 def _told(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:

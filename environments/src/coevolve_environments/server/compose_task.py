@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coevolve_environments.protocol import Composed, Environment, Json, Refusal
-from coevolve_environments.server.gold_episode import GoldPlay
+from coevolve_environments.protocol import ComposedTask, Environment, Json, Refusal
+from coevolve_environments.server.gold_episode import GoldEpisode
 
 MAX_ACTIONS = 64
 MAX_CHARACTERS = 20_000
@@ -13,14 +13,14 @@ MAX_QUERY = 4_000
 
 def compose_task(
     environment: Environment, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-) -> Composed | Refusal:
+) -> ComposedTask | Refusal:
     """The environment's task, whose reference actions score 1 in a fresh episode, or why there is none."""
     if fault := _fault(query.strip(), actions):
         return Refusal("bad-format", fault)
     made = environment.compose(parent, query.strip(), actions, options)
     if isinstance(made, Refusal) or made.grader == "judge":
         return made
-    reward = GoldPlay(environment, made.record).run()["reward"]
+    reward = GoldEpisode(environment, made.record).run()["reward"]
     if reward < 1:
         return Refusal("not-executable", f"played again, the actions score {reward:g}")
     return made

@@ -14,14 +14,15 @@ from coevolve_environments.protocol import (
     RELATIONS,
     SPLITS,
     BadRequest,
-    Composed,
+    CapacityReached,
+    ComposedTask,
     Json,
-    NotOffered,
+    NotSupported,
     Refusal,
     Relation,
 )
 from coevolve_environments.server.compose_task import compose_task
-from coevolve_environments.server.gold_episode import GoldPlay, form_field, formed
+from coevolve_environments.server.gold_episode import GoldEpisode, form_field, formed
 from coevolve_environments.server.request_body import (
     count_field,
     integer_field,
@@ -31,7 +32,7 @@ from coevolve_environments.server.request_body import (
     text_field,
     texts_field,
 )
-from coevolve_environments.sessions.hosted_environment import CapacityReached, Host
+from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 
 MAX_COUNT = 20_000
 MAX_PARENTS = 2_000
@@ -44,7 +45,7 @@ PLAY_SECONDS = 100.0
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def data_routes(host: Host, *, open_to_callers: bool) -> list[BaseRoute]:
+def data_routes(host: HostedEnvironment, *, open_to_callers: bool) -> list[BaseRoute]:
     """The five routes; all answer 403 when the server has no token, because they give the gold away."""
 
     def guarded(handler: Handler) -> Handler:
@@ -64,7 +65,7 @@ def data_routes(host: Host, *, open_to_callers: bool) -> list[BaseRoute]:
     ]
 
 
-def _capabilities(host: Host) -> Handler:
+def _capabilities(host: HostedEnvironment) -> Handler:
     async def describe(_: Request) -> Response:
         environment = host.environment
         capabilities = asdict(environment.capabilities)
@@ -80,7 +81,7 @@ def _capabilities(host: Host) -> Handler:
     return describe
 
 
-def _tasks(host: Host) -> Handler:
+def _tasks(host: HostedEnvironment) -> Handler:
     async def tasks(request: Request) -> Response:
         body = await read_body(request, {"split", "count", "seed", "options", "form"})
         split, count, seed = split_field(body), count_field(body, MAX_COUNT), integer_field(body, "seed")
@@ -95,11 +96,11 @@ def _tasks(host: Host) -> Handler:
     return tasks
 
 
-def _variants(host: Host) -> Handler:
+def _variants(host: HostedEnvironment) -> Handler:
     async def variants(request: Request) -> Response:
         body = await read_body(request, {"parents", "relation", "count", "seed", "options", "form"})
         if not host.environment.capabilities.variants:
-            raise NotOffered(f"{host.environment.name} declares no generator of task variants")
+            raise NotSupported(f"{host.environment.name} declares no generator of task variants")
         parents, relation = _parents(body), _relation(body)
         count, seed = count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
@@ -115,40 +116,40 @@ def _variants(host: Host) -> Handler:
     return variants
 
 
-def _compose(host: Host) -> Handler:
+def _compose(host: HostedEnvironment) -> Handler:
     async def compose(request: Request) -> Response:
         body = await read_body(request, {"parent", "query", "actions", "options", "form"})
         if not host.environment.capabilities.compose:
-            raise NotOffered(f"{host.environment.name} composes no tasks")
+            raise NotSupported(f"{host.environment.name} composes no tasks")
         parent, options = object_field(body, "parent"), object_field(body, "options")
         query, actions = text_field(body, "query"), texts_field(body, "actions")
         form = form_field(body)
 
-        def make() -> Composed | Refusal:
+        def make() -> ComposedTask | Refusal:
             return compose_task(host.environment, parent, query, actions, options)
 
         made = await host.call(make, DRAW_SECONDS)
-        if isinstance(made, Composed):
+        if isinstance(made, ComposedTask):
             return JSONResponse({"task": {**asdict(formed(made.record, form)), "grader": made.grader}})
         return JSONResponse({"refused": asdict(made)})
 
     return compose
 
 
-def _gold(host: Host) -> Handler:
+def _gold(host: HostedEnvironment) -> Handler:
     """Draws `count` tasks and plays those from `start` up to `stop`: a long draw is asked for in parts."""
 
     async def gold(request: Request) -> Response:
         body = await read_body(request, {"split", "count", "seed", "options", "form", "start", "stop"})
         if not host.environment.capabilities.gold:
-            raise NotOffered(f"{host.environment.name} has no reference actions to play")
+            raise NotSupported(f"{host.environment.name} has no reference actions to play")
         split, count, seed = split_field(body), count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
         start, stop = _part(body, count)
         drawn = await host.call_in_thread(
             lambda: host.environment.tasks(split, count, seed, options), DRAW_SECONDS
         )
-        plays = [GoldPlay(host.environment, formed(record, form)) for record in drawn[start:stop]]
+        plays = [GoldEpisode(host.environment, formed(record, form)) for record in drawn[start:stop]]
         return JSONResponse({"trajectories": [await _played(host, play) for play in plays]})
 
     return gold
@@ -163,7 +164,7 @@ def _part(body: Json, count: int) -> tuple[int, int]:
     return start, stop
 
 
-async def _played(host: Host, play: GoldPlay) -> Json:
+async def _played(host: HostedEnvironment, play: GoldEpisode) -> Json:
     """An inline environment plays on the event loop, which it leaves between two episodes."""
     await asyncio.sleep(0)
     try:

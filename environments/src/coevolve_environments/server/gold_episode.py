@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from coevolve_environments.plugins.react import react
-from coevolve_environments.protocol import Answer, BadRequest, Environment, Episode, Json, TaskRecord
+from coevolve_environments.protocol import BadRequest, Environment, Episode, Json, Observation, TaskRecord
 
 Form = Literal["plain", "react"]
 FORMS: tuple[Form, ...] = ("plain", "react")
@@ -25,7 +25,7 @@ def formed(record: TaskRecord, form: Form) -> TaskRecord:
     return replace(record, reference_actions=[react(action) for action in record.reference_actions])
 
 
-class GoldPlay:
+class GoldEpisode:
     """One expert episode. `stop` may come from another thread while `run` plays."""
 
     def __init__(self, environment: Environment, record: TaskRecord) -> None:
@@ -78,7 +78,7 @@ class GoldPlay:
         }
 
 
-def _reward(answer: Answer) -> float:
+def _reward(answer: Observation) -> float:
     return answer.reward if answer.done else 0.0
 
 

@@ -8,7 +8,7 @@ from coevolve_environments.server.encoding import encode
 from coevolve_environments.server.session_socket import SessionSocket
 
 
-class Refused(Exception):
+class MessageRefused(Exception):
     """A message that gets a typed error and leaves the session as it was."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -20,11 +20,11 @@ def parse_message(text: str) -> Json:
     try:
         message = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise Refused("INVALID_JSON", f"not JSON: {error}") from None
+        raise MessageRefused("INVALID_JSON", f"not JSON: {error}") from None
     if not isinstance(message, dict) or not isinstance(message.get("data", {}), dict):
-        raise Refused("VALIDATION_ERROR", "a message is an object with `type` and an object `data`")
+        raise MessageRefused("VALIDATION_ERROR", "a message is an object with `type` and an object `data`")
     if message.get("type") not in ("reset", "step", "state", "close"):
-        raise Refused("UNKNOWN_TYPE", f"unknown message type: {message.get('type')!r}")
+        raise MessageRefused("UNKNOWN_TYPE", f"unknown message type: {message.get('type')!r}")
     return message
 
 

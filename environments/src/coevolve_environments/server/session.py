@@ -9,13 +9,13 @@ from typing import Any
 
 from starlette.websockets import WebSocketDisconnect
 
-from coevolve_environments.protocol import SPLITS, Answer, BadRequest, Episode, Json
+from coevolve_environments.protocol import SPLITS, BadRequest, CapacityReached, Episode, Json, Observation
 from coevolve_environments.server.encoding import encode
 from coevolve_environments.server.inbox import Inbox
-from coevolve_environments.server.messages import Refused, parse_message, send_error
+from coevolve_environments.server.messages import MessageRefused, parse_message, send_error
 from coevolve_environments.server.session_socket import SessionSocket
 from coevolve_environments.server.task_routes import LISTING_SECONDS
-from coevolve_environments.sessions.hosted_environment import CapacityReached, Host
+from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 from coevolve_environments.sessions.leases import Lease
 
 log = logging.getLogger(__name__)
@@ -24,13 +24,13 @@ _FAREWELL_SECONDS = 1.0
 _HOLDER_CHARACTERS = 200
 
 
-async def serve_session(socket: SessionSocket, host: Host) -> None:
+async def serve_session(socket: SessionSocket, host: HostedEnvironment) -> None:
     """Answers one socket until it closes, says `close`, or its lease ends."""
     await socket.accept()
     try:
-        lease = host.take()
+        lease = host.open_session()
     except CapacityReached as reached:
-        counts = {"active_sessions": host.sessions, "max_sessions": host.capacity}
+        counts = {"active_sessions": host.session_count, "max_sessions": host.capacity}
         await send_error(socket, "CAPACITY_REACHED", str(reached), counts)
         await socket.close(1013)
         return
@@ -47,7 +47,7 @@ async def serve_session(socket: SessionSocket, host: Host) -> None:
     finally:
         inbox.close()
         await session.end()
-        host.give_back(lease)
+        host.close_session(lease)
 
 
 async def _converse(socket: SessionSocket, inbox: Inbox, session: "_Session", lease: Lease) -> None:
@@ -64,7 +64,7 @@ async def _converse(socket: SessionSocket, inbox: Inbox, session: "_Session", le
             answer = await answering if inline else await inbox.unless_gone(answering)
             lease.working(False)  # before it is sent: a client that does not read is silent too
             await socket.send_text(encode(answer))
-        except Refused as refused:
+        except MessageRefused as refused:
             lease.working(False)
             await send_error(socket, refused.code, str(refused))
 
@@ -86,7 +86,7 @@ def _current_task() -> asyncio.Task[Any]:
 class _Session:
     """At most one episode at a time; a new reset ends the one before."""
 
-    def __init__(self, host: Host, lease: Lease) -> None:
+    def __init__(self, host: HostedEnvironment, lease: Lease) -> None:
         self.inline = host.environment.inline
         self._host = host
         self._lease = lease
@@ -102,14 +102,14 @@ class _Session:
                 return {"type": "state", "data": self._state()}
             answer = await (self._reset(data) if message["type"] == "reset" else self._step(data))
         except BadRequest as error:
-            raise Refused("VALIDATION_ERROR", str(error)) from error
-        except Refused:
+            raise MessageRefused("VALIDATION_ERROR", str(error)) from error
+        except MessageRefused:
             raise
         except Exception as error:  # a fault of the environment: reported as one, never scored
             log.error("%s: %s failed: %s", self._host.environment.name, message["type"], _one_line(error))
             self._host.metrics.fault(error)
             await self.end()
-            raise Refused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
+            raise MessageRefused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
         return {"type": "observation", "data": self._observation(answer)}
 
     async def end(self) -> None:
@@ -118,7 +118,7 @@ class _Session:
         if episode is not None:
             await self._host.end_episode(episode.close)
 
-    async def _reset(self, data: Json) -> Answer:
+    async def _reset(self, data: Json) -> Observation:
         seed = data.get("seed", 0)
         if seed is None:
             seed = 0
@@ -148,22 +148,22 @@ class _Session:
             raise
         except CapacityReached as reached:
             self._lease.end_episode()
-            raise Refused("CAPACITY_REACHED", str(reached)) from reached
+            raise MessageRefused("CAPACITY_REACHED", str(reached)) from reached
         except Exception as error:
             self._lease.end_episode()
             log.error("%s: no episode could be made: %s", environment.name, _one_line(error))
             self._host.metrics.fault(error)
-            raise Refused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
+            raise MessageRefused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
 
-    async def _step(self, data: Json) -> Answer:
+    async def _step(self, data: Json) -> Observation:
         content = data.get("content")
         if not isinstance(content, str):
             raise BadRequest('an action is {"content": "<text>"}')
         episode = self._episode
         if episode is None:
-            raise Refused("SESSION_ERROR", "reset first: no episode is open")
+            raise MessageRefused("SESSION_ERROR", "reset first: no episode is open")
         if self._done:
-            raise Refused("SESSION_ERROR", "the episode is done: reset to play again")
+            raise MessageRefused("SESSION_ERROR", "the episode is done: reset to play again")
         began = time.perf_counter()
         answer = await self._host.call(lambda: episode.act(content))
         self._host.metrics.step(time.perf_counter() - began)
@@ -205,7 +205,7 @@ class _Session:
             "done": self._done,
         }
 
-    def _observation(self, answer: Answer) -> Json:
+    def _observation(self, answer: Observation) -> Json:
         assert self._episode is not None
         info: Json = {
             "task_id": self._episode.task_id,

@@ -6,13 +6,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coevolve_environments.server.session import serve_session
 from coevolve_environments.server.session_socket import SessionSocket
-from coevolve_environments.sessions.hosted_environment import Host
+from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 
 
 class SessionRoutes:
     """ASGI middleware: serves /envs/<name>/ws of every host and passes on the rest."""
 
-    def __init__(self, app: ASGIApp, hosts: Mapping[str, Host]) -> None:
+    def __init__(self, app: ASGIApp, hosts: Mapping[str, HostedEnvironment]) -> None:
         self._app = app
         self._hosts = {f"/envs/{name}/ws": host for name, host in hosts.items()}
 

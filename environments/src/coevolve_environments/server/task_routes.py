@@ -11,13 +11,13 @@ from coevolve_environments.protocol import SPLITS, BadRequest, Environment, Json
 from coevolve_environments.server.openapi import describe, refuse_call
 from coevolve_environments.server.openenv_schema import WIRE_SCHEMA
 from coevolve_environments.server.request_body import integer_field, read_body, split_field
-from coevolve_environments.sessions.hosted_environment import Host
+from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 
 LISTING_SECONDS = 120.0
 """Of the first listing of an environment, which may have to start what it needs for it."""
 
 
-def task_routes(host: Host) -> list[BaseRoute]:
+def task_routes(host: HostedEnvironment) -> list[BaseRoute]:
     environment = host.environment
 
     async def public(split: Split) -> list[Json]:

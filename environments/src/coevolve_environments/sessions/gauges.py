@@ -5,16 +5,16 @@ from collections.abc import Iterable, Mapping
 import psutil
 
 from coevolve_environments.processes.child_pool import usage_by_pool
-from coevolve_environments.sessions.hosted_environment import Host
+from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 from coevolve_environments.sessions.metrics import Gauge
 
 
-def server_gauges(hosts: Mapping[str, Host]) -> Iterable[Gauge]:
+def server_gauges(hosts: Mapping[str, HostedEnvironment]) -> Iterable[Gauge]:
     """Sessions, capacity and children of each environment; memory, threads and files of the server."""
-    yield Gauge("sessions", "Open sessions", {name: host.sessions for name, host in hosts.items()})
+    yield Gauge("sessions", "Open sessions", {name: host.session_count for name, host in hosts.items()})
     yield Gauge("capacity", "Sessions at once", {name: host.capacity for name, host in hosts.items()})
     yield Gauge(
-        "stuck_calls", "Calls past their deadline", {name: host.stuck for name, host in hosts.items()}
+        "stuck_calls", "Calls past their deadline", {name: host.stuck_calls for name, host in hosts.items()}
     )
     usage = usage_by_pool()
     counts: dict[str, float] = {pool: len(children) for pool, children in usage.items()}

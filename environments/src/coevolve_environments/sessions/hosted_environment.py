@@ -7,10 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
-from coevolve_environments.protocol import Environment
+from coevolve_environments.protocol import CapacityReached, Environment
 from coevolve_environments.sessions.leases import Lease, Leases
-from coevolve_environments.sessions.metrics import HostMetrics
-from coevolve_environments.sessions.timeouts import SessionBounds
+from coevolve_environments.sessions.metrics import EnvironmentMetrics
+from coevolve_environments.sessions.timeouts import SessionTimeouts
 
 log = logging.getLogger(__name__)
 
@@ -20,11 +20,7 @@ _DATA_THREADS = 4
 _CLOSE_SECONDS = 10.0
 
 
-class CapacityReached(Exception):
-    """Every session of the environment is taken, or the server takes no more."""
-
-
-class Host:
+class HostedEnvironment:
     """Counts the sessions of one environment and runs its calls off the event loop.
 
     A call that passed its deadline cannot be stopped in a thread: it counts as `stuck`, and as a session that
@@ -35,22 +31,22 @@ class Host:
         self,
         environment: Environment,
         capacity: int,
-        bounds: SessionBounds,
+        timeouts: SessionTimeouts,
         leases: Leases,
-        metrics: HostMetrics,
+        metrics: EnvironmentMetrics,
     ) -> None:
         self.environment = environment
-        self.capacity = min(capacity, environment.sessions or capacity)
-        self.bounds = bounds
+        self.capacity = min(capacity, environment.max_sessions or capacity)
+        self.timeouts = timeouts
         self.metrics = metrics
-        self.sessions = 0
-        self.stuck = 0
+        self.session_count = 0
+        self.stuck_calls = 0
         self._leases = leases
         # A thread for every session's call and one for every stuck call, of which there are as many at most.
         self._calls = ThreadPoolExecutor(2 * self.capacity, thread_name_prefix=environment.name)
         self._data = ThreadPoolExecutor(_DATA_THREADS, thread_name_prefix=f"{environment.name}-data")
 
-    def take(self) -> Lease:
+    def open_session(self) -> Lease:
         """A session for the task that calls it.
 
         Raises:
@@ -60,16 +56,18 @@ class Host:
         if self._leases.draining:
             self.metrics.refused("draining")
             raise CapacityReached(f"{name} is draining: the server stops and takes no more sessions")
-        if self.sessions + self.stuck >= self.capacity:
+        if self.session_count + self.stuck_calls >= self.capacity:
             self.metrics.refused("capacity")
-            stuck = f", {self.stuck} of them held by calls past their deadline" if self.stuck else ""
+            stuck = (
+                f", {self.stuck_calls} of them held by calls past their deadline" if self.stuck_calls else ""
+            )
             raise CapacityReached(f"{name} serves {self.capacity} sessions at once{stuck}; try again later")
-        self.sessions += 1
-        return self._leases.open(name, self.bounds)
+        self.session_count += 1
+        return self._leases.open(name, self.timeouts)
 
-    def give_back(self, lease: Lease) -> None:
-        self.sessions -= 1
-        lease.release()
+    def close_session(self, lease: Lease) -> None:
+        self.session_count -= 1
+        lease.close()
         assert lease.ended is not None
         self.metrics.lease_ended(lease.ended)
 
@@ -89,7 +87,7 @@ class Host:
         """
         if self.environment.inline:
             return function()
-        return await self._run(self._calls, function, seconds or self.bounds.step, discard)
+        return await self._run(self._calls, function, seconds or self.timeouts.call_seconds, discard)
 
     async def call_in_thread(self, function: Callable[[], Result], seconds: float) -> Result:
         """Data work, beside the episodes.
@@ -132,7 +130,7 @@ class Host:
             raise
 
     def _abandon(self, running: Future[Result], discard: Callable[[Result], None] | None) -> None:
-        self.stuck += 1
+        self.stuck_calls += 1
         loop = asyncio.get_running_loop()
 
         def returned(future: Future[Result]) -> None:
@@ -144,4 +142,4 @@ class Host:
         running.add_done_callback(returned)
 
     def _freed(self) -> None:
-        self.stuck -= 1
+        self.stuck_calls -= 1

@@ -7,7 +7,7 @@ import uuid
 from typing import Literal
 
 from coevolve_environments.protocol import Json
-from coevolve_environments.sessions.timeouts import SessionBounds
+from coevolve_environments.sessions.timeouts import SessionTimeouts
 
 EndReason = Literal["closed", "idle", "episode", "holder", "drain"]
 """Why a lease ended: its socket did (closed), the client was silent, the episode took too long, its holder is
@@ -17,7 +17,7 @@ done, or the server stops."""
 class Lease:
     """One session's. Its owner is the task that opened it, which is cancelled when the lease expires."""
 
-    def __init__(self, leases: "Leases", environment: str, bounds: SessionBounds) -> None:
+    def __init__(self, leases: "Leases", environment: str, timeouts: SessionTimeouts) -> None:
         self.id = uuid.uuid4().hex
         self.environment = environment
         self.holder: str | None = None
@@ -26,7 +26,7 @@ class Lease:
         self.playing = False
         """Whether an episode is open and not done."""
         self._leases = leases
-        self._bounds = bounds
+        self._timeouts = timeouts
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._heard = self._loop.time()
@@ -47,7 +47,7 @@ class Lease:
             self._cancel()
 
     def begin_episode(self) -> None:
-        self._episode_until = self._loop.time() + self._bounds.episode
+        self._episode_until = self._loop.time() + self._timeouts.episode_seconds
         self.playing = True
         if self._episode_until < self._timer.when():
             self._timer.cancel()
@@ -63,7 +63,7 @@ class Lease:
             self.ended = reason
             self._cancel()
 
-    def release(self) -> None:
+    def close(self) -> None:
         """The session is over, by itself or because the lease ended it."""
         self._timer.cancel()
         self.ended = self.ended or "closed"
@@ -72,9 +72,9 @@ class Lease:
     def explain(self) -> str:
         match self.ended:
             case "idle":
-                return f"session was idle for {self._bounds.idle:g} s"
+                return f"session was idle for {self._timeouts.idle_seconds:g} s"
             case "episode":
-                return f"the episode took more than {self._bounds.episode:g} s"
+                return f"the episode took more than {self._timeouts.episode_seconds:g} s"
             case "holder":
                 return f"{self.holder} has closed its sessions"
             case _:
@@ -87,7 +87,7 @@ class Lease:
     def _due(self) -> float:
         """While a call runs its own deadline bounds it; silence is looked for again afterwards."""
         since = self._loop.time() if self._busy else self._heard
-        return min(self._episode_until, since + self._bounds.idle)
+        return min(self._episode_until, since + self._timeouts.idle_seconds)
 
     def _check(self) -> None:
         if (due := self._due()) > self._loop.time():
@@ -103,9 +103,9 @@ class Leases:
         self.draining = False
         self._open: dict[str, Lease] = {}
 
-    def open(self, environment: str, bounds: SessionBounds) -> Lease:
+    def open(self, environment: str, timeouts: SessionTimeouts) -> Lease:
         """For the task that calls it."""
-        lease = Lease(self, environment, bounds)
+        lease = Lease(self, environment, timeouts)
         self._open[lease.id] = lease
         return lease
 

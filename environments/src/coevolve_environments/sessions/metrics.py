@@ -37,8 +37,8 @@ class Metrics:
             )
         }
 
-    def of(self, environment: str) -> "HostMetrics":
-        return HostMetrics(environment, self._counters, self._latencies)
+    def for_environment(self, environment: str) -> "EnvironmentMetrics":
+        return EnvironmentMetrics(environment, self._counters, self._latencies)
 
     def watch(self, gauges: Callable[[], Iterable["Gauge"]]) -> None:
         """Adds gauges that are read when somebody asks."""
@@ -48,7 +48,7 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class HostMetrics:
+class EnvironmentMetrics:
     """Those of one environment, with its label bound: this is on the path of every step."""
 
     def __init__(

@@ -9,40 +9,40 @@ IDLE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class SessionBounds:
+class SessionTimeouts:
     """Seconds, each above 0."""
 
-    idle: float
+    idle_seconds: float
     """Between two messages of the client; a call that runs is no silence."""
-    episode: float
+    episode_seconds: float
     """From the reset."""
-    step: float
+    call_seconds: float
     """One call of the environment."""
 
 
 @dataclass(frozen=True)
-class StatedBounds:
+class TimeoutSettings:
     """What the operator's settings say; None where the environment or the command line decides."""
 
-    idle: float | None = None
-    episode: float | None = None
-    step: float | None = None
+    idle_seconds: float | None = None
+    episode_seconds: float | None = None
+    call_seconds: float | None = None
 
-    def of(self, environment: Environment, idle_seconds: float) -> SessionBounds:
-        return SessionBounds(
-            self.idle or idle_seconds,
-            self.episode or environment.episode_seconds,
-            self.step or environment.call_seconds,
+    def resolve(self, environment: Environment, idle_seconds: float) -> SessionTimeouts:
+        return SessionTimeouts(
+            self.idle_seconds or idle_seconds,
+            self.episode_seconds or environment.episode_seconds,
+            self.call_seconds or environment.call_seconds,
         )
 
 
-def stated_bounds(settings: Settings) -> StatedBounds:
+def read_timeouts(settings: Settings) -> TimeoutSettings:
     """`idle_seconds`, `episode_seconds` and `step_seconds` of an environment's section.
 
     Raises:
         ValueError: one of them is no number above 0.
     """
-    return StatedBounds(
+    return TimeoutSettings(
         settings.seconds("idle_seconds"),
         settings.seconds("episode_seconds"),
         settings.seconds("step_seconds"),

@@ -18,7 +18,7 @@ from coevolve_environments.plugins.alfworld.games import GAMES, TYPES, Game, Gam
 from coevolve_environments.plugins.alfworld.gold import Gold
 from coevolve_environments.plugins.engine_python import engine_python
 from coevolve_environments.plugins.option_checks import refuse_unknown
-from coevolve_environments.processes.child_pool import ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.processes.child_pool import ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
@@ -58,11 +58,11 @@ class Alfworld(Environment):
 
     def __init__(self, settings: Settings, python: Path, data: Path) -> None:
         self.name = settings.name
-        self.sessions = settings.integer("pool", 4)
-        bounds = ChildBounds(
-            self.sessions,
+        self.max_sessions = settings.integer("pool", 4)
+        limits = PoolLimits(
+            self.max_sessions,
             episodes=settings.integer("recycle_after", 50),
-            memory_mb=settings.integer("memory_mb", 512, least=128),
+            memory_mb=settings.integer("memory_mb", 512, minimum=128),
             call_seconds=60,
         )
         program = ChildProgram(
@@ -73,7 +73,7 @@ class Alfworld(Environment):
             reads=[data / GAMES],
         )
         self._games = Games(data)
-        self._pool = ChildPool(self.name, program, bounds)
+        self._pool = ChildPool(self.name, program, limits)
         self._gold = Gold(self._pool, settings.state / "gold")
 
     def published(self, split: Split) -> Sequence[TaskRecord]:

@@ -3,11 +3,11 @@
 import re
 
 from coevolve_environments.plugins.alfworld.games import Game, Games
-from coevolve_environments.plugins.option_checks import whole_number
+from coevolve_environments.plugins.option_checks import integer_in_range
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.processes.child_pool import ChildPool
-from coevolve_environments.processes.episode_child import Seat
-from coevolve_environments.protocol import Answer, BadRequest, Json
+from coevolve_environments.processes.episode_child import EpisodeChild
+from coevolve_environments.protocol import BadRequest, Json, Observation
 
 MAX_STEPS = 100
 DEFAULT_STEPS = 40
@@ -31,39 +31,39 @@ class AlfworldEpisode:
         self.task_id: str = definition["task_id"]
         self.split: str = self._game.split
         self._limit = step_limit(definition.get("max_steps", DEFAULT_STEPS))
-        self._seat = Seat(pool)
+        self._child = EpisodeChild(pool)
         self._turn = 0
 
-    def open(self) -> Answer:
-        room = self._seat.call("open", game=self._game.path)["observation"]
+    def open(self) -> Observation:
+        room = self._child.call("open", game=self._game.path)["observation"]
         messages = [
             {"role": "system", "content": f"{_INSTRUCTION}You have {self._limit} turns."},
             {"role": "user", "content": without_banner(room)},
         ]
-        return Answer(messages, turn=0)
+        return Observation(messages, turn=0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
         action = " ".join(action_of(content).split())[:_LONGEST_ACTION]
-        seen = self._seat.call("step", action=action)
+        seen = self._child.call("step", action=action)
         messages = [{"role": "user", "content": seen["observation"]}]
         won = seen["won"]
         if not won and self._turn < self._limit:
-            return Answer(messages, self._turn)
+            return Observation(messages, self._turn)
         metadata = {
             "raw_score": float(won),
             "success": won,
             "stop_reason": "completed" if won else "step-limit",
             "error_type": "no-such-action" if seen["observation"] == NOTHING else None,
         }
-        return Answer(messages, self._turn, done=True, reward=float(won), metadata=metadata)
+        return Observation(messages, self._turn, done=True, reward=float(won), metadata=metadata)
 
     def close(self) -> None:
-        self._seat.close()
+        self._child.close()
 
 
 def step_limit(value: object) -> int:
-    return whole_number(value, "max_steps", MAX_STEPS)
+    return integer_in_range(value, "max_steps", MAX_STEPS)
 
 
 def without_banner(room: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coevolve_environments.plugins.alfworld.games import Game
 from coevolve_environments.processes.child_pool import ChildPool
-from coevolve_environments.protocol import Json, NotYet
+from coevolve_environments.protocol import Json, NotReady
 
 _PATIENCE_SECONDS = 80.0  # a data route answers within 100
 
@@ -25,7 +25,7 @@ class Gold:
         """For each game its first `observation` and its `actions`, none where no plan won.
 
         Raises:
-            NotYet: they would take more than 80 s; the same request goes on where this one stopped.
+            NotReady: they would take more than 80 s; the same request goes on where this one stopped.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         solved: list[Json] = []
@@ -33,8 +33,8 @@ class Gold:
             file = self._folder / f"{sha256(game.path.encode()).hexdigest()[:24]}.json"
             if not file.exists():
                 if time.monotonic() > deadline:
-                    raise NotYet(f"{len(solved)} of {len(games)} games are solved; ask again for the rest")
-                with self._pool.borrow() as child:
+                    raise NotReady(f"{len(solved)} of {len(games)} games are solved; ask again for the rest")
+                with self._pool.data_child() as child:
                     _save(file, child.call("solve", game=game.path))
             solved.append(json.loads(file.read_text(encoding="utf8")))
         return solved

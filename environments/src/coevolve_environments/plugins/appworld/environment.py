@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from coevolve_environments.plugins.appworld.dataset import HELD_OUT, TRAIN, Dataset
-from coevolve_environments.plugins.appworld.episode import AppWorldEpisode, Bounds
+from coevolve_environments.plugins.appworld.episode import AppWorldEpisode
 from coevolve_environments.plugins.appworld.options import MAX_STEPS, read_options
 from coevolve_environments.plugins.engine_python import engine_python
-from coevolve_environments.processes.child_pool import ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.processes.child_pool import ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,
@@ -70,15 +70,15 @@ class AppWorld(Environment):
             dataset: called at first use.
         """
         self.name = settings.name
-        self.sessions = settings.integer("pool", 2)
-        memory_mb = settings.integer("memory_mb", 1024, least=768)
-        self._bounds = Bounds(settings.integer("code_seconds", 30))
-        bounds = ChildBounds(
-            self.sessions,
+        self.max_sessions = settings.integer("pool", 2)
+        memory_mb = settings.integer("memory_mb", 1024, minimum=768)
+        self._code_seconds = settings.integer("code_seconds", 30)
+        limits = PoolLimits(
+            self.max_sessions,
             episodes=settings.integer("recycle_after", 50),
             memory_mb=memory_mb,
             start_seconds=_START_SECONDS,
-            call_seconds=self._bounds.code_seconds + _BEYOND_CODE_SECONDS,
+            call_seconds=self._code_seconds + _BEYOND_CODE_SECONDS,
         )
         program = ChildProgram(
             "coevolve_environments.plugins.appworld.engine",
@@ -89,7 +89,7 @@ class AppWorld(Environment):
             environ={"PYTHON_DOTENV_DISABLED": "1"},
             reads=[data],
         )
-        self._pool = ChildPool(self.name, program, bounds)
+        self._pool = ChildPool(self.name, program, limits)
         self._make_dataset = dataset
 
     @cached_property
@@ -116,7 +116,7 @@ class AppWorld(Environment):
 
     def start(self, definition: Json, seed: int) -> Episode:
         """The seed is not used: the engine seeds each world itself."""
-        return AppWorldEpisode(self._pool, self._dataset, definition, self._bounds)
+        return AppWorldEpisode(self._pool, self._dataset, definition, self._code_seconds)
 
     def close(self) -> None:
         self._pool.close()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coevolve_environments.plugins.appworld.dataset import HELD_OUT
-from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
+from coevolve_environments.plugins.option_checks import boolean_option, integer_in_range, refuse_unknown
 from coevolve_environments.protocol import BadRequest
 
 MAX_STEPS = 50
@@ -28,10 +28,10 @@ def read_options(options: Mapping[str, Any]) -> Options:
     chosen = Options(**options)
     if chosen.held_out not in HELD_OUT:
         raise BadRequest(f"`options.held_out` must be one of {', '.join(HELD_OUT)}, got {chosen.held_out!r}")
-    true_or_false(options, "dense", False)
+    boolean_option(options, "dense", False)
     step_limit(chosen.max_steps)
     return chosen
 
 
 def step_limit(value: object) -> int:
-    return whole_number(value, "max_steps", MAX_STEPS)
+    return integer_in_range(value, "max_steps", MAX_STEPS)

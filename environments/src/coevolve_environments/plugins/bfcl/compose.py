@@ -11,7 +11,7 @@ from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, differ
 from coevolve_environments.plugins.bfcl.world import World, failed
 from coevolve_environments.plugins.react import action_of
-from coevolve_environments.protocol import BadRequest, Composed, Json, Refusal, TaskRecord
+from coevolve_environments.protocol import BadRequest, ComposedTask, Json, Refusal, TaskRecord
 
 COMPOSED = "composed"
 """Field of a definition that holds the whole task, which is then in no file of the package."""
@@ -20,7 +20,7 @@ _LOOKS_LIKE_A_CALL = re.compile(r"^[\s`\[]*[A-Za-z_]\w*\s*\(")
 _SAYS_NOTHING = {"None", "", "{}", "[]"}
 
 
-def compose(parent: Entry, query: str, actions: Sequence[str], extra: Json) -> Composed | Refusal:
+def compose(parent: Entry, query: str, actions: Sequence[str], extra: Json) -> ComposedTask | Refusal:
     """
     Args:
         actions: lists of calls; what is no call ends a turn, and all calls are asked for in one turn here.
@@ -38,7 +38,7 @@ def compose(parent: Entry, query: str, actions: Sequence[str], extra: Json) -> C
     if isinstance(ran, Refusal):
         return ran
     checkable = ran.changed or any(answer not in _SAYS_NOTHING for answer in ran.answers)
-    return Composed(_record(parent, query, steps, ran, extra), "environment" if checkable else "judge")
+    return ComposedTask(_record(parent, query, steps, ran, extra), "environment" if checkable else "judge")
 
 
 def read_composed(definition: Json) -> Entry:

@@ -16,13 +16,13 @@ from typing import Any
 from coevolve_environments.plugins.bfcl.compose import COMPOSED, compose, difficulty_of, read_composed
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, MAX_STEPS_PER_TURN, BfclEpisode
-from coevolve_environments.plugins.bfcl.splits import SPLIT_OPTIONS, Division, read_division
-from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
+from coevolve_environments.plugins.bfcl.splits import SPLIT_OPTIONS, EntrySplit, read_split
+from coevolve_environments.plugins.option_checks import boolean_option, integer_in_range, refuse_unknown
 from coevolve_environments.protocol import (
     SPLITS,
     BadRequest,
     Capabilities,
-    Composed,
+    ComposedTask,
     Environment,
     Episode,
     Json,
@@ -41,7 +41,7 @@ def create(settings: Settings) -> Environment:
     """With `split` (agentevolver or seal), the split of whoever names none: seal without it."""
     name = settings.text("split", "seal") or "seal"
     if name not in _DEFAULTS:
-        raise settings.wrong("split", " or ".join(_DEFAULTS), name)
+        raise settings.invalid("split", " or ".join(_DEFAULTS), name)
     return Bfcl(name)
 
 
@@ -67,7 +67,7 @@ class Bfcl(Environment):
             dense_reward=False,
             max_steps=most_turns * (MAX_STEPS_PER_TURN + 1),
         )
-        division = read_division({}, split)
+        division = read_split({}, split)
         self._records = {side: self._side(side, division) for side in SPLITS}
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
@@ -83,7 +83,7 @@ class Bfcl(Environment):
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-    ) -> Composed | Refusal:
+    ) -> ComposedTask | Refusal:
         """One turn in the parent's initial configuration, with all functions of its classes."""
         _, extra = _read_options(options, self._split)
         return compose(self._entry(parent), query, actions, extra)
@@ -108,7 +108,7 @@ class Bfcl(Environment):
             raise BadRequest(f"unknown BFCL entry {definition.get('entry_id')!r}")
         return entry
 
-    def _side(self, split: Split, division: Division) -> list[TaskRecord]:
+    def _side(self, split: Split, division: EntrySplit) -> list[TaskRecord]:
         return [_record(entry, split) for entry in self._entries.values() if division.side(entry) == split]
 
 
@@ -152,21 +152,21 @@ def _split_of(definition: Json, entry: Entry) -> Split:
     """What the definition says; one of before splits had names is in the halves that are `seal` now."""
     split = definition.get("split")
     if split is None:
-        return "train" if COMPOSED in definition else read_division({}).side(entry) or "train"
+        return "train" if COMPOSED in definition else read_split({}).side(entry) or "train"
     if split not in SPLITS:
         raise BadRequest(f"`split` of a definition must be one of {', '.join(SPLITS)}, got {split!r}")
     return "train" if split == "train" else "held-out"
 
 
-def _read_options(options: Mapping[str, Any], split: str) -> tuple[Division, Json]:
+def _read_options(options: Mapping[str, Any], split: str) -> tuple[EntrySplit, Json]:
     refuse_unknown(options, _OPTIONS)
     limit = _step_limit(options.get("max_steps_per_turn", MAX_STEPS_PER_TURN))
-    dense = true_or_false(options, "dense", False)
-    return read_division(options, split), {"max_steps_per_turn": limit, "dense": dense}
+    dense = boolean_option(options, "dense", False)
+    return read_split(options, split), {"max_steps_per_turn": limit, "dense": dense}
 
 
 def _step_limit(value: object) -> int:
-    return whole_number(value, "max_steps_per_turn", MAX_STEPS_PER_TURN)
+    return integer_in_range(value, "max_steps_per_turn", MAX_STEPS_PER_TURN)
 
 
 def _with_definition(record: TaskRecord, extra: Json) -> TaskRecord:

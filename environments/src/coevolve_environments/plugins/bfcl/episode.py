@@ -4,7 +4,7 @@ from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
 from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
 from coevolve_environments.plugins.bfcl.gold import GoldTurn, gold_of
 from coevolve_environments.plugins.bfcl.world import World
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.protocol import Json, Observation
 
 MAX_STEPS_PER_TURN = 20  # as published: the step after the twentieth ends the attempt
 END_OF_TURN = "Done."
@@ -37,11 +37,11 @@ class BfclEpisode:
         self._passed = 0
         self._failure: str | None = None
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         messages = [{"role": "system", "content": _INSTRUCTION}, *self._request()]
-        return Answer(messages, self._turn, tools=tools_of(self._entry, 0))
+        return Observation(messages, self._turn, tools=tools_of(self._entry, 0))
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         try:
             calls = parse_calls(content)
         except NotCalls:
@@ -51,7 +51,7 @@ class BfclEpisode:
     def close(self) -> None:
         """Nothing outlives the object."""
 
-    def _execute(self, calls: list[Call]) -> Answer:
+    def _execute(self, calls: list[Call]) -> Observation:
         results = [self._world.call(call) for call in calls]
         self._responses += results
         self._steps += 1
@@ -59,9 +59,9 @@ class BfclEpisode:
         if self._steps > self._limit:
             self._failure = self._failure or "force-terminated"
             return self._finish(messages, "step-limit")
-        return Answer(messages, self._turn)
+        return Observation(messages, self._turn)
 
-    def _end_turn(self) -> Answer:
+    def _end_turn(self) -> Observation:
         self._failure = self._failure or self._check_turn()
         if self._failure is None:
             self._passed += 1
@@ -70,7 +70,9 @@ class BfclEpisode:
         if self._turn == len(self._entry.turns):
             return self._finish([], "completed")
         more = self._turn in self._entry.held_back
-        return Answer(self._request(), self._turn, tools=tools_of(self._entry, self._turn) if more else None)
+        return Observation(
+            self._request(), self._turn, tools=tools_of(self._entry, self._turn) if more else None
+        )
 
     def _request(self) -> list[dict[str, str]]:
         if self._turn in self._entry.held_back:
@@ -87,7 +89,7 @@ class BfclEpisode:
             self._world, gold_of(self._entry).after(self._turn), self._responses, self._turn
         )
 
-    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
+    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Observation:
         turns = len(self._entry.turns)
         success = self._passed == turns
         metadata: Json = {
@@ -100,7 +102,7 @@ class BfclEpisode:
             "turns": turns,
         }
         reward = self._passed / turns if self._dense else float(success)
-        return Answer(messages, self._turn, done=True, reward=reward, metadata=metadata)
+        return Observation(messages, self._turn, done=True, reward=reward, metadata=metadata)
 
 
 def _first_mismatch(world: World, gold: GoldTurn, responses: list[str], turn: int) -> str | None:

@@ -8,7 +8,7 @@ agentevolver  multi_turn_base: the first 100 train, the last 100 held out (Agent
               without a shuffle).
 seal          400 train and 400 held out, 100 of each category. Those sizes are SEAL's and RODS's; which 100
               they took is not known to us, and the first 100 of each is our choice.
-custom        the operator's: `train` and `held_out` as in `read_division`.
+custom        the operator's: `train` and `held_out` as in `read_split`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ NAMES = (*_NAMED, _CUSTOM)
 
 
 @dataclass(frozen=True)
-class Division:
+class EntrySplit:
     """Categories, and the positions in each of them (0..199) that are train and that are held out."""
 
     categories: tuple[str, ...]
@@ -43,7 +43,7 @@ class Division:
         return "held-out" if entry.number in self.held_out else None
 
 
-def read_division(options: Mapping[str, Any], default: str = "seal") -> Division:
+def read_split(options: Mapping[str, Any], default: str = "seal") -> EntrySplit:
     """Of the options `split`, `categories`, and with `split: custom` also `train` and `held_out`.
 
     `train` is a share in (0, 1) of each category, or [first, end) positions; `held_out` is [first, end), or
@@ -59,12 +59,12 @@ def read_division(options: Mapping[str, Any], default: str = "seal") -> Division
     if name != _CUSTOM:
         if given := sorted({"train", "held_out"} & set(options)):
             raise BadRequest(f"`options.{given[0]}` belongs to `options.split` custom, which is {name}")
-        return Division(categories, range(100), range(100, CATEGORY_SIZE))
+        return EntrySplit(categories, range(100), range(100, CATEGORY_SIZE))
     train = _train(options.get("train"))
     held_out = _held_out(options.get("held_out"), train)
     if set(train) & set(held_out):
         raise BadRequest(f"`options.train` {_span(train)} and `options.held_out` {_span(held_out)} overlap")
-    return Division(categories, train, held_out)
+    return EntrySplit(categories, train, held_out)
 
 
 def _categories(value: object, split: str) -> tuple[str, ...]:

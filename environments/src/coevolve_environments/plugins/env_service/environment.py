@@ -17,7 +17,7 @@ from typing import Any
 from coevolve_environments.plugins.env_service.episode import ServiceEpisode
 from coevolve_environments.plugins.env_service.service import EnvService
 from coevolve_environments.plugins.option_checks import refuse_unknown
-from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, Remote, read_address
+from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, RemoteClient, read_address
 from coevolve_environments.plugins.remote.episode import Releaser
 from coevolve_environments.protocol import (
     BadRequest,
@@ -49,9 +49,9 @@ class RemoteService(Environment):
         address = read_address(settings, "http://127.0.0.1:8080, AgentEvolver's env-service")
         env_type = settings.text("env_type")
         if env_type is None:
-            raise settings.wrong("env_type", "what the service calls the environment, as appworld", None)
+            raise settings.invalid("env_type", "what the service calls the environment, as appworld", None)
         self.description = f"{env_type}, behind an env-service of the operator's (AgentEvolver's protocol)."
-        self.sessions = settings.integer("sessions", 8)
+        self.max_sessions = settings.integer("sessions", 8)
         self.call_seconds = 2 * address.timeout_seconds + RELEASE_SECONDS  # a last step, and its evaluation
         self._splits = _read_splits(settings)
         self._sparse = settings.flag("sparse", True)
@@ -64,7 +64,7 @@ class RemoteService(Environment):
             gold=False,
         )
         self._env_type = env_type
-        self._remote = Remote(address)
+        self._remote = RemoteClient(address)
         self._service = EnvService(self._remote, env_type)
         self._releaser = Releaser(self.name)
         self._lock = threading.Lock()
@@ -136,5 +136,5 @@ def _read_splits(settings: Settings) -> dict[Split, str]:
         "held-out": settings.text("held_out_split", "dev") or "",
     }
     if splits["train"] == splits["held-out"]:
-        raise settings.wrong("held_out_split", "another split than train_split", splits["held-out"])
+        raise settings.invalid("held_out_split", "another split than train_split", splits["held-out"])
     return splits

@@ -4,7 +4,7 @@ import uuid
 
 from coevolve_environments.plugins.env_service.service import EnvService, State
 from coevolve_environments.plugins.remote.episode import Releaser, RemoteEpisode
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.protocol import Json, Observation
 
 
 class ServiceEpisode(RemoteEpisode):
@@ -26,11 +26,11 @@ class ServiceEpisode(RemoteEpisode):
         self._begun = False
         self._steps = 0
 
-    def _begin(self) -> Answer:
+    def _begin(self) -> Observation:
         self._begun = True
         return self._answer(self._service.create(self._task, self._instance))
 
-    def _continue(self, content: str) -> Answer:
+    def _continue(self, content: str) -> Observation:
         self._steps += 1
         return self._answer(self._service.step(self._instance, content))
 
@@ -39,9 +39,9 @@ class ServiceEpisode(RemoteEpisode):
             what = f"instance {self._instance}"
             self._releaser.release(what, lambda: self._service.release(self._instance))
 
-    def _answer(self, state: State) -> Answer:
+    def _answer(self, state: State) -> Observation:
         if not state.terminated and self._steps < self._limit:
-            return Answer(state.messages, self._steps)
+            return Observation(state.messages, self._steps)
         raw = self._service.evaluate(self._instance, sparse=self._sparse)
         reward = min(max(raw, 0.0), 1.0)
         metadata: Json = {
@@ -50,4 +50,4 @@ class ServiceEpisode(RemoteEpisode):
             "stop_reason": "completed" if state.terminated else "step-limit",
             "error_type": None,
         }
-        return Answer(state.messages, self._steps, done=True, reward=reward, metadata=metadata)
+        return Observation(state.messages, self._steps, done=True, reward=reward, metadata=metadata)

@@ -7,7 +7,7 @@ task; the service reaps those that are idle for an hour, so one that cannot be r
 from dataclasses import dataclass
 from typing import Any
 
-from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, BadRemoteAnswer, Remote
+from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, BadRemoteAnswer, RemoteClient
 from coevolve_environments.protocol import Json
 
 _HIGHEST = 1e6  # beyond it is no score, nor is what is no number at all
@@ -25,7 +25,7 @@ class State:
 class EnvService:
     """One type of environment at one service."""
 
-    def __init__(self, remote: Remote, env_type: str) -> None:
+    def __init__(self, remote: RemoteClient, env_type: str) -> None:
         self._remote = remote
         self._env_type = env_type
 

@@ -56,7 +56,7 @@ class MariadbEngine:
             link.drop()
         self._server.close()
 
-    def take(self, name: str) -> Link:
+    def acquire(self, name: str) -> Link:
         path = self._server.socket()
         with self._lock:
             links = self._idle.get(name, [])
@@ -72,7 +72,7 @@ class MariadbEngine:
             init_command=f"SET timestamp = {_CLOCK}, time_zone = '+00:00'",
         )
 
-    def give_back(self, name: str, link: Link) -> None:
+    def release(self, name: str, link: Link) -> None:
         with self._lock:
             links = self._idle.setdefault(name, [])
             if len(links) < _MOST_IDLE:
@@ -87,7 +87,7 @@ class MariadbSandbox:
         self._name = name
         self._lock = threading.Lock()
         self._closed = False
-        self._link: Link | None = engine.take(name)
+        self._link: Link | None = engine.acquire(name)
 
     def run(self, sql: str) -> list[Row]:
         statement = reading_statement(sql)
@@ -95,7 +95,7 @@ class MariadbSandbox:
             if self._closed:
                 raise RuntimeError("the episode was closed")
             if self._link is None:
-                self._link = self._engine.take(self._name)
+                self._link = self._engine.acquire(self._name)
             try:
                 return self._fetch(self._link.connection, statement)
             except pymysql.err.MySQLError as error:
@@ -115,7 +115,7 @@ class MariadbSandbox:
         link, self._link = self._link, None
         self._lock.release()
         if link is not None:
-            self._engine.give_back(self._name, link)
+            self._engine.release(self._name, link)
 
     def _fetch(self, connection: Any, statement: str) -> list[Row]:
         """Reads row by row, so that an answer past the bounds is given up and never held."""

@@ -19,7 +19,7 @@ import pymysql
 from coevolve_environments.plugins.intercode_mariadb.connection import Link
 from coevolve_environments.plugins.intercode_mariadb.dump import script
 from coevolve_environments.plugins.intercode_mariadb.slot import Slot, as_user, take_slot
-from coevolve_environments.processes.reaper import GUARDIAN
+from coevolve_environments.processes.reaper import REAPER
 from coevolve_environments.protocol import Unavailable
 
 log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class MariadbServer:
             pass_fds=[self._slot.lock.fileno()],  # the slot stays taken for as long as mariadbd lives
             **self._how(user),
         )
-        GUARDIAN.guard(self._process.pid)
+        REAPER.guard(self._process.pid)
 
     def _how(self, user: int | None) -> dict[str, Any]:
         """None of the server's variables, and another user where there is one."""
@@ -207,7 +207,7 @@ class MariadbServer:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            GUARDIAN.forget(process.pid)
+            REAPER.forget(process.pid)
         if self._said is not None:
             self._said.close()
             self._said = None

@@ -7,7 +7,7 @@ from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryErro
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, statement_of
 from coevolve_environments.plugins.intercode_sql.questions import clauses_of
 from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT, make_record
-from coevolve_environments.protocol import Composed, Refusal
+from coevolve_environments.protocol import ComposedTask, Refusal
 
 _QUERY = re.compile(r"^(?:select|with|values)\b", re.IGNORECASE)
 _CLOCK = re.compile(r"'now'|\bcurrent_(?:date|time|timestamp)\b", re.IGNORECASE)
@@ -15,7 +15,7 @@ _CLOCK = re.compile(r"'now'|\bcurrent_(?:date|time|timestamp)\b", re.IGNORECASE)
 
 def compose(
     engine: Engine, database: str, query: str, actions: Sequence[str], *, environment: str, schema: bool
-) -> Composed | Refusal:
+) -> ComposedTask | Refusal:
     """Every statement up to the first `submit` must run; what comes after the last query is left out."""
     statements = _until_submit(actions)
     queries = [position for position, sql in enumerate(statements) if _QUERY.match(sql)]
@@ -48,7 +48,7 @@ def compose(
         split="train",
         before=statements[:-1],
     )
-    return Composed(record, "environment")
+    return ComposedTask(record, "environment")
 
 
 def _until_submit(actions: Sequence[str]) -> list[str]:

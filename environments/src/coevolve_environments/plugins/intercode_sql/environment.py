@@ -33,7 +33,7 @@ from coevolve_environments.plugins.intercode_sql.variants import Parent, draw_va
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
-    Composed,
+    ComposedTask,
     Environment,
     Episode,
     Json,
@@ -109,7 +109,7 @@ class InterCodeSql(Environment):
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-    ) -> Composed | Refusal:
+    ) -> ComposedTask | Refusal:
         """In the parent's database; its hash may say held-out, but a composed task is always a train task."""
         database = parent.get("database")
         if database not in self._databases.names:

@@ -6,7 +6,7 @@ from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryErro
 from coevolve_environments.plugins.intercode_sql.score import score
 from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT
 from coevolve_environments.plugins.react import action_of
-from coevolve_environments.protocol import Answer, BadRequest, Json
+from coevolve_environments.protocol import BadRequest, Json, Observation
 
 MAX_TURNS = 10
 OBSERVATION_CHARACTERS = 350  # as published
@@ -32,7 +32,7 @@ class SqlEpisode:
         self._turn = 0
         self._error: str | None = None
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         """
         Raises:
             BadRequest: the gold query fails or answers nothing, so that no answer could be scored.
@@ -49,9 +49,9 @@ class SqlEpisode:
             {"role": "system", "content": _INSTRUCTION},
             {"role": "user", "content": "\n".join(lines)},
         ]
-        return Answer(messages, turn=0)
+        return Observation(messages, turn=0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
         action = statement_of(content)
         if action.lower() == SUBMIT:
@@ -60,7 +60,7 @@ class SqlEpisode:
         messages = [{"role": "user", "content": observation[:OBSERVATION_CHARACTERS]}]
         if self._turn == MAX_TURNS:
             return self._finish(messages, "step-limit")
-        return Answer(messages, self._turn)
+        return Observation(messages, self._turn)
 
     def close(self) -> None:
         self._sandbox.close()
@@ -74,7 +74,7 @@ class SqlEpisode:
         self._error = None
         return str(self._answer[:_SHOWN_ROWS])
 
-    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
+    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Observation:
         raw = score(self._answer, self._gold)
         metadata = {
             "raw_score": raw,
@@ -82,7 +82,7 @@ class SqlEpisode:
             "stop_reason": stop_reason,
             "error_type": "no-answer" if self._answer is None else self._error,
         }
-        return Answer(messages, self._turn, done=True, reward=max(0.0, raw), metadata=metadata)
+        return Observation(messages, self._turn, done=True, reward=max(0.0, raw), metadata=metadata)
 
     def _schema(self) -> list[str]:
         if not self._definition.get("schema"):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
+from coevolve_environments.plugins.option_checks import boolean_option, integer_in_range, refuse_unknown
 from coevolve_environments.protocol import BadRequest
 
 SOURCES = ("generated", "wheel", "file")
@@ -34,8 +34,8 @@ def read_options(
         source,
         _names(options, "databases", databases),
         _names(options, "patterns", patterns),
-        whole_number(options.get("max_difficulty", HARDEST), "options.max_difficulty", HARDEST),
-        true_or_false(options, "schema", False),
+        integer_in_range(options.get("max_difficulty", HARDEST), "options.max_difficulty", HARDEST),
+        boolean_option(options, "schema", False),
     )
 
 

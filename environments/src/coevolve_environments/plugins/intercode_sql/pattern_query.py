@@ -6,7 +6,7 @@ from typing import NamedTuple
 from coevolve_environments.plugins.intercode_sql.profile import Profile
 
 
-class Sketch(NamedTuple):
+class PatternQuery(NamedTuple):
     """Which of the wordings is used follows from the query, so one query is always asked the same way."""
 
     sql: str
@@ -14,4 +14,4 @@ class Sketch(NamedTuple):
     table: str
 
 
-Writer = Callable[[Profile], Iterator[Sketch]]
+PatternWriter = Callable[[Profile], Iterator[PatternQuery]]

@@ -5,12 +5,12 @@ from typing import NamedTuple
 from coevolve_environments.plugins.intercode_sql import grouped_patterns as grouped
 from coevolve_environments.plugins.intercode_sql import joined_patterns as joined
 from coevolve_environments.plugins.intercode_sql import plain_patterns as plain
-from coevolve_environments.plugins.intercode_sql.pattern_query import Writer
+from coevolve_environments.plugins.intercode_sql.pattern_query import PatternWriter
 
 
 class Pattern(NamedTuple):
     difficulty: int
-    write: Writer
+    write: PatternWriter
 
 
 PATTERNS: dict[str, Pattern] = {

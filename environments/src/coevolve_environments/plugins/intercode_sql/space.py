@@ -6,7 +6,7 @@ from typing import NamedTuple
 from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Sandbox
-from coevolve_environments.plugins.intercode_sql.pattern_query import Sketch
+from coevolve_environments.plugins.intercode_sql.pattern_query import PatternQuery
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.profile import Profile, read_profile
 from coevolve_environments.plugins.intercode_sql.task_record import make_record
@@ -96,7 +96,7 @@ class Space:
         return any(cell not in (None, 0) for row in rows for cell in row)
 
 
-def _wording(sketch: Sketch, key: str) -> str:
+def _wording(sketch: PatternQuery, key: str) -> str:
     return sketch.questions[
         int(key[8:16], 16) % len(sketch.questions)
     ]  # not the digits that choose the split

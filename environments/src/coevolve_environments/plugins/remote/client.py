@@ -67,7 +67,7 @@ def read_address(settings: Settings, example: str) -> Address:
         raise Unavailable(f"no server is known: set hosted.{settings.name}.url, for instance to {example}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise settings.wrong("url", f"an address such as {example}", url)
+        raise settings.invalid("url", f"an address such as {example}", url)
     return Address(url.rstrip("/"), seconds, {} if file is None else _read_headers(settings, file))
 
 
@@ -78,11 +78,11 @@ def _read_headers(settings: Settings, file: Path) -> dict[str, str]:
     except (OSError, ValueError, yaml.YAMLError):
         content = None
     if not isinstance(content, dict) or not all(isinstance(v, str) for pair in content.items() for v in pair):
-        raise settings.wrong("headers_file", "a readable file that maps header names to texts", str(file))
+        raise settings.invalid("headers_file", "a readable file that maps header names to texts", str(file))
     return content
 
 
-class Remote:
+class RemoteClient:
     """One client of the server, for any number of threads."""
 
     def __init__(self, address: Address) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from coevolve_environments.plugins.remote.client import RemoteFault
-from coevolve_environments.protocol import Answer
+from coevolve_environments.protocol import Observation
 
 log = logging.getLogger(__name__)
 
@@ -53,11 +53,11 @@ class RemoteEpisode(ABC):
         self._sound = True
         """No call failed: what the episode used over there can be relied on."""
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         with self._calling():
             return self._begin()
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         with self._calling():
             return self._continue(content)
 
@@ -67,10 +67,10 @@ class RemoteEpisode(ABC):
         self._release_if_last()
 
     @abstractmethod
-    def _begin(self) -> Answer: ...
+    def _begin(self) -> Observation: ...
 
     @abstractmethod
-    def _continue(self, content: str) -> Answer: ...
+    def _continue(self, content: str) -> Observation: ...
 
     @abstractmethod
     def _release(self) -> None:

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from coevolve_environments.plugins.interleave import in_turns, once
+from coevolve_environments.plugins.interleave import interleave, unique_offers
 from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.scienceworld.options import Options
 from coevolve_environments.plugins.scienceworld.task_types import TYPES
@@ -15,7 +15,7 @@ from coevolve_environments.protocol import Relation, Split
 def draw(split: Split, seed: int, options: Options) -> Iterator[Variation]:
     """All variations of a split, shuffled within each type. The types take turns, for 692 variations of one
     would bury the 4 of another."""
-    return in_turns(
+    return interleave(
         [_shuffled(name, options.folds(split), f"{seed}/{split}", options) for name in options.types]
     )
 
@@ -32,14 +32,14 @@ def relatives(
     """
     if relation == "random":
         offers = ((variation, None) for variation in draw("train", seed, options))
-        return once(offers, parents)
+        return unique_offers(offers, parents)
     salt = f"{seed}/{relation}"
     streams = []
     for index, parent in enumerate(parents):
         names = _types(parent, parents, relation, options)
-        one = in_turns([_shuffled(name, ("train",), f"{salt}/{index}", options) for name in names])
+        one = interleave([_shuffled(name, ("train",), f"{salt}/{index}", options) for name in names])
         streams.append([(variation, index) for variation in one])
-    return once(in_turns(streams), parents)
+    return unique_offers(interleave(streams), parents)
 
 
 def _types(

@@ -47,12 +47,12 @@ class ScienceWorld(Environment):
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self.name = settings.name
-        self.sessions = engine.bounds.size
+        self.max_sessions = engine.limits.size
         program = engine.program("coevolve_environments.plugins.scienceworld.world", "World")
-        self._pool = ChildPool(self.name, program, engine.bounds)
+        self._pool = ChildPool(self.name, program, engine.limits)
         # Paths are generated beside the episodes, not in their places; the JVMs go soon after a draw.
-        bounds = replace(engine.bounds, call_seconds=_GOLD_SECONDS, idle_seconds=_GOLD_IDLE_SECONDS)
-        gold_pool = ChildPool(f"{self.name}-gold", program, bounds)
+        limits = replace(engine.limits, call_seconds=_GOLD_SECONDS, idle_seconds=_GOLD_IDLE_SECONDS)
+        gold_pool = ChildPool(f"{self.name}-gold", program, limits)
         self._gold = GoldPaths(gold_pool, settings.state / "gold" / engine.version)
 
     def published(self, split: Split) -> Sequence[TaskRecord]:

@@ -3,8 +3,8 @@
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.scienceworld.tasks import checked
 from coevolve_environments.processes.child_pool import ChildPool
-from coevolve_environments.processes.episode_child import Seat
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.processes.episode_child import EpisodeChild
+from coevolve_environments.protocol import Json, Observation
 
 _LONGEST_ACTION = 200  # characters; the parser's work grows with the text, and no form of action is longer
 _INSTRUCTION = (
@@ -20,13 +20,13 @@ class ScienceWorldEpisode:
         self._definition = checked(definition)
         self.task_id: str = definition["task_id"]
         self.split: str = definition["split"]
-        self._seat = Seat(pool)
+        self._child = EpisodeChild(pool)
         self._turn = 0
         self._best = 0.0
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         task = {key: self._definition[key] for key in ("type", "variation", "simplifications")}
-        world = self._seat.call("open", **task)
+        world = self._child.call("open", **task)
         self._best = max(0.0, world["score"])
         limit = f"You have {self._definition['step_limit']} actions."
         lines = [_INSTRUCTION, limit]
@@ -36,27 +36,27 @@ class ScienceWorldEpisode:
             {"role": "system", "content": "\n".join(lines)},
             {"role": "user", "content": f"{world['description']}\n\n{world['observation']}"},
         ]
-        return Answer(messages, turn=0, score=self._best)
+        return Observation(messages, turn=0, score=self._best)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
         action = " ".join(action_of(content).split())[:_LONGEST_ACTION]
-        world = self._seat.call("step", action=action)
+        world = self._child.call("step", action=action)
         self._best = max(self._best, world["score"])
         messages = [{"role": "user", "content": world["observation"]}]
         stop = self._stop_reason(world)
         if stop is None:
-            return Answer(messages, self._turn, score=self._best)
+            return Observation(messages, self._turn, score=self._best)
         metadata = {
             "raw_score": world["score"],
             "success": self._best >= 1.0,
             "stop_reason": stop,
             "error_type": "wrong-focus" if world["score"] < 0 else None,
         }
-        return Answer(messages, self._turn, None, True, self._best, self._best, metadata)
+        return Observation(messages, self._turn, None, True, self._best, self._best, metadata)
 
     def close(self) -> None:
-        self._seat.close()
+        self._child.close()
 
     def _stop_reason(self, world: Json) -> str | None:
         if world["completed"] or world["score"] < 0:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from coevolve_environments.plugins.scienceworld.tasks import Gold, Variation
 from coevolve_environments.processes.child_pool import ChildPool
-from coevolve_environments.protocol import Json, NotYet
+from coevolve_environments.protocol import Json, NotReady
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class GoldPaths:
         """
         self._pool = pool
         self._folder = folder
-        self._threads = ThreadPoolExecutor(pool.bounds.size, thread_name_prefix=pool.name)
+        self._threads = ThreadPoolExecutor(pool.limits.size, thread_name_prefix=pool.name)
         self._lock = threading.Lock()
         self._running: dict[Path, Future[Json]] = {}
 
@@ -39,7 +39,7 @@ class GoldPaths:
         """The first `count` that have a path to a score of 1, in their order. The others are left out.
 
         Raises:
-            NotYet: they would take more than 92 s; the same request goes on where this one stopped.
+            NotReady: they would take more than 92 s; the same request goes on where this one stopped.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         found: list[tuple[Variation, Gold]] = []
@@ -49,7 +49,7 @@ class GoldPaths:
             late = [each for each in solutions if each.cancel() or not each.done()]
             if late:
                 ready = len(found) + len(batch) - len(late)
-                raise NotYet(f"{ready} of {count} gold paths are ready and kept; ask again for the rest")
+                raise NotReady(f"{ready} of {count} gold paths are ready and kept; ask again for the rest")
             found += [
                 (variation, Gold(solution["description"], solution["actions"]))
                 for variation, solution in zip(batch, (each.result() for each in solutions), strict=True)
@@ -76,14 +76,14 @@ class GoldPaths:
         return begun
 
     def _generate(self, variation: Variation, simplifications: str, file: Path) -> Json:
-        child = self._pool.take()
+        child = self._pool.acquire()
         try:
             task = {"type": variation.type, "variation": variation.number, "simplifications": simplifications}
             solution: Json = child.call("solve", **task)
         except BaseException:
             child.end()
             raise
-        child.give_back()
+        child.release()
         if solution["score"] != 1.0:
             log.warning("%s: its gold path scores %g: left out", variation, solution["score"])
         _save(file, solution)

@@ -6,10 +6,10 @@ from typing import Any
 
 from coevolve_environments.plugins.option_checks import (
     Fold,
+    boolean_option,
     held_out_folds,
+    integer_in_range,
     refuse_unknown,
-    true_or_false,
-    whole_number,
 )
 from coevolve_environments.plugins.scienceworld.task_types import (
     DEFAULT_TYPES,
@@ -57,7 +57,7 @@ def read_options(options: Mapping[str, Any]) -> Options:
         read_simplifications(options.get("simplifications", EASY)),
         _whole(options.get("step_limit"), "step_limit", MAX_STEPS),
         _limits(options.get("step_limits")),
-        true_or_false(options, "manual", True),
+        boolean_option(options, "manual", True),
     )
 
 
@@ -97,4 +97,4 @@ def _limits(value: object) -> dict[str, int]:
 
 
 def _whole(value: object, name: str, most: int) -> int | None:
-    return None if value is None else whole_number(value, f"options.{name}", most)
+    return None if value is None else integer_in_range(value, f"options.{name}", most)

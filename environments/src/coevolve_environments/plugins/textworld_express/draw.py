@@ -4,23 +4,23 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from coevolve_environments.plugins.interleave import in_turns, once
+from coevolve_environments.plugins.interleave import interleave, unique_offers
 from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.textworld_express.games import GAMES, SEEDS
 from coevolve_environments.plugins.textworld_express.options import Options, read_parameters
-from coevolve_environments.plugins.textworld_express.tasks import Generated, written
+from coevolve_environments.plugins.textworld_express.tasks import GeneratedGame, written
 from coevolve_environments.protocol import Relation, Split
 
 
-def draw(split: Split, seed: int, options: Options) -> Iterator[Generated]:
+def draw(split: Split, seed: int, options: Options) -> Iterator[GeneratedGame]:
     """All seeds of a split, shuffled within each game; the games take turns."""
     folds, salt = options.folds(split), f"{seed}/{split}"
-    return in_turns([_shuffled(name, options.parameters[name], folds, salt) for name in options.games])
+    return interleave([_shuffled(name, options.parameters[name], folds, salt) for name in options.games])
 
 
 def relatives(
-    parents: Sequence[Generated], relation: Relation, seed: int, options: Options
-) -> Iterator[tuple[Generated, int | None]]:
+    parents: Sequence[GeneratedGame], relation: Relation, seed: int, options: Options
+) -> Iterator[tuple[GeneratedGame, int | None]]:
     """Train games, never a parent and never one twice, spread evenly over the parents.
 
     neighbour       same game and parameters, another seed
@@ -29,22 +29,22 @@ def relatives(
     random          any game, for no parent
     """
     if relation == "random":
-        return once(((generated, None) for generated in draw("train", seed, options)), parents)
+        return unique_offers(((generated, None) for generated in draw("train", seed, options)), parents)
     streams = []
     for index, parent in enumerate(parents):
         salt = f"{seed}/{relation}/{index}"
-        one = in_turns(
+        one = interleave(
             [
                 _shuffled(name, parameters, ("train",), salt)
                 for name, parameters in _worlds(parent, parents, relation, options)
             ]
         )
         streams.append([(generated, index) for generated in one])
-    return once(in_turns(streams), parents)
+    return unique_offers(interleave(streams), parents)
 
 
 def _worlds(
-    parent: Generated, parents: Sequence[Generated], relation: Relation, options: Options
+    parent: GeneratedGame, parents: Sequence[GeneratedGame], relation: Relation, options: Options
 ) -> list[tuple[str, Mapping[str, int]]]:
     if relation == "rarer":
         counts = Counter(other.game for other in parents)
@@ -61,8 +61,10 @@ def _worlds(
     return [(game.name, {**parameters, game.size: size})] if 1 <= size <= game.most else []
 
 
-def _shuffled(game: str, parameters: Mapping[str, int], folds: Iterable[Fold], salt: str) -> list[Generated]:
+def _shuffled(
+    game: str, parameters: Mapping[str, int], folds: Iterable[Fold], salt: str
+) -> list[GeneratedGame]:
     seeds = [seed for fold in folds for seed in SEEDS[fold]]
     random.Random(f"{salt}/{game}").shuffle(seeds)
     text = written(parameters)
-    return [Generated(game, text, seed) for seed in seeds]
+    return [GeneratedGame(game, text, seed) for seed in seeds]

@@ -11,7 +11,7 @@ from coevolve_environments.plugins.textworld_express.games import MAX_STEPS, SEE
 from coevolve_environments.plugins.textworld_express.options import Options, read_options
 from coevolve_environments.plugins.textworld_express.tasks import (
     NAME,
-    Generated,
+    GeneratedGame,
     Gold,
     generated_of,
     make_record,
@@ -45,17 +45,17 @@ class TextWorldExpress(Environment):
 
     def __init__(self, engine: Engine, name: str) -> None:
         self.name = name
-        self.sessions = engine.bounds.size
+        self.max_sessions = engine.limits.size
         program = engine.program("coevolve_environments.plugins.textworld_express.world", "World")
-        self._pool = ChildPool(name, program, engine.bounds)
-        self._solved: dict[Generated, Json] = {}
+        self._pool = ChildPool(name, program, engine.limits)
+        self._solved: dict[GeneratedGame, Json] = {}
         """The search for coins is random: a path that was given once is given again."""
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         """All games with the default parameters, listed without their gold paths."""
         options = Options(held_out=("dev", "test"))
         return [
-            make_record(Generated(name, written(options.parameters[name]), seed), options)
+            make_record(GeneratedGame(name, written(options.parameters[name]), seed), options)
             for name in options.games
             for fold in options.folds(split)
             for seed in SEEDS[fold]
@@ -83,12 +83,12 @@ class TextWorldExpress(Environment):
     def close(self) -> None:
         self._pool.close()
 
-    def _solve(self, offers: Iterator[Generated], count: int) -> list[tuple[Generated, Gold]]:
+    def _solve(self, offers: Iterator[GeneratedGame], count: int) -> list[tuple[GeneratedGame, Gold]]:
         """The first `count` whose gold path scores 1 when played, within the most actions there may be."""
-        with self._pool.borrow() as child:
+        with self._pool.data_child() as child:
             return list(islice(self._won(child, offers), count))
 
-    def _won(self, child: Child, offers: Iterator[Generated]) -> Iterator[tuple[Generated, Gold]]:
+    def _won(self, child: Child, offers: Iterator[GeneratedGame]) -> Iterator[tuple[GeneratedGame, Gold]]:
         for generated in offers:
             solution = self._solved.get(generated)
             if solution is None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from coevolve_environments.plugins.option_checks import (
     Fold,
+    boolean_option,
     held_out_folds,
+    integer_in_range,
     refuse_unknown,
-    true_or_false,
-    whole_number,
 )
 from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS
 from coevolve_environments.protocol import BadRequest, Split
@@ -41,8 +41,8 @@ def read_options(options: Mapping[str, Any]) -> Options:
         _games(options.get("games")),
         held_out_folds(options),
         _parameters(options.get("parameters")),
-        whole_number(options.get("step_limit", DEFAULT_STEPS), "options.step_limit", MAX_STEPS),
-        true_or_false(options, "valid_actions", False),
+        integer_in_range(options.get("step_limit", DEFAULT_STEPS), "options.step_limit", MAX_STEPS),
+        boolean_option(options, "valid_actions", False),
     )
 
 

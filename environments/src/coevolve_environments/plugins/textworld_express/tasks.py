@@ -13,7 +13,7 @@ _DIFFICULTY = (5, 10, 15, 25)
 """Longest gold paths of difficulty 1 to 4; 5 is longer."""
 
 
-class Generated(NamedTuple):
+class GeneratedGame(NamedTuple):
     """What the generator makes one game of."""
 
     game: str
@@ -38,7 +38,7 @@ class Gold(NamedTuple):
     actions: list[str]
 
 
-def make_record(generated: Generated, options: Options, gold: Gold | None = None) -> TaskRecord:
+def make_record(generated: GeneratedGame, options: Options, gold: Gold | None = None) -> TaskRecord:
     """
     Args:
         gold: None where only the game is to be listed, without its goal and reference actions.
@@ -73,7 +73,7 @@ def written(parameters: object) -> str:
     return ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
 
 
-def generated_of(definition: Json) -> Generated:
+def generated_of(definition: Json) -> GeneratedGame:
     """
     Raises:
         BadRequest: it names no game of the package.
@@ -83,7 +83,7 @@ def generated_of(definition: Json) -> Generated:
         raise BadRequest(f"the task definition needs `game`, one of {', '.join(GAMES)}")
     if not isinstance(seed, int) or isinstance(seed, bool) or fold_of(seed) is None:
         raise BadRequest(f"`seed` must be one of 0..999, 10000..10999 or 20000..20999, got {seed!r}")
-    return Generated(game, written(read_parameters(game, definition.get("parameters"))), seed)
+    return GeneratedGame(game, written(read_parameters(game, definition.get("parameters"))), seed)
 
 
 def checked(definition: Json) -> Json:

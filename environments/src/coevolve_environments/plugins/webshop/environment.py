@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from coevolve_environments.plugins.option_checks import refuse_unknown
-from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, Remote, read_address
+from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, RemoteClient, read_address
 from coevolve_environments.plugins.remote.episode import Releaser
 from coevolve_environments.plugins.webshop.episode import WebShopEpisode
 from coevolve_environments.plugins.webshop.goals import goals_in, read_goals
@@ -46,7 +46,7 @@ class WebShop(Environment):
     def __init__(self, settings: Settings) -> None:
         self.name = settings.name
         address = read_address(settings, "http://127.0.0.1:36006, AgentGym's agentenv-webshop")
-        self.sessions = settings.integer("sessions", 8)
+        self.max_sessions = settings.integer("sessions", 8)
         self.call_seconds = _CALLS_OF_OPENING * address.timeout_seconds + 2 * RELEASE_SECONDS
         self.capabilities = Capabilities(
             variants=False,
@@ -56,7 +56,7 @@ class WebShop(Environment):
             max_steps=settings.integer("max_steps", ETO_STEPS),
             gold=False,
         )
-        self._remote = Remote(address)
+        self._remote = RemoteClient(address)
         self._shop = Shop(self._remote, Releaser(self.name), settings.integer("recycle_after", 1))
         goals = read_goals(settings)
         self._records: Mapping[Split, list[TaskRecord]] = {

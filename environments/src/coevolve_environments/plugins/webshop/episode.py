@@ -4,7 +4,7 @@ from coevolve_environments.plugins.remote.client import RemoteFault
 from coevolve_environments.plugins.remote.episode import RemoteEpisode
 from coevolve_environments.plugins.webshop.actions import FORM, shop_action
 from coevolve_environments.plugins.webshop.shop import Page, Shop, ShopSession
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.protocol import Json, Observation
 
 _INSTRUCTION = (
     "You shop in a web shop and buy the product that best fits the instruction. Each turn shows you a page, "
@@ -31,12 +31,12 @@ class WebShopEpisode(RemoteEpisode):
         self._session: ShopSession | None = None
         self._steps = 0
 
-    def _begin(self) -> Answer:
+    def _begin(self) -> Observation:
         self._session, page = self._shop.enter(self._goal)
         messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": page.text}]
-        return Answer(messages, turn=0)
+        return Observation(messages, turn=0)
 
-    def _continue(self, content: str) -> Answer:
+    def _continue(self, content: str) -> Observation:
         self._steps += 1
         action = shop_action(content)
         if action is None:
@@ -49,19 +49,21 @@ class WebShopEpisode(RemoteEpisode):
         if self._session is not None:
             self._shop.leave(self._session, sound=self._sound)
 
-    def _answer(self, page: Page, error: str | None) -> Answer:
+    def _answer(self, page: Page, error: str | None) -> Observation:
         messages = [{"role": "user", "content": f"Observation:\n{page.text}"}]
         if page.done:
             return self._finish(messages, page.reward, "completed", None)
         if self._steps >= self._limit:
             return self._finish(messages, 0.0, "step-limit", error or "no-purchase")
-        return Answer(messages, self._steps)
+        return Observation(messages, self._steps)
 
-    def _finish(self, messages: list[dict[str, str]], reward: float, stop: str, error: str | None) -> Answer:
+    def _finish(
+        self, messages: list[dict[str, str]], reward: float, stop: str, error: str | None
+    ) -> Observation:
         metadata: Json = {
             "raw_score": reward,
             "success": reward == 1.0,
             "stop_reason": stop,
             "error_type": error,
         }
-        return Answer(messages, self._steps, done=True, reward=reward, metadata=metadata)
+        return Observation(messages, self._steps, done=True, reward=reward, metadata=metadata)

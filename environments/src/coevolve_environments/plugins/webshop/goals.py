@@ -32,7 +32,7 @@ def read_goals(settings: Settings) -> Mapping[Split, list[int]]:
         "held-out": _side(settings, "held_out", f"0-{PUBLISHED_TEST - 1}", count),
     }
     if both := sorted(set(sides["train"]) & set(sides["held-out"])):
-        raise settings.wrong("train", "goals that are not held out", both[0])
+        raise settings.invalid("train", "goals that are not held out", both[0])
     return sides
 
 
@@ -55,14 +55,14 @@ def goals_in(text: str) -> list[int]:
 def _side(settings: Settings, key: str, default: str, count: int) -> list[int]:
     file, text = settings.path(f"{key}_file"), settings.text(key)
     if file is not None and text is not None:
-        raise settings.wrong(key, f"only one of {key} and {key}_file", text)
+        raise settings.invalid(key, f"only one of {key} and {key}_file", text)
     try:
         goals = _listed(file) if file is not None else goals_in(text or default)
     except (OSError, ValueError):
         wanted = "a JSON list of goal numbers" if file is not None else "ranges such as 0-499,700"
-        raise settings.wrong(f"{key}_file" if file else key, wanted, text or str(file or default)) from None
+        raise settings.invalid(f"{key}_file" if file else key, wanted, text or str(file or default)) from None
     if not goals or goals[-1] >= count:
-        raise settings.wrong(
+        raise settings.invalid(
             key, f"some of the shop's {count} goals (hosted.{settings.name}.goals)", goals[-1:]
         )
     return goals

@@ -13,7 +13,7 @@ from typing import Any
 from coevolve_environments.plugins.remote.client import (
     RELEASE_SECONDS,
     BadRemoteAnswer,
-    Remote,
+    RemoteClient,
     RemoteFault,
     RemoteRefused,
 )
@@ -38,7 +38,7 @@ class Page:
 class Shop:
     """The sessions of one server: at most as many as episodes ran at once."""
 
-    def __init__(self, remote: Remote, releaser: Releaser, recycle_after: int) -> None:
+    def __init__(self, remote: RemoteClient, releaser: Releaser, recycle_after: int) -> None:
         """
         Args:
             recycle_after: episodes of a session, >= 1; then it is closed, where the server can.
