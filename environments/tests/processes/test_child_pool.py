@@ -245,7 +245,7 @@ def test_a_guardian_that_was_killed_is_replaced_and_knows_what_it_guarded(make: 
     second = pool.acquire()
     assert REAPER._process is not None
     assert REAPER._process.pid != guardian.pid
-    assert {first.pid, second.pid} <= set(REAPER._guarded)
+    assert {first.pid, second.pid} <= set(REAPER._watched)
 
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
@@ -278,7 +278,7 @@ def test_where_the_server_is_root_a_child_is_nobody_with_limits() -> None:
 def test_what_nobody_cannot_read_keeps_the_servers_user(tmp_path: Path) -> None:
     secret = tmp_path / "data"
     secret.touch(0o600)
-    program = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON, reads=[secret])
+    program = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON, readable_paths=[secret])
     pool = ChildPool("closed", program, PoolLimits(size=1))
     assert "Uid:\t0\t" in Path(f"/proc/{pool.acquire().pid}/status").read_text()
     pool.close()

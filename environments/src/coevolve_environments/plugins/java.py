@@ -35,7 +35,7 @@ class Engine:
     def program(self, module: str, factory: str) -> ChildProgram:
         """A child whose object is made by `factory(java, jar, heap_mb)`."""
         arguments = {"java": str(self.java), "jar": str(self.jar), "heap_mb": self.heap_mb}
-        return ChildProgram(module, factory, arguments, reads=[self.java, self.jar])
+        return ChildProgram(module, factory, arguments, readable_paths=[self.java, self.jar])
 
 
 def find_engine(

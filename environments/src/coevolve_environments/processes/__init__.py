@@ -1,1 +1,1 @@
-"""What runs the episodes: sessions of one environment, their capacity and deadlines."""
+"""Child processes for engines that cannot run inside the server: pools, limits, sandbox."""

@@ -1,8 +1,8 @@
-"""python -m coevolve_environments.processes.child_main MODULE FACTORY: an environment's object, behind pipes.
+"""python -m coevolve_environments.processes.child_main MODULE FACTORY: serves an engine's object over pipes.
 
-One JSON line in is one call, one line out its result; end of input is the end of the process and its group.
-It imports the standard library and the plug-in contract only, to run in the interpreter of another virtual
-environment, where the packages of the server are absent.
+Each JSON line on stdin is a call, each line on stdout its result. End of input ends the process group.
+The module imports only the standard library and the plugin contract, because it may run in the interpreter of
+another virtual environment, without the packages of the server.
 """
 
 import ctypes
@@ -22,28 +22,27 @@ from coevolve_environments.protocol import BadRequest, NotSupported, Unavailable
 _CAPABILITIES_VERSION_3 = 0x20080522
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_PASSED_ON = (BadRequest, NotSupported, Unavailable)
+_FORWARDED = (BadRequest, NotSupported, Unavailable)
 
 
 def main() -> None:
-    _bind_to_parent()
+    _exit_with_parent()
     requests, replies = _take_pipes()
     first = json.loads(requests.readline() or "{}")
     _set_limits(first.get("limits", {}))
     _drop_capabilities()
     hide_from_self(first.get("hidden", []))
-    made = _answer(lambda: _make(sys.argv[1], sys.argv[2], first["arguments"]))
+    made = _reply(lambda: _make(sys.argv[1], sys.argv[2], first["arguments"]))
     _write(replies, {key: value for key, value in made.items() if key != "result"})
     if "error" not in made:
         for line in requests:
-            _write(replies, _answer(lambda line=line: _call(made["result"], json.loads(line))))
-    os.killpg(
-        0, signal.SIGKILL
-    )  # what the environment started goes too, even when it ignores its own end of input
+            _write(replies, _reply(lambda line=line: _call(made["result"], json.loads(line))))
+    # Also kills the processes of the environment, which may ignore the end of their own input.
+    os.killpg(0, signal.SIGKILL)
 
 
-def _bind_to_parent() -> None:
-    """Dies with the thread that started it, and adopts the orphans among its descendants (Linux only)."""
+def _exit_with_parent() -> None:
+    """Makes the kernel kill this process with the thread that started it, and adopts orphans (Linux only)."""
     if sys.platform == "linux":
         prctl = ctypes.CDLL(None, use_errno=True).prctl
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -51,7 +50,7 @@ def _bind_to_parent() -> None:
 
 
 def _take_pipes() -> tuple[IO[str], IO[str]]:
-    """Keeps the two pipes to itself: what libraries print or read must not get between the messages."""
+    """Moves the two pipes to private descriptors, so that output of libraries does not mix with messages."""
     requests = os.fdopen(os.dup(0), "r", encoding="utf8")
     replies = os.fdopen(os.dup(1), "w", encoding="utf8")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -62,16 +61,16 @@ def _take_pipes() -> tuple[IO[str], IO[str]]:
 
 
 def _set_limits(limits: dict[str, int]) -> None:
-    """Lowers soft and hard limits; `limits` maps names such as `NOFILE` to the most there may be."""
-    for name, most in limits.items():
+    """Lowers soft and hard limits; `limits` maps names such as `NOFILE` to their maximum."""
+    for name, maximum in limits.items():
         limit = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(limit)[1]
-        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(limit, (bound, bound))
+        value = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
+        resource.setrlimit(limit, (value, value))
 
 
 def _drop_capabilities() -> None:
-    """Root without them reads what is root's, and neither other users' files nor other processes."""
+    """Without capabilities, root reads its own files, but no files or processes of other users."""
     if sys.platform == "linux":
         none = struct.pack("6I", *[0] * 6)
         ctypes.CDLL(None, use_errno=True).capset(struct.pack("Ii", _CAPABILITIES_VERSION_3, 0), none)
@@ -84,16 +83,16 @@ def _make(module: str, factory: str, arguments: dict[str, Any]) -> Any:
 def _call(target: Any, message: dict[str, Any]) -> Any:
     method = message["method"]
     if method.startswith("_"):
-        raise BadRequest(f"{method} is no method of the child")
+        raise BadRequest(f"{method} is not a public method of the child")
     return getattr(target, method)(**message["arguments"])
 
 
-def _answer(function: Any) -> dict[str, Any]:
+def _reply(function: Any) -> dict[str, Any]:
     try:
         return {"result": function()}
-    except _PASSED_ON as error:
+    except _FORWARDED as error:
         return {"error": type(error).__name__, "message": str(error)}
-    except Exception as error:  # told to the parent, which makes it a fault of the environment
+    except Exception as error:  # the parent reports it as a fault of the environment
         traceback.print_exc()
         last = traceback.extract_tb(error.__traceback__)[-1]
         message = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"

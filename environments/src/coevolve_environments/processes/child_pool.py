@@ -1,4 +1,4 @@
-"""Pools of child processes, one episode in each, for engines that cannot live in the server."""
+"""Pools of child processes with one episode each, for engines that cannot run inside the server."""
 
 import queue
 import threading
@@ -10,40 +10,40 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coevolve_environments.processes.child import Child, ChildFault, ChildLimits
-from coevolve_environments.processes.launcher import ChildProgram, Launched, Launcher
+from coevolve_environments.processes.launcher import ChildProgram, LaunchedProcess, Launcher
 from coevolve_environments.protocol import CapacityReached
 
 __all__ = ["Child", "ChildFault", "ChildPool", "ChildProgram", "ChildUsage", "PoolLimits", "usage_by_pool"]
 
-_WATCH_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _POOLS: "weakref.WeakSet[ChildPool]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
 class PoolLimits:
     size: int
-    """Children that play at once."""
+    """Maximum number of children that play at the same time."""
     episodes: int = 50
-    """A child that has played so many is replaced."""
+    """Episodes of a child before it is replaced."""
     memory_mb: int = 1024
-    """Of a child and its descendants; past it the child is killed."""
+    """Resident memory of a child and its descendants; the child is killed above it."""
     start_seconds: float = 60
     call_seconds: float = 60
     idle_seconds: float = 600
-    """A child that nobody took for so long is ended."""
+    """An unused child is ended after this time."""
 
 
 @dataclass(frozen=True)
 class ChildUsage:
     pid: int
-    resident: int
-    """Bytes of it and its descendants."""
+    resident_bytes: int
+    """Of the child and its descendants."""
     episodes: int
     busy: bool
 
 
 class ChildPool:
-    """Children are started when they are needed, at most `size` at once beside the one for data work."""
+    """Starts children on demand: at most `size` for episodes, and one more for data requests."""
 
     def __init__(self, name: str, program: ChildProgram, limits: PoolLimits) -> None:
         self.name = name
@@ -51,44 +51,44 @@ class ChildPool:
         self._launcher = Launcher(name, program)
         self._lock = threading.Lock()
         self._alive: set[Child] = set()
-        self._taken: set[Child] = set()
+        self._in_use: set[Child] = set()
         self._idle: dict[Child, float] = {}
         self._starting = 0
-        self._borrowed: Child | None = None
-        self._borrowing = threading.Lock()
+        self._data_child: Child | None = None
+        self._data_lock = threading.Lock()
         self._closed = False
-        self._wanted: queue.SimpleQueue[Future[Launched] | None] = queue.SimpleQueue()
-        self._keeper: threading.Thread | None = None
+        self._start_requests: queue.SimpleQueue[Future[LaunchedProcess] | None] = queue.SimpleQueue()
+        self._starter: threading.Thread | None = None
         _POOLS.add(self)
 
     def acquire(self) -> Child:
-        """An idle child, else a new one; waits for its start.
+        """Returns an idle child, or starts a new one and waits for it.
 
         Raises:
-            CapacityReached: `size` are taken.
-            ChildFault, Unavailable: none could be started.
+            CapacityReached: `size` children are in use.
+            ChildFault, Unavailable: no child could be started.
         """
         while True:
             with self._lock:
-                self._refuse_past_size()
+                self._refuse_above_size()
                 child = self._idle.popitem()[0] if self._idle else None
                 if child is None:
                     self._starting += 1
                     break
-                self._taken.add(child)
-            if not child.ended:  # it may have been killed for its memory since it was listed
+                self._in_use.add(child)
+            if not child.ended:  # it may have been killed for its memory meanwhile
                 return child
-        return self._start_taken()
+        return self._start_for_episode()
 
     @contextmanager
     def data_child(self) -> Iterator[Child]:
-        """One more child beside `size`, for data work: kept between callers, who wait for one another."""
-        with self._borrowing:
-            child = self._borrowed
+        """Yields the child for data requests. It is kept between callers; they wait for each other."""
+        with self._data_lock:
+            child = self._data_child
             if child is None or child.ended or child.episodes >= self.limits.episodes:
                 if child is not None:
                     child.end()
-                child = self._borrowed = self._start()
+                child = self._data_child = self._start()
             try:
                 yield child
             except BaseException:
@@ -98,7 +98,7 @@ class ChildPool:
 
     def usage(self) -> list[ChildUsage]:
         with self._lock:
-            alive, busy = list(self._alive), set(self._taken)
+            alive, busy = list(self._alive), set(self._in_use)
         return [
             ChildUsage(child.pid, child.measure(), child.episodes, child in busy)
             for child in alive
@@ -106,21 +106,21 @@ class ChildPool:
         ]
 
     def close(self) -> None:
-        """Ends all children; a pool that was closed gives none out again."""
+        """Ends all children; a closed pool starts no others."""
         with self._lock:
             self._closed = True
-            self._wanted.put(None)
+            self._start_requests.put(None)
             alive = list(self._alive)
         for child in alive:
             child.end()
 
-    def _refuse_past_size(self) -> None:
+    def _refuse_above_size(self) -> None:
         if self._closed:
-            raise CapacityReached(f"{self.name}: its children have been ended")
-        if len(self._taken) + self._starting >= self.limits.size:
-            raise CapacityReached(f"{self.name} has {self.limits.size} children; all are taken")
+            raise CapacityReached(f"{self.name}: its pool of children is closed")
+        if len(self._in_use) + self._starting >= self.limits.size:
+            raise CapacityReached(f"{self.name}: all {self.limits.size} children are in use")
 
-    def _start_taken(self) -> Child:
+    def _start_for_episode(self) -> Child:
         child: Child | None = None
         try:
             child = self._start()
@@ -128,54 +128,61 @@ class ChildPool:
             with self._lock:
                 self._starting -= 1
                 if child is not None and not child.ended:
-                    self._taken.add(child)
+                    self._in_use.add(child)
         return child
 
     def _start(self) -> Child:
-        launched: Future[Launched] = Future()
+        launched: Future[LaunchedProcess] = Future()
         with self._lock:
-            if self._closed:  # its keeper launches no more
-                raise CapacityReached(f"{self.name}: its children have been ended")
-            if self._keeper is None:
-                self._keeper = threading.Thread(target=self._keep, name=f"{self.name}-keeper", daemon=True)
-                self._keeper.start()
-            self._wanted.put(launched)
+            if self._closed:
+                raise CapacityReached(f"{self.name}: its pool of children is closed")
+            if self._starter is None:
+                self._starter = threading.Thread(
+                    target=self._run_starter, name=f"{self.name}-starter", daemon=True
+                )
+                self._starter.start()
+            self._start_requests.put(launched)
         limits = ChildLimits(self.limits.memory_mb, self.limits.start_seconds, self.limits.call_seconds)
-        child = Child(self.name, launched.result(), limits, self._left)
+        child = Child(self.name, launched.result(), limits, self._on_free)
         with self._lock:
             self._alive.add(child)
             closed = self._closed
         if closed:
             child.end()
-        child.start(self._launcher.welcome())
+        child.start(self._launcher.first_message())
         return child
 
-    def _left(self, child: Child, well: bool) -> None:
+    def _on_free(self, child: Child, released: bool) -> None:
         with self._lock:
-            self._taken.discard(child)
-            if well and child.episodes < self.limits.episodes and not child.ended:
+            self._in_use.discard(child)
+            if released and child.episodes < self.limits.episodes and not child.ended:
                 self._idle[child] = time.monotonic()
                 return
             self._idle.pop(child, None)
             self._alive.discard(child)
         child.end()
 
-    def _keep(self) -> None:
-        """Starts the children, for they die with the thread that started them, and watches their memory."""
+    def _run_starter(self) -> None:
+        """Starts children and checks their memory.
+
+        One thread runs as long as the pool: the kernel kills a child with the thread that started it.
+        """
         while True:
             try:
-                wanted = self._wanted.get(timeout=_WATCH_SECONDS if self._alive else None)
+                request = self._start_requests.get(timeout=_CHECK_SECONDS if self._alive else None)
             except queue.Empty:
-                self._watch()
+                self._check_children()
                 continue
-            if wanted is None:
+            if request is None:
                 return
             try:
-                wanted.set_result(self._launcher.launch())
+                request.set_result(self._launcher.launch())
             except OSError as error:
-                wanted.set_exception(ChildFault("died", f"{self.name}: no child could be started: {error}"))
+                request.set_exception(
+                    ChildFault("died", f"{self.name}: a child could not be started: {error}")
+                )
 
-    def _watch(self) -> None:
+    def _check_children(self) -> None:
         with self._lock:
             alive = list(self._alive)
             since = time.monotonic() - self.limits.idle_seconds
@@ -189,7 +196,7 @@ class ChildPool:
 
 
 def usage_by_pool() -> dict[str, list[ChildUsage]]:
-    """The children of every pool of this process, by the pool's name."""
+    """Returns the children of every pool of this process by the pool's name."""
     usage: dict[str, list[ChildUsage]] = {}
     for pool in list(_POOLS):
         usage.setdefault(pool.name, []).extend(pool.usage())

@@ -1,4 +1,4 @@
-"""The place of one episode in a pool."""
+"""The child process of one episode."""
 
 import threading
 from typing import Any
@@ -7,13 +7,16 @@ from coevolve_environments.processes.child_pool import Child, ChildPool
 
 
 class EpisodeChild:
-    """The child that one episode plays in. It goes back to its pool only from between two calls."""
+    """Acquires a child of a pool at the first call, and releases it at the end of the episode.
+
+    A child returns to its pool only if no call was running at that moment; otherwise it is killed.
+    """
 
     def __init__(self, pool: ChildPool) -> None:
         self._pool = pool
         self._lock = threading.Lock()
         self._child: Child | None = None
-        self._clean = False
+        self._is_idle = False
         self._closed = False
 
     def call(self, method: str, **arguments: Any) -> Any:
@@ -25,18 +28,18 @@ class EpisodeChild:
             self._attach(self._pool.acquire())
         child = self._child
         assert child is not None
-        self._clean = False
+        self._is_idle = False
         result = child.call(method, **arguments)
-        self._clean = True
+        self._is_idle = True
         return result
 
     def close(self) -> None:
-        """Safe from another thread while `call` runs, and when repeated."""
+        """Ends the use of the child. Idempotent, and safe from another thread while `call` runs."""
         with self._lock:
             child, self._child, self._closed = self._child, None, True
         if child is None:
             return
-        if self._clean:
+        if self._is_idle:
             child.release()
         else:
             child.end()
@@ -47,4 +50,4 @@ class EpisodeChild:
                 self._child = child
                 return
         child.release()
-        raise RuntimeError("the episode was closed while its process started")
+        raise RuntimeError("the episode was closed while its child process started")

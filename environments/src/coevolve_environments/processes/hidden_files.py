@@ -1,9 +1,9 @@
-"""Files that no child may read: ours and its operator's."""
+"""Files that no child may read: credentials of the installation and of its operator."""
 
 import os
 from pathlib import Path
 
-_OF_THE_USER = (
+_USER_CREDENTIALS = (
     ".aws",
     ".azure",
     ".config/gcloud",
@@ -16,25 +16,28 @@ _OF_THE_USER = (
     ".pgpass",
     ".ssh",
 )
-_STATE_OF_ENVIRONMENTS = "environments"
+_ENVIRONMENTS_STATE = "environments"
 
-_named: set[Path] = set()
+_added: set[Path] = set()
 
 
 def hide_from_children(path: Path) -> None:
-    """Adds a file or folder, such as that of the server's token, to those that exist by convention."""
-    _named.add(path)
+    """Adds a file or folder, such as the file with the server's token, to those hidden by convention."""
+    _added.add(path)
 
 
 def hidden_files() -> list[str]:
-    """Those that exist now, resolved: what was named, the user's keys, and the installation's own files, its
-    secrets and its database among them, but for what the environments keep there."""
-    found = [*_named, *(Path.home() / name for name in _OF_THE_USER), *_of_the_installation()]
+    """Returns the resolved paths of the hidden files that exist now.
+
+    They are the added ones, the user's credentials, and the installation's own files with its secrets and its
+    database. The folder in which environments keep their state stays readable.
+    """
+    found = [*_added, *(Path.home() / name for name in _USER_CREDENTIALS), *_installation_files()]
     return sorted({str(path.resolve()) for path in found if path.exists()})
 
 
-def _of_the_installation() -> list[Path]:
+def _installation_files() -> list[Path]:
     stack = os.environ.get("COEVOLVE_STACK")
     if not stack or not Path(stack).is_dir():
         return []
-    return [path for path in Path(stack).iterdir() if path.name != _STATE_OF_ENVIRONMENTS]
+    return [path for path in Path(stack).iterdir() if path.name != _ENVIRONMENTS_STATE]

@@ -1,9 +1,9 @@
-"""Linux' Landlock: what a process and all that it starts may read, and whom they may signal or look into.
+"""Restricts a process with Linux Landlock: hides files from it and protects other processes.
 
-Any process may bind itself, for good. Here that hides files: all others may be read. Beside that the kernel
-lets a bound process neither trace a process that is not bound with it nor read its environment, and, since
-version 6 of its interface, signal none. The child imports this, so it needs the standard library alone.
-Interface: https://docs.kernel.org/userspace-api/landlock.html
+A process restricts itself and all its descendants permanently. Hidden files cannot be read; all others can.
+The kernel also denies a restricted process to trace a process outside its domain or to read its environment
+and, since version 6 of the interface, to signal it. The child imports this module, so it needs only the
+standard library. Interface: https://docs.kernel.org/userspace-api/landlock.html
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same number on every architecture
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
 _VERSION = 1
 _READ_FILE = 1 << 2
 _SCOPE_SIGNAL = 1 << 1
@@ -23,7 +23,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 def landlock_version() -> int:
-    """Of the kernel's interface; 0 where there is none."""
+    """Returns the version of the kernel's Landlock interface; 0 without it."""
     if sys.platform != "linux":
         return 0
     version = int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION)))
@@ -31,13 +31,13 @@ def landlock_version() -> int:
 
 
 def hide_from_self(hidden: Sequence[str]) -> None:
-    """Binds this process, which must have one thread; does nothing where the kernel cannot.
+    """Restricts this process, which must have one thread. Without kernel support it does nothing.
 
     Args:
-        hidden: files and folders, resolved. Files that somebody puts beside one of them later are hidden too.
+        hidden: files and folders, resolved. Files created later in the same folders are hidden too.
 
     Raises:
-        OSError: the kernel can and did not.
+        OSError: the kernel supports Landlock and a call failed.
     """
     version = landlock_version()
     if version == 0:
@@ -56,24 +56,24 @@ def hide_from_self(hidden: Sequence[str]) -> None:
 
 
 def _readable(hidden: Sequence[str]) -> Iterator[Path]:
-    """The largest folders and files that hold nothing hidden: rules can allow, not forbid."""
-    kept = {Path(path) for path in hidden}
-    outermost = {path for path in kept if kept.isdisjoint(path.parents)}
+    """Yields the largest folders and files without hidden content: rules can allow, not deny."""
+    hidden_paths = {Path(path) for path in hidden}
+    outermost = {path for path in hidden_paths if hidden_paths.isdisjoint(path.parents)}
     above = {parent for path in outermost for parent in path.parents}
     if not above:
         yield Path("/")
     for folder in above:
         with suppress(PermissionError):
             for entry in folder.iterdir():
-                # what a link leads to is allowed, or not, at its own place
-                if entry not in kept and entry not in above and not entry.is_symlink():
+                # the target of a link has a rule of its own, or none
+                if entry not in hidden_paths and entry not in above and not entry.is_symlink():
                     yield entry
 
 
 def _allow(rules: int, path: Path) -> None:
     try:
         file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:  # gone meanwhile
+    except OSError:  # removed meanwhile
         return
     try:
         _checked(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", _READ_FILE, file), ctypes.c_uint32(0))

@@ -1,26 +1,26 @@
-"""Resident memory of a process and everything that it started."""
+"""Resident memory of a process and its descendants."""
 
 import time
 
 import psutil
 
-_RELIST_SECONDS = 1.0  # listing the descendants reads all of /proc; their memory alone is three short reads
+_REFRESH_SECONDS = 1.0  # listing the descendants reads all of /proc; their memory alone is three short reads
 
 
 class ResidentMemory:
-    """Measures one process. The list of its descendants is at most a second old."""
+    """Measures one process tree. The list of descendants is at most a second old."""
 
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
-        self._family: list[psutil.Process] = [self._root]
-        self._listed_at = 0.0
+        self._tree: list[psutil.Process] = [self._root]
+        self._refreshed_at = 0.0
 
     def measure(self) -> int:
-        """Bytes, pages shared within the family counted for each; 0 when the process is gone."""
-        if time.monotonic() - self._listed_at > _RELIST_SECONDS:
-            self._family = [self._root, *self.descendants()]
-            self._listed_at = time.monotonic()
-        return sum(_resident(process) for process in self._family)
+        """Returns bytes; shared pages count for each process. 0 after the process has exited."""
+        if time.monotonic() - self._refreshed_at > _REFRESH_SECONDS:
+            self._tree = [self._root, *self.descendants()]
+            self._refreshed_at = time.monotonic()
+        return sum(_resident_bytes(process) for process in self._tree)
 
     def descendants(self) -> list[psutil.Process]:
         try:
@@ -29,7 +29,7 @@ class ResidentMemory:
             return []
 
 
-def _resident(process: psutil.Process) -> int:
+def _resident_bytes(process: psutil.Process) -> int:
     try:
         return int(process.memory_info().rss)
     except (psutil.NoSuchProcess, psutil.AccessDenied):

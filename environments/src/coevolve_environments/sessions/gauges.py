@@ -19,7 +19,7 @@ def server_gauges(hosts: Mapping[str, HostedEnvironment]) -> Iterable[Gauge]:
     usage = usage_by_pool()
     counts: dict[str, float] = {pool: len(children) for pool, children in usage.items()}
     resident: dict[str, float] = {
-        pool: sum(child.resident for child in children) for pool, children in usage.items()
+        pool: sum(child.resident_bytes for child in children) for pool, children in usage.items()
     }
     yield Gauge("children", "Child processes", counts, label="pool")
     yield Gauge("children_resident_bytes", "Memory of children and their descendants", resident, label="pool")

@@ -70,7 +70,7 @@ class Alfworld(Environment):
             "Games",
             {"data": str(data / GAMES)},
             python,
-            reads=[data / GAMES],
+            readable_paths=[data / GAMES],
         )
         self._games = Games(data)
         self._pool = ChildPool(self.name, program, limits)

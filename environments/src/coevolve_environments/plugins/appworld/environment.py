@@ -87,7 +87,7 @@ class AppWorld(Environment):
             python,
             # The package reads every `.env` above itself, ours among them.
             environ={"PYTHON_DOTENV_DISABLED": "1"},
-            reads=[data],
+            readable_paths=[data],
         )
         self._pool = ChildPool(self.name, program, limits)
         self._make_dataset = dataset

@@ -157,7 +157,7 @@ class MariadbServer:
             pass_fds=[self._slot.lock.fileno()],  # the slot stays taken for as long as mariadbd lives
             **self._how(user),
         )
-        REAPER.guard(self._process.pid)
+        REAPER.watch(self._process.pid)
 
     def _how(self, user: int | None) -> dict[str, Any]:
         """None of the server's variables, and another user where there is one."""
