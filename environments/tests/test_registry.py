@@ -96,8 +96,8 @@ def test_what_a_file_lacks_is_told_as_what_is_unavailable(folder: Path) -> None:
         ("x = 1\ndef create(settings:\n", r"own\.py:2: SyntaxError"),
         ("def create(settings):\n    return settings.nothing\n", r"own\.py:2: AttributeError"),
         ("def create(settings):\n    return int('many')\n", r"own\.py:2: ValueError: invalid literal"),
-        ("def create(settings):\n    return None\n", r"own\.py gives a NoneType, not an Environment"),
-        (GOOD.replace("settings.name", "'mine'"), r"an environment named 'mine', not 'own'"),
+        ("def create(settings):\n    return None\n", r"own\.py returned NoneType; expected an Environment"),
+        (GOOD.replace("settings.name", "'mine'"), r"an environment named 'mine'; expected 'own'"),
         (GOOD.replace("def start", "def begin"), r"own\.py:\d+: TypeError: Can't instantiate .*start"),
     ],
 )
@@ -110,17 +110,20 @@ def test_a_file_that_is_no_environment_is_told_with_its_line(folder: Path, conte
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ("hosted: {own: {plugin: elsewhere.py}}", r"no file .*elsewhere\.py, and no built-in environment"),
+        (
+            "hosted: {own: {plugin: elsewhere.py}}",
+            r"elsewhere\.py is neither a file nor the name of a built-in environment",
+        ),
         (
             "hosted: {own: {plugin: own.py, lins: 7}}",
-            r"hosted\.own\.lins: no such setting; known: .*lines, plugin",
+            r"hosted\.own\.lins: unknown setting; known: .*lines, plugin",
         ),
         ("hosted: {own: {plugin: own.py, lines: many}}", r"hosted\.own\.lines: expected an integer from 1"),
         ("hosted: {own: {plugin: 7}}", r"hosted\.own\.plugin: expected a text, found 7"),
         ("hosted: {own: {lines: 7}}", r"unknown environment 'own'"),
         (
             "hosted: {own: {plugin: own.py}, bfcl: {plugin: own.py}}",
-            r"hosted\.bfcl\.plugin: the name belongs to",
+            r"hosted\.bfcl\.plugin: this name is reserved",
         ),
     ],
 )

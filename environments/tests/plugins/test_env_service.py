@@ -161,7 +161,7 @@ def test_the_adapter_is_mounted_under_its_own_name_too() -> None:
         ({}, "env_type"),
         ({"env_type": "bfcl", "held_out_split": "train"}, "held_out_split: expected another split"),
         ({"env_type": "bfcl", "sparse": "yes"}, "sparse: expected true or false"),
-        ({"env_type": "bfcl", "train": "train"}, "train: no such setting"),
+        ({"env_type": "bfcl", "train": "train"}, "train: unknown setting"),
     ],
 )
 def test_settings_that_cannot_be_are_named(section: dict[str, Any], named: str) -> None:

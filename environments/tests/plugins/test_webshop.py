@@ -205,7 +205,7 @@ def test_goals_come_from_files_too(tmp_path: Path) -> None:
         ({"goals": 400}, "hosted.webshop"),
         ({"train_file": "/nowhere.json"}, "hosted.webshop.train_file"),
         ({"headers_file": "/nowhere.yaml"}, "hosted.webshop.headers_file"),
-        ({"sesions": 3}, "hosted.webshop.sesions: no such setting"),
+        ({"sesions": 3}, "hosted.webshop.sesions: unknown setting"),
     ],
 )
 def test_settings_that_cannot_be_are_named(section: dict[str, Any], named: str) -> None:

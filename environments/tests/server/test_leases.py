@@ -92,7 +92,7 @@ def test_a_step_past_its_deadline_is_a_fault_and_the_session_goes_on(serve: Serv
         session.reset(**TASK)
         late = session.step("sleep 60")
         assert code(late) == "EXECUTION_ERROR"
-        assert "no answer within 2 s" in late["data"]["message"]
+        assert "no result within 2 s" in late["data"]["message"]
         wait_until(lambda: metric(client, "stuck_calls", environment="counting") == 0, "the thread is held")
         assert session.play({}, ["add 1"] * 5)["reward"] == 1.0
     assert metric(client, "faults_total", environment="counting", kind="slow") == 1
@@ -107,7 +107,7 @@ def test_a_call_that_nothing_can_stop_keeps_its_place_until_it_returns(serve: Se
     with client.session("counting") as session:
         refused = session.receive()
         assert code(refused) == "CAPACITY_REACHED"
-        assert "past their deadline" in refused["data"]["message"]
+        assert "past their timeout" in refused["data"]["message"]
     wait_until(lambda: metric(client, "stuck_calls", environment="counting") == 0, "the place is lost")
     with client.session("counting") as session:
         assert session.reset(**TASK)["type"] == "observation"

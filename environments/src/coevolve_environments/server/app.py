@@ -1,6 +1,6 @@
-"""The server: every environment mounted at /envs/<name>, and one health route above them."""
+"""The ASGI application: every environment at /envs/<name>, and the routes of the whole server."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -9,14 +9,16 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coevolve_environments.processes.child_pool import ChildFault
 from coevolve_environments.protocol import BadRequest, CapacityReached, NotSupported
 from coevolve_environments.registry import BuiltEnvironments
 from coevolve_environments.server.bearer_token import RequireToken
 from coevolve_environments.server.data_routes import data_routes
-from coevolve_environments.server.operator_routes import hosting_routes
-from coevolve_environments.server.session_routes import SessionRoutes
+from coevolve_environments.server.operator_routes import operator_routes
+from coevolve_environments.server.session import serve_session
+from coevolve_environments.server.session_socket import SessionSocket
 from coevolve_environments.server.task_routes import task_routes
 from coevolve_environments.sessions.gauges import server_gauges
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
@@ -31,9 +33,9 @@ def create_app(
     """
     Args:
         capacity: sessions per environment, >= 1.
-        idle_seconds: a session whose client is silent for longer is ended, where no setting says otherwise.
-        token: bearer token of every route but /health and /metrics, which tell of no task and no holder; None
-            also closes the data routes.
+        idle_seconds: default time without messages after which a session ends.
+        token: bearer token of all routes except /health and /metrics, which expose no task and no holder;
+            without one the data routes are closed.
     """
     leases, metrics = Leases(), Metrics()
     hosts = {
@@ -51,7 +53,7 @@ def create_app(
     async def health(_: Request) -> Response:
         body = {
             "status": "draining" if leases.draining else "healthy",
-            "environments": {name: _load(host) for name, host in hosts.items()},
+            "environments": {name: _health(host) for name, host in hosts.items()},
             "unavailable": built.unavailable,
         }
         return JSONResponse(body, 503 if leases.draining else 200)
@@ -64,17 +66,17 @@ def create_app(
 
     mounts = [Mount(f"/envs/{name}", routes=_routes(host, token)) for name, host in hosts.items()]
     app = Starlette(
-        routes=[Route("/health", health), *hosting_routes(leases, metrics), *mounts],
+        routes=[Route("/health", health), *operator_routes(leases, metrics), *mounts],
         middleware=[Middleware(RequireToken, token=token), Middleware(SessionRoutes, hosts=hosts)],
         exception_handlers={
-            BadRequest: _told(400),
-            NotSupported: _told(404),
+            BadRequest: _error_response(400),
+            NotSupported: _error_response(404),
             HTTPException: _http_error,
-            # May go through later: a draw that is not done goes on where it stopped.
-            CapacityReached: _told(503),
-            ChildFault: _told(503),
-            TimeoutError: _told(504),
-            Exception: _fault,
+            # Retryable: an unfinished draw continues where it stopped.
+            CapacityReached: _error_response(503),
+            ChildFault: _error_response(503),
+            TimeoutError: _error_response(504),
+            Exception: _server_error,
         },
         lifespan=lifespan,
     )
@@ -82,18 +84,32 @@ def create_app(
     return app
 
 
+class SessionRoutes:
+    """ASGI middleware that serves /envs/<name>/ws without the cost of Starlette's router."""
+
+    def __init__(self, app: ASGIApp, hosts: Mapping[str, HostedEnvironment]) -> None:
+        self._app = app
+        self._hosts = {f"/envs/{name}/ws": host for name, host in hosts.items()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket" and (host := self._hosts.get(scope["path"])) is not None:
+            await serve_session(SessionSocket(receive, send), host)
+        else:
+            await self._app(scope, receive, send)
+
+
 def _routes(host: HostedEnvironment, token: str | None) -> list[BaseRoute]:
     async def health(_: Request) -> Response:
-        return JSONResponse({"status": "healthy", **_load(host)})
+        return JSONResponse({"status": "healthy", **_health(host)})
 
     return [
         Route("/health", health),
-        *data_routes(host, open_to_callers=token is not None),
+        *data_routes(host, has_token=token is not None),
         *task_routes(host),
     ]
 
 
-def _load(host: HostedEnvironment) -> dict[str, float]:
+def _health(host: HostedEnvironment) -> dict[str, float]:
     return {
         "sessions": host.session_count,
         "capacity": host.capacity,
@@ -101,14 +117,14 @@ def _load(host: HostedEnvironment) -> dict[str, float]:
     }
 
 
-def _told(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def told(_: Request, error: Exception) -> Response:
+def _error_response(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def respond(_: Request, error: Exception) -> Response:
         return JSONResponse({"detail": str(error)}, status)
 
-    return told
+    return respond
 
 
-async def _fault(_: Request, error: Exception) -> Response:
+async def _server_error(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": f"{type(error).__name__}: {error}"}, 500)
 
 

@@ -1,4 +1,4 @@
-"""Bearer token in front of every route but /health and /metrics."""
+"""Bearer token check for all routes except /health and /metrics."""
 
 import hmac
 
@@ -6,18 +6,18 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_OPEN = ("/health", "/metrics")
+_PUBLIC = ("/health", "/metrics")
 
 
 class RequireToken:
-    """ASGI middleware. A WebSocket without the token is refused in the handshake (HTTP 403)."""
+    """ASGI middleware. Rejects a WebSocket without the token in the handshake (HTTP 403)."""
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
         self._app = app
         self._expected = None if token is None else f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._expected is None or scope["type"] == "lifespan" or scope["path"] in _OPEN:
+        if self._expected is None or scope["type"] == "lifespan" or scope["path"] in _PUBLIC:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("authorization", "").encode()

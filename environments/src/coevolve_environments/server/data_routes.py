@@ -1,4 +1,4 @@
-"""Token-protected routes of the data jobs: tasks with their gold, variants, new ones, gold as played."""
+"""Token-protected data routes: tasks with gold, variants, composed tasks, played gold episodes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ from coevolve_environments.protocol import (
     Relation,
 )
 from coevolve_environments.server.compose_task import compose_task
-from coevolve_environments.server.gold_episode import GoldEpisode, form_field, formed
+from coevolve_environments.server.gold_episode import GoldEpisode, form_field, with_form
 from coevolve_environments.server.request_body import (
     count_field,
     integer_field,
@@ -37,21 +37,21 @@ from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 MAX_COUNT = 20_000
 MAX_PARENTS = 2_000
 DRAW_SECONDS = 100.0
-MAX_PLAYED = 200
-"""Gold episodes of one request."""
+MAX_GOLD_EPISODES = 200
+"""Per request."""
 PLAY_SECONDS = 100.0
-"""Of one gold episode."""
+"""Timeout of one gold episode."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def data_routes(host: HostedEnvironment, *, open_to_callers: bool) -> list[BaseRoute]:
-    """The five routes; all answer 403 when the server has no token, because they give the gold away."""
+def data_routes(host: HostedEnvironment, *, has_token: bool) -> list[BaseRoute]:
+    """Returns the five routes. All respond 403 if the server has no token, because they expose gold."""
 
     def guarded(handler: Handler) -> Handler:
         async def guard(request: Request) -> Response:
-            if not open_to_callers:
-                raise HTTPException(403, "data routes need a server started with --token-file")
+            if not has_token:
+                raise HTTPException(403, "data routes are closed: start the server with --token-file")
             return await handler(request)
 
         return guard
@@ -87,9 +87,11 @@ def _tasks(host: HostedEnvironment) -> Handler:
         split, count, seed = split_field(body), count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
 
-        def draw() -> Response:  # writes the JSON too: thousands of tasks are no work for the event loop
+        def draw() -> (
+            Response
+        ):  # in a thread with the JSON encoding: thousands of tasks would block the event loop
             drawn = host.environment.tasks(split, count, seed, options)
-            return JSONResponse({"tasks": [asdict(formed(record, form)) for record in drawn]})
+            return JSONResponse({"tasks": [asdict(with_form(record, form)) for record in drawn]})
 
         return await host.call_in_thread(draw, DRAW_SECONDS)
 
@@ -100,7 +102,7 @@ def _variants(host: HostedEnvironment) -> Handler:
     async def variants(request: Request) -> Response:
         body = await read_body(request, {"parents", "relation", "count", "seed", "options", "form"})
         if not host.environment.capabilities.variants:
-            raise NotSupported(f"{host.environment.name} declares no generator of task variants")
+            raise NotSupported(f"{host.environment.name} has no generator of task variants")
         parents, relation = _parents(body), _relation(body)
         count, seed = count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
@@ -108,7 +110,7 @@ def _variants(host: HostedEnvironment) -> Handler:
         def draw() -> Response:
             drawn = host.environment.variants(parents, relation, count, seed, options)
             return JSONResponse(
-                {"tasks": [{**asdict(formed(v.record, form)), "parent": v.parent} for v in drawn]}
+                {"tasks": [{**asdict(with_form(v.record, form)), "parent": v.parent} for v in drawn]}
             )
 
         return await host.call_in_thread(draw, DRAW_SECONDS)
@@ -120,7 +122,7 @@ def _compose(host: HostedEnvironment) -> Handler:
     async def compose(request: Request) -> Response:
         body = await read_body(request, {"parent", "query", "actions", "options", "form"})
         if not host.environment.capabilities.compose:
-            raise NotSupported(f"{host.environment.name} composes no tasks")
+            raise NotSupported(f"{host.environment.name} does not compose tasks")
         parent, options = object_field(body, "parent"), object_field(body, "options")
         query, actions = text_field(body, "query"), texts_field(body, "actions")
         form = form_field(body)
@@ -128,52 +130,54 @@ def _compose(host: HostedEnvironment) -> Handler:
         def make() -> ComposedTask | Refusal:
             return compose_task(host.environment, parent, query, actions, options)
 
-        made = await host.call(make, DRAW_SECONDS)
-        if isinstance(made, ComposedTask):
-            return JSONResponse({"task": {**asdict(formed(made.record, form)), "grader": made.grader}})
-        return JSONResponse({"refused": asdict(made)})
+        result = await host.call(make, DRAW_SECONDS)
+        if isinstance(result, ComposedTask):
+            task = {**asdict(with_form(result.record, form)), "grader": result.grader}
+            return JSONResponse({"task": task})
+        return JSONResponse({"refused": asdict(result)})
 
     return compose
 
 
 def _gold(host: HostedEnvironment) -> Handler:
-    """Draws `count` tasks and plays those from `start` up to `stop`: a long draw is asked for in parts."""
+    """Draws `count` tasks and plays those from `start` to `stop`: callers can split a long draw."""
 
     async def gold(request: Request) -> Response:
         body = await read_body(request, {"split", "count", "seed", "options", "form", "start", "stop"})
         if not host.environment.capabilities.gold:
-            raise NotSupported(f"{host.environment.name} has no reference actions to play")
+            raise NotSupported(f"{host.environment.name} has no reference actions")
         split, count, seed = split_field(body), count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
-        start, stop = _part(body, count)
+        start, stop = _range(body, count)
         drawn = await host.call_in_thread(
             lambda: host.environment.tasks(split, count, seed, options), DRAW_SECONDS
         )
-        plays = [GoldEpisode(host.environment, formed(record, form)) for record in drawn[start:stop]]
-        return JSONResponse({"trajectories": [await _played(host, play) for play in plays]})
+        episodes = [GoldEpisode(host.environment, with_form(record, form)) for record in drawn[start:stop]]
+        return JSONResponse({"trajectories": [await _play(host, episode) for episode in episodes]})
 
     return gold
 
 
-def _part(body: Json, count: int) -> tuple[int, int]:
+def _range(body: Json, count: int) -> tuple[int, int]:
     start, stop = integer_field(body, "start", 0), integer_field(body, "stop", count)
-    if not 0 <= start <= stop <= count or stop - start > MAX_PLAYED:
+    if not 0 <= start <= stop <= count or stop - start > MAX_GOLD_EPISODES:
         raise BadRequest(
-            f"`start` and `stop` must be in 0..{count} and at most {MAX_PLAYED} apart, got {start} and {stop}"
+            f"`start` and `stop` must be in 0..{count} and at most {MAX_GOLD_EPISODES} apart, "
+            f"got {start} and {stop}"
         )
     return start, stop
 
 
-async def _played(host: HostedEnvironment, play: GoldEpisode) -> Json:
-    """An inline environment plays on the event loop, which it leaves between two episodes."""
+async def _play(host: HostedEnvironment, episode: GoldEpisode) -> Json:
+    """Yields to the event loop first, because an inline environment plays on it."""
     await asyncio.sleep(0)
     try:
-        return await host.call(play.run, PLAY_SECONDS)
+        return await host.call(episode.play, PLAY_SECONDS)
     except TimeoutError:
-        await host.end_episode(play.stop)
-        raise HTTPException(504, f"a gold episode takes more than {PLAY_SECONDS:g} s") from None
-    except CapacityReached as reached:
-        raise HTTPException(503, str(reached)) from None
+        await host.end_episode(episode.stop)
+        raise HTTPException(504, f"a gold episode took more than {PLAY_SECONDS:g} s") from None
+    except CapacityReached as error:
+        raise HTTPException(503, str(error)) from None
 
 
 def _parents(body: Json) -> list[Json]:

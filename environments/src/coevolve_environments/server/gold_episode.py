@@ -1,4 +1,4 @@
-"""Plays a task's reference actions in its environment: the expert's trajectory, as it really went."""
+"""Plays a task's reference actions in its environment, which gives the expert trajectory."""
 
 import threading
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from coevolve_environments.plugins.react import react
-from coevolve_environments.protocol import BadRequest, Environment, Episode, Json, Observation, TaskRecord
+from coevolve_environments.protocol import BadRequest, Environment, Episode, Json, TaskRecord
 
 Form = Literal["plain", "react"]
 FORMS: tuple[Form, ...] = ("plain", "react")
@@ -18,15 +18,15 @@ def form_field(body: Json) -> Form:
     return cast(Form, body.get("form", "plain"))
 
 
-def formed(record: TaskRecord, form: Form) -> TaskRecord:
-    """The task with its reference actions in that form; environments take either."""
+def with_form(record: TaskRecord, form: Form) -> TaskRecord:
+    """Returns the task with its reference actions in the given form; environments accept both forms."""
     if form == "plain":
         return record
     return replace(record, reference_actions=[react(action) for action in record.reference_actions])
 
 
 class GoldEpisode:
-    """One expert episode. `stop` may come from another thread while `run` plays."""
+    """One expert episode. `stop` may be called from another thread while `play` runs."""
 
     def __init__(self, environment: Environment, record: TaskRecord) -> None:
         self._environment = environment
@@ -35,9 +35,12 @@ class GoldEpisode:
         self._lock = threading.Lock()
         self._stopped = False
 
-    def run(self) -> Json:
-        """task_id, pattern, conversation (role and content), reward in [0, 1], steps played, characters of
-        the conversation. What is left of the actions when the episode is done is not played.
+    def play(self) -> Json:
+        """Plays the actions until the episode is done.
+
+        Returns:
+            task_id, pattern, conversation (role and content), reward in [0, 1], number of steps, number of
+            characters of the conversation.
 
         Raises:
             BadRequest: the task cannot be played.
@@ -48,8 +51,8 @@ class GoldEpisode:
             stopped = self._stopped
         try:
             if stopped:
-                raise TimeoutError("stopped before it began")
-            return self._play(episode)
+                raise TimeoutError("the episode was stopped before its start")
+            return self._play_actions(episode)
         finally:
             self.stop()
 
@@ -59,27 +62,23 @@ class GoldEpisode:
         if episode is not None:
             episode.close()
 
-    def _play(self, episode: Episode) -> Json:
-        answer = episode.open()
-        conversation, steps = list(answer.messages), 0
+    def _play_actions(self, episode: Episode) -> Json:
+        observation = episode.open()
+        conversation, steps = list(observation.messages), 0
         for action in self._record.reference_actions:
-            if answer.done:
+            if observation.done:
                 break
-            answer = episode.act(action)
+            observation = episode.act(action)
             steps += 1
-            conversation += [{"role": "assistant", "content": action}, *answer.messages]
+            conversation += [{"role": "assistant", "content": action}, *observation.messages]
         return {
             "task_id": self._record.task_id,
             "pattern": str(self._record.features.get("pattern", "")),
             "conversation": conversation,
-            "reward": _reward(answer),
+            "reward": observation.reward if observation.done else 0.0,
             "steps": steps,
             "characters": _characters(conversation),
         }
-
-
-def _reward(answer: Observation) -> float:
-    return answer.reward if answer.done else 0.0
 
 
 def _characters(conversation: Sequence[dict[str, str]]) -> int:

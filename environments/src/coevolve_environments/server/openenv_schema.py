@@ -1,6 +1,8 @@
-"""JSON schemas of what crosses a session's socket: the same for every environment."""
+"""Descriptions of the server for OpenEnv: OpenAPI document, message schemas, reply to MCP calls."""
 
 from typing import Any
+
+PROFILE_VERSION = "1.0.0"  # of OpenEnv's profile openenv-http
 
 _MESSAGE = {
     "type": "object",
@@ -8,10 +10,10 @@ _MESSAGE = {
     "required": ["role", "content"],
 }
 
-WIRE_SCHEMA: dict[str, Any] = {
+MESSAGE_SCHEMAS: dict[str, Any] = {
     "action": {
         "type": "object",
-        "properties": {"content": {"type": "string", "description": "what the assistant says"}},
+        "properties": {"content": {"type": "string", "description": "text of the assistant"}},
         "required": ["content"],
     },
     "observation": {
@@ -21,7 +23,7 @@ WIRE_SCHEMA: dict[str, Any] = {
             "tools": {
                 "type": "array",
                 "items": {"type": "object"},
-                "description": "present when they change",
+                "description": "only when they change",
             },
             "info": {
                 "type": "object",
@@ -30,7 +32,7 @@ WIRE_SCHEMA: dict[str, Any] = {
                     "env": {"type": "string"},
                     "split": {"type": "string"},
                     "turn": {"type": "integer", "minimum": 0},
-                    "score": {"type": "number", "description": "so far, in [0, 1], where there is one"},
+                    "score": {"type": "number", "description": "score so far in [0, 1], if any"},
                 },
             },
         },
@@ -46,3 +48,20 @@ WIRE_SCHEMA: dict[str, Any] = {
         },
     },
 }
+"""JSON schemas of the messages on a session's socket, the same for every environment."""
+
+
+def openapi_document(paths: list[str]) -> dict[str, Any]:
+    """Returns a minimal OpenAPI document. It lists no /reset: episodes exist only on the WebSocket."""
+    listed: dict[str, Any] = {path: {} for path in paths}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "coevolve-environments", "version": PROFILE_VERSION},
+        "paths": listed,
+    }
+
+
+def mcp_reply(identifier: Any) -> dict[str, Any]:
+    """Returns the JSON-RPC error for every MCP call, because environments here offer no tools over MCP."""
+    error = {"code": -32601, "message": "no tools are offered over MCP; open a session at /ws"}
+    return {"jsonrpc": "2.0", "id": identifier, "error": error}

@@ -1,4 +1,4 @@
-"""Routes of the server as a whole: its leases and its metrics."""
+"""Routes for operators: the leases and the metrics of the whole server."""
 
 import asyncio
 
@@ -11,20 +11,20 @@ from coevolve_environments.sessions.leases import Leases
 from coevolve_environments.sessions.metrics import CONTENT_TYPE, Metrics
 
 
-def hosting_routes(leases: Leases, metrics: Metrics) -> list[BaseRoute]:
-    async def listed(_: Request) -> Response:
+def operator_routes(leases: Leases, metrics: Metrics) -> list[BaseRoute]:
+    async def list_leases(_: Request) -> Response:
         return JSONResponse({"leases": leases.describe()})
 
-    async def close(request: Request) -> Response:
+    async def close_leases(request: Request) -> Response:
         holder = text_field(await read_body(request, {"holder"}), "holder")
         return JSONResponse({"closed": leases.close_holder(holder)})
 
-    async def rendered(_: Request) -> Response:
-        # in a thread: it measures the children
+    async def render_metrics(_: Request) -> Response:
+        # in a thread, because rendering measures the children
         return Response(await asyncio.to_thread(metrics.render), media_type=CONTENT_TYPE)
 
     return [
-        Route("/leases", listed),
-        Route("/leases/close", close, methods=["POST"]),
-        Route("/metrics", rendered),
+        Route("/leases", list_leases),
+        Route("/leases/close", close_leases, methods=["POST"]),
+        Route("/metrics", render_metrics),
     ]

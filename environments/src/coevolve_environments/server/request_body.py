@@ -1,4 +1,4 @@
-"""Reads the JSON bodies of the HTTP routes; every mistake is named."""
+"""Reads JSON bodies of the HTTP routes. Errors name the field, the value found and the value expected."""
 
 import json
 from typing import cast
@@ -9,10 +9,13 @@ from coevolve_environments.protocol import SPLITS, BadRequest, Json, Split
 
 
 async def read_body(request: Request, known: set[str] | None) -> Json:
-    """The JSON object in the body; `known` names the fields it may have, None means any.
+    """Returns the JSON object in the body.
+
+    Args:
+        known: names of the allowed fields; None allows all.
 
     Raises:
-        BadRequest: not a JSON object, or a field that is not known.
+        BadRequest: the body is not a JSON object, or has an unknown field.
     """
     try:
         body = json.loads(await request.body() or b"{}")
@@ -40,10 +43,10 @@ def integer_field(body: Json, name: str, default: int | None = None) -> int:
     return value
 
 
-def count_field(body: Json, most: int) -> int:
+def count_field(body: Json, maximum: int) -> int:
     count = integer_field(body, "count")
-    if not 1 <= count <= most:
-        raise BadRequest(f"`count` must be in 1..{most}, got {count}")
+    if not 1 <= count <= maximum:
+        raise BadRequest(f"`count` must be in 1..{maximum}, got {count}")
     return count
 
 
@@ -57,12 +60,12 @@ def object_field(body: Json, name: str) -> Json:
 def text_field(body: Json, name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str):
-        raise BadRequest(f"`{name}` must be a text, got {value!r}")
+        raise BadRequest(f"`{name}` must be a string, got {value!r}")
     return value
 
 
 def texts_field(body: Json, name: str) -> list[str]:
     value = body.get(name)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise BadRequest(f"`{name}` must be a list of texts")
+        raise BadRequest(f"`{name}` must be a list of strings")
     return value

@@ -1,4 +1,4 @@
-"""OpenEnv's public routes of one environment: metadata, schemas, splits, and tasks without their gold."""
+"""OpenEnv's public routes of one environment: metadata, schemas, splits, and tasks without gold."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,13 +8,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from coevolve_environments.protocol import SPLITS, BadRequest, Environment, Json, Split, TaskRecord
-from coevolve_environments.server.openapi import describe, refuse_call
-from coevolve_environments.server.openenv_schema import WIRE_SCHEMA
+from coevolve_environments.server.openenv_schema import MESSAGE_SCHEMAS, mcp_reply, openapi_document
 from coevolve_environments.server.request_body import integer_field, read_body, split_field
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 
 LISTING_SECONDS = 120.0
-"""Of the first listing of an environment, which may have to start what it needs for it."""
+"""Timeout of a listing; the first one may start the environment's engine."""
 
 
 def task_routes(host: HostedEnvironment) -> list[BaseRoute]:
@@ -56,15 +55,15 @@ def task_routes(host: HostedEnvironment) -> list[BaseRoute]:
 
     async def call_tool(request: Request) -> Response:
         body = await read_body(request, None)
-        return JSONResponse(refuse_call(body.get("id")))
+        return JSONResponse(mcp_reply(body.get("id")))
 
     name = environment.name
     paths = ["/health", "/metadata", "/schema", "/list_environments", f"/{name}/splits", f"/{name}/tasks"]
     return [
-        Route("/openapi.json", static(describe(paths))),
+        Route("/openapi.json", static(openapi_document(paths))),
         Route("/mcp", call_tool, methods=["POST"]),
         Route("/metadata", static({"name": name, "description": environment.description})),
-        Route("/schema", static(WIRE_SCHEMA)),
+        Route("/schema", static(MESSAGE_SCHEMAS)),
         Route("/list_environments", static([name])),
         Route(f"/{name}/splits", static([_split(split) for split in SPLITS])),
         Route(f"/{name}/num_tasks", num_tasks, methods=["POST"]),

@@ -1,4 +1,4 @@
-"""One hosted environment: its sessions, its capacity, and where its calls run."""
+"""One hosted environment: its sessions, its capacity, and the threads of its calls."""
 
 import asyncio
 import logging
@@ -21,10 +21,11 @@ _CLOSE_SECONDS = 10.0
 
 
 class HostedEnvironment:
-    """Counts the sessions of one environment and runs its calls off the event loop.
+    """Counts the sessions of one environment and runs its calls outside the event loop.
 
-    A call that passed its deadline cannot be stopped in a thread: it counts as `stuck`, and as a session that
-    is taken, until it returns. A child that it waits for is ended with the episode: then it returns at once.
+    A call in a thread cannot be stopped at its timeout: until it returns it counts as a stuck call and uses
+    the capacity of one session. A call that waits for a child returns at once: the child is killed with the
+    episode.
     """
 
     def __init__(
@@ -42,26 +43,28 @@ class HostedEnvironment:
         self.session_count = 0
         self.stuck_calls = 0
         self._leases = leases
-        # A thread for every session's call and one for every stuck call, of which there are as many at most.
+        # One thread per session and one per stuck call; each of the two numbers is at most the capacity.
         self._calls = ThreadPoolExecutor(2 * self.capacity, thread_name_prefix=environment.name)
         self._data = ThreadPoolExecutor(_DATA_THREADS, thread_name_prefix=f"{environment.name}-data")
 
     def open_session(self) -> Lease:
-        """A session for the task that calls it.
+        """Opens a session that belongs to the calling asyncio task.
 
         Raises:
-            CapacityReached: there is none.
+            CapacityReached: no session is free, or the server is draining.
         """
         name = self.environment.name
         if self._leases.draining:
             self.metrics.refused("draining")
-            raise CapacityReached(f"{name} is draining: the server stops and takes no more sessions")
+            raise CapacityReached(f"{name} is draining: the server is stopping and accepts no new sessions")
         if self.session_count + self.stuck_calls >= self.capacity:
             self.metrics.refused("capacity")
             stuck = (
-                f", {self.stuck_calls} of them held by calls past their deadline" if self.stuck_calls else ""
+                f", {self.stuck_calls} of them used by calls past their timeout" if self.stuck_calls else ""
             )
-            raise CapacityReached(f"{name} serves {self.capacity} sessions at once{stuck}; try again later")
+            raise CapacityReached(
+                f"{name} has all of its {self.capacity} sessions in use{stuck}; retry later"
+            )
         self.session_count += 1
         return self._leases.open(name, self.timeouts)
 
@@ -77,10 +80,10 @@ class HostedEnvironment:
         seconds: float | None = None,
         discard: Callable[[Result], None] | None = None,
     ) -> Result:
-        """Runs one call of an episode where the environment declared that it belongs.
+        """Runs one call of an episode: inline if the environment declares it, otherwise in a thread.
 
         Args:
-            discard: told of a result that came after the deadline, or after the session had ended.
+            discard: receives a result that arrives after the timeout or after the end of the session.
 
         Raises:
             TimeoutError: the call is still running.
@@ -90,19 +93,19 @@ class HostedEnvironment:
         return await self._run(self._calls, function, seconds or self.timeouts.call_seconds, discard)
 
     async def call_in_thread(self, function: Callable[[], Result], seconds: float) -> Result:
-        """Data work, beside the episodes.
+        """Runs a data request in a separate thread pool.
 
         Raises:
-            TimeoutError: the call is still running; its thread ends when the call does.
+            TimeoutError: the call is still running; its thread ends with the call.
         """
         return await self._run(self._data, function, seconds, None)
 
     async def end_episode(self, close: Callable[[], None]) -> None:
-        """Closes an episode, also while a call of it runs. What fails is logged: the session ends anyway."""
+        """Closes an episode, also while a call of it runs. Logs errors instead of raising them."""
         try:
             await self.call(close, _CLOSE_SECONDS)
         except Exception as error:
-            log.error("%s: an episode could not be closed: %s", self.environment.name, error)
+            log.error("%s: closing an episode failed: %s", self.environment.name, error)
             self.metrics.fault(error)
 
     def close(self) -> None:
@@ -123,7 +126,7 @@ class HostedEnvironment:
         except TimeoutError:
             if not running.done():
                 self._abandon(running, discard)
-                raise TimeoutError(f"no answer within {seconds:g} s") from None
+                raise TimeoutError(f"no result within {seconds:g} s") from None
             raise
         except asyncio.CancelledError:
             self._abandon(running, discard)

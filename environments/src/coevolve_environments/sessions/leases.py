@@ -1,4 +1,4 @@
-"""Leases: a session is held by somebody, for a time, and ends when that time or its holder does."""
+"""Leases of sessions. A session ends with its socket, at a timeout, or when its holder closes it."""
 
 import asyncio
 import math
@@ -9,13 +9,13 @@ from typing import Literal
 from coevolve_environments.protocol import Json
 from coevolve_environments.sessions.timeouts import SessionTimeouts
 
-EndReason = Literal["closed", "idle", "episode", "holder", "drain"]
-"""Why a lease ended: its socket did (closed), the client was silent, the episode took too long, its holder is
-done, or the server stops."""
+EndReason = Literal["closed", "idle", "episode", "holder"]
+"""Why a lease ended: the socket closed, no message arrived (idle), the episode timed out, or the holder
+closed its sessions."""
 
 
 class Lease:
-    """One session's. Its owner is the task that opened it, which is cancelled when the lease expires."""
+    """The lease of one session. Expiry cancels the asyncio task that opened it."""
 
     def __init__(self, leases: "Leases", environment: str, timeouts: SessionTimeouts) -> None:
         self.id = uuid.uuid4().hex
@@ -24,26 +24,26 @@ class Lease:
         self.opened_at = time.time()
         self.ended: EndReason | None = None
         self.playing = False
-        """Whether an episode is open and not done."""
+        """True while an episode is open and not done."""
         self._leases = leases
         self._timeouts = timeouts
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self._heard = self._loop.time()
+        self._last_message_at = self._loop.time()
         self._busy = False
         self._episode_until = math.inf
         self._timer = self._loop.call_at(self._due(), self._check)
 
     @property
     def expires_at(self) -> float:
-        """Unix time at which it ends when nothing more is heard."""
+        """Unix time of the expiry if no other message arrives."""
         return time.time() + self._due() - self._loop.time()
 
-    def working(self, busy: bool) -> None:
-        """A message came in (True) or was answered (False)."""
+    def set_busy(self, busy: bool) -> None:
+        """Records that a message has arrived (True) or was answered (False)."""
         self._busy = busy
-        self._heard = self._loop.time()
-        if self.ended is not None:  # its cancelling was lost on a call that returned in the same instant
+        self._last_message_at = self._loop.time()
+        if self.ended is not None:  # the call returned in the same instant and swallowed the cancellation
             self._cancel()
 
     def begin_episode(self) -> None:
@@ -58,25 +58,25 @@ class Lease:
         self.playing = False
 
     def end(self, reason: EndReason) -> None:
-        """Ends the session from outside; harmless once it has ended."""
+        """Ends the session from another task. Idempotent."""
         if self.ended is None:
             self.ended = reason
             self._cancel()
 
     def close(self) -> None:
-        """The session is over, by itself or because the lease ended it."""
+        """Removes the lease after the session has ended."""
         self._timer.cancel()
         self.ended = self.ended or "closed"
         self._leases.forget(self)
 
-    def explain(self) -> str:
+    def end_message(self) -> str:
         match self.ended:
             case "idle":
-                return f"session was idle for {self._timeouts.idle_seconds:g} s"
+                return f"the session was idle for {self._timeouts.idle_seconds:g} s"
             case "episode":
                 return f"the episode took more than {self._timeouts.episode_seconds:g} s"
             case "holder":
-                return f"{self.holder} has closed its sessions"
+                return f"{self.holder} closed its sessions"
             case _:
                 return "the session has ended"
 
@@ -85,8 +85,8 @@ class Lease:
         self._task.cancel()
 
     def _due(self) -> float:
-        """While a call runs its own deadline bounds it; silence is looked for again afterwards."""
-        since = self._loop.time() if self._busy else self._heard
+        """A running call has its own timeout; idle time counts from its end."""
+        since = self._loop.time() if self._busy else self._last_message_at
         return min(self._episode_until, since + self._timeouts.idle_seconds)
 
     def _check(self) -> None:
@@ -97,14 +97,14 @@ class Lease:
 
 
 class Leases:
-    """All leases of the server, whichever environment they are of."""
+    """All leases of the server, of every environment."""
 
     def __init__(self) -> None:
         self.draining = False
         self._open: dict[str, Lease] = {}
 
     def open(self, environment: str, timeouts: SessionTimeouts) -> Lease:
-        """For the task that calls it."""
+        """Opens a lease that belongs to the calling asyncio task."""
         lease = Lease(self, environment, timeouts)
         self._open[lease.id] = lease
         return lease
@@ -112,12 +112,12 @@ class Leases:
     def forget(self, lease: Lease) -> None:
         self._open.pop(lease.id, None)
 
-    def playing(self) -> bool:
-        """Whether any episode is open and not done."""
+    def is_playing(self) -> bool:
+        """Returns whether any episode is open and not done."""
         return any(lease.playing for lease in self._open.values())
 
     def close_holder(self, holder: str) -> int:
-        """Ends every session of that holder; returns how many there were."""
+        """Ends every session of the holder and returns their number."""
         held = [lease for lease in self._open.values() if lease.holder == holder and lease.ended is None]
         for lease in held:
             lease.end("holder")

@@ -1,4 +1,4 @@
-"""What the server counts, in Prometheus' text format. No label and no value tells of a task or a holder."""
+"""Prometheus metrics of the server. No label and no value identifies a task or a holder."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal
@@ -15,25 +15,25 @@ _PREFIX = "coevolve_environment_"
 
 
 class Metrics:
-    """Those of one server, in a registry of their own."""
+    """All metrics of one server, in a separate registry."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._counters = {
             name: Counter(_PREFIX + name, text, ["environment", *labels], registry=self._registry)
             for name, text, labels in (
-                ("steps", "Actions that were answered", []),
-                ("episodes", "Episodes that were opened", []),
+                ("steps", "Actions with an observation", []),
+                ("episodes", "Opened episodes", []),
                 ("faults", "Faults of the environment, by kind", ["kind"]),
-                ("leases_ended", "Sessions that ended, by reason", ["reason"]),
-                ("refused", "Sessions that were refused, by reason", ["reason"]),
+                ("leases_ended", "Ended sessions, by reason", ["reason"]),
+                ("refused", "Refused sessions, by reason", ["reason"]),
             )
         }
         self._latencies = {
             name: Histogram(_PREFIX + name, text, ["environment"], buckets=_SECONDS, registry=self._registry)
             for name, text in (
-                ("reset_seconds", "From a reset to its observation"),
-                ("step_seconds", "From an action to its observation"),
+                ("reset_seconds", "Seconds from a reset to its observation"),
+                ("step_seconds", "Seconds from an action to its observation"),
             )
         }
 
@@ -41,7 +41,7 @@ class Metrics:
         return EnvironmentMetrics(environment, self._counters, self._latencies)
 
     def watch(self, gauges: Callable[[], Iterable["Gauge"]]) -> None:
-        """Adds gauges that are read when somebody asks."""
+        """Adds gauges that are read on each request."""
         self._registry.register(_Gauges(gauges))
 
     def render(self) -> bytes:
@@ -49,7 +49,7 @@ class Metrics:
 
 
 class EnvironmentMetrics:
-    """Those of one environment, with its label bound: this is on the path of every step."""
+    """Metrics of one environment with bound labels, because every action updates them."""
 
     def __init__(
         self, environment: str, counters: dict[str, Counter], latencies: dict[str, Histogram]
@@ -70,7 +70,7 @@ class EnvironmentMetrics:
         self._step_seconds.observe(seconds)
 
     def fault(self, error: Exception) -> None:
-        """Kinds: those of a child's fault, `slow` for a deadline in a thread, `raised` for all else."""
+        """Counts a fault: kind of a child's fault, `slow` for a timeout in a thread, otherwise `raised`."""
         kind = getattr(error, "kind", "slow" if isinstance(error, TimeoutError) else "raised")
         self._counters["faults"].labels(self._environment, kind).inc()
 
@@ -82,7 +82,7 @@ class EnvironmentMetrics:
 
 
 class Gauge(GaugeMetricFamily):
-    """A gauge with one value per environment, or pool of children; the server's own has no label."""
+    """A gauge with one value per environment or child pool; gauges of the server have no label."""
 
     def __init__(
         self, name: str, text: str, values: dict[str, float] | float, label: str = "environment"
@@ -103,4 +103,4 @@ class _Gauges(Collector):
         return self._gauges()
 
     def describe(self) -> Iterable[Metric]:
-        return []  # asks for no value before the server has started
+        return []  # reads no values before the server has started

@@ -1,4 +1,4 @@
-"""How long a session may be silent, an episode may last, and a call may take."""
+"""Timeouts of a session: without messages, per episode, and per call."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,19 @@ IDLE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class SessionTimeouts:
-    """Seconds, each above 0."""
+    """Each above 0."""
 
     idle_seconds: float
-    """Between two messages of the client; a call that runs is no silence."""
+    """Between two messages of the client. The time of a running call does not count."""
     episode_seconds: float
-    """From the reset."""
+    """From the reset to the end of the episode."""
     call_seconds: float
-    """One call of the environment."""
+    """One call of the environment; the setting is named `step_seconds`."""
 
 
 @dataclass(frozen=True)
 class TimeoutSettings:
-    """What the operator's settings say; None where the environment or the command line decides."""
+    """The operator's settings; None leaves the decision to the environment or the command line."""
 
     idle_seconds: float | None = None
     episode_seconds: float | None = None
@@ -37,10 +37,10 @@ class TimeoutSettings:
 
 
 def read_timeouts(settings: Settings) -> TimeoutSettings:
-    """`idle_seconds`, `episode_seconds` and `step_seconds` of an environment's section.
+    """Reads `idle_seconds`, `episode_seconds` and `step_seconds` of an environment's section.
 
     Raises:
-        ValueError: one of them is no number above 0.
+        ValueError: a value is not a number above 0.
     """
     return TimeoutSettings(
         settings.seconds("idle_seconds"),
