@@ -69,7 +69,7 @@ def test_the_example_of_remote_environments_can_be_mounted(tmp_path: Path) -> No
     example = Path(__file__).parents[2] / "examples/environments/remote.yaml"
     made = build_environments(["webshop", "appworld-remote"], read_settings(example, tmp_path)).environments
     assert [len(made["webshop"].published(split)) for split in SPLITS] == [5_410, 500]
-    assert made["appworld-remote"].description.startswith("appworld, behind an env-service")
+    assert made["appworld-remote"].description.startswith("appworld, on the operator's env-service")
 
 
 def test_all_that_can_be_hosted_includes_the_operators_own(folder: Path) -> None:

@@ -17,6 +17,7 @@ Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
+StopReason = Literal["completed", "step-limit"]
 RefusalReason = Literal["not-executable", "empty-result", "bad-format"]
 
 SPLITS: tuple[Split, ...] = ("train", "held-out")
@@ -115,6 +116,36 @@ class Observation:
     score: float | None = None
     """Score so far in [0, 1], if the environment has one before the end."""
     metadata: Json = field(default_factory=dict)
+
+    @classmethod
+    def final(
+        cls,
+        messages: list[dict[str, str]],
+        turn: int,
+        *,
+        reward: float,
+        raw_score: float,
+        success: bool,
+        stop_reason: StopReason,
+        error_type: str | None = None,
+        score: float | None = None,
+        **details: Any,
+    ) -> "Observation":
+        """Returns the last observation of an episode with the metadata that every environment reports.
+
+        Args:
+            raw_score: score before scaling to [0, 1].
+            error_type: short name of the policy's last error.
+            details: metadata of one environment.
+        """
+        metadata: Json = {
+            "raw_score": raw_score,
+            "success": success,
+            "stop_reason": stop_reason,
+            "error_type": error_type,
+            **details,
+        }
+        return cls(messages, turn, done=True, reward=reward, score=score, metadata=metadata)
 
 
 class Episode(Protocol):

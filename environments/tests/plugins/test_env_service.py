@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 
 from coevolve_environments.plugins.env_service.service import read_state
-from coevolve_environments.plugins.remote.client import BadRemoteAnswer
+from coevolve_environments.plugins.remote.client import BadRemoteResponse
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import SettingsFile
@@ -93,7 +93,7 @@ def test_what_the_service_refuses_is_a_fault_and_no_reward(client: Client, servi
         session.reset(task=definition(client, "4"))
         failed = session.step("refuse")
     assert failed["data"]["code"] == "EXECUTION_ERROR"
-    assert "answers 500: KeyError: 'made up'" in failed["data"]["message"]
+    assert "returned 500: KeyError: 'made up'" in failed["data"]["message"]
     assert "reward" not in failed["data"]
     eventually(lambda: instances(service) == 0, "the service still holds the instance")
 
@@ -139,7 +139,7 @@ def test_the_headers_of_a_file_go_along_with_every_request(serve: Serve, tmp_pat
 def test_whatever_the_service_answers_is_a_state_or_a_fault(answer: object) -> None:
     try:
         state = read_state("/step", answer)
-    except BadRemoteAnswer:
+    except BadRemoteResponse:
         return
     assert all(message["role"] in ("system", "user", "tool") for message in state.messages)
     assert all(isinstance(message["content"], str) for message in state.messages)
@@ -159,7 +159,7 @@ def test_the_adapter_is_mounted_under_its_own_name_too() -> None:
     ("section", "named"),
     [
         ({}, "env_type"),
-        ({"env_type": "bfcl", "held_out_split": "train"}, "held_out_split: expected another split"),
+        ({"env_type": "bfcl", "held_out_split": "train"}, "held_out_split: expected a split other than"),
         ({"env_type": "bfcl", "sparse": "yes"}, "sparse: expected true or false"),
         ({"env_type": "bfcl", "train": "train"}, "train: unknown setting"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coevolve_environments.plugins.intercode_sql.question_source import KNOWN_LICENSE, fetched
+from coevolve_environments.plugins.intercode_sql.question_source import KNOWN_LICENSE, download_once
 from coevolve_environments.protocol import BadRequest
 from conftest import Client, Serve
 
@@ -77,13 +77,13 @@ def test_the_operators_words_of_a_licence_are_shown(serve: Serve, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("path", "most", "named"), [("/absent.json", 1000, "404"), ("/questions.json", 50, "larger than 50")]
+    ("path", "max_bytes", "named"), [("/absent.json", 1000, "404"), ("/questions.json", 50, "larger than 50")]
 )
 def test_a_file_that_cannot_be_had_is_refused_and_not_kept(
-    tmp_path: Path, shelf: tuple[str, list[str]], path: str, most: int, named: str
+    tmp_path: Path, shelf: tuple[str, list[str]], path: str, max_bytes: int, named: str
 ) -> None:
     with pytest.raises(BadRequest, match=named):
-        fetched(shelf[0] + path, tmp_path, most=most)
+        download_once(shelf[0] + path, tmp_path, max_bytes=max_bytes)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -93,5 +93,5 @@ def test_a_server_that_is_silent_is_not_waited_for(tmp_path: Path) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        with pytest.raises(BadRequest, match="cannot be had"):
-            fetched(f"http://127.0.0.1:{silent.getsockname()[1]}/q.json", tmp_path, seconds=0.2)
+        with pytest.raises(BadRequest, match="download of"):
+            download_once(f"http://127.0.0.1:{silent.getsockname()[1]}/q.json", tmp_path, seconds=0.2)

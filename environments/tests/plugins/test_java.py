@@ -38,7 +38,7 @@ def test_the_setting_comes_first_then_java_home_then_the_path_then_the_wheel(
 
 
 def test_a_setting_that_names_no_program_is_not_passed_over(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match=r"the setting `java` names .*nowhere, which is no program"):
+    with pytest.raises(Unavailable, match=r"the setting `java` is .*nowhere, which is not a program"):
         java.find_java(tmp_path / "nowhere")
 
 

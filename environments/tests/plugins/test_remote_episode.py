@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coevolve_environments.plugins.remote.client import Address, BadRemoteAnswer, RemoteClient, RemoteFault
+from coevolve_environments.plugins.remote.client import Address, BadRemoteResponse, RemoteClient, RemoteFault
 from coevolve_environments.plugins.remote.episode import Releaser, RemoteEpisode
 from coevolve_environments.plugins.webshop.shop import Shop
 from coevolve_environments.protocol import Observation
@@ -37,7 +37,7 @@ class Slow(RemoteEpisode):
         return Observation([], 1)
 
     def _release(self) -> None:
-        self.released.append(self._sound)
+        self.released.append(self._is_reusable)
 
 
 def test_a_close_while_a_call_runs_waits_for_the_call() -> None:
@@ -80,8 +80,8 @@ def careless() -> Iterator[FakeServer]:
 def test_a_session_that_another_episode_plays_is_not_shared(careless: FakeServer) -> None:
     shop = Shop(RemoteClient(Address(careless.url, 5)), Releaser("shop"), recycle_after=1)
     session, _ = shop.enter(0)
-    with pytest.raises(BadRemoteAnswer, match="session 101, which another episode plays"):
+    with pytest.raises(BadRemoteResponse, match="session 101, which another episode uses"):
         shop.enter(1)
     assert "grey" in shop.step(session, "search[scarf]").text  # the first goes on as it was
-    shop.leave(session, sound=True)
+    shop.leave(session, reusable=True)
     shop.close()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from coevolve_environments.plugins.java import find_engine
-from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.scienceworld.task_types import DEFAULT_TYPES, TYPES
+from coevolve_environments.plugins.validation import Fold
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.settings import SettingsFile
 from conftest import Client, Serve, Session, start_server, stop_server

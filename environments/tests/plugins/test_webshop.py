@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coevolve_environments.plugins.remote.client import BadRemoteAnswer
-from coevolve_environments.plugins.webshop.actions import shop_action
+from coevolve_environments.plugins.remote.client import BadRemoteResponse
+from coevolve_environments.plugins.webshop.episode import shop_action
 from coevolve_environments.plugins.webshop.goals import goals_in
 from coevolve_environments.plugins.webshop.shop import read_page
 from coevolve_environments.protocol import Unavailable
@@ -100,7 +100,7 @@ def test_an_action_of_a_wrong_form_costs_a_step_and_is_not_sent(client: Client) 
 
 @pytest.mark.parametrize(
     ("keywords", "named"),
-    [("stall", "RemoteUnreachable"), ("odd", "BadRemoteAnswer"), ("crash", "Unreachable")],
+    [("stall", "RemoteUnreachable"), ("odd", "BadRemoteResponse"), ("crash", "Unreachable")],
 )
 def test_what_the_server_does_wrong_is_a_fault_and_no_reward(
     serve: Serve, tmp_path: Path, keywords: str, named: str
@@ -240,7 +240,7 @@ def test_any_text_is_an_action_of_the_shop_or_none(content: str) -> None:
 def test_whatever_the_server_answers_is_a_page_with_a_reward_or_a_fault(answer: object) -> None:
     try:
         page = read_page(answer)
-    except BadRemoteAnswer:
+    except BadRemoteResponse:
         return
     assert 0 <= page.reward <= 1
 

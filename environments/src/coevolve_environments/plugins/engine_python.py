@@ -1,4 +1,4 @@
-"""Interpreters of engines whose packages clash with the server's: each has an environment of its own."""
+"""Interpreters of engines whose packages conflict with the server's: each has a virtual environment."""
 
 import sys
 from pathlib import Path
@@ -8,20 +8,19 @@ from coevolve_environments.settings import Settings
 
 
 def engine_python(settings: Settings, engine: str, package: str) -> Path:
-    """The setting `python`, else the interpreter of `.venv-<engine>` beside the server's own environment.
+    """Returns the setting `python`, or the interpreter of `.venv-<engine>` next to the server's environment.
 
     Args:
-        package: file or folder of the engine below its site-packages, to tell an empty environment.
+        package: file or folder below site-packages that proves the installation.
 
     Raises:
-        Unavailable: there is none, or the engine is not in it; names the command that installs it.
+        Unavailable: the engine is not installed; the message contains the installation command.
     """
-    chosen = settings.path("python")
-    python = chosen or Path(sys.prefix).with_name(f".venv-{engine}") / "bin" / "python"
+    python = settings.path("python") or Path(sys.prefix).with_name(f".venv-{engine}") / "bin" / "python"
     found = python.parent.parent.glob(f"lib/python3*/site-packages/{package}")
     if python.exists() and next(found, None) is not None:
         return python
     raise Unavailable(
-        f"its engine is not installed in {python.parent.parent}: `coevolve env install {engine}`, "
-        f"or hosted.{settings.name}.python names the interpreter of an environment that has it"
+        f"its engine is not installed in {python.parent.parent}: run `coevolve env install {engine}`, "
+        f"or set hosted.{settings.name}.python to the interpreter of an environment with the engine"
     )

@@ -1,8 +1,9 @@
-"""One attempt at one task: code blocks until the task is marked complete or the steps are spent."""
+"""One attempt at one task: code blocks until the task is complete or the step limit is reached."""
 
 from coevolve_environments.plugins.appworld.code_action import code_of
 from coevolve_environments.plugins.appworld.dataset import TRAIN, Dataset
 from coevolve_environments.plugins.appworld.options import DEFAULT_STEPS, step_limit
+from coevolve_environments.plugins.validation import require_fields
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild
 from coevolve_environments.protocol import BadRequest, Json, Observation
@@ -55,43 +56,42 @@ class AppWorldEpisode:
         code = code_of(content)
         if code is None:
             self._error = "no-code"
-            return self._answer(_NO_CODE, completed=False)
-        done = self._child.call("execute", code=code)
-        self._error = "execution-failed" if done["output"].startswith(_FAILED) else None
-        return self._answer(_cut(done["output"]), completed=done["completed"])
+            return self._observe(_NO_CODE, completed=False)
+        result = self._child.call("execute", code=code)
+        self._error = "execution-failed" if result["output"].startswith(_FAILED) else None
+        return self._observe(_truncated(result["output"]), completed=result["completed"])
 
     def close(self) -> None:
         self._child.close()
 
-    def _answer(self, observation: str, *, completed: bool) -> Observation:
-        messages = [{"role": "user", "content": observation}]
+    def _observe(self, output: str, *, completed: bool) -> Observation:
+        messages = [{"role": "user", "content": output}]
         if not completed and self._turn < self._limit:
             return Observation(messages, self._turn)
         tests = self._child.call("evaluate", gold=self._dataset.evaluation(self._task))
         raw = tests["passed"] / tests["total"]
-        metadata = {
-            "raw_score": raw,
-            "success": tests["success"],
-            "tests_passed": tests["passed"],
-            "tests_total": tests["total"],
-            "stop_reason": "completed" if completed else "step-limit",
-            "error_type": self._error,
-        }
-        reward = raw if self._dense else float(tests["success"])
-        return Observation(messages, self._turn, done=True, reward=reward, metadata=metadata)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=raw if self._dense else float(tests["success"]),
+            raw_score=raw,
+            success=tests["success"],
+            stop_reason="completed" if completed else "step-limit",
+            error_type=self._error,
+            tests_passed=tests["passed"],
+            tests_total=tests["total"],
+        )
 
 
 def _checked(definition: Json, dataset: Dataset) -> tuple[str, str]:
-    for name in ("task_id", "task", "subset"):
-        if not isinstance(definition.get(name), str):
-            raise BadRequest(f"the task definition needs `{name}`, a string")
+    require_fields(definition, {"task_id": str, "task": str, "subset": str})
     task, subset = definition["task"], definition["subset"]
     if task not in dataset.tasks(subset):
-        raise BadRequest(f"{dataset.name} has no task {task!r} in its set {subset!r}")
+        raise BadRequest(f"unknown task {task!r} in set {subset!r} of {dataset.name}")
     return task, subset
 
 
-def _cut(output: str) -> str:
+def _truncated(output: str) -> str:
     text = output.rstrip()
     if len(text) <= OBSERVATION_CHARACTERS:
         return text

@@ -1,4 +1,4 @@
-"""Identity of an intercode task: its database and its gold SQL, however either is spelled."""
+"""Identity of an intercode task: its database and its normalized gold SQL."""
 
 import hashlib
 import re
@@ -10,20 +10,22 @@ _QUOTED = re.compile(r"('(?:[^']|'')*'|\"[^\"]*\")")
 
 
 def content_key(database: str, sql: str) -> str:
-    """sha256 hex of database and normalised SQL: equal for two spellings of one query."""
-    return hashlib.sha256(f"{database.lower()}\n{normalise(sql)}".encode()).hexdigest()
+    """Returns the sha256 hex of database and normalized SQL, equal for two spellings of a query."""
+    return hashlib.sha256(f"{database.lower()}\n{normalize(sql)}".encode()).hexdigest()
 
 
-def normalise(sql: str) -> str:
-    """One space between words, none around punctuation, lower case outside quotes, no final semicolon."""
+def normalize(sql: str) -> str:
+    """Returns the query in lower case outside quotes, with single spaces between words only, without final
+    semicolon.
+    """
     parts = _QUOTED.split(sql.strip().rstrip(";").strip())
     return "".join(part if part[:1] in ("'", '"') else _plain(part) for part in parts)
 
 
 def split_of(key: str) -> Split:
-    """The side that a task is on, a function of its key alone: no later or larger draw can move it.
+    """Returns the split of a task: one key in three is held out.
 
-    One key in three is held out.
+    It depends only on the key, so no later or larger draw changes it.
     """
     return "held-out" if int(key[:8], 16) % HELD_OUT_RESIDUE == 0 else "train"
 

@@ -1,4 +1,4 @@
-"""Patterns over one table that aggregate: averages, groups, having."""
+"""Patterns over one table with aggregation: averages, groups, having."""
 
 from collections.abc import Iterator
 from itertools import permutations, product

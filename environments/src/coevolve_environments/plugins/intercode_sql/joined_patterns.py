@@ -1,4 +1,4 @@
-"""Patterns over two tables: a child table whose rows point at rows of a parent."""
+"""Patterns over two tables: a child table whose rows refer to rows of a parent."""
 
 from collections.abc import Iterator
 from itertools import product

@@ -1,4 +1,4 @@
-"""What a pattern writes: one query, the ways to ask for it, and the table that it is mainly about."""
+"""Output of a pattern: one query, its wordings as questions, and its main table."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from coevolve_environments.plugins.intercode_sql.profile import Profile
 
 
 class PatternQuery(NamedTuple):
-    """Which of the wordings is used follows from the query, so one query is always asked the same way."""
+    """The query determines its wording, so a query always has the same question."""
 
     sql: str
     questions: tuple[str, ...]

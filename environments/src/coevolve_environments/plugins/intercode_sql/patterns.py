@@ -1,4 +1,4 @@
-"""The clause patterns that the generator writes questions with, from easy (1) to hard (5)."""
+"""The clause patterns of the question generator, from easy (1) to hard (5)."""
 
 from typing import NamedTuple
 

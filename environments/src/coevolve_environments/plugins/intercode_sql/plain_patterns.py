@@ -152,7 +152,7 @@ def order(profile: Profile) -> Iterator[PatternQuery]:
 def order_limit(profile: Profile) -> Iterator[PatternQuery]:
     for e in profile.entities:
         for (c, n), (suffix, _, most), k in product(_pairs(e), _ORDERS, (1, 2, 3, 5)):
-            if k < e.rows and n.distinct > 0.8 * e.rows:  # few ties, so that the first k are the first k
+            if k < e.rows and n.distinct > 0.8 * e.rows:  # few ties, so that the first k rows are unique
                 them = f"{e.one} with" if k == 1 else f"{k} {e.many} with"
                 yield _query(
                     e, f"SELECT {c.name} FROM {e.name} ORDER BY {n.name}{suffix} LIMIT {k}",
@@ -173,7 +173,7 @@ def nested_average(profile: Profile) -> Iterator[PatternQuery]:
 
 
 def _pairs(entity: Entity) -> Iterator[tuple[Field, Field]]:
-    """A column to show with a number to filter or sort by."""
+    """Yields a column to show with a number to filter or sort by."""
     return ((c, n) for c, n in product(entity.shown, entity.numbers) if c.name != n.name)
 
 

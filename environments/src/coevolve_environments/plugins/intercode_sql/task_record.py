@@ -1,4 +1,4 @@
-"""Builds the task that the service stores from a question, its gold SQL and where both came from."""
+"""Builds the task record from a question, its gold SQL and its source."""
 
 from collections.abc import Sequence
 
@@ -26,10 +26,10 @@ def make_record(
     """
     Args:
         difficulty: 1 (easy) to 5.
-        source: where the question is from: generated, wheel, file or composed.
-        wording: counts the questions that share this SQL, from 1: one content key, several ids.
-        split: None lets the content key decide.
-        before: statements that the reference actions run before the gold query.
+        source: generated, wheel, file or composed.
+        wording: number of the question among those with the same SQL, from 1, for distinct task ids.
+        split: None means the split of the content key.
+        before: statements of the reference actions before the gold query.
     """
     key = content_key(database, sql)
     task_id = f"{environment}/{source}/{database}/{pattern}/{key[:12]}" + (
