@@ -80,7 +80,7 @@ def _report(turns: list[dict[str, Json]], episodes: int) -> Json:
         "client_cpu_share": {side: round(middle(side, "client_cpu_share"), 2) for side in sides},
         "gold": {side: min(turn[side]["gold"] for turn in turns) for side in sides},
         "load_1m": round(os.getloadavg()[0], 1),
-        "versions": {name: version(name) for name in ("uvicorn", "websockets", "starlette")},
+        "versions": {name: version(name) for name in ("aiohttp", "uvloop")},
     }
 
 

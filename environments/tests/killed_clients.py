@@ -155,6 +155,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         client = start_counting(Path(folder), pool=_AT_ONCE * _SOCKETS)
+        client.http.close()  # its idle connection would be counted
         try:
             kill_clients(client, tasks_of(client, arguments.warm_up), arguments.seed)
             before = settle(client)

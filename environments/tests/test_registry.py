@@ -9,7 +9,7 @@ from coevolve_environments.registry import BuiltEnvironments, build_environments
 from coevolve_environments.settings import read_settings
 
 GOOD = """
-from coevolve_environments.protocol import Answer, Capabilities, Environment
+from coevolve_environments.protocol import Capabilities, Environment
 
 class Own(Environment):
     description = "of the operator"

@@ -1,23 +1,20 @@
 """python -m coevolve_environments --host 127.0.0.1 --port 8700 --token-file token"""
 
 import argparse
+import asyncio
 import gc
 import ipaddress
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
-
-import uvicorn
 
 from coevolve_environments.processes.hidden_files import hide_from_children
 from coevolve_environments.protocol import Unavailable
-from coevolve_environments.registry import build_environments
+from coevolve_environments.registry import BuiltEnvironments, build_environments
 from coevolve_environments.server.app import create_app
-from coevolve_environments.server.draining_server import DrainingServer
-from coevolve_environments.server.upgrade import Upgrading
+from coevolve_environments.server.environment_server import EnvironmentServer
 from coevolve_environments.settings import read_settings
-
-GRACE_SECONDS = 2  # after the drain, for sockets to close and sessions to end their episodes
 
 log = logging.getLogger("coevolve_environments")
 
@@ -34,23 +31,28 @@ def main() -> None:
         built = build_environments(arguments.environments, read_settings(arguments.settings, arguments.state))
     except (OSError, ValueError, Unavailable) as error:
         raise SystemExit(f"cannot start: {error}") from error
-    # No log line per connection: a campaign opens thousands.
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     log.info("serving %s on %s port %d", ", ".join(built.environments), arguments.host, arguments.port)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        try:
+            runner.run(_serve(arguments, built, token))
+        except OSError as error:
+            raise SystemExit(f"cannot start: {error}") from error
+
+
+async def _serve(arguments: argparse.Namespace, built: BuiltEnvironments, token: str | None) -> None:
     app = create_app(built, capacity=arguments.capacity, idle_seconds=arguments.idle_timeout_s, token=token)
-    config = uvicorn.Config(
-        app,
-        host=arguments.host,
-        port=arguments.port,
-        http=Upgrading,
-        ws_max_size=2**20,
-        proxy_headers=False,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
     gc.freeze()  # no garbage collection of the environments' data: 0.1 ms less per BFCL episode
-    DrainingServer(config, app.state.leases, arguments.drain_s).run()
+    server = EnvironmentServer(app, arguments.host, arguments.port, arguments.drain_s)
+    server.stop_on_signals()
+    await server.run()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if sys.platform == "win32":
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop
 
 
 def _parser() -> argparse.ArgumentParser:

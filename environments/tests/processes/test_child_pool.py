@@ -113,7 +113,7 @@ def test_a_call_past_its_deadline_ends_the_child(make: Make) -> None:
 def test_a_child_that_grows_past_its_bound_is_ended(make: Make) -> None:
     pool = make(memory_mb=100)
     child = pool.acquire()
-    with pytest.raises(ChildFault, match="its bound is 100 MB") as large:
+    with pytest.raises(ChildFault, match="its limit is 100 MB") as large:
         child.call("hold", megabytes=200)
     assert large.value.kind == "large"
     wait_until_gone(child.pid)

@@ -1,12 +1,9 @@
 """A fault of an environment is an error of its own kind, and never a reward."""
 
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-import uvicorn
 from websockets.sync.client import connect
 
 from coevolve_environments.protocol import (
@@ -21,6 +18,7 @@ from coevolve_environments.protocol import (
 from coevolve_environments.registry import BuiltEnvironments
 from coevolve_environments.server.app import create_app
 from conftest import Session
+from server_thread import server_thread
 
 
 class Fragile(Environment):
@@ -66,15 +64,8 @@ class FragileEpisode:
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     app = create_app(BuiltEnvironments({"fragile": Fragile()}, {}), capacity=4, idle_seconds=30, token=None)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="websockets-sansio"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"ws://127.0.0.1:{port}/envs/fragile/ws"
-    server.should_exit = True
-    thread.join()
+    with server_thread(app) as port:
+        yield f"ws://127.0.0.1:{port}/envs/fragile/ws"
 
 
 def test_a_step_that_raises_is_an_execution_error_and_ends_the_episode(url: str) -> None:

@@ -2,28 +2,26 @@
 
 import socket
 import struct
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-import uvicorn
+from aiohttp import web
 from test_server_process import run
 from test_wire import code
 from websockets.exceptions import ConnectionClosed
 
 from coevolve_environments.registry import BuiltEnvironments
-from coevolve_environments.server import draining_server
-from coevolve_environments.server.app import create_app
-from coevolve_environments.server.draining_server import DrainingServer
-from coevolve_environments.server.upgrade import Upgrading
+from coevolve_environments.server import open_sockets, session_socket
+from coevolve_environments.server.app import LEASES, create_app
 from conftest import Client, Serve
 from counting_environment import Counting
 from counting_server import metric, serve_counting, sessions_of, wait_until
+from server_thread import server_thread
 
 TASK: dict[str, Any] = {"task": {}}
 
@@ -148,55 +146,62 @@ def test_a_killed_server_leaves_no_child(serve: Serve, tmp_path: Path) -> None:
     )
 
 
+@dataclass(frozen=True)
+class ImpatientServer:
+    """A server that pings its clients every 0.2 s instead of every 25 s, and closes them as fast."""
+
+    port: int
+    app: web.Application
+
+    def has_no_session(self) -> bool:
+        return not self.app[LEASES].describe()
+
+    def has_no_socket(self) -> bool:
+        """Connections of the client process count too, but not while they are closed on this side."""
+        connections = psutil.Process().net_connections("tcp")
+        return not any(c.laddr[1] == self.port and c.status == psutil.CONN_ESTABLISHED for c in connections)
+
+
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[DrainingServer]:
-    """A server that pings its clients every 0.2 s instead of every 20, and sweeps as often."""
-    monkeypatch.setattr(draining_server, "_SWEEP_TICKS", 2)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[ImpatientServer]:
+    monkeypatch.setattr(session_socket, "_PING_SECONDS", 0.2)
+    monkeypatch.setattr(open_sockets, "_SWEEP_SECONDS", 0.2)
     built = BuiltEnvironments({"counting": Counting("counting", None)}, {})
     app = create_app(built, capacity=4, idle_seconds=60, token=None)
-    config = uvicorn.Config(
-        app, port=0, log_config=None, http=Upgrading, ws_ping_interval=0.2, ws_ping_timeout=0.2
-    )
-    server = DrainingServer(config, app.state.leases, 0)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield server
-    server.should_exit = True
-    thread.join()
+    with server_thread(app) as port:
+        yield ImpatientServer(port, app)
 
 
-def connect_mutely(server: DrainingServer) -> socket.socket:
-    """A session whose client reads nothing and answers no ping."""
+def connect_mutely(server: ImpatientServer) -> socket.socket:
+    """Opens a session whose client reads nothing and answers no ping."""
     mute = socket.socket()
     mute.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    mute.connect(server.servers[0].sockets[0].getsockname())
+    mute.connect(("127.0.0.1", server.port))
     mute.sendall(
         b"GET /envs/counting/ws HTTP/1.1\r\nHost: localhost\r\n"
         b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Key: " + b"A" * 22 + b"==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
-    wait_until(lambda: bool(server.leases.describe()), "no session")
+    wait_until(lambda: not server.has_no_session(), "no session")
     return mute
 
 
-def test_a_peer_that_vanished_without_a_word_answers_no_ping(hasty: DrainingServer) -> None:
-    with connect_mutely(hasty):
-        wait_until(lambda: not hasty.leases.describe(), "the session outlived its peer")
-        wait_until(lambda: not hasty.server_state.connections, "the socket is still there")
+def test_a_client_that_answers_no_ping_loses_its_session_and_its_socket(impatient: ImpatientServer) -> None:
+    with connect_mutely(impatient):
+        wait_until(impatient.has_no_session, "the session outlived its client")
+        wait_until(impatient.has_no_socket, "the socket is still open")
 
 
-def test_a_peer_that_does_not_read_keeps_neither_session_nor_socket(hasty: DrainingServer) -> None:
-    with connect_mutely(hasty) as mute:
+def test_a_client_that_does_not_read_keeps_neither_session_nor_socket(impatient: ImpatientServer) -> None:
+    with connect_mutely(impatient) as mute:
         message = b'{"type": "reset", "data": {"task": {"says": "%s"}}}' % (b"x" * 60_000)
         frame = b"\x81\xfe" + struct.pack(">H", len(message)) + b"\0\0\0\0" + message
         mute.settimeout(5)
         with suppress(OSError):
-            for _ in range(200):  # 12 MB of answers, more than any socket buffers
+            for _ in range(200):  # 12 MB of observations, more than any socket buffers
                 mute.sendall(frame)
-        wait_until(lambda: not hasty.leases.describe(), "the session outlived its peer")
-        wait_until(lambda: not hasty.server_state.connections, "the socket is still there")
+        wait_until(impatient.has_no_session, "the session outlived its client")
+        wait_until(impatient.has_no_socket, "the socket is still open")
 
 
 @pytest.mark.parametrize("key", ["idle_seconds", "episode_seconds", "step_seconds"])

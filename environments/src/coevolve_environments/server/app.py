@@ -1,24 +1,17 @@
-"""The ASGI application: every environment at /envs/<name>, and the routes of the whole server."""
+"""The aiohttp application: every environment at /envs/<name>, and the routes of the whole server."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+import logging
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from aiohttp import WSCloseCode, web
 
-from coevolve_environments.processes.child_pool import ChildFault
-from coevolve_environments.protocol import BadRequest, CapacityReached, NotSupported
 from coevolve_environments.registry import BuiltEnvironments
-from coevolve_environments.server.bearer_token import RequireToken
+from coevolve_environments.server.bearer_token import require_token
 from coevolve_environments.server.data_routes import data_routes
+from coevolve_environments.server.open_sockets import OpenSockets
 from coevolve_environments.server.operator_routes import operator_routes
+from coevolve_environments.server.responses import Handler, report_errors, respond
 from coevolve_environments.server.session import serve_session
-from coevolve_environments.server.session_socket import SessionSocket
+from coevolve_environments.server.session_socket import Disconnected, SessionSocket
 from coevolve_environments.server.task_routes import task_routes
 from coevolve_environments.sessions.gauges import server_gauges
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
@@ -26,10 +19,14 @@ from coevolve_environments.sessions.leases import Leases
 from coevolve_environments.sessions.metrics import Metrics
 from coevolve_environments.sessions.timeouts import TimeoutSettings
 
+log = logging.getLogger(__name__)
+
+LEASES = web.AppKey("leases", Leases)
+
 
 def create_app(
     built: BuiltEnvironments, *, capacity: int, idle_seconds: float, token: str | None
-) -> Starlette:
+) -> web.Application:
     """
     Args:
         capacity: sessions per environment, >= 1.
@@ -37,7 +34,7 @@ def create_app(
         token: bearer token of all routes except /health and /metrics, which expose no task and no holder;
             without one the data routes are closed.
     """
-    leases, metrics = Leases(), Metrics()
+    leases, metrics, sockets = Leases(), Metrics(), OpenSockets()
     hosts = {
         name: HostedEnvironment(
             environment,
@@ -50,84 +47,63 @@ def create_app(
     }
     metrics.watch(lambda: server_gauges(hosts))
 
-    async def health(_: Request) -> Response:
+    async def health(_: web.Request) -> web.Response:
         body = {
             "status": "draining" if leases.draining else "healthy",
-            "environments": {name: _health(host) for name, host in hosts.items()},
+            "environments": {name: _load(host) for name, host in hosts.items()},
             "unavailable": built.unavailable,
         }
-        return JSONResponse(body, 503 if leases.draining else 200)
+        return respond(body, 503 if leases.draining else 200)
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
+    async def close_hosts(_: web.Application) -> None:
         for host in hosts.values():
             host.close()
 
-    mounts = [Mount(f"/envs/{name}", routes=_routes(host, token)) for name, host in hosts.items()]
-    app = Starlette(
-        routes=[Route("/health", health), *operator_routes(leases, metrics), *mounts],
-        middleware=[Middleware(RequireToken, token=token), Middleware(SessionRoutes, hosts=hosts)],
-        exception_handlers={
-            BadRequest: _error_response(400),
-            NotSupported: _error_response(404),
-            HTTPException: _http_error,
-            # Retryable: an unfinished draw continues where it stopped.
-            CapacityReached: _error_response(503),
-            ChildFault: _error_response(503),
-            TimeoutError: _error_response(504),
-            Exception: _server_error,
-        },
-        lifespan=lifespan,
-    )
-    app.state.leases = leases
+    # No maximum body size: the data routes limit the number of parents and actions.
+    app = web.Application(middlewares=[report_errors, require_token(token)], client_max_size=0)
+    app[LEASES] = leases
+    app.add_routes([web.get("/health", health), *operator_routes(leases, metrics)])
+    for name, host in hosts.items():
+        app.add_routes(_environment_routes(f"/envs/{name}", host, sockets, has_token=token is not None))
+    app.cleanup_ctx.append(sockets.sweep_while_running)
+    app.on_shutdown.append(sockets.close_all)
+    app.on_cleanup.append(close_hosts)
     return app
 
 
-class SessionRoutes:
-    """ASGI middleware that serves /envs/<name>/ws without the cost of Starlette's router."""
-
-    def __init__(self, app: ASGIApp, hosts: Mapping[str, HostedEnvironment]) -> None:
-        self._app = app
-        self._hosts = {f"/envs/{name}/ws": host for name, host in hosts.items()}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket" and (host := self._hosts.get(scope["path"])) is not None:
-            await serve_session(SessionSocket(receive, send), host)
-        else:
-            await self._app(scope, receive, send)
-
-
-def _routes(host: HostedEnvironment, token: str | None) -> list[BaseRoute]:
-    async def health(_: Request) -> Response:
-        return JSONResponse({"status": "healthy", **_health(host)})
+def _environment_routes(
+    prefix: str, host: HostedEnvironment, sockets: OpenSockets, *, has_token: bool
+) -> list[web.RouteDef]:
+    async def health(_: web.Request) -> web.Response:
+        return respond({"status": "healthy", **_load(host)})
 
     return [
-        Route("/health", health),
-        *data_routes(host, has_token=token is not None),
-        *task_routes(host),
+        web.get(f"{prefix}/ws", _session_handler(host, sockets)),
+        web.get(f"{prefix}/health", health),
+        *data_routes(prefix, host, has_token=has_token),
+        *task_routes(prefix, host),
     ]
 
 
-def _health(host: HostedEnvironment) -> dict[str, float]:
-    return {
-        "sessions": host.session_count,
-        "capacity": host.capacity,
-        "call_seconds": host.timeouts.call_seconds,
-    }
+def _session_handler(host: HostedEnvironment, sockets: OpenSockets) -> Handler:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        socket = SessionSocket(request)
+        await socket.open()
+        with sockets.track(socket):
+            code = None
+            try:
+                await serve_session(socket, host)
+            except Disconnected:
+                pass
+            except Exception:
+                log.exception("a session of %s failed", host.environment.name)
+                code = WSCloseCode.INTERNAL_ERROR
+            await socket.close(code)
+        return socket.response
+
+    return serve
 
 
-def _error_response(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def respond(_: Request, error: Exception) -> Response:
-        return JSONResponse({"detail": str(error)}, status)
-
-    return respond
-
-
-async def _server_error(_: Request, error: Exception) -> Response:
-    return JSONResponse({"detail": f"{type(error).__name__}: {error}"}, 500)
-
-
-async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return JSONResponse({"detail": error.detail}, error.status_code)
+def _load(host: HostedEnvironment) -> dict[str, float]:
+    timeouts = host.timeouts
+    return {"sessions": host.session_count, "capacity": host.capacity, "call_seconds": timeouts.call_seconds}

@@ -2,30 +2,26 @@
 
 import hmac
 
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from coevolve_environments.server.responses import Handler
 
 _PUBLIC = ("/health", "/metrics")
 
 
-class RequireToken:
-    """ASGI middleware. Rejects a WebSocket without the token in the handshake (HTTP 403)."""
+def require_token(token: str | None) -> Middleware:
+    """Returns a middleware. It rejects requests with 401, and WebSockets in the handshake with 403."""
+    expected = f"Bearer {token}".encode()
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app = app
-        self._expected = None if token is None else f"Bearer {token}".encode()
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        given = request.headers.get("authorization", "").encode()
+        if token is None or request.path in _PUBLIC or hmac.compare_digest(given, expected):
+            return await handler(request)
+        detail = "a bearer token is required"
+        if "upgrade" in request.headers:
+            raise web.HTTPForbidden(text=detail)
+        raise web.HTTPUnauthorized(text=detail, headers={"WWW-Authenticate": "Bearer"})
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._expected is None or scope["type"] == "lifespan" or scope["path"] in _PUBLIC:
-            await self._app(scope, receive, send)
-            return
-        given = Headers(scope=scope).get("authorization", "").encode()
-        if hmac.compare_digest(given, self._expected):
-            await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 4401})
-        else:
-            body = {"detail": "a bearer token is required"}
-            await JSONResponse(body, 401, {"www-authenticate": "Bearer"})(scope, receive, send)
+    return check

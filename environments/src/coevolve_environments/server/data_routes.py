@@ -1,20 +1,15 @@
 """Token-protected data routes: tasks with gold, variants, composed tasks, played gold episodes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import cast
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from aiohttp import web
 
 from coevolve_environments.protocol import (
     RELATIONS,
     SPLITS,
     BadRequest,
-    CapacityReached,
     ComposedTask,
     Json,
     NotSupported,
@@ -23,7 +18,7 @@ from coevolve_environments.protocol import (
 )
 from coevolve_environments.server.compose_task import compose_task
 from coevolve_environments.server.gold_episode import GoldEpisode, form_field, with_form
-from coevolve_environments.server.request_body import (
+from coevolve_environments.server.json_bodies import (
     count_field,
     integer_field,
     object_field,
@@ -32,6 +27,7 @@ from coevolve_environments.server.request_body import (
     text_field,
     texts_field,
 )
+from coevolve_environments.server.responses import Handler, respond
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 
 MAX_COUNT = 20_000
@@ -42,34 +38,32 @@ MAX_GOLD_EPISODES = 200
 PLAY_SECONDS = 100.0
 """Timeout of one gold episode."""
 
-Handler = Callable[[Request], Awaitable[Response]]
 
-
-def data_routes(host: HostedEnvironment, *, has_token: bool) -> list[BaseRoute]:
+def data_routes(prefix: str, host: HostedEnvironment, *, has_token: bool) -> list[web.RouteDef]:
     """Returns the five routes. All respond 403 if the server has no token, because they expose gold."""
 
     def guarded(handler: Handler) -> Handler:
-        async def guard(request: Request) -> Response:
+        async def guard(request: web.Request) -> web.StreamResponse:
             if not has_token:
-                raise HTTPException(403, "data routes are closed: start the server with --token-file")
+                raise web.HTTPForbidden(text="data routes are closed: start the server with --token-file")
             return await handler(request)
 
         return guard
 
     return [
-        Route("/data/capabilities", guarded(_capabilities(host))),
-        Route("/data/tasks", guarded(_tasks(host)), methods=["POST"]),
-        Route("/data/variants", guarded(_variants(host)), methods=["POST"]),
-        Route("/data/compose", guarded(_compose(host)), methods=["POST"]),
-        Route("/data/gold", guarded(_gold(host)), methods=["POST"]),
+        web.get(f"{prefix}/data/capabilities", guarded(_capabilities(host))),
+        web.post(f"{prefix}/data/tasks", guarded(_tasks(host))),
+        web.post(f"{prefix}/data/variants", guarded(_variants(host))),
+        web.post(f"{prefix}/data/compose", guarded(_compose(host))),
+        web.post(f"{prefix}/data/gold", guarded(_gold(host))),
     ]
 
 
 def _capabilities(host: HostedEnvironment) -> Handler:
-    async def describe(_: Request) -> Response:
+    async def describe(_: web.Request) -> web.Response:
         environment = host.environment
         capabilities = asdict(environment.capabilities)
-        return JSONResponse(
+        return respond(
             {
                 "name": environment.name,
                 **capabilities,
@@ -82,16 +76,14 @@ def _capabilities(host: HostedEnvironment) -> Handler:
 
 
 def _tasks(host: HostedEnvironment) -> Handler:
-    async def tasks(request: Request) -> Response:
+    async def tasks(request: web.Request) -> web.Response:
         body = await read_body(request, {"split", "count", "seed", "options", "form"})
         split, count, seed = split_field(body), count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
 
-        def draw() -> (
-            Response
-        ):  # in a thread with the JSON encoding: thousands of tasks would block the event loop
+        def draw() -> web.Response:  # encodes JSON too: thousands of tasks would block the event loop
             drawn = host.environment.tasks(split, count, seed, options)
-            return JSONResponse({"tasks": [asdict(with_form(record, form)) for record in drawn]})
+            return respond({"tasks": [asdict(with_form(record, form)) for record in drawn]})
 
         return await host.call_in_thread(draw, DRAW_SECONDS)
 
@@ -99,7 +91,7 @@ def _tasks(host: HostedEnvironment) -> Handler:
 
 
 def _variants(host: HostedEnvironment) -> Handler:
-    async def variants(request: Request) -> Response:
+    async def variants(request: web.Request) -> web.Response:
         body = await read_body(request, {"parents", "relation", "count", "seed", "options", "form"})
         if not host.environment.capabilities.variants:
             raise NotSupported(f"{host.environment.name} has no generator of task variants")
@@ -107,9 +99,9 @@ def _variants(host: HostedEnvironment) -> Handler:
         count, seed = count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
 
-        def draw() -> Response:
+        def draw() -> web.Response:
             drawn = host.environment.variants(parents, relation, count, seed, options)
-            return JSONResponse(
+            return respond(
                 {"tasks": [{**asdict(with_form(v.record, form)), "parent": v.parent} for v in drawn]}
             )
 
@@ -119,7 +111,7 @@ def _variants(host: HostedEnvironment) -> Handler:
 
 
 def _compose(host: HostedEnvironment) -> Handler:
-    async def compose(request: Request) -> Response:
+    async def compose(request: web.Request) -> web.Response:
         body = await read_body(request, {"parent", "query", "actions", "options", "form"})
         if not host.environment.capabilities.compose:
             raise NotSupported(f"{host.environment.name} does not compose tasks")
@@ -133,8 +125,8 @@ def _compose(host: HostedEnvironment) -> Handler:
         result = await host.call(make, DRAW_SECONDS)
         if isinstance(result, ComposedTask):
             task = {**asdict(with_form(result.record, form)), "grader": result.grader}
-            return JSONResponse({"task": task})
-        return JSONResponse({"refused": asdict(result)})
+            return respond({"task": task})
+        return respond({"refused": asdict(result)})
 
     return compose
 
@@ -142,7 +134,7 @@ def _compose(host: HostedEnvironment) -> Handler:
 def _gold(host: HostedEnvironment) -> Handler:
     """Draws `count` tasks and plays those from `start` to `stop`: callers can split a long draw."""
 
-    async def gold(request: Request) -> Response:
+    async def gold(request: web.Request) -> web.Response:
         body = await read_body(request, {"split", "count", "seed", "options", "form", "start", "stop"})
         if not host.environment.capabilities.gold:
             raise NotSupported(f"{host.environment.name} has no reference actions")
@@ -153,7 +145,7 @@ def _gold(host: HostedEnvironment) -> Handler:
             lambda: host.environment.tasks(split, count, seed, options), DRAW_SECONDS
         )
         episodes = [GoldEpisode(host.environment, with_form(record, form)) for record in drawn[start:stop]]
-        return JSONResponse({"trajectories": [await _play(host, episode) for episode in episodes]})
+        return respond({"trajectories": [await _play(host, episode) for episode in episodes]})
 
     return gold
 
@@ -175,9 +167,7 @@ async def _play(host: HostedEnvironment, episode: GoldEpisode) -> Json:
         return await host.call(episode.play, PLAY_SECONDS)
     except TimeoutError:
         await host.end_episode(episode.stop)
-        raise HTTPException(504, f"a gold episode took more than {PLAY_SECONDS:g} s") from None
-    except CapacityReached as error:
-        raise HTTPException(503, str(error)) from None
+        raise TimeoutError(f"a gold episode took more than {PLAY_SECONDS:g} s") from None
 
 
 def _parents(body: Json) -> list[Json]:

@@ -2,29 +2,29 @@
 
 import asyncio
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from aiohttp import web
 
-from coevolve_environments.server.request_body import read_body, text_field
+from coevolve_environments.server.json_bodies import read_body, text_field
+from coevolve_environments.server.responses import respond
 from coevolve_environments.sessions.leases import Leases
 from coevolve_environments.sessions.metrics import CONTENT_TYPE, Metrics
 
 
-def operator_routes(leases: Leases, metrics: Metrics) -> list[BaseRoute]:
-    async def list_leases(_: Request) -> Response:
-        return JSONResponse({"leases": leases.describe()})
+def operator_routes(leases: Leases, metrics: Metrics) -> list[web.RouteDef]:
+    async def list_leases(_: web.Request) -> web.Response:
+        return respond({"leases": leases.describe()})
 
-    async def close_leases(request: Request) -> Response:
+    async def close_leases(request: web.Request) -> web.Response:
         holder = text_field(await read_body(request, {"holder"}), "holder")
-        return JSONResponse({"closed": leases.close_holder(holder)})
+        return respond({"closed": leases.close_holder(holder)})
 
-    async def render_metrics(_: Request) -> Response:
+    async def render_metrics(_: web.Request) -> web.Response:
         # in a thread, because rendering measures the children
-        return Response(await asyncio.to_thread(metrics.render), media_type=CONTENT_TYPE)
+        body = await asyncio.to_thread(metrics.render)
+        return web.Response(body=body, headers={"content-type": CONTENT_TYPE})
 
     return [
-        Route("/leases", list_leases),
-        Route("/leases/close", close_leases, methods=["POST"]),
-        Route("/metrics", render_metrics),
+        web.get("/leases", list_leases),
+        web.post("/leases/close", close_leases),
+        web.get("/metrics", render_metrics),
     ]

@@ -7,11 +7,9 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from starlette.websockets import WebSocketDisconnect
-
 from coevolve_environments.protocol import SPLITS, BadRequest, CapacityReached, Episode, Json, Observation
 from coevolve_environments.server.messages import MessageRefused, encode, parse_message, send_error
-from coevolve_environments.server.session_socket import SessionSocket
+from coevolve_environments.server.session_socket import Disconnected, SessionSocket
 from coevolve_environments.server.task_routes import LISTING_SECONDS
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 from coevolve_environments.sessions.leases import Lease
@@ -23,8 +21,11 @@ _MAX_HOLDER_CHARACTERS = 200
 
 
 async def serve_session(socket: SessionSocket, host: HostedEnvironment) -> None:
-    """Serves one socket until it closes, a `close` message arrives, or its lease ends."""
-    await socket.accept()
+    """Serves one socket until a `close` message arrives or its lease ends.
+
+    Raises:
+        Disconnected: the socket has closed.
+    """
     try:
         lease = host.open_session()
     except CapacityReached as error:
@@ -35,15 +36,12 @@ async def serve_session(socket: SessionSocket, host: HostedEnvironment) -> None:
     session = _Session(host, lease)
     try:
         await _serve_messages(socket, session, lease)
-    except WebSocketDisconnect:
-        pass
     except asyncio.CancelledError:
         if lease.ended is None:  # cancelled by the server, not by the lease
             raise
         _current_task().uncancel()
         await _send_end(socket, lease)
     finally:
-        socket.stop_receiving()
         await session.end()
         host.close_session(lease)
 
@@ -56,7 +54,6 @@ async def _serve_messages(socket: SessionSocket, session: "_Session", lease: Lea
         try:
             message = parse_message(text)
             if message["type"] == "close":
-                await socket.close(1000)
                 return
             call = session.handle(message)
             reply = await call if inline else await socket.run_while_connected(call)
@@ -69,7 +66,7 @@ async def _serve_messages(socket: SessionSocket, session: "_Session", lease: Lea
 
 async def _send_end(socket: SessionSocket, lease: Lease) -> None:
     """Sends the reason and closes. Does not wait for a client that is disconnected or does not read."""
-    with suppress(TimeoutError, WebSocketDisconnect):
+    with suppress(TimeoutError, Disconnected):
         async with asyncio.timeout(_CLOSE_SECONDS):
             await send_error(socket, "SESSION_ERROR", lease.end_message(), {"reason": lease.ended})
             await socket.close(1001)

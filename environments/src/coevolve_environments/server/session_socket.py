@@ -1,79 +1,119 @@
-"""The ASGI connection of a session. Starlette's WebSocket class also validates the order of all messages."""
+"""The WebSocket of a session."""
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from starlette.types import Message, Receive, Send
-from starlette.websockets import WebSocketDisconnect
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 Result = TypeVar("Result")
+
+MAX_MESSAGE_BYTES = 2**20
+_PING_SECONDS = 25.0
+"""Time without data after which the client is pinged. It must reply within half of this time."""
+_CLOSE_SECONDS = 10.0
+"""Time for the client's close frame."""
+
+
+class Disconnected(Exception):
+    """The client has closed the socket, or does not react."""
 
 
 class SessionSocket:
     """Sends and receives text messages, and detects a client that disconnects during a call."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
-        self._receive = receive
-        self._send = send
-        self._next_event: asyncio.Task[Message] | None = None
+    def __init__(self, request: web.Request) -> None:
+        self.response = web.WebSocketResponse(
+            timeout=_CLOSE_SECONDS,
+            heartbeat=_PING_SECONDS,
+            max_msg_size=MAX_MESSAGE_BYTES,
+            autoclose=False,
+            compress=False,
+        )
+        self._request = request
+        self._next_message: asyncio.Task[WSMessage] | None = None
 
-    async def accept(self) -> None:
-        await self._receive()  # websocket.connect
-        await self._deliver({"type": "websocket.accept"})
+    async def open(self) -> None:
+        """
+        Raises:
+            web.HTTPException: the handshake is invalid.
+        """
+        if self._request.headers.get("sec-websocket-version") != "13":  # aiohttp also accepts drafts 7 and 8
+            raise web.HTTPUpgradeRequired(headers={"Sec-WebSocket-Version": "13"})
+        await self.response.prepare(self._request)
 
     async def receive_text(self) -> str:
         """Returns the next message; empty for a binary message, which is not JSON.
 
         Raises:
-            WebSocketDisconnect: the socket has closed.
+            Disconnected: the socket has closed.
         """
-        if self._next_event is None:
-            event = await self._receive()
+        if self._next_message is None:
+            message = await self.response.receive()
         else:
-            event = await self._next_event
-            self._next_event = None
-        if event["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(event.get("code", 1006))
-        text = event.get("text")
-        return text if isinstance(text, str) else ""
+            message = await self._next_message
+            self._next_message = None
+        if message.type is WSMsgType.TEXT:
+            return str(message.data)
+        if message.type is WSMsgType.BINARY:
+            return ""
+        raise Disconnected
 
     async def run_while_connected(self, call: Coroutine[Any, Any, Result]) -> Result:
         """Returns the result of the call, and cancels the call if the client disconnects first.
 
         Raises:
-            WebSocketDisconnect: the socket has closed.
+            Disconnected: the socket has closed.
         """
         work = asyncio.ensure_future(call)
-        if self._next_event is None:
-            self._next_event = asyncio.ensure_future(self._receive())
+        if self._next_message is None:
+            self._next_message = asyncio.ensure_future(self.response.receive())
         try:
-            await asyncio.wait({work, self._next_event}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done() and self._next_event.result()["type"] == "websocket.disconnect":
-                raise WebSocketDisconnect(self._next_event.result().get("code", 1006))
+            await asyncio.wait({work, self._next_message}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and self._next_message.result().type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+                raise Disconnected
             return await work
         finally:
             await _cancel(work)
 
     async def send_text(self, text: str) -> None:
-        await self._deliver({"type": "websocket.send", "text": text})
+        """Waits while the client does not read. `OpenSockets` aborts the connection if it does not respond.
 
-    async def close(self, code: int) -> None:
-        await self._deliver({"type": "websocket.close", "code": code})
-
-    def stop_receiving(self) -> None:
-        if self._next_event is not None:
-            self._next_event.cancel()
-
-    async def _deliver(self, message: Message) -> None:
-        """
         Raises:
-            WebSocketDisconnect: the client has disconnected.
+            Disconnected: the client has disconnected.
         """
         try:
-            await self._send(message)
+            await self.response.send_str(text)
         except OSError:
-            raise WebSocketDisconnect(1006) from None
+            raise Disconnected from None
+
+    async def close(self, code: int | None = None) -> None:
+        """Sends a close frame and waits at most 10 s for the client's. Does nothing if already closed.
+
+        Args:
+            code: None repeats the code of the client's close frame.
+        """
+        if self._next_message is not None:
+            self._next_message.cancel()
+        with suppress(OSError):
+            await self.response.close(code=code or self.response.close_code or WSCloseCode.OK, drain=False)
+
+    def is_connected(self) -> bool:
+        return self._request.transport is not None
+
+    def is_closing(self) -> bool:
+        """Returns whether the connection only waits for the client to read the remaining data."""
+        transport = self._request.transport
+        return transport is not None and transport.is_closing()
+
+    def has_unread_data(self) -> bool:
+        transport = self._request.transport
+        return transport is not None and transport.get_write_buffer_size() > 0
+
+    def abort(self) -> None:
+        if self._request.transport is not None:
+            self._request.transport.abort()
 
 
 async def _cancel(work: asyncio.Future[Any]) -> None:

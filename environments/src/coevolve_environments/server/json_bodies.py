@@ -3,12 +3,12 @@
 import json
 from typing import cast
 
-from starlette.requests import Request
+from aiohttp import web
 
 from coevolve_environments.protocol import SPLITS, BadRequest, Json, Split
 
 
-async def read_body(request: Request, known: set[str] | None) -> Json:
+async def read_body(request: web.Request, known: set[str] | None) -> Json:
     """Returns the JSON object in the body.
 
     Args:
@@ -18,7 +18,7 @@ async def read_body(request: Request, known: set[str] | None) -> Json:
         BadRequest: the body is not a JSON object, or has an unknown field.
     """
     try:
-        body = json.loads(await request.body() or b"{}")
+        body = json.loads(await request.read() or b"{}")
     except ValueError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):
