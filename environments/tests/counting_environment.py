@@ -1,4 +1,4 @@
-"""An operator's plug-in for the tests: episodes that count, in children or in threads of the server."""
+"""A plugin for the tests: its episodes count, in children or in threads of the server."""
 
 import sys
 import time
@@ -31,7 +31,7 @@ def create(settings: Settings) -> Environment:
 
 
 class Counting(Environment):
-    """Actions are `<method> <number>` of child_programs.Counter; five of them are an episode."""
+    """Actions are `<method> <number>` of child_programs.Counter; an episode has five."""
 
     description = "counts"
     capabilities = Capabilities(
@@ -50,8 +50,8 @@ class Counting(Environment):
         return []
 
     def start(self, definition: Json, seed: int) -> Episode:
-        says = str(definition.get("says", "count"))
-        return InChild(self._pool.acquire(), says) if self._pool else InThread(says)
+        text = str(definition.get("says", "count"))
+        return InChild(self._pool.acquire(), text) if self._pool else InThread(text)
 
     def close(self) -> None:
         if self._pool:
@@ -62,18 +62,18 @@ class InThread:
     task_id = "counting/1"
     split = "train"
 
-    def __init__(self, says: str) -> None:
-        self._says = says
+    def __init__(self, text: str) -> None:
+        self._text = text
         self.turn = 0
 
     def open(self) -> Observation:
-        return Observation([{"role": "user", "content": self._says}], 0)
+        return Observation([{"role": "user", "content": self._text}], 0)
 
     def act(self, content: str) -> Observation:
-        told = self.do(*content.split())
+        result = self.do(*content.split())
         self.turn += 1
         done = self.turn == STEPS
-        return Observation([{"role": "user", "content": told}], self.turn, done=done, reward=float(done))
+        return Observation([{"role": "user", "content": result}], self.turn, done=done, reward=float(done))
 
     def do(self, method: str, number: str) -> str:
         assert method == "sleep"
@@ -85,8 +85,8 @@ class InThread:
 
 
 class InChild(InThread):
-    def __init__(self, child: Child, says: str) -> None:
-        super().__init__(says)
+    def __init__(self, child: Child, text: str) -> None:
+        super().__init__(text)
         self._child = child
 
     def do(self, method: str, number: str) -> str:

@@ -1,9 +1,9 @@
-"""A FAKE env-service, for the contract of the adapter only: AgentEvolver's routes over a made-up sum.
+"""A FAKE env-service for tests of the adapter only: AgentEvolver's routes with an invented task.
 
-It is none of AgentEvolver's environments, and no figure may come from it.
+It is none of AgentEvolver's environments, and its figures are no results.
 
 python fake_env_service.py PORT [SECRET]
-The texts `crash` and `refuse` end the process and are answered by status 500; `leave` terminates unsolved.
+The texts `crash` and `refuse` end the process and return status 500; `leave` terminates unsolved.
 """
 
 import os
@@ -22,7 +22,7 @@ SPLITS = {"train": ["1", "2", "3", "shared"], "dev": ["shared", "4"]}
 @dataclass
 class Instance:
     wanted: int
-    said: int = 0
+    answer: int = 0
 
     def state(self, role: str, text: str, *, terminated: bool = False) -> dict[str, object]:
         info = {"fake": SIGN}
@@ -37,7 +37,7 @@ class Instance:
 instances: dict[str, Instance] = {}
 
 
-def answer(data: object) -> web.Response:
+def success(data: object) -> web.Response:
     return web.json_response({"success": True, "data": data})
 
 
@@ -53,13 +53,13 @@ async def profile(request: web.Request) -> web.Response:
     body = await request.json()
     if body["env_type"] != "sums":
         return web.json_response({"detail": f"ValueError: unknown env_type {body['env_type']}"}, status=500)
-    return answer(SPLITS[body["params"]["split"]])
+    return success(SPLITS[body["params"]["split"]])
 
 
 async def create(request: web.Request) -> web.Response:
     body = await request.json()
     instance = instances[body["instance_id"]] = Instance(len(body["task_id"]))
-    return answer(instance.state("user", f"{SIGN}: how long is the name of task {body['task_id']}?"))
+    return success(instance.state("user", f"{SIGN}: how long is the name of task {body['task_id']}?"))
 
 
 async def step(request: web.Request) -> web.Response:
@@ -70,17 +70,17 @@ async def step(request: web.Request) -> web.Response:
     if content == "refuse":
         return web.json_response({"detail": "Traceback\n  File somewhere\nKeyError: 'made up'"}, status=500)
     if content == "leave":
-        return answer(instance.state("assistant", "you left", terminated=True))
-    instance.said = int(content) if content.isdigit() else -1
-    right = instance.said == instance.wanted
-    return answer(instance.state("assistant", "right" if right else "wrong", terminated=right))
+        return success(instance.state("assistant", "you left", terminated=True))
+    instance.answer = int(content) if content.isdigit() else -1
+    right = instance.answer == instance.wanted
+    return success(instance.state("assistant", "right" if right else "wrong", terminated=right))
 
 
 async def evaluate(request: web.Request) -> web.Response:
     body = await request.json()
     instance = instances[body["instance_id"]]
-    success = float(instance.said == instance.wanted)
-    return answer(success if body["params"]["sparse"] else {"accuracy": success})
+    score = float(instance.answer == instance.wanted)
+    return success(score if body["params"]["sparse"] else {"accuracy": score})
 
 
 async def release(request: web.Request) -> web.Response:
@@ -89,7 +89,7 @@ async def release(request: web.Request) -> web.Response:
 
 
 def guarded(handler: Handler) -> Handler:
-    """With a secret, every request has to bring it along."""
+    """Requires the secret, if there is one, in every request."""
 
     async def guard(request: web.Request) -> web.Response:
         if sys.argv[2:] not in ([], [request.headers.get("x-secret")]):

@@ -1,9 +1,9 @@
-"""A FAKE WebShop, for the contract of the adapter only: three made-up products behind AgentGym's HTTP routes.
+"""A FAKE WebShop for tests of the adapter only: three invented products and AgentGym's HTTP routes.
 
-It is not the benchmark, and no figure may come from it.
+It is not the benchmark, and its figures are no results.
 
 python fake_webshop.py PORT [--without-close] [--one-number]
-The searches `crash`, `stall`, `odd` and `forget` end the process, answer after 30 s, answer an impossible
+The searches `crash`, `stall`, `odd` and `forget` end the process, respond after 30 s, return an invalid
 reward, and lose all sessions as a restart does.
 """
 
@@ -82,7 +82,7 @@ class Session:
         return 0.0, False
 
     def reward(self, product: Product) -> float:
-        """WebShop's published shape: matched attributes, options and price over all of them, times type."""
+        """WebShop's published form: matched attributes, options and price over all of them, times type."""
         parts = len(self.goal.attributes & product.attributes)
         parts += (self.color == self.goal.color) + (product.price <= self.goal.price_below)
         return parts / (len(self.goal.attributes) + 2) * (1.0 if product.kind == self.goal.kind else 0.5)

@@ -1,4 +1,4 @@
-"""An operator's own environments: one Python file each, and what is said when a file is not one."""
+"""Plugins of the operator: one Python file each, and the errors of invalid files."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pytest
 from coevolve_environments.protocol import SPLITS, Unavailable
 from coevolve_environments.registry import BuiltEnvironments, build_environments
 from coevolve_environments.settings import read_settings
+from conftest import REPOSITORY
 
 GOOD = """
 from coevolve_environments.protocol import Capabilities, Environment
@@ -46,7 +47,7 @@ def built(folder: Path, settings: str, *names: str) -> BuiltEnvironments:
     return build_environments(names or ["own"], read_settings(file, folder / "state"))
 
 
-def test_a_file_beside_the_settings_is_an_environment_with_settings_of_its_own(folder: Path) -> None:
+def test_a_file_next_to_the_settings_is_an_environment_with_its_own_settings(folder: Path) -> None:
     made = built(folder, "hosted: {own: {plugin: own.py, lines: 7}}").environments["own"]
     assert (made.name, made.description) == ("own", "of the operator")
     assert vars(made)["lines"] == 7
@@ -58,7 +59,7 @@ def test_one_file_may_serve_two_names(folder: Path) -> None:
     assert [vars(environment)["lines"] for environment in made.values()] == [3, 1]
 
 
-def test_a_built_in_environment_is_mounted_once_more_under_another_name(folder: Path) -> None:
+def test_a_built_in_environment_can_be_mounted_again_under_another_name(folder: Path) -> None:
     settings = "hosted: {big-shop: {plugin: webshop, url: 'http://shop.example:1', goals: 12087}}"
     made = built(folder, settings, "big-shop").environments["big-shop"]
     assert made.name == "big-shop"
@@ -66,19 +67,19 @@ def test_a_built_in_environment_is_mounted_once_more_under_another_name(folder: 
 
 
 def test_the_example_of_remote_environments_can_be_mounted(tmp_path: Path) -> None:
-    example = Path(__file__).parents[2] / "examples/environments/remote.yaml"
+    example = REPOSITORY / "examples/environments/remote.yaml"
     made = build_environments(["webshop", "appworld-remote"], read_settings(example, tmp_path)).environments
     assert [len(made["webshop"].published(split)) for split in SPLITS] == [5_410, 500]
     assert made["appworld-remote"].description.startswith("appworld, on the operator's env-service")
 
 
-def test_all_that_can_be_hosted_includes_the_operators_own(folder: Path) -> None:
+def test_all_available_environments_include_the_operators_own(folder: Path) -> None:
     file = folder / "environments.yaml"
     file.write_text("hosted: {own: {plugin: own.py}}")
     assert "own" in build_environments(None, read_settings(file, folder)).environments
 
 
-def test_what_a_file_lacks_is_told_as_what_is_unavailable(folder: Path) -> None:
+def test_an_unavailable_plugin_forwards_its_message(folder: Path) -> None:
     needy = (
         "from coevolve_environments.protocol import Unavailable\nraise Unavailable('pip install needed')\n"
     )
@@ -88,7 +89,7 @@ def test_what_a_file_lacks_is_told_as_what_is_unavailable(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "named"),
     [
         ("x = 1\n", r"own\.py has no function `create\(settings\)`"),
         ("x = 1\ny = x / 0\n", r"hosted\.own\.plugin: .*own\.py:2: ZeroDivisionError: division by zero"),
@@ -101,14 +102,14 @@ def test_what_a_file_lacks_is_told_as_what_is_unavailable(folder: Path) -> None:
         (GOOD.replace("def start", "def begin"), r"own\.py:\d+: TypeError: Can't instantiate .*start"),
     ],
 )
-def test_a_file_that_is_no_environment_is_told_with_its_line(folder: Path, content: str, told: str) -> None:
+def test_an_invalid_plugin_is_refused_with_its_line(folder: Path, content: str, named: str) -> None:
     (folder / "own.py").write_text(content)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=named):
         built(folder, "hosted: {own: {plugin: own.py}}")
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "named"),
     [
         (
             "hosted: {own: {plugin: elsewhere.py}}",
@@ -127,18 +128,18 @@ def test_a_file_that_is_no_environment_is_told_with_its_line(folder: Path, conte
         ),
     ],
 )
-def test_a_section_that_is_wrong_is_named(folder: Path, settings: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_an_invalid_section_is_named(folder: Path, settings: str, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
         built(folder, settings)
 
 
-def test_a_file_that_is_no_python_is_refused(folder: Path) -> None:
+def test_a_file_without_the_suffix_py_is_refused(folder: Path) -> None:
     (folder / "own.txt").write_text(GOOD)
     with pytest.raises(ValueError, match=r"own\.txt does not end in \.py"):
         built(folder, "hosted: {own: {plugin: own.txt}}")
 
 
-def test_what_an_environment_keeps_is_found_from_another_working_folder(
+def test_the_state_folder_is_independent_of_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,6 @@
-"""alfworld through the wire: the real engine plays a kitchen of ours, laid out as ALFWorld's data is.
+"""alfworld through the server: the real engine with our own kitchen in the layout of ALFWorld's data.
 
-The problem is hand-written (kitchen/problem.pddl); rules and wording are those that the package ships.
+The problem is hand-written (kitchen/problem.pddl); rules and texts are the package's.
 """
 
 import json
@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from conftest import Client, Serve, Session, start_server, stop_server
+from conftest import TESTS, Client, Serve, Session, Task, hosted_arguments, start_server, stop_server
 
 NAME = "alfworld"
-KITCHEN = Path(__file__).parents[1] / "kitchen" / "problem.pddl"
+KITCHEN = TESTS / "kitchen" / "problem.pddl"
 GOALS = {
     "train": ("pick_and_place_simple-Apple-None-Fridge-1", "put an apple in the fridge"),
     "valid_seen": ("pick_clean_then_place_in_recep-Apple-None-Fridge-1", "put an apple in the fridge"),
@@ -27,7 +27,6 @@ PLAN = [
     "open fridge 1",
     "move apple 1 to fridge 1",
 ]
-Task = dict[str, Any]
 ENGINE = Path(sys.prefix).with_name(".venv-alfworld")
 
 pytestmark = pytest.mark.skipif(
@@ -50,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alfworld")
     for subset, (room, goal) in GOALS.items():
         write_game(folder / "data" / "json_2.1.1" / subset / room / "trial_1", goal)
-    recorded = ["go to fridge 1", "put apple 1 in/on fridge 1"]  # in words that no longer are commands
+    recorded = ["go to fridge 1", "put apple 1 in/on fridge 1"]  # an outdated form of the command
     sets = folder / "data" / "json_2.1.1"
     write_game(
         sets / "train" / f"{GOALS['train'][0]}1" / "trial_2", "put an apple away", walkthrough=recorded
@@ -61,17 +60,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[Client]:
-    file = folder / "environments.yaml"
-    file.write_text(f"hosted:\n  {NAME}: {{data: data, pool: 2}}\n")
-    arguments = ["--environments", NAME, "--settings", str(file), "--state", str(folder / "state")]
-    client = start_server(folder, *arguments)
+    client = start_server(folder, *hosted_arguments(folder, NAME, data="data", pool=2))
     yield client
     stop_server(client)
 
 
 def draw(client: Client, split: str, **options: Any) -> list[Task]:
-    body = {"split": split, "count": 10, "seed": 1, "options": options}
-    return list(client.post(f"/envs/{NAME}/data/tasks", **body)["tasks"])
+    return client.draw(NAME, split, 10, **options)
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +88,12 @@ def test_the_kitchen_is_won_by_the_planners_five_steps(session: Session, task: T
     assert (ended["reward"], ended["done"], ended["metadata"]["success"]) == (1.0, True, True)
 
 
-def test_a_walkthrough_that_does_not_win_gives_way_to_the_planner(client: Client) -> None:
+def test_a_walkthrough_that_does_not_win_is_replaced_by_a_plan(client: Client) -> None:
     (task,) = (task for task in draw(client, "train") if "trial_2" in task["task_id"])
     assert task["reference_actions"] == PLAN
 
 
-def test_games_that_the_engine_does_not_support_are_left_out(client: Client) -> None:
+def test_unsupported_games_are_omitted(client: Client) -> None:
     assert len(draw(client, "train")) == 2
 
 
@@ -109,7 +104,7 @@ def test_the_held_out_games_are_the_seen_or_the_unseen_rooms(client: Client) -> 
     assert draw(client, "train", types=["look_at_obj_in_light"]) == []
 
 
-def test_a_kitchen_left_as_it_is_is_lost_at_the_last_step(session: Session, client: Client) -> None:
+def test_an_unsolved_kitchen_scores_0_at_the_step_limit(session: Session, client: Client) -> None:
     task = draw(client, "train", max_steps=3)[0]
     ended = session.play(task["definition"], ["look", "inventory", "fly to the moon"])
     assert (ended["reward"], ended["done"]) == (0.0, True)
@@ -117,9 +112,7 @@ def test_a_kitchen_left_as_it_is_is_lost_at_the_last_step(session: Session, clie
     assert ended["metadata"]["error_type"] == "no-such-action"
 
 
-def test_forty_steps_are_the_limit_and_a_thought_may_stand_before_an_action(
-    session: Session, task: Task
-) -> None:
+def test_the_limit_is_40_steps_and_an_action_may_follow_a_thought(session: Session, task: Task) -> None:
     session.reset(task=task["definition"], seed=0)
     answers = [
         session.step(f"Thought: what is here?\nAction: {['look', 'inventory'][i % 2]}") for i in range(40)
@@ -128,7 +121,9 @@ def test_forty_steps_are_the_limit_and_a_thought_may_stand_before_an_action(
     assert answers[-1]["data"]["reward"] == 0.0
 
 
-def test_the_same_actions_show_the_same_in_a_used_process_and_in_another(client: Client, task: Task) -> None:
+def test_the_same_actions_return_the_same_in_a_used_process_and_in_another(
+    client: Client, task: Task
+) -> None:
     def transcript(session: Session) -> list[Any]:
         actions = ["look", "go to sinkbasin 1", "examine mug 1", *PLAN]
         return [session.reset(task=task["definition"], seed=0), *map(session.step, actions)]
@@ -137,7 +132,7 @@ def test_the_same_actions_show_the_same_in_a_used_process_and_in_another(client:
         assert transcript(one) == transcript(one) == transcript(other)
 
 
-def test_two_sessions_at_once_move_their_own_apples(client: Client, task: Task) -> None:
+def test_concurrent_sessions_move_separate_apples(client: Client, task: Task) -> None:
     with client.session(NAME) as one, client.session(NAME) as other:
         for session in (one, other):
             session.reset(task=task["definition"], seed=0)
@@ -157,6 +152,6 @@ def test_a_game_outside_the_folder_is_refused(session: Session, task: Task) -> N
     assert refused["data"]["code"] == "VALIDATION_ERROR"
 
 
-def test_without_games_it_says_which_setting_names_them(serve: Serve) -> None:
+def test_missing_games_name_the_setting(serve: Serve) -> None:
     health = serve().http.get("/health").json()
     assert "hosted.alfworld.data" in health["unavailable"][NAME]

@@ -1,4 +1,4 @@
-"""bfcl through the wire: every gold episode, wrong ones, and the rules of the four categories."""
+"""bfcl through the server: every gold episode, wrong episodes, and the rules of the four categories."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ BFCL = "/envs/bfcl"
 
 
 def draw(client: Client, split: str, count: int = 1000, **options: Any) -> list[dict[str, Any]]:
-    return list(client.post(f"{BFCL}/data/tasks", split=split, count=count, seed=1, options=options)["tasks"])
+    return client.draw("bfcl", split, count, **options)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_all_800_gold_episodes_score_1(server: Client, tasks: list[dict[str, Any
     assert lost == []
 
 
-def test_no_episode_scores_without_its_calls_or_with_another_tasks(
+def test_episodes_without_calls_or_with_another_tasks_calls_score_0(
     server: Client, tasks: list[dict[str, Any]]
 ) -> None:
     with server.session("bfcl") as session:
@@ -51,7 +51,7 @@ def test_no_episode_scores_without_its_calls_or_with_another_tasks(
                 assert play(session, task, swapped)["reward"] == 0.0
 
 
-def test_the_last_call_left_out_loses(server: Client, tasks: list[dict[str, Any]]) -> None:
+def test_an_episode_without_its_last_call_scores_0(server: Client, tasks: list[dict[str, Any]]) -> None:
     lost = 0
     with server.session("bfcl") as session:
         for task in tasks[:200]:
@@ -85,7 +85,7 @@ def test_turns_follow_each_other_with_results_between(server: Client, tasks: lis
         assert (turned["messages"][0]["role"], turned["info"]["turn"]) == ("user", 1)
 
 
-def test_a_held_back_function_arrives_in_its_turn(server: Client, tasks: list[dict[str, Any]]) -> None:
+def test_a_held_back_function_is_listed_in_its_turn(server: Client, tasks: list[dict[str, Any]]) -> None:
     task = one(tasks, "bfcl/miss_func/000")  # the package holds `sort` back until turn 3
     with server.session("bfcl") as session:
         opened = session.reset(task=task["definition"])["data"]["observation"]
@@ -96,7 +96,7 @@ def test_a_held_back_function_arrives_in_its_turn(server: Client, tasks: list[di
         assert turned["messages"][0]["role"] == "user"
 
 
-def test_a_call_in_a_turn_that_needs_none_loses(server: Client, tasks: list[dict[str, Any]]) -> None:
+def test_a_call_in_a_turn_without_gold_calls_scores_0(server: Client, tasks: list[dict[str, Any]]) -> None:
     task = one(tasks, "bfcl/miss_func/000")
     actions = list(task["reference_actions"])
     empty = next(i for i, pair in enumerate(itertools.pairwise(actions)) if pair == ("Done.",) * 2)
@@ -138,7 +138,7 @@ def test_dense_rewards_count_the_turns_passed(server: Client) -> None:
         "",
     ],
 )
-def test_what_is_not_a_list_of_plain_calls_ends_the_turn(
+def test_text_other_than_a_list_of_literal_calls_ends_the_turn(
     server: Client, tasks: list[dict[str, Any]], text: str
 ) -> None:
     with server.session("bfcl") as session:
@@ -155,7 +155,7 @@ def test_what_is_not_a_list_of_plain_calls_ends_the_turn(
         ("post_tweet(content=1, tags=2)", "error"),
     ],
 )
-def test_a_call_that_fails_is_an_observation(
+def test_a_failed_call_is_an_observation(
     server: Client, tasks: list[dict[str, Any]], call: str, complaint: str
 ) -> None:
     with server.session("bfcl") as session:
@@ -166,7 +166,7 @@ def test_a_call_that_fails_is_an_observation(
 
 
 @pytest.mark.parametrize("call", ["power(9, 999999999)", "square_root(2, precision=10000000)"])
-def test_a_call_that_would_compute_for_hours_is_refused(
+def test_a_call_with_excessive_computing_time_is_refused(
     server: Client, tasks: list[dict[str, Any]], call: str
 ) -> None:
     task = next(task for task in tasks if "MathAPI" in task["features"]["group"])
@@ -176,7 +176,7 @@ def test_a_call_that_would_compute_for_hours_is_refused(
     assert "must be at most" in content
 
 
-def test_variants_are_not_offered(server: Client) -> None:
+def test_variants_are_not_supported(server: Client) -> None:
     assert server.http.get(f"{BFCL}/data/capabilities").json()["variants"] is False
     body = {"parents": [], "relation": "random", "count": 1, "seed": 1}
     refused = server.http.post(f"{BFCL}/data/variants", json=body)
@@ -184,7 +184,7 @@ def test_variants_are_not_offered(server: Client) -> None:
     assert "no generator" in refused.json()["detail"]
 
 
-def test_public_tasks_hold_no_gold(server: Client, tasks: list[dict[str, Any]]) -> None:
+def test_public_tasks_contain_no_gold(server: Client, tasks: list[dict[str, Any]]) -> None:
     listed = server.post(f"{BFCL}/bfcl/tasks", split="train")
     assert len(listed["tasks"]) == server.post(f"{BFCL}/bfcl/num_tasks", split="train")["num_tasks"] == 400
     assert listed["env_name"] == "bfcl"

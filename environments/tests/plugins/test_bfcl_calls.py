@@ -1,4 +1,4 @@
-"""Calls that were read before are not read again, and no two readings share what a function may change."""
+"""Parsed calls are cached, and their arguments are copied for every episode."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,13 +18,13 @@ literals = st.recursive(
 
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(first=literals, second=literals)
-def test_a_written_call_reads_as_what_was_written_each_time(first: object, second: object) -> None:
+def test_a_call_is_parsed_the_same_each_time(first: object, second: object) -> None:
     text = f"[act({first!r}, named={second!r})]"
     for _ in range(3):
         assert parse_calls(text) == [Call("act", (first,), {"named": second})]
 
 
-def test_a_list_that_a_function_keeps_and_changes_is_its_own() -> None:
+def test_a_function_can_change_its_arguments_without_effect_on_later_calls() -> None:
     text = "[act(['a', {'b': ['c']}], {'d'}, named=(['e'], 1))]"
     [changed] = parse_calls(text)
     changed.positional[0][1]["b"].append("x")
@@ -35,7 +35,7 @@ def test_a_list_that_a_function_keeps_and_changes_is_its_own() -> None:
     assert parse_calls(text) == [Call("act", (["a", {"b": ["c"]}], {"d"}), {"named": (["e"], 1)})]
 
 
-def test_prose_is_no_call_however_often_it_is_read() -> None:
+def test_prose_is_never_a_call() -> None:
     for text in ("Done.", "I have (nearly) done it.", "See [1].", "`Done`", "Thought: x\nAction: finish"):
         for _ in range(2):
             try:
@@ -45,5 +45,5 @@ def test_prose_is_no_call_however_often_it_is_read() -> None:
             raise AssertionError(f"{text!r} was read as calls")
 
 
-def test_nothing_and_an_empty_list_are_no_calls() -> None:
+def test_empty_text_and_an_empty_list_contain_no_calls() -> None:
     assert [parse_calls(text) for text in ("", "[]", "[ ]", "Action: []")] == [[], [], [], []]

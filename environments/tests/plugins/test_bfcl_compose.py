@@ -1,4 +1,4 @@
-"""bfcl tasks made of calls: the package's own gold calls as the calls that somebody wrote."""
+"""bfcl tasks composed of calls, with the package's own gold calls as input."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def parents(server: Client) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def composed(server: Client, parents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every train entry's gold calls as one task; the goal of the entry as its query."""
+    """Composes every train entry's gold calls as one task, with the entry's goal as its query."""
     answers = [compose(server, task, task["reference_actions"], task["goal"]) for task in parents]
     assert not [answer["refused"] for answer in answers if "refused" in answer]
     return [answer["task"] for answer in answers]
@@ -45,7 +45,7 @@ def test_the_gold_calls_of_400_train_entries_compose_to_tasks_that_they_solve(
     assert {task["grader"] for task in composed} == {"environment"}
 
 
-def test_no_composed_task_is_solved_by_less_or_by_another_tasks_calls(
+def test_no_composed_task_is_solved_by_fewer_calls_or_another_tasks_calls(
     server: Client, composed: list[dict[str, Any]]
 ) -> None:
     with server.session("bfcl") as session:
@@ -58,7 +58,7 @@ def test_no_composed_task_is_solved_by_less_or_by_another_tasks_calls(
                 assert session.play(task["definition"], other["reference_actions"])["reward"] == 0.0
 
 
-def test_a_changed_literal_loses_unless_it_leaves_the_same_state_and_answers(
+def test_a_changed_literal_with_another_state_or_output_scores_0(
     server: Client, composed: list[dict[str, Any]]
 ) -> None:
     lost, won = 0, 0
@@ -72,7 +72,7 @@ def test_a_changed_literal_loses_unless_it_leaves_the_same_state_and_answers(
     assert won == 0
 
 
-def test_the_definition_alone_opens_the_episode_in_another_server(
+def test_the_definition_alone_opens_the_episode_on_another_server(
     serve: Serve, composed: list[dict[str, Any]]
 ) -> None:
     client = serve("--environments", "bfcl")
@@ -86,7 +86,7 @@ def test_the_definition_alone_opens_the_episode_in_another_server(
     assert last["reward"] == 1.0
 
 
-def test_one_task_however_it_is_spelled_or_asked_has_one_key(
+def test_all_spellings_and_wordings_of_a_task_have_one_key(
     server: Client, parents: list[dict[str, Any]]
 ) -> None:
     parent = next(task for task in parents if task["task_id"] == "bfcl/base/000")
@@ -103,7 +103,7 @@ def test_one_task_however_it_is_spelled_or_asked_has_one_key(
     assert compose(server, parent, ["[cd('document'), mkdir('tmp')]"])["task"]["content_key"] not in keys
 
 
-def test_a_composed_task_is_a_parent_too(server: Client, composed: list[dict[str, Any]]) -> None:
+def test_a_composed_task_can_be_a_parent(server: Client, composed: list[dict[str, Any]]) -> None:
     again = compose(server, composed[0], composed[0]["reference_actions"])["task"]
     assert again["content_key"] == composed[0]["content_key"]
 
@@ -131,21 +131,21 @@ def test_no_composed_task_equals_a_held_out_one(server: Client, composed: list[d
         (["[touch(file_name='a\x00b')]"], "bad-format"),
     ],
 )
-def test_what_makes_no_task_is_refused_with_its_reason(
+def test_invalid_actions_are_refused_with_their_reason(
     server: Client, parents: list[dict[str, Any]], actions: list[str], reason: str
 ) -> None:
     parent = next(task for task in parents if task["task_id"] == "bfcl/base/000")
     assert compose(server, parent, actions)["refused"]["reason"] == reason
 
 
-def test_calls_that_leave_nothing_to_compare_are_for_the_judge(
+def test_calls_without_state_or_output_to_compare_are_graded_by_the_judge(
     server: Client, parents: list[dict[str, Any]]
 ) -> None:
     parent = next(task for task in parents if task["task_id"] == "bfcl/base/000")
     graders = {
-        "search_tweets(keyword='no such word')": "judge",  # answers [], as any search may that finds nothing
-        "touch(file_name='a')": "environment",  # answers None, but changes the state
-        "ls()": "environment",  # changes nothing, but answers
+        "search_tweets(keyword='no such word')": "judge",  # returns [], as a search without results
+        "touch(file_name='a')": "environment",  # returns None, but changes the state
+        "ls()": "environment",  # changes nothing, but returns output
     }
     for call, grader in graders.items():
         task = compose(server, parent, [call])["task"]
@@ -181,9 +181,7 @@ def test_calls_that_leave_nothing_to_compare_are_for_the_judge(
         ),
     ],
 )
-def test_a_parent_that_cannot_be_played_is_the_callers_mistake(
-    server: Client, definition: dict[str, Any], named: str
-) -> None:
+def test_an_invalid_parent_is_a_bad_request(server: Client, definition: dict[str, Any], named: str) -> None:
     body = {"parent": definition, "query": "Do it.", "actions": ["[pwd()]"], "options": {}}
     refused = server.http.post(f"{BFCL}/data/compose", json=body)
     assert refused.status_code == 400

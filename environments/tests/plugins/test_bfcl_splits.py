@@ -1,4 +1,4 @@
-"""Which BFCL entries are train and held out under each split, and that only train tasks are ever dense."""
+"""Train and held-out entries of BFCL's splits, and dense rewards for train tasks only."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ BFCL = "/envs/bfcl"
 
 
 def draw(client: Client, side: str, /, **options: Any) -> list[dict[str, Any]]:
-    return list(client.post(f"{BFCL}/data/tasks", split=side, count=1000, seed=1, options=options)["tasks"])
+    return client.draw("bfcl", side, 1000, **options)
 
 
 def ids(tasks: list[dict[str, Any]]) -> set[str]:
@@ -34,7 +34,7 @@ def ids(tasks: list[dict[str, Any]]) -> set[str]:
         ({}, 400, 400),
     ],
 )
-def test_a_split_has_its_sizes_and_nothing_on_both_sides(
+def test_a_split_has_its_sizes_and_no_overlap(
     server: Client, options: dict[str, Any], train: int, held_out: int
 ) -> None:
     sides = draw(server, "train", **options), draw(server, "held-out", **options)
@@ -64,7 +64,7 @@ def test_agentevolvers_split_halves_base_in_its_order(server: Client) -> None:
         ({"halves": 2}, "'halves'"),
     ],
 )
-def test_a_split_that_cannot_be_is_refused_by_name(
+def test_an_invalid_split_is_refused_with_its_value(
     server: Client, options: dict[str, Any], named: str
 ) -> None:
     body = {"split": "train", "count": 1, "seed": 1, "options": options}
@@ -83,21 +83,21 @@ def test_held_out_tasks_are_never_dense_and_the_metadata_has_both_scores(server:
             turns = task["features"]["turns"]
             first = task["reference_actions"].index("Done.") + 1
             moves = task["reference_actions"][:first] + ["Done."] * (turns - 1)
-            forced = {**task["definition"], "dense": True}  # no client can make a held-out attempt dense
+            forced = {**task["definition"], "dense": True}  # clients cannot make a held-out attempt dense
             last = session.play(forced, moves)
             assert last["reward"] == (pytest.approx(1 / turns) if side == "train" else 0.0)
             assert last["metadata"]["raw_score"] == 0.0
             assert last["metadata"]["dense_score"] == pytest.approx(1 / turns)
 
 
-def test_a_definition_of_before_splits_had_names_keeps_its_side(server: Client) -> None:
+def test_an_old_definition_without_a_split_keeps_its_half(server: Client) -> None:
     with server.session("bfcl") as session:
         for entry, side in (("multi_turn_base_3", "train"), ("multi_turn_base_103", "held-out")):
             opened = session.reset(task={"task_id": "bfcl/old", "entry_id": entry, "dense": False})
             assert opened["data"]["observation"]["info"]["split"] == side
 
 
-def test_the_operators_split_is_what_the_public_routes_list(serve: Serve, tmp_path: Path) -> None:
+def test_the_public_routes_list_the_operators_split(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "environments.yaml"
     file.write_text("hosted: {bfcl: {split: agentevolver}}")
     client = serve("--environments", "bfcl", "--settings", str(file))
@@ -113,7 +113,7 @@ span = st.lists(bound, min_size=2, max_size=2)
 
 @settings(derandomize=True, max_examples=300)
 @given(train=span | st.floats(-1, 2), held_out=st.none() | span, number=st.integers(0, 199))
-def test_no_custom_split_puts_an_entry_on_two_sides(train: object, held_out: object, number: int) -> None:
+def test_no_custom_split_has_an_entry_in_both_splits(train: object, held_out: object, number: int) -> None:
     try:
         division = read_split({"split": "custom", "train": train, "held_out": held_out})
     except BadRequest:

@@ -1,4 +1,4 @@
-"""The contract with AgentEvolver's env-service, against a FAKE one: no figure here tells of a benchmark."""
+"""The contract with AgentEvolver's env-service, tested with a FAKE one: its figures are no benchmark."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +14,9 @@ from coevolve_environments.plugins.remote.client import BadRemoteResponse
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import SettingsFile
-from conftest import Client, Serve, start_server, stop_server
-from fake_server import FakeServer, eventually, fake_server
-from json_answers import json_values
+from conftest import Client, Serve, start_server, stop_server, wait_until
+from fake_server import FakeServer, fake_server
+from json_responses import json_values
 
 NAME = "sums-remote"
 
@@ -56,7 +56,7 @@ def instances(service: FakeServer) -> int:
     return int(httpx.get(service.url, trust_env=False).json()["instances"])
 
 
-def test_the_service_scores_what_it_says_is_over_and_its_instance_is_released(
+def test_a_terminated_instance_is_scored_by_the_service_and_released(
     client: Client, service: FakeServer
 ) -> None:
     with client.session(NAME) as session:
@@ -67,13 +67,13 @@ def test_the_service_scores_what_it_says_is_over_and_its_instance_is_released(
         assert (wrong["done"], wrong["reward"]) == (False, 0.0)
         assert wrong["observation"]["messages"] == [{"role": "user", "content": "wrong"}]
         data = session.step("6")["data"]
-        eventually(lambda: instances(service) == 1, "the service holds another instance")
+        wait_until(lambda: instances(service) == 1, "the service holds another instance")
     assert (data["done"], data["reward"]) == (True, 1.0)
     assert data["metadata"]["stop_reason"] == "completed"
-    eventually(lambda: instances(service) == 0, "the service still holds the instance")
+    wait_until(lambda: instances(service) == 0, "the service still holds the instance")
 
 
-def test_steps_that_are_used_up_are_scored_as_they_stand(client: Client) -> None:
+def test_an_instance_at_the_step_limit_is_scored_in_its_current_state(client: Client) -> None:
     with client.session(NAME) as session:
         data = session.play(definition(client, "4", max_steps=2), ["7", "8"])
         assert (data["reward"], data["metadata"]["stop_reason"]) == (0.0, "step-limit")
@@ -81,24 +81,24 @@ def test_steps_that_are_used_up_are_scored_as_they_stand(client: Client) -> None
         assert (left["reward"], left["metadata"]["stop_reason"]) == (0.0, "completed")
 
 
-def test_a_task_on_both_of_its_sides_is_held_out(client: Client) -> None:
+def test_a_task_in_both_splits_of_the_service_is_held_out(client: Client) -> None:
     train, held_out = tasks(client, "train"), tasks(client, "held-out")
     assert {task["task_id"] for task in train} == {f"{NAME}/1", f"{NAME}/2", f"{NAME}/3"}
     assert {task["task_id"] for task in held_out} == {f"{NAME}/4", f"{NAME}/shared"}
     assert not {task["content_key"] for task in train} & {task["content_key"] for task in held_out}
 
 
-def test_what_the_service_refuses_is_a_fault_and_no_reward(client: Client, service: FakeServer) -> None:
+def test_an_error_of_the_service_is_a_fault_without_reward(client: Client, service: FakeServer) -> None:
     with client.session(NAME) as session:
         session.reset(task=definition(client, "4"))
         failed = session.step("refuse")
     assert failed["data"]["code"] == "EXECUTION_ERROR"
     assert "returned 500: KeyError: 'made up'" in failed["data"]["message"]
     assert "reward" not in failed["data"]
-    eventually(lambda: instances(service) == 0, "the service still holds the instance")
+    wait_until(lambda: instances(service) == 0, "the service still holds the instance")
 
 
-def test_a_service_that_dies_is_a_fault_and_no_reward(serve: Serve, tmp_path: Path) -> None:
+def test_a_crash_of_the_service_is_a_fault_without_reward(serve: Serve, tmp_path: Path) -> None:
     with fake_server("fake_env_service.py") as mortal:
         client = serve(*arguments(tmp_path, mortal.url))
         with client.session(NAME) as session:
@@ -108,7 +108,7 @@ def test_a_service_that_dies_is_a_fault_and_no_reward(serve: Serve, tmp_path: Pa
     assert "RemoteUnreachable" in failed["data"]["message"]
 
 
-def test_an_evaluation_that_is_no_number_says_what_to_ask_for(
+def test_an_evaluation_without_a_number_names_the_setting_to_change(
     serve: Serve, tmp_path: Path, service: FakeServer
 ) -> None:
     client = serve(*arguments(tmp_path, service.url, sparse=False))
@@ -118,25 +118,25 @@ def test_an_evaluation_that_is_no_number_says_what_to_ask_for(
     assert "`sparse: true`" in failed["data"]["message"]
 
 
-def test_a_client_that_goes_away_leaves_no_instance(client: Client, service: FakeServer) -> None:
+def test_the_instance_of_a_disconnected_client_is_released(client: Client, service: FakeServer) -> None:
     session = client.session(NAME)
     session.reset(task=definition(client, "4"))
     session.connection.socket.close()
-    eventually(lambda: instances(service) == 0, "the service still holds the instance")
+    wait_until(lambda: instances(service) == 0, "the service still holds the instance")
 
 
-def test_the_headers_of_a_file_go_along_with_every_request(serve: Serve, tmp_path: Path) -> None:
+def test_every_request_has_the_headers_of_the_file(serve: Serve, tmp_path: Path) -> None:
     with fake_server("fake_env_service.py", "hush") as guarded:
         (tmp_path / "headers.yaml").write_text("x-secret: hush\n")
         client = serve(*arguments(tmp_path, guarded.url, headers_file="headers.yaml"))
         with client.session(NAME) as session:
             assert session.play(definition(client, "4"), ["1"])["reward"] == 1.0
-        eventually(lambda: instances(guarded) == 0, "the service still holds the instance")
+        wait_until(lambda: instances(guarded) == 0, "the service still holds the instance")
 
 
 @settings(derandomize=True)
 @given(json_values)
-def test_whatever_the_service_answers_is_a_state_or_a_fault(answer: object) -> None:
+def test_every_response_of_the_service_is_a_state_or_a_fault(answer: object) -> None:
     try:
         state = read_state("/step", answer)
     except BadRemoteResponse:
@@ -149,7 +149,7 @@ def build(name: str, **section: Any) -> Any:
     return build_environments([name], SettingsFile(Path(), Path(), {name: section})).environments[name]
 
 
-def test_the_adapter_is_mounted_under_its_own_name_too() -> None:
+def test_the_adapter_can_be_mounted_under_its_own_name() -> None:
     made = build("env-service", url="http://service.example:1", env_type="bfcl", held_out_split="val")
     assert made.name == "env-service"
     assert made.capabilities.gold is False
@@ -164,11 +164,11 @@ def test_the_adapter_is_mounted_under_its_own_name_too() -> None:
         ({"env_type": "bfcl", "train": "train"}, "train: unknown setting"),
     ],
 )
-def test_settings_that_cannot_be_are_named(section: dict[str, Any], named: str) -> None:
+def test_an_invalid_setting_is_named(section: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         build(NAME, plugin="env-service", url="http://service.example:1", **section)
 
 
-def test_without_an_address_it_says_what_to_set() -> None:
+def test_a_missing_address_names_the_setting() -> None:
     with pytest.raises(Unavailable, match=rf"hosted\.{NAME}\.url"):
         build(NAME, plugin="env-service", env_type="bfcl")

@@ -1,4 +1,4 @@
-"""intercode-mariadb through the wire: the tasks of intercode-sql on a mariadbd that the server starts."""
+"""intercode-mariadb through the server: the tasks of intercode-sql on a mariadbd that the server starts."""
 
 import hashlib
 import json
@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from coevolve_environments.plugins.intercode_mariadb import environment
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.settings import Settings
-from conftest import Client, start_server, stop_server
+from conftest import Client, start_server, stop_server, text_of, wait_until
 
 NAME = "intercode-mariadb"
 SQL = f"/envs/{NAME}"
@@ -32,7 +33,7 @@ def start(folder: Path, state: Path) -> Client:
 
 @pytest.fixture(scope="module")
 def state() -> Iterator[Path]:
-    """Where the other user, as whom mariadbd runs when we are root, can enter."""
+    """A folder that the user of mariadbd can enter if the server is root."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -48,19 +49,14 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory, state: Path) -> Iterator[C
 
 
 def servers_of(client: Client) -> list[int]:
-    """Every mariadbd below the server, or left by it: they name its state folder."""
+    """Returns every mariadbd that is a child of the server or an orphan."""
     parents = {client.process.pid, 1}
     found = [p for p in psutil.process_iter(["name", "ppid"]) if p.info["name"] == "mariadbd"]
     return [process.pid for process in found if process.info["ppid"] in parents]
 
 
 def draw(client: Client, split: str, count: int, name: str = NAME, **options: Any) -> list[dict[str, Any]]:
-    body = {"split": split, "count": count, "seed": 3, "options": options}
-    return list(client.post(f"/envs/{name}/data/tasks", **body)["tasks"])
-
-
-def said(answer: dict[str, Any]) -> str:
-    return str(answer["data"]["observation"]["messages"][0]["content"])
+    return client.draw(name, split, count, 3, **options)
 
 
 @needs_mariadb
@@ -75,7 +71,7 @@ def test_every_published_and_generated_gold_scores_1_and_another_does_not(mariad
 
 
 @needs_mariadb
-def test_a_question_is_on_the_same_side_on_both_engines(mariadb: Client) -> None:
+def test_a_question_is_in_the_same_split_on_both_engines(mariadb: Client) -> None:
     for options in ({"source": "wheel"}, {}):
         here, there = (
             {task["content_key"]: task["split"] for side in ("train", "held-out") for task in drawn[side]}
@@ -111,12 +107,12 @@ def test_a_question_is_on_the_same_side_on_both_engines(mariadb: Client) -> None
         "",
     ],
 )
-def test_what_is_not_one_reading_query_is_refused(mariadb: Client, statement: str) -> None:
+def test_only_one_reading_query_is_allowed(mariadb: Client, statement: str) -> None:
     task = draw(mariadb, "train", 1, databases=["singer"])[0]
     with mariadb.session(NAME) as session:
         session.reset(task=task["definition"])
-        assert said(session.step(statement)).startswith("Error: ")
-        assert said(session.step("SELECT COUNT(*) -- of them\nFROM singer")) == "[(8,)]"
+        assert text_of(session.step(statement)).startswith("Error: ")
+        assert text_of(session.step("SELECT COUNT(*) -- of them\nFROM singer")) == "[(8,)]"
 
 
 @needs_mariadb
@@ -128,19 +124,19 @@ def test_what_is_not_one_reading_query_is_refused(mariadb: Client, statement: st
         ("SELECT (SELECT group_concat(name) FROM country) FROM city", "larger than"),
     ],
 )
-def test_a_runaway_statement_is_stopped_and_the_session_goes_on(
+def test_an_excessive_statement_is_stopped_and_the_session_continues(
     mariadb: Client, statement: str, complaint: str
 ) -> None:
     task = draw(mariadb, "train", 1, databases=["world_1"])[0]
     with mariadb.session(NAME) as session:
         session.reset(task=task["definition"])
-        assert complaint in said(session.step(statement))
+        assert complaint in text_of(session.step(statement))
         session.step(task["definition"]["gold"])
         assert session.step("submit")["data"]["reward"] == 1.0
 
 
 @needs_mariadb
-def test_16_sessions_at_once_score_as_one_alone(mariadb: Client) -> None:
+def test_16_concurrent_sessions_score_the_same_as_one(mariadb: Client) -> None:
     tasks = draw(mariadb, "train", 64)
 
     def play(task: dict[str, Any]) -> dict[str, Any]:
@@ -152,30 +148,31 @@ def test_16_sessions_at_once_score_as_one_alone(mariadb: Client) -> None:
 
 
 @needs_mariadb
-def test_a_killed_server_leaves_no_mariadbd_and_the_next_answers_alike(
+def test_a_killed_server_leaves_no_mariadbd_and_the_next_returns_the_same(
     mariadb: Client, state: Path, tmp_path: Path
 ) -> None:
-    """Beside the first server, so over another data folder of the same state folder."""
+    """Runs next to the first server, on another data folder of the same state folder."""
     tasks = draw(mariadb, "held-out", 60)
     prints = {transcript(mariadb, tasks)}
-    for _ in range(2):  # the second finds the data that the first loaded
+    for _ in range(2):  # the second finds the data that the first has loaded
         client = start(tmp_path, state)
         assert draw(client, "held-out", 60) == tasks
         prints.add(transcript(client, tasks))
-        (ours,) = [pid for pid in servers_of(client) if psutil.Process(pid).ppid() == client.process.pid]
-        assert not psutil.Process(ours).net_connections("inet")
+        (mariadbd,) = [pid for pid in servers_of(client) if psutil.Process(pid).ppid() == client.process.pid]
+        assert not psutil.Process(mariadbd).net_connections("inet")
         client.process.kill()
         client.process.wait()
-        deadline = time.monotonic() + 20
-        while psutil.pid_exists(ours):
-            assert time.monotonic() < deadline, "mariadbd outlived its server"
-            time.sleep(0.05)
+        wait_until(partial(is_gone, mariadbd), "mariadbd outlived its server")
     assert len(prints) == 1
     left = [Path(file.read_text()) for file in state.glob("*/data-*.run")]
     assert (
         sum(folder.exists() for folder in left) == 2
-    )  # the first server's, and the last one's: swept next time
+    )  # the first server's and the last one's, which the next start removes
     assert len(list(state.glob("*/data-*.loaded"))) == 2
+
+
+def is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid)
 
 
 def transcript(client: Client, tasks: list[dict[str, Any]]) -> str:
@@ -186,7 +183,7 @@ def transcript(client: Client, tasks: list[dict[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
 
 
-def test_a_machine_without_mariadbd_is_told_what_to_install(
+def test_a_missing_mariadbd_names_the_package_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -196,8 +193,8 @@ def test_a_machine_without_mariadbd_is_told_what_to_install(
 
 
 @needs_mariadb
-def test_a_server_that_starts_mariadbd_answers_others_meanwhile(tmp_path: Path) -> None:
-    """As root the folder is not the other user's to enter, so this also plays from a temporary one."""
+def test_the_server_responds_to_other_requests_during_the_start_of_mariadbd(tmp_path: Path) -> None:
+    """As root, mariadbd's user cannot enter the folder, so this also tests data in a temporary folder."""
     client = start(tmp_path, tmp_path / "state")
     try:
         with ThreadPoolExecutor(1) as pool:

@@ -1,4 +1,4 @@
-"""intercode-sql through the wire: scores, refusals, splits, variants, sameness."""
+"""intercode-sql through the server: scores, refusals, splits, variants, determinism."""
 
 import hashlib
 import itertools
@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from conftest import Client, Serve, start_server, stop_server
+from conftest import Client, Serve
 
 SQL = "/envs/intercode-sql"
 PATTERNS = 31
 
 
 def draw(client: Client, split: str, count: int, seed: int = 1, **options: Any) -> list[dict[str, Any]]:
-    return list(
-        client.post(f"{SQL}/data/tasks", split=split, count=count, seed=seed, options=options)["tasks"]
-    )
+    return client.draw("intercode-sql", split, count, seed, **options)
 
 
 def relate(client: Client, parents: list[dict[str, Any]], relation: str, count: int) -> list[dict[str, Any]]:
@@ -31,7 +29,7 @@ def keys(tasks: list[dict[str, Any]]) -> set[str]:
     return {task["content_key"] for task in tasks}
 
 
-def test_gold_episodes_score_1_and_another_tasks_answer_does_not(server: Client) -> None:
+def test_gold_episodes_score_1_and_other_answers_score_less(server: Client) -> None:
     tasks = draw(server, "train", 300)
     assert len({task["features"]["pattern"] for task in tasks}) == PATTERNS
     partial = 0
@@ -49,18 +47,22 @@ def test_gold_episodes_score_1_and_another_tasks_answer_does_not(server: Client)
 
 def test_every_question_of_the_wheel_that_has_an_answer_scores_1(server: Client) -> None:
     tasks = draw(server, "train", 100, source="wheel") + draw(server, "held-out", 100, source="wheel")
-    assert len(tasks) == 20  # of 23: three answer nothing on this dump
+    assert len(tasks) == 20  # of 23: three have no result on this dump
     with server.session() as session:
         for task in tasks:
             assert session.play(task["definition"], task["reference_actions"])["reward"] == 1.0
 
 
-def test_a_question_file_is_served_beside_the_generator(serve: Serve, tmp_path: Path) -> None:
+def test_a_question_file_is_an_additional_source_of_tasks(serve: Serve, tmp_path: Path) -> None:
     gold = "SELECT count(*) FROM singer"
     questions = [
         {"db": "concert_singer", "query": "How many singers do we have?", "gold": gold},
         {"db": "concert_singer", "query": "What is the number of singers?", "gold": gold},
-        {"db": "concert_singer", "query": "Nobody?", "gold": "SELECT name FROM singer WHERE age > 500"},
+        {
+            "db": "concert_singer",
+            "query": "Is there none?",
+            "gold": "SELECT name FROM singer WHERE age > 500",
+        },
     ]
     (tmp_path / "questions.json").write_text(json.dumps(questions))
     settings = tmp_path / "environments.yaml"
@@ -72,7 +74,7 @@ def test_a_question_file_is_served_beside_the_generator(serve: Serve, tmp_path: 
     assert len({task["task_id"] for task in tasks}) == 2
 
 
-def test_an_order_that_is_not_golds_costs_reward(server: Client) -> None:
+def test_an_order_other_than_golds_reduces_the_reward(server: Client) -> None:
     task = draw(server, "train", 1, databases=["singer"], patterns=["order"])[0]
     table = task["definition"]["gold"].split(" ORDER BY ")[0]
     with server.session() as session:
@@ -128,7 +130,7 @@ def test_the_tenth_action_is_the_last(server: Client) -> None:
         "",
     ],
 )
-def test_what_is_not_one_reading_query_is_refused(server: Client, statement: str) -> None:
+def test_only_one_reading_query_is_allowed(server: Client, statement: str) -> None:
     task = draw(server, "train", 1, databases=["singer"])[0]
     with server.session() as session:
         session.reset(task=task["definition"])
@@ -148,7 +150,7 @@ def test_what_is_not_one_reading_query_is_refused(server: Client, statement: str
         ("SELECT (SELECT group_concat(name) FROM country) FROM city", "larger than"),
     ],
 )
-def test_a_runaway_statement_is_stopped_and_the_session_goes_on(
+def test_an_excessive_statement_is_stopped_and_the_session_continues(
     server: Client, statement: str, complaint: str
 ) -> None:
     task = draw(server, "train", 1, databases=["world_1"])[0]
@@ -159,7 +161,7 @@ def test_a_runaway_statement_is_stopped_and_the_session_goes_on(
         assert session.step("submit")["data"]["reward"] == 1.0
 
 
-def test_the_schema_is_in_the_prompt_when_asked_for_and_can_be_explored(server: Client) -> None:
+def test_the_schema_is_an_option_of_the_prompt_and_can_be_queried(server: Client) -> None:
     plain = draw(server, "train", 1, databases=["singer"])[0]
     shown = draw(server, "train", 1, databases=["singer"], schema=True)[0]
     with server.session() as session:
@@ -183,7 +185,7 @@ def test_no_two_draws_share_a_query_across_the_splits(server: Client) -> None:
         )
 
 
-def test_a_draw_repeats_nothing_and_a_larger_one_begins_with_it(server: Client) -> None:
+def test_a_draw_has_no_repetition_and_a_larger_draw_starts_with_it(server: Client) -> None:
     small, large = draw(server, "train", 100, seed=4), draw(server, "train", 300, seed=4)
     assert large[:100] == small
     assert len(keys(large)) == len({task["task_id"] for task in large}) == 300
@@ -210,14 +212,14 @@ def test_options_narrow_the_draw(server: Client) -> None:
         ({"schema": "yes"}, "options.schema"),
     ],
 )
-def test_a_wrong_option_is_refused_by_name(server: Client, options: dict[str, Any], named: str) -> None:
+def test_an_invalid_option_is_refused_by_name(server: Client, options: dict[str, Any], named: str) -> None:
     body = {"split": "train", "count": 1, "seed": 1, "options": options}
     refused = server.http.post(f"{SQL}/data/tasks", json=body)
     assert refused.status_code == 400
     assert named in refused.json()["detail"]
 
 
-def test_variants_stand_in_their_relation_to_their_parents(server: Client) -> None:
+def test_variants_have_the_requested_relation_to_their_parents(server: Client) -> None:
     parents = draw(server, "train", 40, seed=6)
     for relation, shift in (("neighbour", 0), ("easier", -1), ("harder", 1)):
         variants = relate(server, parents, relation, 60)
@@ -249,22 +251,26 @@ def test_random_variants_have_no_parent_and_come_from_both_splits(server: Client
             assert session.play(variant["definition"], variant["reference_actions"])["reward"] == 1.0
 
 
-def test_any_process_and_hash_seed_gives_the_same_tasks_observations_and_rewards(tmp_path: Path) -> None:
-    prints = set()
-    for hash_seed in ("0", "1", "4242"):
-        client = start_server(tmp_path, env={"PYTHONHASHSEED": hash_seed})
-        tasks = draw(client, "held-out", 120, seed=8)
-        transcript: list[Any] = [tasks, relate(client, tasks[:20], "rarer", 40)]
-        with client.session() as session:
-            for task, other in itertools.pairwise(tasks):
-                transcript.append(session.reset(task=task["definition"]))
-                transcript += [session.step(other["definition"]["gold"]), session.step("submit")]
-        stop_server(client)
-        prints.add(hashlib.sha256(json.dumps(transcript).encode()).hexdigest())
-    assert len(prints) == 1
+def test_every_process_and_hash_seed_returns_the_same_tasks_observations_and_rewards(
+    server: Client, serve: Serve
+) -> None:
+    seeds = ({"PYTHONHASHSEED": seed} for seed in ("0", "4242"))
+    clients = [server, *(serve("--environments", "intercode-sql", env=seed) for seed in seeds)]
+    assert len({transcript(client) for client in clients}) == 1
 
 
-def test_64_sessions_at_once_score_as_one_alone(server: Client) -> None:
+def transcript(client: Client) -> str:
+    """Returns a hash of tasks, variants and replies."""
+    tasks = draw(client, "held-out", 120, seed=8)
+    replies: list[Any] = [tasks, relate(client, tasks[:20], "rarer", 40)]
+    with client.session() as session:
+        for task, other in itertools.pairwise(tasks):
+            replies.append(session.reset(task=task["definition"]))
+            replies += [session.step(other["definition"]["gold"]), session.step("submit")]
+    return hashlib.sha256(json.dumps(replies).encode()).hexdigest()
+
+
+def test_64_concurrent_sessions_score_the_same_as_one(server: Client) -> None:
     tasks = draw(server, "train", 256, seed=9, max_difficulty=5)
     near = [[task["definition"]["gold"] + " LIMIT 2", "submit"] for task in tasks]
     with server.session() as session:
@@ -276,6 +282,6 @@ def test_64_sessions_at_once_score_as_one_alone(server: Client) -> None:
 
     with ThreadPoolExecutor(64) as pool:
         shares = list(pool.map(play_share, range(64)))
-    together = [shares[i % 64][i // 64] for i in range(len(tasks))]
-    assert together == alone
+    concurrent = [shares[i % 64][i // 64] for i in range(len(tasks))]
+    assert concurrent == alone
     assert len({last["reward"] for last in alone}) > 5

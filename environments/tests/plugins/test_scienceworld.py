@@ -1,4 +1,4 @@
-"""scienceworld through the wire: gold paths, ETO's scoring, one JVM per session, none left behind."""
+"""scienceworld through the server: gold paths, ETO's scoring, one JVM per session, no JVM left."""
 
 import signal
 import threading
@@ -13,41 +13,33 @@ from coevolve_environments.plugins.scienceworld.task_types import DEFAULT_TYPES,
 from coevolve_environments.plugins.validation import Fold
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.settings import SettingsFile
-from conftest import Client, Serve, Session, start_server, stop_server
-from jvm_processes import are_gone, jvms_below, wait_until
+from conftest import Client, Serve, Session, Task, hosted_arguments, start_server, stop_server, wait_until
+from jvm_processes import are_gone, jvms_below
 
 NAME = "scienceworld"
 PLAYED = ["find-animal", "lifespan-longest-lived", "identify-life-stages-2", "power-component"]
-Task = dict[str, Any]
 
 
-def draw(client: Client, split: str = "train", count: int = 3, seed: int = 1, **options: Any) -> list[Task]:
-    body = {"split": split, "count": count, "seed": seed, "options": options}
-    return list(client.post(f"/envs/{NAME}/data/tasks", **body)["tasks"])
-
-
-def settings(folder: Path, text: str) -> tuple[str, ...]:
-    file = folder / "environments.yaml"
-    file.write_text(f"hosted:\n  {NAME}: {{{text}}}\n")
-    return ("--environments", NAME, "--settings", str(file), "--state", str(folder / "state"))
+def draw(client: Client, split: str = "train", count: int = 3, **options: Any) -> list[Task]:
+    return client.draw(NAME, split, count, **options)
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp("scienceworld")
-    client = start_server(folder, *settings(folder, "pool: 2, recycle_after: 10"))
+    client = start_server(folder, *hosted_arguments(folder, NAME, pool=2, recycle_after=10))
     yield client
     stop_server(client)
 
 
 @pytest.fixture(scope="module")
 def tasks(client: Client) -> list[Task]:
-    """Three of each type."""
+    """Returns three tasks of each type."""
     return draw(client, count=12, types=PLAYED)
 
 
 def transcript(session: Session, task: Task) -> list[Any]:
-    """Everything that its gold episode says."""
+    """Returns all replies of its gold episode."""
     opened = session.reset(task=task["definition"], seed=0)
     return [opened, *(session.step(action) for action in task["reference_actions"])]
 
@@ -61,25 +53,25 @@ def of_type(tasks: list[Task], name: str) -> Task:
     return next(task for task in tasks if task["features"]["pattern"] == name)
 
 
-def test_gold_scores_1_and_says_the_same_in_used_and_in_fresh_jvms_and_two_at_once(
+def test_gold_scores_1_and_returns_the_same_in_used_fresh_and_concurrent_jvms(
     client: Client, tasks: list[Task]
 ) -> None:
     assert {task["features"]["pattern"] for task in tasks} == set(PLAYED)
     alone = transcripts(client, tasks)
-    for said in alone.values():
-        ended = said[-1]["data"]
+    for replies in alone.values():
+        ended = replies[-1]["data"]
         assert (ended["reward"], ended["done"], ended["metadata"]["success"]) == (1.0, True, True)
-    together: dict[str, list[Any]] = {}
+    concurrent: dict[str, list[Any]] = {}
     halves = [tasks[0::2], tasks[::-2]]
     threads = [
-        threading.Thread(target=lambda half=half: together.update(transcripts(client, half)))
+        threading.Thread(target=lambda half=half: concurrent.update(transcripts(client, half)))
         for half in halves
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert together == alone
+    assert concurrent == alone
 
 
 def test_a_wrong_focus_ends_the_episode_with_its_best_score(client: Client, tasks: list[Task]) -> None:
@@ -88,9 +80,7 @@ def test_a_wrong_focus_ends_the_episode_with_its_best_score(client: Client, task
     with client.session(NAME) as session:
         session.reset(task=task["definition"], seed=0)
         for action in before:
-            best = session.step(f"Thought: on we go.\nAction: {action}")["data"]["observation"]["info"][
-                "score"
-            ]
+            best = session.step(f"Thought: next.\nAction: {action}")["data"]["observation"]["info"]["score"]
         ended = session.step("Action: focus on air")["data"]
     assert (ended["done"], ended["metadata"]["raw_score"]) == (True, -1.0)
     assert ended["reward"] == best < 1.0
@@ -104,10 +94,10 @@ def test_waiting_stays_below_1_and_stops_at_the_step_limit(client: Client, tasks
             assert "You have 4 actions." in opened["data"]["observation"]["messages"][0]["content"]
             assert task["goal"] in opened["data"]["observation"]["messages"][1]["content"]
             for turn in range(4):
-                answer = session.step("wait")["data"]
-                assert answer["done"] is (turn == 3)
-            assert answer["reward"] < 0.5
-            assert answer["metadata"]["stop_reason"] == "step-limit"
+                data = session.step("wait")["data"]
+                assert data["done"] is (turn == 3)
+            assert data["reward"] < 0.5
+            assert data["metadata"]["stop_reason"] == "step-limit"
 
 
 def test_the_step_limit_is_never_below_the_gold_path(client: Client, tasks: list[Task]) -> None:
@@ -116,10 +106,10 @@ def test_the_step_limit_is_never_below_the_gold_path(client: Client, tasks: list
         gold = len(task["reference_actions"])
         assert task["definition"]["step_limit"] == max(6, gold)
         assert same["definition"]["step_limit"] == max(TYPES[same["features"]["pattern"]].steps, gold)
-        assert task["reference_actions"] == same["reference_actions"]  # kept from the first draw
+        assert task["reference_actions"] == same["reference_actions"]  # stored by the first draw
 
 
-def test_train_and_held_out_are_the_packages_variations(client: Client, tasks: list[Task]) -> None:
+def test_train_and_held_out_equal_the_packages_variations(client: Client, tasks: list[Task]) -> None:
     dev = draw(client, "held-out", types=["find-animal"])
     test = draw(client, "held-out", types=["find-animal"], held_out="test")
     first = draw(client, "held-out", count=9, types=["power-component"], held_out="both", first=1)
@@ -132,7 +122,7 @@ def test_train_and_held_out_are_the_packages_variations(client: Client, tasks: l
 
 
 def test_unknown_options_and_tasks_are_refused_by_name(client: Client) -> None:
-    for options, said in (
+    for options, named in (
         ({"types": ["boil", "cook"]}, "cook"),
         ({"simplifications": "noGravity"}, "noGravity"),
         ({"held_out": "train"}, "held_out"),
@@ -142,11 +132,11 @@ def test_unknown_options_and_tasks_are_refused_by_name(client: Client) -> None:
         body = {"split": "train", "count": 1, "seed": 1, "options": options}
         response = client.http.post(f"/envs/{NAME}/data/tasks", json=body)
         assert response.status_code == 400
-        assert said in response.json()["detail"]
+        assert named in response.json()["detail"]
     definition = {"task_id": "x", "split": "train", "type": "boil", "variation": 30}
     with client.session(NAME) as session:
-        answer = session.reset(task=definition, seed=0)
-    assert "0..29" in answer["data"]["message"]
+        refused = session.reset(task=definition, seed=0)
+    assert "0..29" in refused["data"]["message"]
 
 
 def test_relatives_are_train_variations_of_related_types(client: Client, tasks: list[Task]) -> None:
@@ -163,7 +153,7 @@ def test_relatives_are_train_variations_of_related_types(client: Client, tasks: 
     assert {task["features"]["pattern"] for task in harder["tasks"]} == {"identify-life-stages-2"}
 
 
-def test_the_table_of_types_is_the_packages(tmp_path: Path) -> None:
+def test_the_table_of_types_equals_the_packages(tmp_path: Path) -> None:
     engine = find_engine(SettingsFile(tmp_path).section(NAME), NAME, "scienceworld.jar", heap_mb=400)
     pool = ChildPool(
         NAME, engine.program("coevolve_environments.plugins.scienceworld.world", "World"), engine.limits
@@ -179,10 +169,10 @@ def test_the_table_of_types_is_the_packages(tmp_path: Path) -> None:
     assert sum(kind.train for kind in TYPES.values()) == 3592
 
 
-def test_a_jvm_is_replaced_after_its_share_of_episodes_and_none_outlives_the_server(
+def test_a_jvm_is_replaced_after_its_episodes_and_none_outlives_the_server(
     serve: Serve, tmp_path: Path, tasks: list[Task]
 ) -> None:
-    client = serve(*settings(tmp_path, "pool: 2, recycle_after: 2"))
+    client = serve(*hosted_arguments(tmp_path, NAME, pool=2, recycle_after=2))
     task, seen = of_type(tasks, "lifespan-longest-lived"), []
     with client.session(NAME) as session:
         for _ in range(3):
@@ -190,6 +180,6 @@ def test_a_jvm_is_replaced_after_its_share_of_episodes_and_none_outlives_the_ser
             seen.append(jvms_below(client.process.pid))
         assert [len(jvms) for jvms in seen] == [1, 1, 1]
         assert seen[0] == seen[1] != seen[2]
-        wait_until(lambda: are_gone(seen[0]), "the JVM that was replaced is still there")
+        wait_until(lambda: are_gone(seen[0]), "the replaced JVM is still running")
         client.process.send_signal(signal.SIGKILL)
         wait_until(lambda: are_gone(seen[2]), "a JVM outlived its server")

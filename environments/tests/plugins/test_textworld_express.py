@@ -1,36 +1,28 @@
-"""textworld-express through the wire: eight games, the same in every process."""
+"""textworld-express through the server: eight games, equal in every process."""
 
 import signal
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Client, Serve, Session, start_server, stop_server
-from jvm_processes import are_gone, jvms_below, wait_until
+from conftest import Client, Serve, Session, Task, hosted_arguments, start_server, stop_server, wait_until
+from jvm_processes import are_gone, jvms_below
 
 NAME = "textworld-express"
 GAMES = ("cookingworld", "twc", "coin", "mapreader", "arithmetic", "sorting", "simonsays", "peckingorder")
-Task = dict[str, Any]
 
 
 def draw(client: Client, split: str = "train", count: int = 8, seed: int = 1, **options: Any) -> list[Task]:
-    body = {"split": split, "count": count, "seed": seed, "options": options}
-    return list(client.post(f"/envs/{NAME}/data/tasks", **body)["tasks"])
-
-
-def settings(folder: Path, text: str) -> tuple[str, ...]:
-    file = folder / "environments.yaml"
-    file.write_text(f"hosted:\n  {NAME}: {{{text}}}\n")
-    return ("--environments", NAME, "--settings", str(file), "--state", str(folder / "state"))
+    return client.draw(NAME, split, count, seed, **options)
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp("textworld-express")
-    client = start_server(folder, *settings(folder, "pool: 3"))
+    client = start_server(folder, *hosted_arguments(folder, NAME, pool=3))
     yield client
     stop_server(client)
 
@@ -41,7 +33,7 @@ def tasks(client: Client) -> list[Task]:
 
 
 def transcript(session: Session, task: Task, actions: list[str]) -> list[Any]:
-    """Everything that one episode says."""
+    """Returns all replies of one episode."""
     return [session.reset(task=task["definition"], seed=0), *(session.step(action) for action in actions)]
 
 
@@ -59,7 +51,7 @@ def test_gold_scores_1_in_all_eight_games(client: Client, tasks: list[Task]) -> 
             assert ended["metadata"]["stop_reason"] == "completed"
 
 
-def test_looking_around_wins_nothing_and_stops_at_the_step_limit(client: Client, tasks: list[Task]) -> None:
+def test_looking_around_scores_0_and_stops_at_the_step_limit(client: Client, tasks: list[Task]) -> None:
     with client.session(NAME) as session:
         for task in tasks[:8]:
             answer = session.reset(task={**task["definition"], "step_limit": 4}, seed=0)
@@ -71,18 +63,16 @@ def test_looking_around_wins_nothing_and_stops_at_the_step_limit(client: Client,
             assert turns <= 4
 
 
-def test_the_score_so_far_is_given_after_every_action_and_grows_to_the_reward(
-    client: Client, tasks: list[Task]
-) -> None:
+def test_every_observation_has_the_score_which_grows_to_the_reward(client: Client, tasks: list[Task]) -> None:
     task = next(task for task in tasks if task["features"]["pattern"] == "cookingworld")
-    [said] = transcripts(client, [(task, task["reference_actions"])])
-    scores = [each["data"]["observation"]["info"]["score"] for each in said]
+    [replies] = transcripts(client, [(task, task["reference_actions"])])
+    scores = [each["data"]["observation"]["info"]["score"] for each in replies]
     assert scores[0] == 0.0
-    assert scores[-1] == said[-1]["data"]["reward"] == 1.0
+    assert scores[-1] == replies[-1]["data"]["reward"] == 1.0
     assert any(0 < score < 1 for score in scores)
 
 
-def test_the_same_actions_say_the_same_in_used_and_in_fresh_jvms_and_side_by_side(
+def test_the_same_actions_return_the_same_in_used_fresh_and_concurrent_jvms(
     client: Client, serve: Serve, tmp_path: Path, tasks: list[Task]
 ) -> None:
     wrong = ["look around", "inventory", "move north", "take coin", "open fridge"]
@@ -92,29 +82,28 @@ def test_the_same_actions_say_the_same_in_used_and_in_fresh_jvms_and_side_by_sid
     alone = transcripts(client, scripts)
     others: dict[int, Any] = {}
 
-    def play(places: range) -> None:
-        backwards = list(reversed(places))
-        said = transcripts(client, [scripts[place] for place in backwards])
-        others.update(zip(backwards, said, strict=True))
+    def play(indices: range) -> None:
+        backwards = list(reversed(indices))
+        replies = transcripts(client, [scripts[index] for index in backwards])
+        others.update(zip(backwards, replies, strict=True))
 
-    threads = [threading.Thread(target=play, args=(range(start, len(scripts), 3),)) for start in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [others[place] for place in range(len(scripts))] == alone
-    fresh = serve(*settings(tmp_path, "pool: 1, recycle_after: 1"))
-    assert transcripts(fresh, scripts[::3]) == alone[::3]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(play, [range(start, len(scripts), 3) for start in range(3)]))
+    assert [others[index] for index in range(len(scripts))] == alone
+    fresh = serve(*hosted_arguments(tmp_path, NAME, pool=2, recycle_after=1))
+    with ThreadPoolExecutor(2) as pool:  # a new JVM for every episode
+        replayed = list(pool.map(lambda script: transcripts(fresh, [script])[0], scripts[::3]))
+    assert replayed == alone[::3]
 
 
-def test_actions_are_taken_in_react_form_too(client: Client, tasks: list[Task]) -> None:
+def test_actions_in_react_form_are_accepted(client: Client, tasks: list[Task]) -> None:
     task = tasks[0]
     spoken = [f"Thought: next.\nAction: {action}" for action in task["reference_actions"]]
     in_react, bare = transcripts(client, [(task, spoken), (task, task["reference_actions"])])
     assert in_react == bare
 
 
-def test_train_dev_and_test_are_the_packages_folds_of_seeds(client: Client) -> None:
+def test_train_dev_and_test_equal_the_packages_folds_of_seeds(client: Client) -> None:
     def seeds(tasks: list[Task]) -> set[int]:
         return {task["definition"]["seed"] // 10_000 for task in tasks}
 
@@ -124,7 +113,7 @@ def test_train_dev_and_test_are_the_packages_folds_of_seeds(client: Client) -> N
     assert draw(client, count=20, seed=5) == draw(client, count=20, seed=5)
 
 
-def test_parameters_make_other_games_and_unknown_ones_are_refused(client: Client) -> None:
+def test_parameters_change_the_games_and_unknown_ones_are_refused(client: Client) -> None:
     def body(parameters: str, game: str = "cookingworld") -> dict[str, Any]:
         options = {"games": [game], "parameters": {game: parameters}}
         return {"split": "train", "count": 3, "seed": 1, "options": options}
@@ -158,7 +147,7 @@ def test_relations_draw_other_train_games(client: Client, tasks: list[Task]) -> 
 
 
 def test_no_jvm_outlives_its_server(serve: Serve, tmp_path: Path) -> None:
-    client = serve(*settings(tmp_path, "pool: 2"))
+    client = serve(*hosted_arguments(tmp_path, NAME, pool=2))
     task = draw(client, count=1)[0]
     with client.session(NAME) as first, client.session(NAME) as second:
         first.reset(task=task["definition"], seed=0)

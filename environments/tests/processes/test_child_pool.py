@@ -1,11 +1,10 @@
-"""Children are real processes: bounded, recycled, and gone with everything that they started."""
+"""Children are real processes with limits; they are replaced, and killed with their descendants."""
 
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from coevolve_environments.processes.hidden_files import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
 from coevolve_environments.processes.reaper import REAPER
 from coevolve_environments.protocol import BadRequest, CapacityReached, Unavailable
+from conftest import TESTS, wait_until
 
-TESTS = Path(__file__).parents[1]
 Make = Callable[..., ChildPool]
 
 
@@ -42,19 +41,22 @@ def make() -> Iterator[Make]:
 
 
 def wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 10
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline, f"process {pid} is still there"
-        time.sleep(0.02)
+    def is_gone() -> bool:
+        try:
+            return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return True
+
+    wait_until(is_gone, f"process {pid} is still running")
 
 
-def test_a_child_keeps_its_state_between_calls_and_printing_does_no_harm(make: Make) -> None:
+def test_a_child_keeps_its_state_between_calls_and_may_print(make: Make) -> None:
     child = make({"start": 5}).acquire()
     assert child.call("add", number=1) == 6
     assert child.call("add", number=2) == 8
 
 
-def test_a_child_given_back_is_taken_again_until_it_has_played_its_share(make: Make) -> None:
+def test_a_released_child_is_reused_for_its_number_of_episodes(make: Make) -> None:
     pool = make(episodes=2)
     pids = []
     for _ in range(4):
@@ -66,7 +68,7 @@ def test_a_child_given_back_is_taken_again_until_it_has_played_its_share(make: M
     assert pool.usage() == []
 
 
-def test_past_its_size_a_pool_gives_out_no_child(make: Make) -> None:
+def test_a_pool_refuses_children_above_its_size(make: Make) -> None:
     pool = make(size=1)
     taken = pool.acquire()
     with pytest.raises(CapacityReached):
@@ -77,9 +79,9 @@ def test_past_its_size_a_pool_gives_out_no_child(make: Make) -> None:
     assert pool.acquire().call("add", number=1) == 1
 
 
-def test_what_the_engine_refuses_passes_through_and_what_it_raises_is_a_fault(make: Make) -> None:
+def test_a_bad_request_of_the_engine_is_forwarded_and_other_errors_are_faults(make: Make) -> None:
     child = make().acquire()
-    with pytest.raises(BadRequest, match="that cannot be"):
+    with pytest.raises(BadRequest, match="invalid on purpose"):
         child.call("refuse")
     with pytest.raises(ChildFault, match="ZeroDivisionError: inside the engine") as raised:
         child.call("fail")
@@ -87,22 +89,22 @@ def test_what_the_engine_refuses_passes_through_and_what_it_raises_is_a_fault(ma
     assert child.call("add", number=1) == 1
 
 
-def test_an_engine_that_lacks_something_says_what(make: Make) -> None:
+def test_an_unavailable_engine_forwards_its_message(make: Make) -> None:
     pool = make({"lacks": "java"})
     with pytest.raises(Unavailable, match="install java"):
         pool.acquire()
     assert pool.usage() == []
 
 
-def test_a_child_that_dies_is_a_fault_with_its_last_words(make: Make) -> None:
+def test_a_crashed_child_is_a_fault_with_its_last_output(make: Make) -> None:
     child = make().acquire()
-    with pytest.raises(ChildFault, match=r"exit code 3: .*no more memory in the engine") as died:
+    with pytest.raises(ChildFault, match=r"exit code 3: .*no memory left in the engine") as died:
         child.call("die")
     assert died.value.kind == "died"
     assert child.ended
 
 
-def test_a_call_past_its_deadline_ends_the_child(make: Make) -> None:
+def test_a_call_past_its_timeout_ends_the_child(make: Make) -> None:
     child = make(call_seconds=0.3).acquire()
     with pytest.raises(ChildFault, match=r"more than 0\.3 s") as slow:
         child.call("sleep", seconds=60)
@@ -110,7 +112,7 @@ def test_a_call_past_its_deadline_ends_the_child(make: Make) -> None:
     wait_until_gone(child.pid)
 
 
-def test_a_child_that_grows_past_its_bound_is_ended(make: Make) -> None:
+def test_a_child_above_its_memory_limit_is_ended(make: Make) -> None:
     pool = make(memory_mb=100)
     child = pool.acquire()
     with pytest.raises(ChildFault, match="its limit is 100 MB") as large:
@@ -120,14 +122,14 @@ def test_a_child_that_grows_past_its_bound_is_ended(make: Make) -> None:
     assert pool.usage() == []
 
 
-def test_a_child_that_grows_during_a_call_is_ended_before_the_call_returns(make: Make) -> None:
-    child = make(memory_mb=3).acquire  # an interpreter alone is larger
+def test_a_child_above_its_memory_limit_is_ended_during_a_call(make: Make) -> None:
+    child = make(memory_mb=3).acquire  # smaller than an interpreter
     with pytest.raises(ChildFault) as large:
         child().call("sleep", seconds=60)
     assert large.value.kind == "large"
 
 
-def test_ending_a_child_frees_the_thread_that_calls_it(make: Make) -> None:
+def test_the_end_of_a_child_frees_the_calling_thread(make: Make) -> None:
     child = make().acquire()
     threading.Timer(0.3, child.end).start()
     with pytest.raises(ChildFault) as died:
@@ -136,7 +138,7 @@ def test_ending_a_child_frees_the_thread_that_calls_it(make: Make) -> None:
 
 
 @pytest.mark.parametrize("own_session", [False, True])
-def test_an_ended_child_takes_its_own_children_along(make: Make, own_session: bool) -> None:
+def test_the_end_of_a_child_kills_its_own_children(make: Make, own_session: bool) -> None:
     child = make().acquire()
     grandchild = child.call("spawn", own_session=own_session)
     child.end()
@@ -157,9 +159,9 @@ print(left)
 """
 
 
-def test_a_server_that_is_a_containers_first_process_keeps_no_zombies() -> None:
+def test_a_server_that_adopts_orphans_leaves_no_zombies() -> None:
     path = f"{TESTS}:{TESTS / 'processes'}:{TESTS.parent / 'src'}"
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", ADOPTER],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
@@ -167,7 +169,7 @@ def test_a_server_that_is_a_containers_first_process_keeps_no_zombies() -> None:
         timeout=60,
         check=True,
     )
-    assert told.stdout.strip() == "[]"
+    assert completed.stdout.strip() == "[]"
 
 
 def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,22 +231,19 @@ def test_a_killed_server_leaves_neither_child_nor_grandchild() -> None:
     server.stdout.close()
     for pid in pids:
         wait_until_gone(int(pid))
-    deadline = time.monotonic() + 10
-    while Path(home).exists():
-        assert time.monotonic() < deadline, "the child's home outlived the server"
-        time.sleep(0.02)
+    wait_until(lambda: not Path(home).exists(), "the child's home outlived the server")
 
 
-def test_a_guardian_that_was_killed_is_replaced_and_knows_what_it_guarded(make: Make) -> None:
+def test_a_killed_reaper_is_replaced_and_watches_the_same_groups(make: Make) -> None:
     pool = make()
     first = pool.acquire()
-    guardian = REAPER._process
-    assert guardian is not None
-    guardian.kill()
-    guardian.wait()
+    reaper = REAPER._process
+    assert reaper is not None
+    reaper.kill()
+    reaper.wait()
     second = pool.acquire()
     assert REAPER._process is not None
-    assert REAPER._process.pid != guardian.pid
+    assert REAPER._process.pid != reaper.pid
     assert {first.pid, second.pid} <= set(REAPER._watched)
 
 
@@ -254,14 +253,14 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 def system_python_is_new() -> bool:
     if os.geteuid() != 0 or not SYSTEM_PYTHON.exists():
         return False
-    asked = subprocess.run(
+    completed = subprocess.run(
         [SYSTEM_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False
     )
-    return asked.returncode == 0
+    return completed.returncode == 0
 
 
-@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that everybody may run")
-def test_where_the_server_is_root_a_child_is_nobody_with_limits() -> None:
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that every user may run")
+def test_children_of_root_run_as_nobody_with_limits() -> None:
     free = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON)
     pool = ChildPool("free", free, PoolLimits(size=1))
     child = pool.acquire()
@@ -274,8 +273,8 @@ def test_where_the_server_is_root_a_child_is_nobody_with_limits() -> None:
     pool.close()
 
 
-@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that everybody may run")
-def test_what_nobody_cannot_read_keeps_the_servers_user(tmp_path: Path) -> None:
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that every user may run")
+def test_children_run_as_the_servers_user_if_nobody_cannot_read_their_files(tmp_path: Path) -> None:
     secret = tmp_path / "data"
     secret.touch(0o600)
     program = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON, readable_paths=[secret])

@@ -1,4 +1,4 @@
-"""Expert trajectories: reference actions that were really played, plain or in ReAct form."""
+"""Expert trajectories: played reference actions, plain or in ReAct form."""
 
 from typing import Any
 
@@ -27,17 +27,17 @@ def test_gold_is_played_and_scores_1_in_either_form(server: Client, name: str, f
     played = gold(server, name, 40, form=form)
     assert [trajectory["task_id"] for trajectory in played] == [task["task_id"] for task in drawn]
     for task, trajectory in zip(drawn, played, strict=True):
-        said = [m["content"] for m in trajectory["conversation"] if m["role"] == "assistant"]
+        texts = [m["content"] for m in trajectory["conversation"] if m["role"] == "assistant"]
         expected = task["reference_actions"]
-        assert said == ([react(action) for action in expected] if form == "react" else expected)
-        assert (trajectory["reward"], trajectory["steps"]) == (1.0, len(said))
+        assert texts == ([react(action) for action in expected] if form == "react" else expected)
+        assert (trajectory["reward"], trajectory["steps"]) == (1.0, len(texts))
         assert trajectory["characters"] == sum(len(m["content"]) for m in trajectory["conversation"])
         assert trajectory["conversation"][0]["role"] == "system"
         assert trajectory["pattern"] == task["features"]["pattern"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tasks_can_be_had_with_actions_in_react_form_that_score_1(server: Client, name: str) -> None:
+def test_tasks_are_returned_with_actions_in_react_form_that_score_1(server: Client, name: str) -> None:
     plain, formed = tasks(server, name, 10), tasks(server, name, 10, form="react")
     assert [task["definition"] for task in formed] == [task["definition"] for task in plain]
     with server.session(name) as session:
@@ -46,7 +46,7 @@ def test_tasks_can_be_had_with_actions_in_react_form_that_score_1(server: Client
             assert session.play(task["definition"], task["reference_actions"])["reward"] == 1.0
 
 
-def test_a_draw_can_be_played_in_parts(server: Client) -> None:
+def test_a_draw_is_played_in_parts(server: Client) -> None:
     whole = gold(server, "bfcl", 30)
     assert gold(server, "bfcl", 30, start=0, stop=20) + gold(server, "bfcl", 30, start=20) == whole
 
@@ -61,7 +61,7 @@ def test_a_draw_can_be_played_in_parts(server: Client) -> None:
         ({"page": 2}, "'page'"),
     ],
 )
-def test_a_bad_request_for_gold_is_refused_by_name(
+def test_an_invalid_request_for_gold_is_refused_with_its_field(
     server: Client, fields: dict[str, Any], named: str
 ) -> None:
     body = {"split": "train", "count": 1, "seed": 5, **fields}
@@ -70,13 +70,13 @@ def test_a_bad_request_for_gold_is_refused_by_name(
     assert named in refused.json()["detail"]
 
 
-def test_gold_needs_the_token(serve: Serve) -> None:
+def test_gold_needs_a_server_with_a_token(serve: Serve) -> None:
     client = serve("--environments", "bfcl", token=None)
     body = {"split": "train", "count": 1, "seed": 5}
     assert client.http.post("/envs/bfcl/data/gold", json=body).status_code == 403
 
 
-def test_an_environment_without_gold_offers_none(serve: Serve, tmp_path: Any) -> None:
+def test_gold_of_an_environment_without_gold_is_not_found(serve: Serve, tmp_path: Any) -> None:
     (tmp_path / "silent.py").write_text(_WITHOUT_GOLD)
     (tmp_path / "environments.yaml").write_text("hosted: {silent: {plugin: silent.py}}")
     client = serve("--environments", "silent", "--settings", str(tmp_path / "environments.yaml"))

@@ -1,14 +1,13 @@
-"""The example of the guide, docs/new-environment.md: mounted as it says, played through the wire."""
+"""The example of docs/new-environment.md, mounted as in the guide and played over its protocol."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Client, start_server, stop_server
+from conftest import REPOSITORY, Client, start_server, stop_server
 
-SETTINGS = Path(__file__).parents[3] / "examples/environments/courier.yaml"
+SETTINGS = REPOSITORY / "examples/environments/courier.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -25,24 +24,24 @@ def tasks(client: Client, split: str, count: int = 200) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("split", ["train", "held-out"])
-def test_gold_has_reward_one_and_gold_with_a_move_left_out_has_not(client: Client, split: str) -> None:
+def test_gold_has_reward_1_and_gold_without_one_move_has_less(client: Client, split: str) -> None:
     with client.session("courier") as session:
         for task in tasks(client, split):
             gold = task["reference_actions"]
             data = session.play(task["definition"], gold)
             assert (data["done"], data["reward"]) == (True, 1.0)
             assert data["metadata"]["success"] is True
-            fill = ["east"] * 20  # until the steps are used up
-            answer = session.reset(task=task["definition"])
+            fill = ["east"] * 20  # up to the step limit
+            reply = session.reset(task=task["definition"])
             for action in [*gold[1:-1], "drop", *fill]:
-                answer = session.step(action)
-                if answer["data"]["done"]:
+                reply = session.step(action)
+                if reply["data"]["done"]:
                     break
-            assert answer["data"]["done"] is True
-            assert answer["data"]["reward"] < 1
+            assert reply["data"]["done"] is True
+            assert reply["data"]["reward"] < 1
 
 
-def test_an_episode_gives_the_same_again(client: Client) -> None:
+def test_two_sessions_of_a_task_give_the_same_replies(client: Client) -> None:
     task = tasks(client, "train", 1)[0]
     with client.session("courier") as first, client.session("courier") as second:
         for session in (first, second):
@@ -51,7 +50,7 @@ def test_an_episode_gives_the_same_again(client: Client) -> None:
             assert first.step(action) == second.step(action)
 
 
-def test_half_the_score_is_for_holding_the_parcel(client: Client) -> None:
+def test_holding_the_parcel_scores_a_half(client: Client) -> None:
     task = tasks(client, "train", 1)[0]
     gold = task["reference_actions"]
     with client.session("courier") as session:
@@ -59,7 +58,7 @@ def test_half_the_score_is_for_holding_the_parcel(client: Client) -> None:
     assert (data["done"], data["reward"], data["observation"]["info"]["score"]) == (False, 0.0, 0.5)
 
 
-def test_no_task_is_on_both_sides_and_a_seed_draws_the_same_again(client: Client) -> None:
+def test_no_task_is_in_both_splits_and_a_seed_repeats_its_draw(client: Client) -> None:
     train, held_out = tasks(client, "train"), tasks(client, "held-out")
     assert (len(train), len(held_out)) == (200, 200)
     assert not {task["content_key"] for task in train} & {task["content_key"] for task in held_out}
@@ -67,7 +66,7 @@ def test_no_task_is_on_both_sides_and_a_seed_draws_the_same_again(client: Client
 
 
 @pytest.mark.parametrize("broken", [{}, {"door": None}, {"parcel": ["a", 1]}])
-def test_a_definition_that_cannot_be_played_is_refused(client: Client, broken: dict[str, Any]) -> None:
+def test_an_invalid_definition_is_refused(client: Client, broken: dict[str, Any]) -> None:
     definition = {**tasks(client, "train", 1)[0]["definition"], **broken} if broken else {}
     with client.session("courier") as session:
         refused = session.reset(task=definition)

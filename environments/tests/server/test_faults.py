@@ -1,4 +1,4 @@
-"""A fault of an environment is an error of its own kind, and never a reward."""
+"""A fault of an environment is an error, never a reward."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from server_thread import server_thread
 
 
 class Fragile(Environment):
-    """A plug-in that fails where its task definition says."""
+    """A plugin that fails in the method that its task definition names."""
 
     name = "fragile"
     description = "fails on demand"
@@ -38,7 +38,7 @@ class Fragile(Environment):
 
     def start(self, definition: Json, seed: int) -> Episode:
         if definition["fails"] == "start":
-            raise OSError("no room for an episode")
+            raise OSError("start failed")
         return FragileEpisode(definition["fails"])
 
 
@@ -54,7 +54,7 @@ class FragileEpisode:
 
     def act(self, content: str) -> Observation:
         if self._fails == "act":
-            raise ZeroDivisionError("inside the environment")
+            raise ZeroDivisionError("act failed")
         return Observation([], 1, done=True, reward=1.0, metadata={"raw_score": 1.0})
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Sessions end with their socket, their time and their holder, and what they held is free again."""
+"""Sessions end with their socket, at a timeout, or with their holder, and free their resources."""
 
 import socket
 import struct
@@ -6,38 +6,35 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 from aiohttp import web
-from test_server_process import run
-from test_wire import code
 from websockets.exceptions import ConnectionClosed
 
 from coevolve_environments.registry import BuiltEnvironments
 from coevolve_environments.server import open_sockets, session_socket
 from coevolve_environments.server.app import LEASES, create_app
-from conftest import Client, Serve
+from conftest import Client, Serve, error_code, run_server, stop_server, wait_until
 from counting_environment import Counting
-from counting_server import metric, serve_counting, sessions_of, wait_until
+from counting_server import TASK, children_of, metric, serve_counting, sessions_of, start_counting
 from server_thread import server_thread
 
-TASK: dict[str, Any] = {"task": {}}
 
-
-def children_of(client: Client) -> list[psutil.Process]:
-    """Those that play; the guardian of the groups stays as long as the server."""
-    found = psutil.Process(client.process.pid).children(recursive=True)
-    return [child for child in found if not any("reaper" in word for word in child.cmdline())]
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A server with the default timeouts."""
+    client = start_counting(tmp_path_factory.mktemp("counting"))
+    yield client
+    stop_server(client)
 
 
 def wait_until_free(client: Client) -> None:
     wait_until(lambda: sessions_of(client) == 0, "the session outlived its end")
 
 
-def test_a_holder_is_listed_and_closes_its_sessions_alone(serve: Serve, tmp_path: Path) -> None:
-    client = serve_counting(serve, tmp_path)
+def test_a_holder_is_listed_and_closes_only_its_own_sessions(counting: Client) -> None:
+    client = counting
     with client.session("counting") as first, client.session("counting") as second:
         first.reset(**TASK, lease={"holder": "campaign/1"})
         second.reset(**TASK, lease={"holder": "campaign/2"})
@@ -46,9 +43,9 @@ def test_a_holder_is_listed_and_closes_its_sessions_alone(serve: Serve, tmp_path
         assert {lease["environment"] for lease in leases} == {"counting"}
         assert all(lease["opened_at"] < lease["expires_at"] for lease in leases)
         assert client.post("/leases/close", holder="campaign/1") == {"closed": 1}
-        told = first.receive()
-        assert code(told) == "SESSION_ERROR"
-        assert told["data"]["reason"] == "holder"
+        ended = first.receive()
+        assert error_code(ended) == "SESSION_ERROR"
+        assert ended["data"]["reason"] == "holder"
         with pytest.raises(ConnectionClosed):
             first.receive()
         assert second.step("add 1")["type"] == "observation"
@@ -57,72 +54,77 @@ def test_a_holder_is_listed_and_closes_its_sessions_alone(serve: Serve, tmp_path
     assert metric(client, "leases_ended_total", environment="counting", reason="holder") == 1
 
 
-def test_a_lease_that_is_none_is_refused(server: Client) -> None:
+def test_an_invalid_lease_is_refused(server: Client) -> None:
     for lease in ({"holder": 5}, {"holder": ""}, "campaign/1", {"holder": "x" * 201}):
         with server.session() as session:
-            assert code(session.reset(task={}, lease=lease)) == "VALIDATION_ERROR"
+            assert error_code(session.reset(task={}, lease=lease)) == "VALIDATION_ERROR"
 
 
-def test_an_episode_past_its_deadline_is_ended_in_the_middle_of_a_step(serve: Serve, tmp_path: Path) -> None:
+def test_an_episode_past_its_timeout_is_ended_during_an_action(serve: Serve, tmp_path: Path) -> None:
     client = serve_counting(serve, tmp_path, episode_seconds=1.5)
     with client.session("counting") as session:
         session.reset(**TASK)
         ended = session.step("sleep 60")
-        assert code(ended) == "SESSION_ERROR"
+        assert error_code(ended) == "SESSION_ERROR"
         assert ended["data"]["reason"] == "episode"
     wait_until_free(client)
-    wait_until(lambda: not children_of(client), "the child went on")
+    wait_until(lambda: not children_of(client), "the child is still running")
     assert metric(client, "stuck_calls", environment="counting") == 0
 
 
-def test_a_silent_session_is_ended_after_the_time_of_its_settings(serve: Serve, tmp_path: Path) -> None:
+def test_an_idle_session_is_ended_after_the_timeout_of_its_settings(serve: Serve, tmp_path: Path) -> None:
     client = serve_counting(serve, tmp_path, idle_seconds=0.5)
     with client.session("counting") as session:
         session.reset(**TASK)
-        session.step("sleep 1")  # a call that runs is no silence
+        session.step("sleep 1")  # the time of a running call does not count
         assert session.receive()["data"]["reason"] == "idle"
     wait_until_free(client)
 
 
-def test_a_step_past_its_deadline_is_a_fault_and_the_session_goes_on(serve: Serve, tmp_path: Path) -> None:
+def test_an_action_past_its_timeout_is_a_fault_and_the_session_continues(
+    serve: Serve, tmp_path: Path
+) -> None:
     client = serve_counting(serve, tmp_path, step_seconds=2)
     with client.session("counting") as session:
         session.reset(**TASK)
         late = session.step("sleep 60")
-        assert code(late) == "EXECUTION_ERROR"
+        assert error_code(late) == "EXECUTION_ERROR"
         assert "no result within 2 s" in late["data"]["message"]
-        wait_until(lambda: metric(client, "stuck_calls", environment="counting") == 0, "the thread is held")
+        wait_until(
+            lambda: metric(client, "stuck_calls", environment="counting") == 0, "the thread is still busy"
+        )
         assert session.play({}, ["add 1"] * 5)["reward"] == 1.0
     assert metric(client, "faults_total", environment="counting", kind="slow") == 1
 
 
-def test_a_call_that_nothing_can_stop_keeps_its_place_until_it_returns(serve: Serve, tmp_path: Path) -> None:
+def test_a_call_that_cannot_be_stopped_uses_capacity_until_it_returns(serve: Serve, tmp_path: Path) -> None:
     client = serve_counting(serve, tmp_path, "--capacity", "1", where="thread", step_seconds=0.2)
     with client.session("counting") as session:
         session.reset(**TASK)
-        assert code(session.step("sleep 3")) == "EXECUTION_ERROR"
+        assert error_code(session.step("sleep 2")) == "EXECUTION_ERROR"
     wait_until_free(client)
     with client.session("counting") as session:
         refused = session.receive()
-        assert code(refused) == "CAPACITY_REACHED"
+        assert error_code(refused) == "CAPACITY_REACHED"
         assert "past their timeout" in refused["data"]["message"]
-    wait_until(lambda: metric(client, "stuck_calls", environment="counting") == 0, "the place is lost")
+    wait_until(lambda: metric(client, "stuck_calls", environment="counting") == 0, "the capacity is not free")
     with client.session("counting") as session:
         assert session.reset(**TASK)["type"] == "observation"
 
 
-def test_a_child_ends_with_the_socket_although_a_step_runs(serve: Serve, tmp_path: Path) -> None:
-    client = serve_counting(serve, tmp_path)
+def test_a_child_ends_with_the_socket_during_an_action(counting: Client) -> None:
+    client = counting
+    wait_until(lambda: not children_of(client), "a child of another test is still running")
     session = client.session("counting")
     session.reset(**TASK)
     session.connection.send('{"type": "step", "data": {"content": "sleep 60"}}')
-    wait_until(lambda: len(children_of(client)) == 1, "no child plays")
+    wait_until(lambda: len(children_of(client)) == 1, "no child is running")
     session.connection.socket.close()
     wait_until_free(client)
-    wait_until(lambda: not children_of(client), "the child went on")
+    wait_until(lambda: not children_of(client), "the child is still running")
 
 
-def test_a_child_that_played_to_the_end_plays_again(serve: Serve, tmp_path: Path) -> None:
+def test_a_child_is_reused_after_a_complete_episode(serve: Serve, tmp_path: Path) -> None:
     client = serve_counting(serve, tmp_path)
     with client.session("counting") as session:
         session.play({}, ["add 1"] * 5)
@@ -148,7 +150,7 @@ def test_a_killed_server_leaves_no_child(serve: Serve, tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class ImpatientServer:
-    """A server that pings its clients every 0.2 s instead of every 25 s, and closes them as fast."""
+    """A server that pings its clients after 0.2 s instead of 25 s, and aborts their sockets as fast."""
 
     port: int
     app: web.Application
@@ -157,7 +159,7 @@ class ImpatientServer:
         return not self.app[LEASES].describe()
 
     def has_no_socket(self) -> bool:
-        """Connections of the client process count too, but not while they are closed on this side."""
+        """The test process has both ends of a connection; only the server's has this local port."""
         connections = psutil.Process().net_connections("tcp")
         return not any(c.laddr[1] == self.port and c.status == psutil.CONN_ESTABLISHED for c in connections)
 
@@ -205,8 +207,8 @@ def test_a_client_that_does_not_read_keeps_neither_session_nor_socket(impatient:
 
 
 @pytest.mark.parametrize("key", ["idle_seconds", "episode_seconds", "step_seconds"])
-def test_a_time_that_is_none_is_refused_by_name(tmp_path: Path, key: str) -> None:
+def test_an_invalid_timeout_is_refused_with_its_setting(tmp_path: Path, key: str) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(f"hosted: {{bfcl: {{{key}: 0}}}}")
-    ended = run("--port", "1", "--settings", str(file))
-    assert f"hosted.bfcl.{key}: expected seconds above 0" in ended.stderr
+    completed = run_server("--port", "1", "--settings", str(file))
+    assert f"hosted.bfcl.{key}: expected seconds above 0" in completed.stderr

@@ -1,23 +1,21 @@
-"""OpenEnv's own conformance check and its own client, against our server."""
+"""OpenEnv's own conformance check and its own client against our server."""
 
 import json
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import TOKEN, Client, Serve
+from conftest import REPOSITORY, TESTS, TOKEN, Client, Serve
 
-ROOT = Path(__file__).parents[3]
-OPENENV = ROOT / ".venv-openenv/bin/python"
+OPENENV = REPOSITORY / ".venv-openenv/bin/python"
 PLAYED = ("bfcl", "intercode-sql")
-AT_ONCE = 4
+CONCURRENT = 4
 
 
 def run_openenv(script: str, *arguments: str, text: str = "") -> Any:
-    assert OPENENV.exists(), "the official package is missing: npm run setup -- --with openenv"
-    command = [str(OPENENV), str(Path(__file__).parents[1] / script), *arguments]
+    assert OPENENV.exists(), "the official package is missing: run `npm run setup -- --with openenv`"
+    command = [str(OPENENV), str(TESTS / script), *arguments]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
@@ -39,7 +37,7 @@ def test_every_mounted_environment_passes_the_official_validation(serve: Serve) 
 
 @pytest.mark.parametrize("name", PLAYED)
 def test_the_official_client_plays_gold_episodes_to_reward_1(server: Client, name: str) -> None:
-    tasks = server.post(f"/envs/{name}/data/tasks", split="train", count=AT_ONCE, seed=7)["tasks"]
+    tasks = server.post(f"/envs/{name}/data/tasks", split="train", count=CONCURRENT, seed=7)["tasks"]
 
     episodes = [
         {
@@ -52,7 +50,7 @@ def test_the_official_client_plays_gold_episodes_to_reward_1(server: Client, nam
     wanted = {"url": url, "headers": {"authorization": f"Bearer {TOKEN}"}, "episodes": episodes}
     played = run_openenv("official_openenv_client.py", text=json.dumps(wanted))
 
-    assert len(played) == AT_ONCE
+    assert len(played) == CONCURRENT
     for observations, task in zip(played, tasks, strict=True):
         assert [o["done"] for o in observations] == [False] * len(task["reference_actions"]) + [True]
         assert observations[-1]["reward"] == 1

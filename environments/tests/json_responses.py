@@ -1,4 +1,4 @@
-"""Answers that a server may give, right and wrong ones: for the properties of what reads them."""
+"""Hypothesis strategies for valid and invalid JSON responses of a server."""
 
 from hypothesis import strategies as st
 
