@@ -1,1 +1,1 @@
-"""Measures the environment server, and the official OpenEnv server beside it."""
+"""Benchmark of the environment server, with the official OpenEnv server as comparison."""

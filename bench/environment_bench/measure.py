@@ -16,34 +16,34 @@ from .servers import ROOT, Server, our_server
 
 Json = dict[str, Any]
 
-MOST_SESSIONS = 64
+MAX_SESSIONS = 64
 _TASKS = 64
-_TASKS_OF_A_POOL = 8
-_MOST_MESSAGE_BYTES = 2**24
+_POOL_TASKS = 8
+_MAX_MESSAGE_BYTES = 2**24
 
 
 def measure(name: str, options: Sequence[str], seconds: float) -> Json:
     """
     Args:
-        seconds: how long each of the two loads lasts at most, beside the episodes that it has begun.
+        seconds: duration of each of the two loads; started episodes are finished.
     """
-    with our_server([name], options, MOST_SESSIONS) as server:
+    with our_server([name], options, MAX_SESSIONS) as server:
         sessions = int(server.get("/health")["environments"][name]["capacity"])
-        episodes = gold_episodes(server, name, _TASKS if sessions == MOST_SESSIONS else _TASKS_OF_A_POOL)
-        memory = _memory_of_a_session(server, name, episodes, sessions)
+        episodes = gold_episodes(server, name, _TASKS if sessions == MAX_SESSIONS else _POOL_TASKS)
+        memory = _memory_per_session(server, name, episodes, sessions)
         mount = f"/envs/{name}"
-        alone = run_load(server, mount, episodes, sessions=1, count=len(episodes), seconds=seconds)
-        together = run_load(server, mount, episodes, sessions=sessions, count=10**6, seconds=seconds)
-    rewards = [*alone["rewards"], *together["rewards"]]
+        single = run_load(server, mount, episodes, sessions=1, count=len(episodes), seconds=seconds)
+        concurrent = run_load(server, mount, episodes, sessions=sessions, count=10**6, seconds=seconds)
+    rewards = [*single["rewards"], *concurrent["rewards"]]
     return {
         "environment": name,
-        "reset_ms_p50": _quantile(alone["reset_ms"], 50),
-        "reset_ms_p95": _quantile(alone["reset_ms"], 95),
-        "step_ms_p50": _quantile(alone["step_ms"], 50),
-        "step_ms_p95": _quantile(alone["step_ms"], 95),
-        "episodes_s_1": round(alone["episodes"] / alone["seconds"], 2),
+        "reset_ms_p50": _quantile(single["reset_ms"], 50),
+        "reset_ms_p95": _quantile(single["reset_ms"], 95),
+        "step_ms_p50": _quantile(single["step_ms"], 50),
+        "step_ms_p95": _quantile(single["step_ms"], 95),
+        "episodes_s_1": round(single["episodes"] / single["seconds"], 2),
         "sessions": sessions,
-        "episodes_s": round(together["episodes"] / together["seconds"], 2),
+        "episodes_s": round(concurrent["episodes"] / concurrent["seconds"], 2),
         "memory_mb_per_session": round(memory, 2),
         "gold": round(sum(reward >= 1 for reward in rewards) / len(rewards), 4),
         "episodes": len(rewards),
@@ -51,10 +51,10 @@ def measure(name: str, options: Sequence[str], seconds: float) -> Json:
 
 
 def gold_episodes(server: Server, name: str, count: int, attempts: int = 1) -> list[Json]:
-    """Train tasks with the actions that solve them, the attempts at a task one after the other.
+    """Returns train tasks with their reference actions, with consecutive attempts per task.
 
     Raises:
-        LookupError: the environment has no such tasks.
+        LookupError: the environment has no tasks with reference actions.
     """
     tasks = server.post(f"/envs/{name}/data/tasks", split="train", count=count, seed=1)["tasks"]
     played = [
@@ -64,14 +64,14 @@ def gold_episodes(server: Server, name: str, count: int, attempts: int = 1) -> l
         for _ in range(attempts)
     ]
     if not played:
-        raise LookupError(f"{name} gives no tasks with reference actions")
+        raise LookupError(f"{name} has no tasks with reference actions")
     return played
 
 
 def run_load(
     server: Server, mount: str, episodes: list[Json], *, sessions: int, count: int, seconds: float
 ) -> Json:
-    """What `load.measure` returns, from a client process of its own."""
+    """Returns the result of `load.measure` from a separate client process."""
     job = {
         "url": server.socket_url(mount),
         "token": server.token,
@@ -85,13 +85,13 @@ def run_load(
         command, input=json.dumps(job), capture_output=True, text=True, cwd=ROOT / "bench", check=False
     )
     if done.returncode != 0:
-        raise RuntimeError(f"the client failed: {done.stderr[-2000:]}")
+        raise RuntimeError(f"the client process failed: {done.stderr[-2000:]}")
     return dict(json.loads(done.stdout))
 
 
-def _memory_of_a_session(server: Server, name: str, episodes: list[Json], sessions: int) -> float:
-    """In 10^6 bytes, per session: what the server and its children hold with all sessions in an episode, less
-    what the server alone held after its first episode.
+def _memory_per_session(server: Server, name: str, episodes: list[Json], sessions: int) -> float:
+    """Returns 10^6 bytes per session: memory of the server and its children with all sessions in an episode,
+    minus memory of the server alone after its first episode.
     """
     run_load(server, f"/envs/{name}", episodes[:1], sessions=1, count=1, seconds=60)
     before = server.resident_mb(children=False)
@@ -102,7 +102,7 @@ def _memory_of_a_session(server: Server, name: str, episodes: list[Json], sessio
                 connect(
                     server.socket_url(f"/envs/{name}"),
                     additional_headers=headers,
-                    max_size=_MOST_MESSAGE_BYTES,
+                    max_size=_MAX_MESSAGE_BYTES,
                 )
             )
             socket.send(json.dumps({"type": "reset", "data": episodes[i % len(episodes)]["reset"]}))

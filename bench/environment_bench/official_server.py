@@ -1,11 +1,11 @@
-"""Our BFCL behind the official OpenEnv server: its base class, its `create_app`.
+"""Our BFCL environment on the official OpenEnv server, with its base class and its `create_app`.
 
     PYTHONPATH=environments/src:bench .venv-openenv/bin/python -m environment_bench.official_server \\
-        --port 8801 --way threads
+        --port 8801 --mode threads
 
-`--way` says where an episode's calls run. `threads`: `reset` and `step`, each in its session's thread, as the
-official server runs most environments. `loop`: `reset_async` and `step_async`, which it awaits on its event
-loop; BFCL answers in well under a millisecond, so a hop to a thread and back may cost more than the call.
+`--mode` selects where calls run. `threads`: `reset` and `step` in the thread of their session, as for most
+environments of the official server. `loop`: `reset_async` and `step_async` on its event loop. A BFCL call
+takes well under a millisecond, so a thread switch may cost more than the call.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from typing import Any
 
 import uvicorn
 from coevolve_environments.plugins.bfcl.environment import create
-from coevolve_environments.protocol import Answer, Episode
+from coevolve_environments.protocol import Episode
+from coevolve_environments.protocol import Observation as EpisodeObservation
 from coevolve_environments.settings import SettingsFile
 from openenv.core.env_server import create_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 
-BFCL = create(SettingsFile(Path()).of("bfcl"))
+BFCL = create(SettingsFile(Path()).section("bfcl"))
 
 
-class Says(Action):  # type: ignore[misc]
+class TextAction(Action):  # type: ignore[misc]
     content: str
 
 
-class Sees(Observation):  # type: ignore[misc]
+class ChatObservation(Observation):  # type: ignore[misc]
     messages: list[dict[str, str]]
     info: dict[str, Any]
     tools: list[dict[str, Any]] | None = None
 
 
-class Threaded(Environment[Says, Sees, State]):  # type: ignore[misc]
+class Threaded(Environment[TextAction, ChatObservation, State]):  # type: ignore[misc]
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def __init__(self) -> None:
@@ -49,35 +50,35 @@ class Threaded(Environment[Says, Sees, State]):  # type: ignore[misc]
         episode_id: str | None = None,
         task: dict[str, Any] | None = None,
         **_: Any,
-    ) -> Sees:
+    ) -> ChatObservation:
         self._episode = BFCL.start(task or {}, seed or 0)
         self._state = State(episode_id=episode_id)
-        return self._seen(self._episode.open())
+        return self._observation(self._episode.open())
 
-    def step(self, action: Says, timeout_s: float | None = None, **_: Any) -> Sees:
+    def step(self, action: TextAction, timeout_s: float | None = None, **_: Any) -> ChatObservation:
         assert self._episode is not None
         self._state.step_count += 1
-        return self._seen(self._episode.act(action.content))
+        return self._observation(self._episode.act(action.content))
 
     @property
     def state(self) -> State:
         return self._state
 
-    def _seen(self, answer: Answer) -> Sees:
+    def _observation(self, observation: EpisodeObservation) -> ChatObservation:
         assert self._episode is not None
         info = {
             "task_id": self._episode.task_id,
             "env": BFCL.name,
             "split": self._episode.split,
-            "turn": answer.turn,
+            "turn": observation.turn,
         }
-        return Sees(
-            messages=answer.messages,
+        return ChatObservation(
+            messages=observation.messages,
             info=info,
-            tools=answer.tools,
-            done=answer.done,
-            reward=answer.reward,
-            metadata=answer.metadata,
+            tools=observation.tools,
+            done=observation.done,
+            reward=observation.reward,
+            metadata=observation.metadata,
         )
 
 
@@ -88,22 +89,26 @@ class OnLoop(Threaded):
         episode_id: str | None = None,
         task: dict[str, Any] | None = None,
         **_: Any,
-    ) -> Sees:
+    ) -> ChatObservation:
         return self.reset(seed, episode_id, task)
 
-    async def step_async(self, action: Says, timeout_s: float | None = None, **_: Any) -> Sees:
+    async def step_async(
+        self, action: TextAction, timeout_s: float | None = None, **_: Any
+    ) -> ChatObservation:
         return self.step(action)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--way", choices=("threads", "loop"), required=True)
+    parser.add_argument("--mode", choices=("threads", "loop"), required=True)
     parser.add_argument("--sessions", type=int, default=128)
     arguments = parser.parse_args()
-    environment = Threaded if arguments.way == "threads" else OnLoop
-    app = create_app(environment, Says, Sees, env_name="bfcl", max_concurrent_envs=arguments.sessions)
-    # Faster than the defaults; our own server compresses nothing either.
+    environment = Threaded if arguments.mode == "threads" else OnLoop
+    app = create_app(
+        environment, TextAction, ChatObservation, env_name="bfcl", max_concurrent_envs=arguments.sessions
+    )
+    # Faster than the defaults; our own server does not compress either.
     uvicorn.run(
         app,
         host="127.0.0.1",

@@ -1,8 +1,8 @@
-"""One client of an environment server: plays episodes over a bare WebSocket, as cheaply as Python can.
+"""A client of an environment server that plays episodes over a bare WebSocket with little CPU time.
 
-The same bytes go to either server. A client that costs as much as the server would hide what the server does,
-so frames are made once per episode and masked with zeros, which RFC 6455 (section 5.3) leaves to the client,
-and only an episode's last observation is read as JSON.
+All servers get the same bytes. An expensive client would hide the cost of the server, so frames are encoded
+once per episode with a mask of zeros, which RFC 6455 (section 5.3) permits, and only the last observation of
+an episode is parsed as JSON.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ _CLOSING = struct.pack("!H", 1000)
 
 
 @dataclass(frozen=True)
-class Played:
-    """One episode as frames: the reset, and a step per action."""
+class EpisodeFrames:
+    """One episode as frames: a reset, and a step per action."""
 
     frames: tuple[bytes, ...]
 
 
 @dataclass
-class Tally:
-    """What all clients of one run saw."""
+class Statistics:
+    """Results of all clients of one run."""
 
     episodes: int = 0
     rewards: list[float] = field(default_factory=list)
     reset_ms: list[float] = field(default_factory=list)
     step_ms: list[float] = field(default_factory=list)
     refused: int = 0
-    """Sockets that found no session free, and were tried again."""
-    wrong: str | None = None
-    """The first other answer that was no observation."""
+    """Sockets without a free session; they are retried."""
+    failure: str | None = None
+    """The first unexpected message."""
 
 
 class Player(asyncio.Protocol):
-    """Plays one episode on a socket of its own, as a worker does."""
+    """Plays one episode on a new socket, like a worker."""
 
-    def __init__(self, url: str, token: str | None, episode: Played, tally: Tally) -> None:
+    def __init__(self, url: str, token: str | None, episode: EpisodeFrames, statistics: Statistics) -> None:
         self.over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        """Whether the episode was played; set once the socket is closed."""
+        """True if the episode was played; set when the socket has closed."""
         self._request = _handshake(url, token)
         self._episode = episode
-        self._tally = tally
+        self._statistics = statistics
         self._received = bytearray()
         self._open = False
         self._position = 0
@@ -72,7 +72,7 @@ class Player(asyncio.Protocol):
             self._open, self._received = True, rest
             self._send(self._episode.frames[0])
         while frame := _take_frame(self._received):
-            self._answer(*frame)
+            self._handle(*frame)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.over.set_result(self._position == len(self._episode.frames))
@@ -81,7 +81,7 @@ class Player(asyncio.Protocol):
         self._sent_at = time.perf_counter()
         self._transport.write(frame)
 
-    def _answer(self, kind: int, content: bytes) -> None:
+    def _handle(self, kind: int, content: bytes) -> None:
         if kind == _PING:
             self._transport.write(frame_of(_PONG, content))
         elif kind == _CLOSE:
@@ -90,12 +90,12 @@ class Player(asyncio.Protocol):
             self._observe(content)
 
     def _observe(self, content: bytes) -> None:
-        taken = (time.perf_counter() - self._sent_at) * 1e3
+        elapsed_ms = (time.perf_counter() - self._sent_at) * 1e3
         if b"CAPACITY_REACHED" in content[:500]:
-            self._tally.refused += 1
+            self._statistics.refused += 1
             self._transport.abort()
             return
-        (self._tally.step_ms if self._position else self._tally.reset_ms).append(taken)
+        (self._statistics.step_ms if self._position else self._statistics.reset_ms).append(elapsed_ms)
         if not content.startswith((b'{"type":"observation"', b'{"type": "observation"')):
             self._fail(content.decode())
             return
@@ -104,17 +104,17 @@ class Player(asyncio.Protocol):
             self._send(self._episode.frames[self._position])
             return
         data = json.loads(content)["data"]
-        self._tally.episodes += 1
-        self._tally.rewards.append(data["reward"] if data["done"] else 0.0)
+        self._statistics.episodes += 1
+        self._statistics.rewards.append(data["reward"] if data["done"] else 0.0)
         self._transport.write(frame_of(_CLOSE, _CLOSING))
 
-    def _fail(self, what: str) -> None:
-        self._tally.wrong = self._tally.wrong or what[:500]
+    def _fail(self, message: str) -> None:
+        self._statistics.failure = self._statistics.failure or message[:500]
         self._transport.abort()
 
 
 def frame_of(kind: int, content: bytes) -> bytes:
-    """A whole masked frame, its mask being zero."""
+    """Returns a masked frame with a mask of zeros."""
     size = len(content)
     if size < 126:
         head = struct.pack("!BB", 0x80 | kind, 0x80 | size)
@@ -139,7 +139,7 @@ def _handshake(url: str, token: str | None) -> bytes:
 
 
 def _take_frame(received: bytearray) -> tuple[int, bytes] | None:
-    """Removes and returns the first whole frame; servers send theirs unmasked and, here, unfragmented."""
+    """Removes and returns the first complete frame. Both servers send unmasked, unfragmented frames."""
     if len(received) < 2:
         return None
     size, start = received[1] & 0x7F, 2

@@ -1,4 +1,4 @@
-"""The tables for a person."""
+"""Text output of the benchmark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = {
 
 
 def table(rows: Sequence[Json]) -> str:
-    """One line per environment, or why it was not measured."""
+    """Returns one line per environment with its figures or its error."""
     lines = [list(_COLUMNS.values())]
     lines += [[str(row[key]) for key in _COLUMNS] for row in rows if "error" not in row]
     widths = [max(len(line[i]) for line in lines) for i in range(len(_COLUMNS))]
@@ -30,17 +30,17 @@ def table(rows: Sequence[Json]) -> str:
     return "\n".join([*text, *(f"{row['environment']}: {row['error']}" for row in rows if "error" in row)])
 
 
-def sentence(comparison: Json) -> str:
-    """What the comparison came to."""
+def format_comparison(comparison: Json) -> str:
     rates, cpu = comparison["episodes_s"], comparison["cpu_ms_per_episode"]
     client, gold = comparison["client_cpu_share"], comparison["gold"]
     lines = [
-        f"BFCL gold, {comparison['sessions']} sessions, {comparison['episodes']} episodes a turn, medians of"
-        f" {comparison['rounds']} turns, load {comparison['load_1m']}:"
+        f"BFCL gold, {comparison['sessions']} sessions, {comparison['episodes']} episodes per round with"
+        f" {comparison['turns_per_episode']} turns each, medians of {comparison['rounds']} rounds,"
+        f" load {comparison['load_1m']}:"
     ]
-    names = {"ours": "ours", "threads": "official, threads", "loop": "official, on its loop"}
+    names = {"ours": "ours", "threads": "official, threads", "loop": "official, event loop"}
     lines += [
-        f"  {name:22} {rates[side]:7.1f} ep/s  {cpu[side]:5.2f} ms of processor time an episode"
+        f"  {name:22} {rates[side]:7.1f} ep/s  {cpu[side]:5.2f} ms of CPU time per episode"
         f"  client {client[side]:.0%} of a core  gold {gold[side]}"
         for side, name in names.items()
     ]
@@ -48,7 +48,7 @@ def sentence(comparison: Json) -> str:
     return "\n".join(
         [
             *lines,
-            f"  ratio {comparison['ratio']} to the faster official way ({fastest});"
-            f" turns {comparison['ratios'][fastest]}; by processor time {comparison['cpu_ratio'][fastest]}",
+            f"  ratio {comparison['ratio']} to the faster official mode ({fastest});"
+            f" by round {comparison['ratios'][fastest]}; by CPU time {comparison['cpu_ratio'][fastest]}",
         ]
     )

@@ -1,4 +1,4 @@
-"""The servers that are measured, each in a process of its own."""
+"""The measured servers, each in a separate process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import psutil
 
 ROOT = Path(__file__).parents[2]
 OPENENV = ROOT / ".venv-openenv/bin/python"
-_TOKEN = "of-the-bench"
+_TOKEN = "bench-token"
 _START_SECONDS = 60
 _DATA_SECONDS = 120
 
@@ -38,21 +38,21 @@ class Server:
         return f"{self.url.replace('http', 'ws', 1)}{mount}/ws"
 
     def get(self, path: str) -> Json:
-        return self._ask(urllib.request.Request(self.url + path))
+        return self._send(urllib.request.Request(self.url + path))
 
     def post(self, path: str, **body: Any) -> Json:
-        return self._ask(urllib.request.Request(self.url + path, data=json.dumps(body).encode()))
+        return self._send(urllib.request.Request(self.url + path, data=json.dumps(body).encode()))
 
     def cpu_seconds(self) -> float:
         times = self.process.cpu_times()
         return float(times.user + times.system)
 
     def resident_mb(self, *, children: bool) -> float:
-        """Of the server, with the processes that it started or without, in 10^6 bytes."""
+        """Returns resident memory in 10^6 bytes, of the server alone or with its descendants."""
         processes = [self.process, *(self.process.children(recursive=True) if children else [])]
         return sum(_resident(process) for process in processes) / 1e6
 
-    def _ask(self, request: urllib.request.Request) -> Json:
+    def _send(self, request: urllib.request.Request) -> Json:
         if self.token:
             request.add_header("authorization", f"Bearer {self.token}")
         request.add_header("content-type", "application/json")
@@ -64,23 +64,23 @@ class Server:
 def our_server(names: Sequence[str] | None, options: Sequence[str], capacity: int) -> Iterator[Server]:
     """
     Args:
-        names: environments, None for all that this machine can host.
-        options: further words of the server's command line.
+        names: environments; None means all available ones.
+        options: other arguments of the server.
     """
     with tempfile.TemporaryDirectory(prefix="bench-environments-") as folder:
         token = Path(folder) / "token"
         token.write_text(_TOKEN)
-        words = ["-m", "coevolve_environments", "--token-file", str(token), "--capacity", str(capacity)]
-        words += ["--environments", ",".join(names)] if names else []
-        words += [] if "--state" in options else ["--state", folder]
-        with _running([sys.executable, *words, *options], _TOKEN) as server:
+        arguments = ["-m", "coevolve_environments", "--token-file", str(token), "--capacity", str(capacity)]
+        arguments += ["--environments", ",".join(names)] if names else []
+        arguments += [] if "--state" in options else ["--state", folder]
+        with _running([sys.executable, *arguments, *options], _TOKEN) as server:
             yield server
 
 
 @contextmanager
-def official_server(way: str) -> Iterator[Server]:
-    words = ["-m", "environment_bench.official_server", "--way", way]
-    with _running([str(OPENENV), *words], None) as server:
+def official_server(mode: str) -> Iterator[Server]:
+    arguments = ["-m", "environment_bench.official_server", "--mode", mode]
+    with _running([str(OPENENV), *arguments], None) as server:
         yield server
 
 
@@ -96,14 +96,14 @@ def _running(command: list[str], token: str | None) -> Iterator[Server]:
     )
     server = Server(f"http://127.0.0.1:{port}", token, psutil.Process(started.pid))
     try:
-        _await_health(server, started)
+        _wait_for_health(server, started)
         yield server
     finally:
         started.terminate()
         started.communicate()
 
 
-def _await_health(server: Server, started: subprocess.Popen[bytes]) -> None:
+def _wait_for_health(server: Server, started: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while started.poll() is None and time.monotonic() < deadline:
         try:
@@ -112,7 +112,7 @@ def _await_health(server: Server, started: subprocess.Popen[bytes]) -> None:
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.05)
     started.kill()
-    raise RuntimeError(f"a server did not start: {started.communicate()[1].decode()[-2000:]}")
+    raise RuntimeError(f"the server did not start: {started.communicate()[1].decode()[-2000:]}")
 
 
 def _resident(process: psutil.Process) -> int:

@@ -1,4 +1,4 @@
-"""What the children of the tests run."""
+"""Programs of the tests' children."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from coevolve_environments.protocol import BadRequest, Unavailable
 
 
 class Counter:
-    """Counts, and misbehaves on demand."""
+    """Counts, and fails on demand."""
 
     def __init__(self, start: int = 0, lacks: str | None = None) -> None:
         if lacks:
@@ -25,13 +25,13 @@ class Counter:
         return self._count
 
     def refuse(self) -> None:
-        raise BadRequest("that cannot be")
+        raise BadRequest("invalid on purpose")
 
     def fail(self) -> None:
         raise ZeroDivisionError("inside the engine")
 
     def die(self) -> None:
-        print("no more memory in the engine", file=sys.stderr, flush=True)
+        print("no memory left in the engine", file=sys.stderr, flush=True)
         os._exit(3)
 
     def sleep(self, seconds: float) -> None:
@@ -41,7 +41,7 @@ class Counter:
         self._held.append(b"x" * megabytes * 2**20)
 
     def spawn(self, own_session: bool = False) -> int:
-        """A grandchild that ignores the end of its input, such as a JVM may."""
+        """Starts a grandchild that ignores the end of its input, as a JVM may do."""
         return subprocess.Popen(["sleep", "600"], start_new_session=own_session).pid
 
     def read(self, path: str) -> str:

@@ -1,4 +1,4 @@
-"""A real server in a child process, and a real WebSocket client."""
+"""Fixtures: a real server in a child process, and a real WebSocket client."""
 
 import json
 import os
@@ -13,13 +13,20 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 from websockets.sync.client import ClientConnection, connect
 
+TESTS = Path(__file__).parent
+PROJECT = TESTS.parent
+REPOSITORY = PROJECT.parent
 TOKEN = "a-token-of-the-tests"
 
 
+Task = dict[str, Any]
+
+
 class Client:
-    """Talks to one server, with its token."""
+    """Client of one server, with its token."""
 
     def __init__(self, url: str, token: str | None, process: subprocess.Popen[bytes]) -> None:
         self.url = url
@@ -33,13 +40,17 @@ class Client:
         assert response.status_code == 200, response.text
         return response.json()
 
+    def draw(self, name: str, split: str, count: int, seed: int = 1, /, **options: Any) -> list[Task]:
+        body = {"split": split, "count": count, "seed": seed, "options": options}
+        return list(self.post(f"/envs/{name}/data/tasks", **body)["tasks"])
+
     def session(self, name: str = "intercode-sql") -> "Session":
         url = self.url.replace("http", "ws") + f"/envs/{name}/ws"
         return Session(connect(url, additional_headers=self._headers, max_size=2**22))
 
 
 class Session:
-    """One socket, open from the start; `with` closes it."""
+    """One open socket; `with` closes it."""
 
     def __init__(self, opening: AbstractContextManager[ClientConnection]) -> None:
         self._opening = opening
@@ -65,13 +76,31 @@ class Session:
         return self.send({"type": "step", "data": {"content": content}})
 
     def play(self, definition: dict[str, Any], actions: list[str]) -> dict[str, Any]:
-        """Resets to a task and plays the actions; the data of the last observation."""
-        answer = self.reset(task=definition, seed=0)
+        """Resets to a task, plays the actions, and returns the data of the last observation."""
+        reply = self.reset(task=definition, seed=0)
         for action in actions:
-            assert answer["type"] == "observation", answer
-            answer = self.step(action)
-        assert answer["type"] == "observation", answer
-        return dict(answer["data"])
+            assert reply["type"] == "observation", reply
+            reply = self.step(action)
+        assert reply["type"] == "observation", reply
+        return dict(reply["data"])
+
+
+def error_code(reply: dict[str, Any]) -> str:
+    assert reply["type"] == "error", reply
+    return str(reply["data"]["code"])
+
+
+def text_of(reply: dict[str, Any]) -> str:
+    """Returns the last message of an observation."""
+    assert reply["type"] == "observation", reply
+    return str(reply["data"]["observation"]["messages"][-1]["content"])
+
+
+def wait_until(condition: Callable[[], bool], failure: str, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, failure
+        time.sleep(0.02)
 
 
 Serve = Callable[..., Client]
@@ -89,9 +118,7 @@ def start_server(
         file.write_text(token + "\n")
         command += ["--token-file", str(file)]
     environment = {**os.environ, "PYTHONPATH": "src", **(env or {})}
-    process = subprocess.Popen(
-        command, cwd=Path(__file__).parent.parent, env=environment, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=subprocess.DEVNULL)
     client = Client(f"http://127.0.0.1:{port}", token, process)
     while process.poll() is None:
         try:
@@ -99,7 +126,28 @@ def start_server(
             return client
         except httpx.TransportError:
             time.sleep(0.05)
-    raise AssertionError(f"the server ended with {process.returncode}")
+    raise AssertionError(f"the server exited with {process.returncode}")
+
+
+def hosted_arguments(folder: Path, name: str, **section: Any) -> list[str]:
+    """Writes a settings file and returns the arguments of a server with only this environment."""
+    file = folder / "environments.yaml"
+    file.write_text(yaml.safe_dump({"hosted": {name: section}}))
+    return ["--environments", name, "--settings", str(file), "--state", str(folder / "state")]
+
+
+def run_server(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command line until it exits."""
+    command = [sys.executable, "-m", "coevolve_environments", *arguments]
+    return subprocess.run(
+        command,
+        cwd=PROJECT,
+        env={"PYTHONPATH": "src"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def stop_server(client: Client) -> int:

@@ -1,4 +1,4 @@
-"""An operator's plug-in for the tests: episodes that count, in children or in threads of the server."""
+"""A plugin for the tests: its episodes count, in children or in threads of the server."""
 
 import sys
 import time
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coevolve_environments.hosting.children import Child, ChildBounds, ChildPool, ChildProgram
+from coevolve_environments.processes.child_pool import Child, ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.protocol import (
-    Answer,
     Capabilities,
     Environment,
     Episode,
     Json,
+    Observation,
     Split,
     TaskRecord,
 )
@@ -24,14 +24,14 @@ STEPS = 5
 def create(settings: Settings) -> Environment:
     if settings.text("where") == "thread":
         return Counting(settings.name, None)
-    bounds = ChildBounds(settings.integer("pool", 4), episodes=settings.integer("recycle_after", 50))
+    limits = PoolLimits(settings.integer("pool", 4), episodes=settings.integer("recycle_after", 50))
     environ = {"PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parent.parent / 'src'}"}
     program = ChildProgram("child_programs", "Counter", {}, Path(sys.executable), environ)
-    return Counting(settings.name, ChildPool(settings.name, program, bounds))
+    return Counting(settings.name, ChildPool(settings.name, program, limits))
 
 
 class Counting(Environment):
-    """Actions are `<method> <number>` of child_programs.Counter; five of them are an episode."""
+    """Actions are `<method> <number>` of child_programs.Counter; an episode has five."""
 
     description = "counts"
     capabilities = Capabilities(
@@ -41,7 +41,7 @@ class Counting(Environment):
     def __init__(self, name: str, pool: ChildPool | None) -> None:
         self.name = name
         self._pool = pool
-        self.sessions = pool.bounds.size if pool else None
+        self.max_sessions = pool.limits.size if pool else None
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         return []
@@ -50,8 +50,8 @@ class Counting(Environment):
         return []
 
     def start(self, definition: Json, seed: int) -> Episode:
-        says = str(definition.get("says", "count"))
-        return InChild(self._pool.take(), says) if self._pool else InThread(says)
+        text = str(definition.get("says", "count"))
+        return InChild(self._pool.acquire(), text) if self._pool else InThread(text)
 
     def close(self) -> None:
         if self._pool:
@@ -62,18 +62,18 @@ class InThread:
     task_id = "counting/1"
     split = "train"
 
-    def __init__(self, says: str) -> None:
-        self._says = says
+    def __init__(self, text: str) -> None:
+        self._text = text
         self.turn = 0
 
-    def open(self) -> Answer:
-        return Answer([{"role": "user", "content": self._says}], 0)
+    def open(self) -> Observation:
+        return Observation([{"role": "user", "content": self._text}], 0)
 
-    def act(self, content: str) -> Answer:
-        told = self.do(*content.split())
+    def act(self, content: str) -> Observation:
+        result = self.do(*content.split())
         self.turn += 1
         done = self.turn == STEPS
-        return Answer([{"role": "user", "content": told}], self.turn, done=done, reward=float(done))
+        return Observation([{"role": "user", "content": result}], self.turn, done=done, reward=float(done))
 
     def do(self, method: str, number: str) -> str:
         assert method == "sleep"
@@ -85,8 +85,8 @@ class InThread:
 
 
 class InChild(InThread):
-    def __init__(self, child: Child, says: str) -> None:
-        super().__init__(says)
+    def __init__(self, child: Child, text: str) -> None:
+        super().__init__(text)
         self._child = child
 
     def do(self, method: str, number: str) -> str:
@@ -96,6 +96,6 @@ class InChild(InThread):
 
     def close(self) -> None:
         if self.turn == STEPS:
-            self._child.give_back()
+            self._child.release()
         else:
             self._child.end()

@@ -1,26 +1,28 @@
-"""A server that hosts the tests' own environment under the name `counting`."""
+"""A server with the tests' own environment under the name `counting`."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psutil
 import yaml
 
-from conftest import Client, Serve, start_server
+from conftest import TESTS, Client, Serve, start_server
 
-PLUGIN = Path(__file__).parent / "counting_environment.py"
+PLUGIN = TESTS / "counting_environment.py"
+TASK: dict[str, Any] = {"task": {}}
+"""Data of a reset."""
 
 
 def serve_counting(serve: Serve, folder: Path, *arguments: str, **section: object) -> Client:
     """
     Args:
-        section: of the settings file, beside `plugin`.
+        section: settings in addition to `plugin`.
     """
     return serve(*_options(folder, "counting,bfcl", section), *arguments)
 
 
 def start_counting(folder: Path, **section: object) -> Client:
-    """The same beside the two built-in environments, for whoever stops it himself."""
+    """Starts it with two built-in environments; the caller stops it."""
     return start_server(folder, *_options(folder, "counting,bfcl,intercode-sql", section))
 
 
@@ -36,15 +38,14 @@ def sessions_of(client: Client) -> int:
 
 
 def metric(client: Client, name: str, **labels: str) -> float:
-    """One value of /metrics; 0 where there is none yet."""
-    shown = ",".join(f'{label}="{value}"' for label, value in labels.items())
-    key = f"coevolve_environment_{name}" + (f"{{{shown}}}" if shown else "")
+    """Returns one value of /metrics; 0 if it is missing."""
+    text = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    key = f"coevolve_environment_{name}" + (f"{{{text}}}" if text else "")
     lines = client.http.get("/metrics").text.splitlines()
     return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{key} ")), 0.0)
 
 
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
+def children_of(client: Client) -> list[psutil.Process]:
+    """Returns the child processes without the reaper, which runs as long as the server."""
+    found = psutil.Process(client.process.pid).children(recursive=True)
+    return [child for child in found if not any("reaper" in word for word in child.cmdline())]

@@ -1,4 +1,4 @@
-"""Starts the fake remote servers of these tests: real HTTP processes that say in answers what they are."""
+"""Starts the fake remote servers of the tests: real HTTP processes whose responses contain the word FAKE."""
 
 import socket
 import subprocess
@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import httpx
+
+from conftest import TESTS
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,11 @@ class FakeServer:
 
 @contextmanager
 def fake_server(script: str, *arguments: str) -> Iterator[FakeServer]:
-    """The server of `tests/<script>` on a port that was free, until the block ends."""
+    """Runs the server of `tests/<script>` on a free port until the block ends."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, str(Path(__file__).parent / script), str(port), *arguments]
+    command = [sys.executable, str(TESTS / script), str(port), *arguments]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         while process.poll() is None:
@@ -37,12 +38,3 @@ def fake_server(script: str, *arguments: str) -> Iterator[FakeServer]:
     finally:
         process.kill()
         process.wait(timeout=10)
-
-
-def eventually(holds: object, what: str) -> None:
-    """Waits until the callable answers true: what is let go of in the background takes a moment."""
-    assert callable(holds)
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)

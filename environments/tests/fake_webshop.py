@@ -1,23 +1,20 @@
-"""A FAKE WebShop, for the contract of the adapter only: three made-up products behind AgentGym's HTTP routes.
+"""A FAKE WebShop for tests of the adapter only: three invented products and AgentGym's HTTP routes.
 
-It is not the benchmark, and no figure may come from it.
+It is not the benchmark, and its figures are no results.
 
 python fake_webshop.py PORT [--without-close] [--one-number]
-The searches `crash`, `stall`, `odd` and `forget` end the process, answer after 30 s, answer an impossible
+The searches `crash`, `stall`, `odd` and `forget` end the process, respond after 30 s, return an invalid
 reward, and lose all sessions as a restart does.
 """
 
+import asyncio
 import itertools
 import os
 import sys
 import time
 from dataclasses import dataclass, field
 
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from aiohttp import web
 
 SIGN = "FAKE WebShop, no benchmark"
 
@@ -85,7 +82,7 @@ class Session:
         return 0.0, False
 
     def reward(self, product: Product) -> float:
-        """WebShop's published shape: matched attributes, options and price over all of them, times type."""
+        """WebShop's published form: matched attributes, options and price over all of them, times type."""
         parts = len(self.goal.attributes & product.attributes)
         parts += (self.color == self.goal.color) + (product.price <= self.goal.price_below)
         return parts / (len(self.goal.attributes) + 2) * (1.0 if product.kind == self.goal.kind else 0.5)
@@ -95,29 +92,29 @@ sessions: dict[int, Session] = {}
 numbers = itertools.count(101)
 
 
-async def sign(_: Request) -> Response:
-    return JSONResponse(SIGN)
+async def sign(_: web.Request) -> web.Response:
+    return web.json_response(SIGN)
 
 
-async def list_envs(_: Request) -> Response:
-    return JSONResponse(list(sessions))
+async def list_envs(_: web.Request) -> web.Response:
+    return web.json_response(list(sessions))
 
 
-async def create(_: Request) -> Response:
+async def create(_: web.Request) -> web.Response:
     number = 101 if "--one-number" in sys.argv else next(numbers)
     sessions.setdefault(number, Session())
-    return JSONResponse(number)
+    return web.json_response(number)
 
 
-async def reset(request: Request) -> Response:
+async def reset(request: web.Request) -> web.Response:
     body = await request.json()
     if body["env_idx"] not in sessions:
-        return JSONResponse({"detail": f"KeyError: {body['env_idx']}"}, 500)
+        return web.json_response({"detail": f"KeyError: {body['env_idx']}"}, status=500)
     sessions[body["env_idx"]] = session = Session(GOALS[body["session_id"]])
-    return JSONResponse([session.page(), None])
+    return web.json_response([session.page(), None])
 
 
-def step(body: dict[str, object]) -> Response:
+def step(body: dict[str, object]) -> web.Response:
     name, _, value = str(body["action"])[:-1].partition("[")
     if value == "crash":
         os._exit(3)
@@ -129,31 +126,32 @@ def step(body: dict[str, object]) -> Response:
         sessions.clear()
     if value == "odd":
         reward, done = 7.0, True
-    return JSONResponse({"state": session.page(), "reward": reward, "done": done, "info": None})
+    return web.json_response({"state": session.page(), "reward": reward, "done": done, "info": None})
 
 
-async def step_route(request: Request) -> Response:
-    import asyncio
-
+async def step_route(request: web.Request) -> web.Response:
     return await asyncio.to_thread(step, await request.json())
 
 
-async def close(request: Request) -> Response:
+async def close(request: web.Request) -> web.Response:
     number = (await request.json())["env_idx"]
-    return JSONResponse({"closed": sessions.pop(number, None) is not None})
+    return web.json_response({"closed": sessions.pop(number, None) is not None})
 
 
 def main() -> None:
-    routes = [
-        Route("/", sign),
-        Route("/list_envs", list_envs),
-        Route("/create", create, methods=["POST"]),
-        Route("/reset", reset, methods=["POST"]),
-        Route("/step", step_route, methods=["POST"]),
-    ]
+    app = web.Application()
+    app.add_routes(
+        [
+            web.get("/", sign),
+            web.get("/list_envs", list_envs),
+            web.post("/create", create),
+            web.post("/reset", reset),
+            web.post("/step", step_route),
+        ]
+    )
     if "--without-close" not in sys.argv:
-        routes.append(Route("/close", close, methods=["POST"]))
-    uvicorn.run(Starlette(routes=routes), port=int(sys.argv[1]), log_config=None)
+        app.add_routes([web.post("/close", close)])
+    web.run_app(app, host="127.0.0.1", port=int(sys.argv[1]), print=None)
 
 
 if __name__ == "__main__":

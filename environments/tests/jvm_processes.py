@@ -1,7 +1,4 @@
-"""The JVMs below a process, as the system sees them."""
-
-import time
-from collections.abc import Callable
+"""The JVMs among the descendants of a process."""
 
 import psutil
 
@@ -12,13 +9,6 @@ def jvms_below(pid: int) -> set[int]:
     except psutil.NoSuchProcess:
         return set()
     return {process.pid for process in family if _is_java(process)}
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def are_gone(pids: set[int]) -> bool:

@@ -1,8 +1,8 @@
 """Plays episodes whose clients are killed: python tests/killed_clients.py --episodes 1000
 
-Clients are processes with ten sockets each. Every socket gets to a step drawn from the seed, half of them
-with an action on the way whose answer nobody reads; then the process sends itself SIGKILL. Prints what the
-server is left with: sessions, children, sockets, and its memory before and after.
+Clients are processes with ten sockets each. Every socket plays a number of actions drawn from the seed, and
+half of the sockets send one more action without reading the reply; then the process sends itself SIGKILL.
+Prints the server's sessions, children, sockets and memory before and after.
 """
 
 import argparse
@@ -23,14 +23,14 @@ import psutil
 from conftest import Client, Session, stop_server
 from counting_server import start_counting
 
-_AT_ONCE = 2
+_CONCURRENT_CLIENTS = 2
 _SOCKETS = 10
 _WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Played:
-    """One attempt at a task: how it is opened and what it is answered."""
+class Attempt:
+    """One attempt at a task."""
 
     environment: str
     definition: dict[str, Any]
@@ -38,8 +38,8 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Left:
-    """What the server holds once its clients are dead."""
+class Resources:
+    """Resources of the server."""
 
     sessions: int
     leases: int
@@ -49,49 +49,48 @@ class Left:
     resident_mb: float
 
 
-def tasks_of(client: Client, count: int) -> list[Played]:
-    """Tasks of three environments: one on the event loop, one in threads, and one in children, the fewest."""
-    played = []
-    for environment, share in (("bfcl", 0.45), ("intercode-sql", 0.45)):
+def draw_attempts(client: Client, count: int) -> list[Attempt]:
+    """Draws attempts in three environments: on the event loop, in threads, and a few in children."""
+    attempts = []
+    for environment, fraction in (("bfcl", 0.45), ("intercode-sql", 0.45)):
         body = {"split": "train", "count": 50, "seed": 1}
-        with _fresh(client) as http:
-            listed = http.post(f"/envs/{environment}/data/tasks", json=body).json()["tasks"]
-        drawn = [Played(environment, task["definition"], task["reference_actions"]) for task in listed]
-        played += [drawn[i % len(drawn)] for i in range(int(count * share))]
-    return played + [Played("counting", {}, ["add 1"] * 4)] * (count - len(played))
+        with _new_http_client(client) as http:
+            tasks = http.post(f"/envs/{environment}/data/tasks", json=body).json()["tasks"]
+        drawn = [Attempt(environment, task["definition"], task["reference_actions"]) for task in tasks]
+        attempts += [drawn[i % len(drawn)] for i in range(int(count * fraction))]
+    return attempts + [Attempt("counting", {}, ["add 1"] * 4)] * (count - len(attempts))
 
 
-def kill_clients(client: Client, played: list[Played], seed: int) -> None:
-    """Every episode has a client of its share that is killed in the middle of it."""
-    order = random.Random(seed)
-    order.shuffle(played)
-    alive: list[int] = []
-    for start in range(0, len(played), _SOCKETS):
-        if len(alive) == _AT_ONCE:
-            _expect_killed(alive.pop(0))
-        alive.append(_fork(client, played[start : start + _SOCKETS], seed + start))
-    for pid in alive:
+def kill_clients(client: Client, attempts: list[Attempt], seed: int) -> None:
+    """Plays all attempts with clients that are killed in the middle of their episodes."""
+    random.Random(seed).shuffle(attempts)
+    running: list[int] = []
+    for start in range(0, len(attempts), _SOCKETS):
+        if len(running) == _CONCURRENT_CLIENTS:
+            _expect_killed(running.pop(0))
+        running.append(_fork(client, attempts[start : start + _SOCKETS], seed + start))
+    for pid in running:
         _expect_killed(pid)
 
 
-def settle(client: Client) -> Left:
-    """Waits until nothing of the dead clients is left, for a minute at most."""
+def wait_until_free(client: Client) -> Resources:
+    """Waits at most a minute until all resources of the killed clients are free."""
     deadline = time.monotonic() + _WAIT_SECONDS
-    while (left := look(client)).sessions + left.leases + left.children + left.sockets:
-        if time.monotonic() > deadline:
-            break
+    while True:
+        used = measure(client)
+        if not (used.sessions + used.leases + used.children + used.sockets) or time.monotonic() > deadline:
+            return used
         time.sleep(0.1)
-    return left
 
 
-def look(client: Client) -> Left:
-    with _fresh(client) as http:
+def measure(client: Client) -> Resources:
+    with _new_http_client(client) as http:
         health = http.get("/health").json()["environments"]
         leases = http.get("/leases").json()["leases"]
     server = psutil.Process(client.process.pid)
-    children = [child for child in server.children(recursive=True) if not _is_guardian(child)]
+    children = [child for child in server.children(recursive=True) if not _is_reaper(child)]
     sockets = [one for one in server.net_connections() if one.status != psutil.CONN_LISTEN]
-    return Left(
+    return Resources(
         sum(load["sessions"] for load in health.values()),
         len(leases),
         len(children),
@@ -101,23 +100,23 @@ def look(client: Client) -> Left:
     )
 
 
-def _is_guardian(child: psutil.Process) -> bool:
+def _is_reaper(child: psutil.Process) -> bool:
     try:
-        return "guardian" in str(child.cmdline())
-    except psutil.Error:  # dying at this moment: it counts until it is reaped
+        return "reaper" in str(child.cmdline())
+    except psutil.Error:  # it is exiting and counts until it is reaped
         return False
 
 
-def _fresh(client: Client) -> httpx.Client:
-    """Connections that end with their `with`: one kept alive would be counted among what is left."""
+def _new_http_client(client: Client) -> httpx.Client:
+    """Returns a client whose connections end with its `with`: an idle one would be counted as a socket."""
     return httpx.Client(base_url=client.url, headers=client.http.headers, timeout=60)
 
 
-def _fork(client: Client, share: list[Played], seed: int) -> int:
+def _fork(client: Client, attempts: list[Attempt], seed: int) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _play_until_killed(client, share, random.Random(seed))
+            _play_until_killed(client, attempts, random.Random(seed))
         except BaseException as error:
             print(f"client: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
@@ -125,18 +124,18 @@ def _fork(client: Client, share: list[Played], seed: int) -> int:
     return pid
 
 
-def _play_until_killed(client: Client, share: list[Played], draw: random.Random) -> None:
+def _play_until_killed(client: Client, attempts: list[Attempt], draw: random.Random) -> None:
     sessions: list[Session] = []
-    for played in share:
-        session = client.session(played.environment)
+    for attempt in attempts:
+        session = client.session(attempt.environment)
         sessions.append(session)
-        opened = session.reset(task=played.definition, seed=0, lease={"holder": "campaign/killed"})
+        opened = session.reset(task=attempt.definition, seed=0, lease={"holder": "campaign/killed"})
         assert opened["type"] == "observation", opened
-        steps = draw.randrange(len(played.actions))
-        for action in played.actions[:steps]:
+        count = draw.randrange(len(attempt.actions))
+        for action in attempt.actions[:count]:
             assert session.step(action)["type"] == "observation"
         if draw.random() < 0.5:
-            message = {"type": "step", "data": {"content": played.actions[steps]}}
+            message = {"type": "step", "data": {"content": attempt.actions[count]}}
             session.connection.send(json.dumps(message))
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -144,27 +143,31 @@ def _play_until_killed(client: Client, share: list[Played], draw: random.Random)
 def _expect_killed(pid: int) -> None:
     status = os.waitpid(pid, 0)[1]
     if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
-        raise AssertionError("a client ended before it was killed")
+        raise AssertionError("a client exited before it was killed")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--episodes", type=int, default=1000)
-    parser.add_argument("--warm-up", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--episodes", type=int, default=1000, help="number of episodes (1000)")
+    parser.add_argument(
+        "--warm-up", type=int, default=200, help="episodes before the first measurement (200)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the draws (1)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        client = start_counting(Path(folder), pool=_AT_ONCE * _SOCKETS)
+        client = start_counting(Path(folder), pool=_CONCURRENT_CLIENTS * _SOCKETS)
+        client.http.close()  # its idle connection would be counted as a socket
         try:
-            kill_clients(client, tasks_of(client, arguments.warm_up), arguments.seed)
-            before = settle(client)
-            began = time.monotonic()
-            kill_clients(client, tasks_of(client, arguments.episodes), arguments.seed + 1)
-            played, after = time.monotonic() - began, settle(client)
+            kill_clients(client, draw_attempts(client, arguments.warm_up), arguments.seed)
+            before = wait_until_free(client)
+            started_at = time.monotonic()
+            kill_clients(client, draw_attempts(client, arguments.episodes), arguments.seed + 1)
+            seconds = time.monotonic() - started_at
+            after = wait_until_free(client)
             report = {
                 "episodes": arguments.episodes,
-                "seconds": round(played, 1),
-                "settled_after_s": round(time.monotonic() - began - played, 1),
+                "seconds": round(seconds, 1),
+                "free_after_seconds": round(time.monotonic() - started_at - seconds, 1),
                 "before": asdict(before),
                 "after": asdict(after),
             }

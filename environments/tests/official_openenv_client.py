@@ -1,7 +1,7 @@
-"""Plays episodes with OpenEnv's own client, run by the Python of .venv-openenv.
+"""Plays episodes with OpenEnv's own client. Runs in .venv-openenv.
 
-Standard input: {"url", "headers", "episodes": [{"reset": {...}, "actions": [...]}, ...]}, each played in a
-session of its own, all at the same time. Standard output: per episode, its observations in order, as
+Standard input: {"url", "headers", "episodes": [{"reset": {...}, "actions": [...]}, ...]}, each in a
+separate session, all at the same time. Standard output: per episode, its observations in order, as
 {"observation", "reward", "done"}.
 """
 

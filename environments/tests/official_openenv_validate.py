@@ -1,6 +1,6 @@
-"""`openenv validate --url URL --json` for several addresses in one process, as the command takes 5 s to load.
+"""Runs `openenv validate --url URL --json` for several URLs in one process: the command takes 5 s to load.
 
-Run by the Python of .venv-openenv; prints the command's exit code and report per address, as one JSON list.
+Runs in .venv-openenv. Prints exit code and report of the command per URL as one JSON list.
 """
 
 import contextlib

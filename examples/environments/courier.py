@@ -1,6 +1,6 @@
-"""courier: a whole environment in one file, as an example. Carry a parcel across a square of streets.
+"""courier: a complete environment in one file, as an example. Carry a parcel across a square of streets.
 
-courier.yaml mounts it, and docs/new-environment.md goes through it part by part.
+courier.yaml mounts it, and docs/new-environment.md explains each part.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ from typing import Any
 
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import (
-    Answer,
     BadRequest,
     Capabilities,
     Environment,
     Json,
+    Observation,
     Split,
     TaskRecord,
 )
@@ -22,17 +22,17 @@ from coevolve_environments.settings import Settings
 
 MOVES = {"north": (0, -1), "south": (0, 1), "west": (-1, 0), "east": (1, 0)}
 ACTIONS = (*MOVES, "take", "drop")
-PLACES = ("start", "parcel", "door")
+POSITIONS = ("start", "parcel", "door")
 
 
 def create(settings: Settings) -> Environment:
-    return Courier(size=settings.integer("size", 5, least=2))
+    return Courier(size=settings.integer("size", 5, minimum=2))
 
 
 class Courier(Environment):
     name = "courier"
-    description = "Fetch a parcel and bring it to a door; half the score is for holding it."
-    inline = True  # a step takes microseconds: not worth a thread
+    description = "Fetch a parcel and bring it to a door; holding it scores a half."
+    inline = True  # an action takes microseconds and needs no thread
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -46,11 +46,11 @@ class Courier(Environment):
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
         if options:
             raise BadRequest(f"courier has no options, got {', '.join(sorted(options))}")
-        source = random.Random(f"{seed}/{split}")
+        generator = random.Random(f"{seed}/{split}")
         cells = [[x, y] for x in range(self._size) for y in range(self._size)]
         found: dict[str, TaskRecord] = {}
-        for _ in range(20 * count):  # one drawing in four is held out, and some repeat
-            record = self._record(dict(zip(PLACES, source.sample(cells, 3), strict=True)))
+        for _ in range(20 * count):  # one task in four is held out, and some draws repeat
+            record = self._record(dict(zip(POSITIONS, generator.sample(cells, 3), strict=True)))
             if record.split == split and len(found) < count:
                 found[record.content_key] = record
         return list(found.values())
@@ -58,21 +58,22 @@ class Courier(Environment):
     def start(self, definition: Json, seed: int) -> "Delivery":
         return Delivery(definition)
 
-    def _record(self, places: dict[str, list[int]]) -> TaskRecord:
-        key = hashlib.sha256(f"{self._size} {places}".encode()).hexdigest()
-        split: Split = "held-out" if int(key[:8], 16) % 4 == 0 else "train"  # by content: never on both sides
+    def _record(self, positions: dict[str, list[int]]) -> TaskRecord:
+        key = hashlib.sha256(f"{self._size} {positions}".encode()).hexdigest()
+        # By content, so that no task is in both splits.
+        split: Split = "held-out" if int(key[:8], 16) % 4 == 0 else "train"
         task_id = f"courier/{key[:16]}"
         gold = [
-            *_way(places["start"], places["parcel"]),
+            *_path(positions["start"], positions["parcel"]),
             "take",
-            *_way(places["parcel"], places["door"]),
+            *_path(positions["parcel"], positions["door"]),
             "drop",
         ]
         return TaskRecord(
             task_id=task_id,
             split=split,
-            goal=f"Take the parcel at {places['parcel']} to the door at {places['door']}.",
-            definition={"task_id": task_id, "split": split, "size": self._size, **places},
+            goal=f"Take the parcel at {positions['parcel']} to the door at {positions['door']}.",
+            definition={"task_id": task_id, "split": split, "size": self._size, **positions},
             features={"pattern": "delivery", "difficulty": 1 + len(gold) // 5},
             content_key=key,
             reference_actions=gold,
@@ -80,25 +81,25 @@ class Courier(Environment):
 
 
 class Delivery:
-    """One attempt. Everything it knows comes from the task's definition."""
+    """One attempt. Its whole state comes from the task's definition."""
 
     def __init__(self, definition: Json) -> None:
         try:
             self.task_id, self.split = str(definition["task_id"]), str(definition["split"])
             self._size = int(definition["size"])
-            self._at, self._parcel, self._door = ([int(v) for v in definition[name]] for name in PLACES)
+            self._at, self._parcel, self._door = ([int(v) for v in definition[name]] for name in POSITIONS)
         except (KeyError, TypeError, ValueError) as error:
-            raise BadRequest(f"the task definition cannot be played: {error!r}") from None
+            raise BadRequest(f"invalid task definition: {error!r}") from None
         self._holds, self._steps = False, 0
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         rules = (
             f"You are a courier. Each turn say one of {', '.join(ACTIONS)}. [0, 0] is the north-west corner."
         )
-        task = f"Take the parcel at {self._parcel} to the door at {self._door}. {self._where()}"
-        return Answer([{"role": "system", "content": rules}, {"role": "user", "content": task}], turn=0)
+        task = f"Take the parcel at {self._parcel} to the door at {self._door}. {self._position()}"
+        return Observation([{"role": "system", "content": rules}, {"role": "user", "content": task}], turn=0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._steps += 1
         action = action_of(content).lower()
         delivered = action == "drop" and self._holds and self._at == self._door
@@ -107,23 +108,29 @@ class Delivery:
             self._at = moved if all(0 <= v < self._size for v in moved) else self._at
         elif action == "take" and self._at == self._parcel:
             self._holds = True
-        told = self._where() if action in ACTIONS else f"{action[:40]!r} is none of {', '.join(ACTIONS)}."
-        messages = [{"role": "user", "content": told}]
+        text = self._position() if action in ACTIONS else f"{action[:40]!r} is none of {', '.join(ACTIONS)}."
+        messages = [{"role": "user", "content": text}]
         score = 1.0 if delivered else 0.5 if self._holds else 0.0
         if not delivered and self._steps < 4 * self._size:
-            return Answer(messages, self._steps, score=score)
-        stop = "completed" if delivered else "step-limit"
-        metadata: Json = {"raw_score": score, "success": delivered, "stop_reason": stop, "error_type": None}
-        return Answer(messages, self._steps, done=True, reward=score, score=score, metadata=metadata)
+            return Observation(messages, self._steps, score=score)
+        return Observation.final(
+            messages,
+            self._steps,
+            reward=score,
+            raw_score=score,
+            success=delivered,
+            stop_reason="completed" if delivered else "step-limit",
+            score=score,
+        )
 
     def close(self) -> None:
-        """Nothing outlives the object."""
+        """Nothing to free."""
 
-    def _where(self) -> str:
+    def _position(self) -> str:
         return f"You are at {self._at} and hold {'the parcel' if self._holds else 'nothing'}."
 
 
-def _way(start: list[int], end: list[int]) -> list[str]:
+def _path(start: list[int], end: list[int]) -> list[str]:
     (x, y), (to_x, to_y) = start, end
     across = ["east" if to_x > x else "west"] * abs(to_x - x)
     return across + ["south" if to_y > y else "north"] * abs(to_y - y)

@@ -1,1 +1,1 @@
-"""Agent environments served over OpenEnv's wire: one WebSocket is one episode."""
+"""Agent environments served over OpenEnv's protocol: one WebSocket per episode."""

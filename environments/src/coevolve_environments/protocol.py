@@ -1,9 +1,9 @@
-"""What an environment is: the contract between a plug-in and the server.
+"""The contract between a plugin and the server.
 
-A plug-in is one module with a class that is an `Environment`, and a function `create(settings)` that makes
-one of what the operator says of it. The server opens one `Episode` per reset, feeds it the policy's text, and
-never looks inside. A lost game is an answer with a low reward; an exception
-other than `BadRequest` is a fault of the environment and is never turned into a reward.
+A plugin is one module with a subclass of `Environment` and a function `create(settings)` that makes it from
+the operator's settings. The server opens one `Episode` per reset and passes the policy's text to it. A lost
+game is an observation with a low reward; an exception other than `BadRequest` is a fault of the environment
+and never becomes a reward.
 """
 
 from abc import ABC, abstractmethod
@@ -17,6 +17,7 @@ Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
+StopReason = Literal["completed", "step-limit"]
 RefusalReason = Literal["not-executable", "empty-result", "bad-format"]
 
 SPLITS: tuple[Split, ...] = ("train", "held-out")
@@ -24,43 +25,47 @@ RELATIONS: tuple[Relation, ...] = ("neighbour", "rarer", "easier", "harder", "ra
 
 
 class BadRequest(Exception):
-    """The caller asked for something that cannot be: a retry of the same request will fail again."""
+    """The request is invalid: a retry of the same request fails again."""
 
 
-class NotOffered(Exception):
-    """The environment does not declare the capability that the request needs."""
+class NotSupported(Exception):
+    """The environment lacks the capability that the request needs."""
 
 
-class NotYet(TimeoutError):
-    """What was asked for takes longer than one request may. What is ready is kept: ask again for the rest."""
+class CapacityReached(Exception):
+    """All sessions of the environment are in use, or the server accepts no more."""
+
+
+class NotReady(TimeoutError):
+    """The work exceeds the time of one request. Finished parts are kept: a retry continues from there."""
 
 
 class Unavailable(Exception):
-    """The environment cannot be had here: the message names what is missing and how to install it."""
+    """The environment cannot run here: the message names the missing part and how to install it."""
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an environment promises, so that a recipe needing more can be refused before anything is spent."""
+    """Properties of an environment. A recipe that needs more is rejected before it spends money."""
 
     variants: bool
-    """Can draw new tasks related to given ones."""
+    """Draws new tasks related to given ones."""
     compose: bool
-    """Can turn a request and the actions that fulfil it into a task."""
+    """Makes a task from a request and the actions that fulfil it."""
     replay: Replay
-    """What the same actions from a fresh episode give again, in any process: every observation and the
-    reward, only the score after each action (`Answer.score`), or nothing that could be relied on."""
+    """Results that the same actions repeat in a new episode of any process: every observation and the reward,
+    only the score after each action (`Observation.score`), or nothing reliable."""
     dense_reward: bool
-    """Rewards strictly between 0 and 1 occur."""
+    """Rewards between 0 and 1, exclusive, occur."""
     max_steps: int
-    """No episode takes more actions than this."""
+    """Maximum number of actions of an episode."""
     gold: bool = True
     """Tasks have reference actions."""
 
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """A task as the service stores it. `definition` alone is enough to open and score it."""
+    """A task as the service stores it. `definition` alone is enough to play and score it."""
 
     task_id: str
     split: Split
@@ -68,115 +73,147 @@ class TaskRecord:
     definition: Json
     features: Json
     content_key: str
-    """sha256 hex of what makes the task this task: equal keys are the same task however it is worded."""
+    """sha256 hex of the task's content: equal keys mean the same task, however it is worded."""
     reference_actions: list[str]
     """Assistant texts that score 1 when played in order."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A generated task and the index of the parent that it was drawn for; None when it was drawn for none."""
+    """A generated task and the index of the parent that it was drawn for, if any."""
 
     record: TaskRecord
     parent: int | None
 
 
 @dataclass(frozen=True)
-class Composed:
-    """A task made of a request and actions that somebody wrote."""
+class ComposedTask:
+    """A task made from a given request and given actions."""
 
     record: TaskRecord
     grader: Grader
-    """Who can tell whether an attempt fulfils it: `judge` where the actions leave nothing to compare with."""
+    """Checker of attempts: `judge` if the actions leave no state or output to compare with."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request and its actions make no task. An answer, not an error: whoever wrote them may err."""
+    """Why a request and its actions make no task. It is a result, not an error: their author may err."""
 
     reason: RefusalReason
     detail: str
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What an episode says after the reset or an action. `messages` holds the new ones only."""
+class Observation:
+    """Result of a reset or an action. `messages` holds only the new messages."""
 
     messages: list[dict[str, str]]
     turn: int
     tools: list[Json] | None = None
     done: bool = False
     reward: float = 0.0
-    """In [0, 1]; 0 until done."""
+    """In [0, 1]; 0 before the end."""
     score: float | None = None
-    """The score so far in [0, 1], where the environment has one before the end."""
+    """Score so far in [0, 1], if the environment has one before the end."""
     metadata: Json = field(default_factory=dict)
+
+    @classmethod
+    def final(
+        cls,
+        messages: list[dict[str, str]],
+        turn: int,
+        *,
+        reward: float,
+        raw_score: float,
+        success: bool,
+        stop_reason: StopReason,
+        error_type: str | None = None,
+        score: float | None = None,
+        **details: Any,
+    ) -> "Observation":
+        """Returns the last observation of an episode with the metadata that every environment reports.
+
+        Args:
+            raw_score: score before scaling to [0, 1].
+            error_type: short name of the policy's last error.
+            details: metadata of one environment.
+        """
+        metadata: Json = {
+            "raw_score": raw_score,
+            "success": success,
+            "stop_reason": stop_reason,
+            "error_type": error_type,
+            **details,
+        }
+        return cls(messages, turn, done=True, reward=reward, score=score, metadata=metadata)
 
 
 class Episode(Protocol):
-    """One attempt at one task: opened once, then acted on by one caller at a time.
+    """One attempt at one task: opened once, then called by one caller at a time.
 
-    `close` may come while `act` still runs in another thread, when its deadline passed or the server stops.
+    `close` may be called while `act` still runs in another thread, after a timeout or when the server stops.
     """
 
     task_id: str
     split: str
 
-    def open(self) -> Answer: ...
+    def open(self) -> Observation: ...
 
-    def act(self, content: str) -> Answer: ...
+    def act(self, content: str) -> Observation: ...
 
     def close(self) -> None: ...
 
 
 class Environment(ABC):
-    """A plug-in. Everything it returns is a function of its arguments: no clock, no global random source.
+    """A plugin. All results are functions of the arguments: no clock, no global random source.
 
-    Only tasks, `start` and the three attributes without a value have to be given; the rest has a default, for
-    an environment that is played in a thread of the server and neither draws variants nor composes tasks.
+    Required are `published`, `tasks`, `start` and the three attributes without a value. The defaults fit an
+    environment that runs in threads of the server and neither draws variants nor composes tasks.
     """
 
     name: str
     description: str
     capabilities: Capabilities
     inline: ClassVar[bool] = False
-    """Acts in well under a millisecond, or must not run in two threads: the server then calls it on the event
-    loop. Otherwise every call runs in a thread under the server's deadline."""
+    """Runs calls on the server's event loop, for environments that need well under a millisecond or must not
+    run in two threads. Other calls run in a thread with the server's timeout."""
     call_seconds: float = 20.0
-    """Deadline of one call of an episode; past it the episode is a fault of the environment."""
+    """Timeout of one call of an episode. A timeout is a fault of the environment."""
     episode_seconds: float = 900.0
-    """Deadline of one episode, from its reset."""
-    sessions: int | None = None
-    """How many episodes it can play at once, where that is fewer than the server's capacity."""
+    """Timeout of one episode, from its reset."""
+    max_sessions: int | None = None
+    """Maximum number of episodes at the same time, if lower than the server's capacity."""
     license: str | None = None
-    """Terms of the data that its tasks come from, where they are not the package's own."""
+    """License of the tasks' data, if it is not the package's own."""
 
     @abstractmethod
     def published(self, split: Split) -> Sequence[TaskRecord]:
-        """The tasks that the benchmark itself ships, in its own order."""
+        """Returns the tasks that the benchmark ships, in its own order."""
 
     @abstractmethod
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
-        """At most `count` distinct tasks. No key of one split ever appears in the other."""
+        """Draws at most `count` distinct tasks. No content key appears in both splits."""
 
     @abstractmethod
     def start(self, definition: Json, seed: int) -> Episode:
-        """A fresh episode; raises `BadRequest` when the definition cannot be played."""
+        """Makes a new episode. Raises `BadRequest` if the definition cannot be played."""
 
     def variants(
         self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
     ) -> list[Variant]:
-        """At most `count` tasks in total, none of them a parent. Raises `NotOffered` without a generator."""
-        raise NotOffered(f"{self.name} declares no generator of task variants")
+        """Draws at most `count` tasks in total and no parent. Raises `NotSupported` by default."""
+        raise NotSupported(f"{self.name} has no generator of task variants")
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-    ) -> Composed | Refusal:
-        """A train task that asks `query` where `parent` plays, checked by what `actions` come to there in a
-        fresh start. Raises `BadRequest` for a parent that cannot be played, `NotOffered` without a composer.
+    ) -> ComposedTask | Refusal:
+        """Makes a train task with the request `query` in the start state of `parent`.
+
+        Attempts are compared with the outcome of `actions` in a new episode. Raises `BadRequest` if the
+        parent cannot be played, `NotSupported` by default.
         """
-        raise NotOffered(f"{self.name} composes no tasks")
+        raise NotSupported(f"{self.name} does not compose tasks")
 
     def close(self) -> None:
-        """Ends what the environment keeps between episodes, such as its pool of processes."""
+        """Frees resources kept between episodes, such as a pool of processes."""
         return None

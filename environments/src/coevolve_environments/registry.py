@@ -1,4 +1,4 @@
-"""Which environments exist, and which of them this machine can host."""
+"""Registry of the environments, and construction of those that this machine can host."""
 
 import importlib
 import importlib.util
@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from coevolve_environments.hosting.session_bounds import StatedBounds, stated_bounds
 from coevolve_environments.protocol import Environment, Unavailable
+from coevolve_environments.sessions.timeouts import TimeoutSettings, read_timeouts
 from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 
 MODULES: Mapping[str, str] = {
@@ -26,40 +26,40 @@ MODULES: Mapping[str, str] = {
     "appworld-mini": "coevolve_environments.plugins.appworld.mini",
     "alfworld": "coevolve_environments.plugins.alfworld.environment",
 }
-"""Modules with `create(settings)`, imported when their environment is asked for. A section under another name
-mounts one of them once more by `plugin: <name>`, as for two servers that one adapter speaks to."""
+"""Modules with `create(settings)`, imported on demand. A settings section with another name mounts one again
+by `plugin: <name>`, for example one adapter for two servers."""
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltEnvironments:
     environments: dict[str, Environment]
     unavailable: dict[str, str]
-    """Environment and what it lacks."""
-    bounds: dict[str, StatedBounds] = field(default_factory=dict)
-    """What the settings say of its sessions."""
+    """Environment and reason."""
+    timeouts: dict[str, TimeoutSettings] = field(default_factory=dict)
+    """Timeouts from the settings, by environment."""
 
 
-def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built:
-    """Makes the named environments, in order; all that this machine can host when `names` is None.
+def build_environments(names: Sequence[str] | None, file: SettingsFile) -> BuiltEnvironments:
+    """Makes the named environments in order, or all that this machine can host if `names` is None.
 
     Raises:
-        Unavailable: a named environment lacks something.
-        ValueError: an unknown name, or settings that cannot be used.
+        Unavailable: a named environment cannot run here.
+        ValueError: unknown name or invalid settings.
     """
     modules = _modules(file)
     for name in [*(names or []), *file.hosted]:
         if name not in modules:
             raise ValueError(f"unknown environment {name!r}; known: {', '.join(modules)}")
-    built = Built({}, {})
+    built = BuiltEnvironments({}, {})
     for name in names or modules:
-        settings = file.of(name)
-        built.bounds[name] = stated_bounds(settings)
+        settings = file.section(name)
+        built.timeouts[name] = read_timeouts(settings)
         try:
             built.environments[name] = _create(name, modules[name], settings)
-        except Unavailable as lack:
+        except Unavailable as error:
             if names is not None:
-                raise Unavailable(f"{name}: {lack}") from lack
-            built.unavailable[name] = str(lack)
+                raise Unavailable(f"{name}: {error}") from error
+            built.unavailable[name] = str(error)
         else:
             settings.refuse_unknown()
     return built
@@ -68,53 +68,54 @@ def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built
 def _modules(file: SettingsFile) -> dict[str, str | Path]:
     plugins = file.plugins()
     if taken := sorted(set(plugins) & set(MODULES)):
-        raise ValueError(f"hosted.{taken[0]}.plugin: the name belongs to a built-in environment")
-    named = {
-        name: MODULES[text] if text in MODULES else file.of(name).path(PLUGIN)
-        for name, text in plugins.items()
+        raise ValueError(f"hosted.{taken[0]}.plugin: this name is reserved for a built-in environment")
+    mounted = {
+        name: MODULES[value] if value in MODULES else file.section(name).path(PLUGIN)
+        for name, value in plugins.items()
     }
-    return {**MODULES, **{name: module for name, module in named.items() if module is not None}}
+    return {**MODULES, **{name: module for name, module in mounted.items() if module is not None}}
 
 
 def _create(name: str, module: str | Path, settings: Settings) -> Environment:
-    where = f"hosted.{name}.plugin"
-    loaded = _load(where, name, module) if isinstance(module, Path) else importlib.import_module(module)
+    key = f"hosted.{name}.plugin"
+    loaded = _load(key, name, module) if isinstance(module, Path) else importlib.import_module(module)
     create = getattr(loaded, "create", None)
     if not callable(create):
-        raise ValueError(f"{where}: {module} has no function `create(settings)`")
+        raise ValueError(f"{key}: {module} has no function `create(settings)`")
     try:
-        made = cast(Callable[[Settings], object], create)(settings)
+        environment = cast(Callable[[Settings], object], create)(settings)
     except Exception as error:
-        told = isinstance(error, Unavailable) or str(error).startswith("hosted.")
-        if told or not isinstance(module, Path):  # it says by itself what the operator has to change
+        names_setting = isinstance(error, Unavailable) or str(error).startswith("hosted.")
+        if names_setting or not isinstance(module, Path):
             raise
-        raise ValueError(f"{where}: {_place(error, module)}") from error
-    if not isinstance(made, Environment):
-        raise ValueError(f"{where}: `create` of {module} gives a {type(made).__name__}, not an Environment")
-    if made.name != name:
-        raise ValueError(f"{where}: {module} gives an environment named {made.name!r}, not {name!r}")
-    return made
+        raise ValueError(f"{key}: {_location(error, module)}") from error
+    if not isinstance(environment, Environment):
+        kind = type(environment).__name__
+        raise ValueError(f"{key}: `create` of {module} returned {kind}; expected an Environment")
+    if environment.name != name:
+        raise ValueError(f"{key}: {module} made an environment named {environment.name!r}; expected {name!r}")
+    return environment
 
 
-def _load(where: str, name: str, file: Path) -> ModuleType:
+def _load(key: str, name: str, file: Path) -> ModuleType:
     if not file.is_file():
-        raise ValueError(f"{where}: no file {file}, and no built-in environment of that name")
+        raise ValueError(f"{key}: {file} is neither a file nor the name of a built-in environment")
     spec = importlib.util.spec_from_file_location(f"coevolve_plugin_{name.replace('-', '_')}", file)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{where}: {file} does not end in .py")
+        raise ValueError(f"{key}: {file} does not end in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # required by dataclasses
     try:
         spec.loader.exec_module(module)
     except Unavailable:
         raise
     except Exception as error:
-        raise ValueError(f"{where}: {_place(error, file)}") from error
+        raise ValueError(f"{key}: {_location(error, file)}") from error
     return module
 
 
-def _place(error: Exception, file: Path) -> str:
-    """`file:line: what happened`, of the last line in the plug-in's own file where one is on the way."""
+def _location(error: Exception, file: Path) -> str:
+    """Returns `file:line: error`, with the last traceback line in the plugin's own file if there is one."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)

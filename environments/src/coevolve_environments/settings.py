@@ -1,4 +1,4 @@
-"""What the operator says of the environments: a YAML file with one section per environment under `hosted`."""
+"""The operator's settings: a YAML file with one section per environment under `hosted`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,27 +8,27 @@ from typing import Any
 import yaml
 
 PLUGIN = "plugin"
-"""Key of a section whose environment is a Python file of the operator's, or one more of a built-in one."""
+"""Key of a section that mounts the operator's Python file, or a built-in environment under another name."""
 
 
 class Settings:
-    """One environment's section. Getters remember their keys, so that an unknown one can be refused."""
+    """One environment's section. Getters record their keys, so that unknown keys can be rejected."""
 
     def __init__(self, name: str, values: Mapping[str, Any], folder: Path, state: Path) -> None:
         """
         Args:
-            folder: what relative paths of the section are relative to.
-            state: a folder that the environment may write to; made when it is asked for.
+            folder: base of relative paths in the section.
+            state: folder that the environment may write to; created at first use.
         """
         self.name = name
         self._values = values
         self._folder = folder
         self._state = state
-        self._known = {PLUGIN}
+        self._read_keys = {PLUGIN}
 
     @property
     def state(self) -> Path:
-        folder = self._state.resolve() / self.name  # children have a working folder of their own
+        folder = self._state.resolve() / self.name  # absolute: children have another working folder
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
@@ -37,19 +37,19 @@ class Settings:
         if value is None:
             return default
         if not isinstance(value, str) or not value:
-            raise self.wrong(key, "a text", value)
+            raise self.invalid(key, "a text", value)
         return value
 
     def path(self, key: str) -> Path | None:
         text = self.text(key)
         return None if text is None else (self._folder / Path(text).expanduser()).resolve()
 
-    def integer(self, key: str, default: int, *, least: int = 1) -> int:
+    def integer(self, key: str, default: int, *, minimum: int = 1) -> int:
         value = self._get(key)
         if value is None:
             return default
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise self.wrong(key, f"an integer from {least}", value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+            raise self.invalid(key, f"an integer from {minimum}", value)
         return value
 
     def flag(self, key: str, default: bool) -> bool:
@@ -57,7 +57,7 @@ class Settings:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self.wrong(key, "true or false", value)
+            raise self.invalid(key, "true or false", value)
         return value
 
     def seconds(self, key: str, default: float | None = None) -> float | None:
@@ -65,48 +65,48 @@ class Settings:
         if value is None:
             return default
         if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-            raise self.wrong(key, "seconds above 0", value)
+            raise self.invalid(key, "seconds above 0", value)
         return float(value)
 
-    def wrong(self, key: str, expected: str, found: object) -> ValueError:
+    def invalid(self, key: str, expected: str, found: object) -> ValueError:
         return ValueError(f"hosted.{self.name}.{key}: expected {expected}, found {found!r}")
 
     def refuse_unknown(self) -> None:
         """
         Raises:
-            ValueError: the section has a key that no getter asked for.
+            ValueError: the section has a key that no getter has read.
         """
-        if unknown := sorted(set(self._values) - self._known):
-            known = ", ".join(sorted(self._known)) or "none"
-            raise ValueError(f"hosted.{self.name}.{unknown[0]}: no such setting; known: {known}")
+        if unknown := sorted(set(self._values) - self._read_keys):
+            known = ", ".join(sorted(self._read_keys)) or "none"
+            raise ValueError(f"hosted.{self.name}.{unknown[0]}: unknown setting; known: {known}")
 
     def _get(self, key: str) -> object:
-        self._known.add(key)
+        self._read_keys.add(key)
         return self._values.get(key)
 
 
 @dataclass(frozen=True)
 class SettingsFile:
-    """The sections of the file, and where the environments may write."""
+    """The sections of the file, and the folder that environments may write to."""
 
     state: Path
     folder: Path = Path()
     hosted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def of(self, name: str) -> Settings:
+    def section(self, name: str) -> Settings:
         return Settings(name, self.hosted.get(name, {}), self.folder, self.state)
 
     def plugins(self) -> dict[str, str]:
-        """The operator's own environments: name, and what their section says under `plugin`."""
-        named = {name: self.of(name).text(PLUGIN) for name in self.hosted}
-        return {name: text for name, text in named.items() if text is not None}
+        """Returns the value of `plugin` by environment, for the sections that have it."""
+        values = {name: self.section(name).text(PLUGIN) for name in self.hosted}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def read_settings(path: Path | None, state: Path) -> SettingsFile:
     """
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not YAML of the expected shape.
+        ValueError: the file is not YAML of the expected shape.
     """
     if path is None:
         return SettingsFile(state)
@@ -116,5 +116,5 @@ def read_settings(path: Path | None, state: Path) -> SettingsFile:
         raise ValueError(f"{path} is not YAML: {error}") from None
     hosted = (content.get("hosted") or {}) if isinstance(content, dict) else None
     if not isinstance(hosted, dict) or not all(isinstance(v or {}, dict) for v in hosted.values()):
-        raise ValueError(f"{path}: `hosted` must map names of environments to their settings")
+        raise ValueError(f"{path}: `hosted` must map environment names to their settings")
     return SettingsFile(state, path.resolve().parent, {str(n): v or {} for n, v in hosted.items()})

@@ -5,7 +5,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coevolve_environments.protocol import Answer, Capabilities, Environment, Episode, Json, Split, TaskRecord
+from coevolve_environments.protocol import (
+    Capabilities,
+    Environment,
+    Episode,
+    Json,
+    Observation,
+    Split,
+    TaskRecord,
+)
 from coevolve_environments.settings import Settings
 
 ACTIONS = ["left", "right", "open"]
@@ -56,12 +64,12 @@ class Door:
         if self._flaw == "shared":
             shared["actions"] = self._actions
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         if self._flaw == "opening":
             raise RuntimeError("there is no door")
-        return Answer([{"role": "user", "content": self._smell()}], 0)
+        return Observation([{"role": "user", "content": self._smell()}], 0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         if self._flaw == "fault":
             raise RuntimeError("the door fell off")
         actions = shared["actions"] if self._flaw == "shared" else self._actions
@@ -69,7 +77,7 @@ class Door:
         self._actions.append(content) if actions is not self._actions else None
         done = len(self._actions) == len(ACTIONS)
         won = done and (actions == ACTIONS or self._flaw == "forgiving")
-        return Answer([{"role": "user", "content": self._smell()}], 0, done=done, reward=float(won))
+        return Observation([{"role": "user", "content": self._smell()}], 0, done=done, reward=float(won))
 
     def close(self) -> None:
         return None

@@ -59,7 +59,7 @@ class GuessingGame(Environment[Guess, Hint, GuessState]):
     def step(self, action: Guess, timeout_s: float | None = None, **_: Any) -> Hint:
         if not self._secret:
             raise RuntimeError("reset first")
-        self._state.turn_count += 1
+        self._state.step_count += 1
         self._state.guesses_left -= 1
         left = self._state.guesses_left
         if action.guess == self._secret:

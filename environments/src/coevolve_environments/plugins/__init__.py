@@ -1,1 +1,1 @@
-"""One folder per environment."""
+"""One folder per environment, and modules that several environments share."""

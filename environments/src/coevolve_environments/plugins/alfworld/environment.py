@@ -1,13 +1,11 @@
-"""alfworld: ALFWorld's text games of household tasks, from the data that the operator has."""
+"""alfworld: ALFWorld's text games of household tasks, with the operator's copy of the data."""
 
-import random
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from coevolve_environments.hosting.children import ChildBounds, ChildPool, ChildProgram
 from coevolve_environments.plugins.alfworld.episode import (
     DEFAULT_STEPS,
     MAX_STEPS,
@@ -16,9 +14,12 @@ from coevolve_environments.plugins.alfworld.episode import (
     without_banner,
 )
 from coevolve_environments.plugins.alfworld.games import GAMES, TYPES, Game, Games
-from coevolve_environments.plugins.alfworld.gold import Gold
-from coevolve_environments.plugins.engine_venv import engine_python
-from coevolve_environments.plugins.option_checks import refuse_unknown
+from coevolve_environments.plugins.alfworld.gold import GoldStore
+from coevolve_environments.plugins.draws import sample
+from coevolve_environments.plugins.engine_python import engine_python
+from coevolve_environments.plugins.pool_settings import read_pool_limits
+from coevolve_environments.plugins.validation import names_option, refuse_unknown
+from coevolve_environments.processes.child_pool import ChildPool, ChildProgram
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
@@ -38,12 +39,12 @@ _GOAL = re.compile(r"Your task is to:\s*(.+?)\s*$", re.DOTALL)
 
 
 def create(settings: Settings) -> Environment:
-    """Of `data`, the folder that ALFWorld calls $ALFWORLD_DATA, and of pool, recycle_after, memory_mb."""
+    """Reads `data`, the folder that ALFWorld calls $ALFWORLD_DATA, and pool, recycle_after, memory_mb."""
     python = engine_python(settings, NAME, "alfworld/agents")
     data = settings.path("data")
     if data is None or not (data / GAMES).is_dir():
-        where = f"no {GAMES} in {data}" if data else "hosted.alfworld.data names no folder"
-        raise Unavailable(f"ALFWorld's games are missing ({where}): `alfworld-download` fetches them")
+        reason = f"no {GAMES} in {data}" if data else "hosted.alfworld.data is not set"
+        raise Unavailable(f"ALFWorld's games are missing ({reason}): run `alfworld-download`")
     return Alfworld(settings, python, data)
 
 
@@ -53,44 +54,41 @@ class Alfworld(Environment):
     capabilities = Capabilities(
         variants=False, compose=False, replay="observations", dense_reward=False, max_steps=MAX_STEPS
     )
-    call_seconds = 60.0  # the first reset of a child waits for its imports, 2 s on a free core
+    call_seconds = 60.0  # the first reset of a child includes its imports, 2 s on a free core
     episode_seconds = 900.0
 
     def __init__(self, settings: Settings, python: Path, data: Path) -> None:
         self.name = settings.name
-        self.sessions = settings.integer("pool", 4)
-        bounds = ChildBounds(
-            self.sessions,
-            episodes=settings.integer("recycle_after", 50),
-            memory_mb=settings.integer("memory_mb", 512, least=128),
-            call_seconds=60,
-        )
+        limits = read_pool_limits(settings, size=4, memory_mb=512, min_memory_mb=128)
+        self.max_sessions = limits.size
         program = ChildProgram(
             "coevolve_environments.plugins.alfworld.engine",
             "Games",
             {"data": str(data / GAMES)},
             python,
-            reads=[data / GAMES],
+            readable_paths=[data / GAMES],
         )
         self._games = Games(data)
-        self._pool = ChildPool(self.name, program, bounds)
-        self._gold = Gold(self._pool, settings.state / "gold")
+        self._pool = ChildPool(self.name, program, limits)
+        self._gold = GoldStore(self._pool, settings.state / "gold")
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
-        """Every game, listed without its plan: to solve all takes an hour."""
+        """Lists every game without its plan: to solve all takes an hour."""
         subsets = ("train",) if split == "train" else _HELD_OUT
-        return [self._record(game, DEFAULT_STEPS) for subset in subsets for game in self._games.of(subset)]
+        return [
+            self._record(game, DEFAULT_STEPS) for subset in subsets for game in self._games.in_subset(subset)
+        ]
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
         subset, types, limit = _read_options(options)
-        games = self._games.of("train" if split == "train" else subset)
+        games = self._games.in_subset("train" if split == "train" else subset)
         fit = [game for game in games if not types or game.type in types]
-        drawn = random.Random(f"{seed}/{split}").sample(fit, min(count, len(fit)))
+        drawn = sample(fit, count, seed, split)
         solved = self._gold.solve(drawn)
         return [self._record(game, limit, found) for game, found in zip(drawn, solved, strict=True)]
 
     def start(self, definition: Json, seed: int) -> Episode:
-        """The seed is not used: nothing in a game is random."""
+        """Ignores the seed: nothing in a game is random."""
         return AlfworldEpisode(self._pool, self._games, definition)
 
     def close(self) -> None:
@@ -109,12 +107,10 @@ class Alfworld(Environment):
 
 
 def _read_options(options: Mapping[str, Any]) -> tuple[str, Sequence[str], int]:
-    """What is held out, the types asked for (all when empty), and the step limit."""
+    """Returns the held-out set, the task types (empty: all), and the step limit."""
     refuse_unknown(options, _OPTIONS)
     held_out = options.get("held_out", "seen")
     if held_out not in _HELD_OUT:
         raise BadRequest(f"`options.held_out` must be one of {', '.join(_HELD_OUT)}, got {held_out!r}")
-    types = options.get("types") or ()
-    if not isinstance(types, list | tuple) or any(name not in TYPES for name in types):
-        raise BadRequest(f"`options.types` must be a list of {', '.join(TYPES)}, got {types!r}")
+    types = names_option({"types": options.get("types") or None}, "types", TYPES) or ()
     return held_out, types, step_limit(options.get("max_steps", DEFAULT_STEPS))

@@ -1,19 +1,18 @@
-"""One attempt at one game: commands until it is won or the steps are spent."""
+"""One attempt at one game: commands until it is won or the step limit is reached."""
 
 import re
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.alfworld.games import Game, Games
-from coevolve_environments.plugins.option_checks import whole_number
-from coevolve_environments.plugins.react import action_of
-from coevolve_environments.protocol import Answer, BadRequest, Json
+from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.validation import integer_in_range, require_fields
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import EpisodeChild
+from coevolve_environments.protocol import BadRequest, Json, Observation
 
 MAX_STEPS = 100
 DEFAULT_STEPS = 40
-"""ETO (Song et al. 2024, arXiv:2403.02502) gives ALFWorld 40."""
+"""ETO's limit for ALFWorld (Song et al. 2024, arXiv:2403.02502)."""
 NOTHING = "Nothing happens."
-_LONGEST_ACTION = 200  # characters; no command is longer
 _BANNER = re.compile(r"^-= .*? =-\s*")
 _INSTRUCTION = """You are in a room of a house and carry out one task by short text commands, one per turn:
 look, inventory, go to PLACE, open PLACE, close PLACE, take THING from PLACE, move THING to PLACE,
@@ -31,50 +30,50 @@ class AlfworldEpisode:
         self.task_id: str = definition["task_id"]
         self.split: str = self._game.split
         self._limit = step_limit(definition.get("max_steps", DEFAULT_STEPS))
-        self._seat = Seat(pool)
+        self._child = EpisodeChild(pool)
         self._turn = 0
 
-    def open(self) -> Answer:
-        room = self._seat.call("open", game=self._game.path)["observation"]
+    def open(self) -> Observation:
+        room = self._child.call("open", game=self._game.path)["observation"]
         messages = [
             {"role": "system", "content": f"{_INSTRUCTION}You have {self._limit} turns."},
             {"role": "user", "content": without_banner(room)},
         ]
-        return Answer(messages, turn=0)
+        return Observation(messages, turn=0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
-        action = " ".join(action_of(content).split())[:_LONGEST_ACTION]
-        seen = self._seat.call("step", action=action)
-        messages = [{"role": "user", "content": seen["observation"]}]
-        won = seen["won"]
+        state = self._child.call("step", action=command_of(content))
+        messages = [{"role": "user", "content": state["observation"]}]
+        won = state["won"]
         if not won and self._turn < self._limit:
-            return Answer(messages, self._turn)
-        metadata = {
-            "raw_score": float(won),
-            "success": won,
-            "stop_reason": "completed" if won else "step-limit",
-            "error_type": "no-such-action" if seen["observation"] == NOTHING else None,
-        }
-        return Answer(messages, self._turn, done=True, reward=float(won), metadata=metadata)
+            return Observation(messages, self._turn)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=float(won),
+            raw_score=float(won),
+            success=won,
+            stop_reason="completed" if won else "step-limit",
+            error_type="no-such-action" if state["observation"] == NOTHING else None,
+        )
 
     def close(self) -> None:
-        self._seat.close()
+        self._child.close()
 
 
 def step_limit(value: object) -> int:
-    return whole_number(value, "max_steps", MAX_STEPS)
+    return integer_in_range(value, "max_steps", MAX_STEPS)
 
 
 def without_banner(room: str) -> str:
-    """The room and the task, without the engine's greeting."""
+    """Returns the room and the task without the engine's greeting."""
     return _BANNER.sub("", room).strip()
 
 
 def _checked(definition: Json, games: Games) -> Game:
-    if not isinstance(definition.get("task_id"), str):
-        raise BadRequest("the task definition needs `task_id`, a string")
+    require_fields(definition, {"task_id": str})
     game = games.find(definition.get("game"))
     if game is None:
-        raise BadRequest(f"there is no game {definition.get('game')!r} in {games.data}")
+        raise BadRequest(f"unknown game {definition.get('game')!r}: expected a path in {games.data}")
     return game

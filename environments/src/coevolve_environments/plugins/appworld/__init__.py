@@ -1,1 +1,1 @@
-"""AppWorld: the real engine in child processes, with the published data or a small world of ours."""
+"""AppWorld: the original engine in child processes, with the published data or our small world."""

@@ -1,4 +1,4 @@
-"""The code of an action: Python in a fence, or after `Action:`."""
+"""Code of an action: Python in a fence, or after `Action:`."""
 
 import re
 
@@ -9,8 +9,9 @@ _MARK = re.compile(r"^[ \t]*action[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
 
 def code_of(content: str) -> str | None:
-    """The first fenced block, for what follows it was imagined before anything was seen; else the text after
-    the last `Action:`; None when the text has neither.
+    """Returns the first fenced block, or else the text after the last `Action:`; None without either.
+
+    Later blocks are ignored, because the policy wrote them before it saw a result.
     """
     if fenced := _FENCE.search(content):
         return fenced.group(1)
@@ -18,5 +19,5 @@ def code_of(content: str) -> str | None:
 
 
 def code_action(code: str) -> str:
-    """The assistant text whose code is `code`."""
+    """Returns an assistant text with the given code."""
     return f"```python\n{code.strip()}\n```"

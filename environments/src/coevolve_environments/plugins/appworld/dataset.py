@@ -1,4 +1,4 @@
-"""The folder of a world as `appworld download data` lays it out: sets of tasks, their words, their gold."""
+"""Data folder in the layout of `appworld download data`: sets of tasks, their texts, their gold."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ HELD_OUT = ("dev", "test_normal", "test_challenge")
 GOLD_FILES = ("metadata.json", "public_data.json", "private_data.json", "answer.json", "evaluation.py")
 _TEST_DATA = "test_data.json"
 SOLUTION = "solution.json"
-"""List of code blocks. The published data has one program instead, for train and dev."""
-_CALLED = "solution(apis, requester)"  # as the package's own `appworld verify tasks` calls it
+"""List of code blocks. The published data has one program per task instead, for train and dev."""
+_SOLUTION_CALL = "solution(apis, requester)"  # as in the package's own `appworld verify tasks`
 _CANARY = "# Canary String"
 
 
@@ -22,7 +22,7 @@ _CANARY = "# Canary String"
 class Dataset:
     """
     data: folder with `datasets`, `tasks`, `api_docs` and `base_dbs`.
-    gold: folder with the gold of each task, where that is not below `data`.
+    gold: folder with the gold of each task, if it is not inside `data`.
     """
 
     name: str
@@ -31,13 +31,13 @@ class Dataset:
     _sets: dict[str, list[str]] = field(default_factory=dict)
 
     def tasks(self, subset: str) -> list[str]:
-        """Ids of a set in its own order; none for a set that is not there.
+        """Returns the ids of a set in its own order, empty for a missing set.
 
         Raises:
-            BadRequest: unknown name of a set.
+            BadRequest: unknown set.
         """
         if subset not in (TRAIN, *HELD_OUT):
-            raise BadRequest(f"a set of tasks is one of {', '.join((TRAIN, *HELD_OUT))}, got {subset!r}")
+            raise BadRequest(f"`subset` must be one of {', '.join((TRAIN, *HELD_OUT))}, got {subset!r}")
         if subset not in self._sets:
             file = self.data / "datasets" / f"{subset}.txt"
             lines = file.read_text(encoding="utf8").splitlines() if file.exists() else []
@@ -48,7 +48,7 @@ class Dataset:
     def record(self, task: str, subset: str, definition: Json) -> TaskRecord:
         """
         Args:
-            definition: what the options add to it.
+            definition: fields that the options add.
         """
         specs = self._specs(task)
         task_id = f"{self.name}/{task}"
@@ -69,11 +69,11 @@ class Dataset:
         )
 
     def evaluation(self, task: str) -> dict[str, str]:
-        """The gold files that the evaluator reads, by name."""
+        """Returns the gold files that the evaluator reads, by name."""
         texts = {name: self._gold_text(task, name) for name in (*GOLD_FILES, _TEST_DATA)}
         if missing := [name for name in GOLD_FILES if texts[name] is None]:
             raise FileNotFoundError(
-                f"{task} cannot be evaluated: {self._gold_folder(task) / missing[0]} is missing"
+                f"evaluation of {task} failed: {self._gold_folder(task) / missing[0]} is missing"
             )
         return {name: text for name, text in texts.items() if text is not None}
 
@@ -87,7 +87,7 @@ class Dataset:
         if program is None:
             return []
         kept = [line for line in program.splitlines() if _CANARY not in line]
-        return ["\n".join([*kept, "", _CALLED])]
+        return ["\n".join([*kept, "", _SOLUTION_CALL])]
 
     def _gold_text(self, task: str, name: str) -> str | None:
         file = self._gold_folder(task) / name

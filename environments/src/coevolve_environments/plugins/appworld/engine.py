@@ -1,8 +1,8 @@
-"""The child's side: a process that has AppWorld's engine loaded, and one fork of it for each attempt.
+"""Runs AppWorld inside a child: one process loads the engine, and each attempt runs in a fork of it.
 
-An attempt runs a policy's code in its fork and can change anything there, the engine included; the next
-attempt gets a fork of the untouched process. So no attempt sees what another left, and what loading costs is
-paid once.
+An attempt runs the policy's code in its fork and can change anything there, including the engine. The next
+attempt gets a fork of the unchanged process, so attempts do not affect each other and the engine is loaded
+once.
 """
 
 import gc
@@ -19,17 +19,17 @@ from coevolve_environments.plugins.appworld.world import World, load
 from coevolve_environments.protocol import Json
 
 _LINKED = ("api_docs", "base_dbs")
-_LINE = 3  # the descriptor of a fork's messages
+_MESSAGES_FD = 3  # descriptor of a fork's messages
 
 
 class Engine:
-    """One world at a time, below the process's own home."""
+    """Plays one world at a time, inside the process's home."""
 
     def __init__(self, data: str, memory_mb: int) -> None:
         """
         Args:
             data: folder with `api_docs`, `base_dbs` and `tasks`.
-            memory_mb: bound of a fork's private memory: past it the code gets a MemoryError.
+            memory_mb: limit of a fork's private memory; above it the code gets a MemoryError.
         """
         root = Path.home() / "appworld"
         (root / "data" / "tasks").mkdir(parents=True)
@@ -45,46 +45,46 @@ class Engine:
         self._lines: Any = None
 
     def open(self, task: str, code_seconds: int) -> Json:
-        """A fresh world of the task, instead of the one before: its instruction, supervisor and date."""
+        """Opens a new world of the task and returns its instruction, supervisor and date."""
         self._end()
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         self._fork = os.fork()
         if self._fork == 0:
-            _serve(theirs, lambda: World(*self._tasks, self._memory_mb))
-        theirs.close()
-        self._lines = ours.makefile("rw", encoding="utf8")
-        ours.close()
-        opened: Json = self._ask("open", task=task, code_seconds=code_seconds)
+            _serve(child_end, lambda: World(*self._tasks, self._memory_mb))
+        child_end.close()
+        self._lines = parent_end.makefile("rw", encoding="utf8")
+        parent_end.close()
+        opened: Json = self._call("open", task=task, code_seconds=code_seconds)
         return opened
 
     def execute(self, code: str) -> Json:
-        """Runs the code; gives its output and whether the task was marked complete."""
-        done: Json = self._ask("execute", code=code)
-        return done
+        """Runs the code and returns its output and whether the task was marked complete."""
+        result: Json = self._call("execute", code=code)
+        return result
 
     def evaluate(self, gold: dict[str, str]) -> Json:
-        """Runs the task's tests on the world as it stands, and ends it.
+        """Runs the task's tests on the current world, and ends the world.
 
         Args:
-            gold: the files of the task's `ground_truth` folder that its evaluation needs.
+            gold: files of the task's `ground_truth` folder that the evaluation needs.
         """
-        tests: Json = self._ask("evaluate", gold=gold)
+        tests: Json = self._call("evaluate", gold=gold)
         self._end()
         return tests
 
-    def _ask(self, method: str, **arguments: Any) -> Any:
+    def _call(self, method: str, **arguments: Any) -> Any:
         if self._fork is None:
             raise RuntimeError("no world is open")
         try:
             self._lines.write(json.dumps([method, arguments]) + "\n")
             self._lines.flush()
-            answer = self._lines.readline()
+            line = self._lines.readline()
         except OSError:
-            answer = ""
-        if not answer:
+            line = ""
+        if not line:
             self._end()
-            raise RuntimeError(f"the world's process died in {method}")
-        reply = json.loads(answer)
+            raise RuntimeError(f"the world's process exited in {method}")
+        reply = json.loads(line)
         if "error" in reply:
             raise RuntimeError(reply["error"])
         return reply["result"]
@@ -97,18 +97,18 @@ class Engine:
             self._fork = None
 
 
-def _serve(line: socket.socket, make: Callable[[], World]) -> NoReturn:
-    """The fork's life. It holds no other pipe of the process: its code cannot speak in the engine's name."""
-    os.dup2(line.fileno(), _LINE)
-    os.closerange(_LINE + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    lines = os.fdopen(_LINE, "r+b", buffering=0)
-    write = lines.write  # the engine takes functions of the standard library away while code runs
+def _serve(connection: socket.socket, make: Callable[[], World]) -> NoReturn:
+    """Serves calls in the fork. All other descriptors are closed: the policy's code cannot send replies."""
+    os.dup2(connection.fileno(), _MESSAGES_FD)
+    os.closerange(_MESSAGES_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    lines = os.fdopen(_MESSAGES_FD, "r+b", buffering=0)
+    write = lines.write  # the engine disables functions of the standard library while code runs
     world = make()
     for request in iter(lines.readline, b""):
         method, arguments = json.loads(request)
         try:
             reply = {"result": getattr(world, method)(**arguments)}
-        except BaseException as error:  # told to the engine's process, which makes it a fault
+        except BaseException as error:  # the engine's process raises it as a fault
             reply = {"error": f"{type(error).__name__}: {error}"}
         write(json.dumps(reply).encode() + b"\n")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,20 +1,21 @@
-"""appworld: AppWorld's own engine and evaluator, with the data that the operator downloaded.
+"""appworld: AppWorld's engine and evaluator, with data that the operator has downloaded.
 
-Its data may be passed on encrypted only: none of it is here, and `hosted.appworld.root` names the folder.
+The data may be distributed only encrypted, so none of it is included; `hosted.appworld.root` is its folder.
 """
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from coevolve_environments.hosting.children import ChildBounds, ChildPool, ChildProgram
 from coevolve_environments.plugins.appworld.dataset import HELD_OUT, TRAIN, Dataset
-from coevolve_environments.plugins.appworld.episode import AppWorldEpisode, Bounds
+from coevolve_environments.plugins.appworld.episode import AppWorldEpisode
 from coevolve_environments.plugins.appworld.options import MAX_STEPS, read_options
-from coevolve_environments.plugins.engine_venv import engine_python
+from coevolve_environments.plugins.draws import sample
+from coevolve_environments.plugins.engine_python import engine_python
+from coevolve_environments.plugins.pool_settings import read_pool_limits
+from coevolve_environments.processes.child_pool import ChildPool, ChildProgram
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,
@@ -27,30 +28,30 @@ from coevolve_environments.protocol import (
 from coevolve_environments.settings import Settings
 
 INSTALL = "`coevolve env install appworld`"
-_START_SECONDS = 120.0  # a child imports 457 APIs: 7 s on a free core
-_BEYOND_CODE_SECONDS = 10.0  # what the engine needs beside the block: its state on disk, the tests
-_OUTSIDE_DATA_MB = 384  # the engine's process that a world is forked from, and what a world maps
+_START_SECONDS = 120.0  # a child imports 457 APIs, 7 s on a free core
+_OVERHEAD_SECONDS = 10.0  # of the engine per block: its state on disk, the tests
+_ENGINE_MB = 384  # the engine's process before the fork, and mapped files of a world
 
 
 def create(settings: Settings) -> Environment:
-    """Of `root`, the folder with the data, and of pool, recycle_after, memory_mb, code_seconds."""
+    """Reads `root`, the folder with the data, and pool, recycle_after, memory_mb, code_seconds."""
     python = find_appworld(settings)
     root = settings.path("root")
     if root is None or not (root / "data" / "datasets").is_dir():
-        where = f"no data in {root}" if root else "hosted.appworld.root names no folder"
-        raise Unavailable(f"AppWorld's data is missing ({where}): {INSTALL} --root FOLDER downloads it")
+        reason = f"no data in {root}" if root else "hosted.appworld.root is not set"
+        raise Unavailable(f"AppWorld's data is missing ({reason}): {INSTALL} --root FOLDER downloads it")
     return AppWorld(settings, python, root / "data", lambda: Dataset(settings.name, root / "data"))
 
 
 def find_appworld(settings: Settings) -> Path:
     """
     Raises:
-        Unavailable: the engine is missing, or its apps were not unpacked.
+        Unavailable: the engine is missing or its apps are not unpacked.
     """
     python = engine_python(settings, "appworld", "appworld/environment.py")
     unpacked = python.parent.parent.glob("lib/python3*/site-packages/appworld/apps/simple_note/apis.py")
     if next(unpacked, None) is None:
-        raise Unavailable(f"AppWorld's apps are not unpacked: {INSTALL} does it")
+        raise Unavailable(f"AppWorld's apps are not unpacked: run {INSTALL}")
     return python
 
 
@@ -66,30 +67,30 @@ class AppWorld(Environment):
     def __init__(self, settings: Settings, python: Path, data: Path, dataset: Callable[[], Dataset]) -> None:
         """
         Args:
-            data: folder that the children read; it need not be there before `dataset` is called.
+            data: folder that the children read; `dataset` may create it.
             dataset: called at first use.
         """
         self.name = settings.name
-        self.sessions = settings.integer("pool", 2)
-        memory_mb = settings.integer("memory_mb", 1024, least=768)
-        self._bounds = Bounds(settings.integer("code_seconds", 30))
-        bounds = ChildBounds(
-            self.sessions,
-            episodes=settings.integer("recycle_after", 50),
-            memory_mb=memory_mb,
+        self._code_seconds = settings.integer("code_seconds", 30)
+        limits = read_pool_limits(
+            settings,
+            size=2,
+            memory_mb=1024,
+            min_memory_mb=768,
             start_seconds=_START_SECONDS,
-            call_seconds=self._bounds.code_seconds + _BEYOND_CODE_SECONDS,
+            call_seconds=self._code_seconds + _OVERHEAD_SECONDS,
         )
+        self.max_sessions = limits.size
         program = ChildProgram(
             "coevolve_environments.plugins.appworld.engine",
             "Engine",
-            {"data": str(data), "memory_mb": memory_mb - _OUTSIDE_DATA_MB},
+            {"data": str(data), "memory_mb": limits.memory_mb - _ENGINE_MB},
             python,
-            # The package reads every `.env` above itself, ours among them.
+            # The package would read every `.env` in its parent folders, including ours.
             environ={"PYTHON_DOTENV_DISABLED": "1"},
-            reads=[data],
+            readable_paths=[data],
         )
-        self._pool = ChildPool(self.name, program, bounds)
+        self._pool = ChildPool(self.name, program, limits)
         self._make_dataset = dataset
 
     @cached_property
@@ -108,15 +109,15 @@ class AppWorld(Environment):
         chosen = read_options(options)
         subset = TRAIN if split == "train" else chosen.held_out
         ids = self._dataset.tasks(subset)
-        drawn = random.Random(f"{seed}/{split}").sample(ids, min(count, len(ids)))
+        drawn = sample(ids, count, seed, split)
         extra: Json = asdict(chosen)
         del extra["held_out"]
         extra["dense"] = chosen.dense and subset == TRAIN
         return [self._dataset.record(task, subset, extra) for task in drawn]
 
     def start(self, definition: Json, seed: int) -> Episode:
-        """The seed is not used: the engine seeds each world itself."""
-        return AppWorldEpisode(self._pool, self._dataset, definition, self._bounds)
+        """Ignores the seed: the engine seeds each world itself."""
+        return AppWorldEpisode(self._pool, self._dataset, definition, self._code_seconds)
 
     def close(self) -> None:
         self._pool.close()

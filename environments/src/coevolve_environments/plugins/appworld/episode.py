@@ -1,13 +1,12 @@
-"""One attempt at one task: code blocks until the task is marked complete or the steps are spent."""
+"""One attempt at one task: code blocks until the task is complete or the step limit is reached."""
 
-from dataclasses import dataclass
-
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
 from coevolve_environments.plugins.appworld.code_action import code_of
 from coevolve_environments.plugins.appworld.dataset import TRAIN, Dataset
 from coevolve_environments.plugins.appworld.options import DEFAULT_STEPS, step_limit
-from coevolve_environments.protocol import Answer, BadRequest, Json
+from coevolve_environments.plugins.validation import require_fields
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import EpisodeChild
+from coevolve_environments.protocol import BadRequest, Json, Observation
 
 OBSERVATION_CHARACTERS = 6_000
 _NO_CODE = "No code was found: put Python in a block that begins with ```python and ends with ```."
@@ -22,29 +21,23 @@ The supervisor's accounts, passwords, addresses and cards are in the app `superv
 When the task is done, call apis.supervisor.complete_task(), with `answer=` if the task asks for one."""
 
 
-@dataclass(frozen=True)
-class Bounds:
-    code_seconds: int
-    """A block that runs longer is stopped and told so: that is the policy's fault, not the environment's."""
-
-
 class AppWorldEpisode:
     """Task goal completion (Trivedi et al. 2024, arXiv:2407.18901): 1 when all tests of the task pass."""
 
-    def __init__(self, pool: ChildPool, dataset: Dataset, definition: Json, bounds: Bounds) -> None:
+    def __init__(self, pool: ChildPool, dataset: Dataset, definition: Json, code_seconds: int) -> None:
         self._task, self._subset = _checked(definition, dataset)
         self.task_id: str = definition["task_id"]
         self.split = "train" if self._subset == TRAIN else "held-out"
         self._dense = definition.get("dense") is True and self._subset == TRAIN
         self._limit = step_limit(definition.get("max_steps", DEFAULT_STEPS))
-        self._seat = Seat(pool)
+        self._child = EpisodeChild(pool)
         self._dataset = dataset
-        self._bounds = bounds
+        self._code_seconds = code_seconds
         self._turn = 0
         self._error: str | None = None
 
-    def open(self) -> Answer:
-        world = self._seat.call("open", task=self._task, code_seconds=self._bounds.code_seconds)
+    def open(self) -> Observation:
+        world = self._child.call("open", task=self._task, code_seconds=self._code_seconds)
         person = world["supervisor"]
         lines = [
             f"Supervisor: {person['first_name']} {person['last_name']}, {person['email']}, "
@@ -56,50 +49,49 @@ class AppWorldEpisode:
             {"role": "system", "content": f"{_INSTRUCTION}\nYou have {self._limit} turns."},
             {"role": "user", "content": "\n".join(lines)},
         ]
-        return Answer(messages, turn=0)
+        return Observation(messages, turn=0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
         code = code_of(content)
         if code is None:
             self._error = "no-code"
-            return self._answer(_NO_CODE, completed=False)
-        done = self._seat.call("execute", code=code)
-        self._error = "execution-failed" if done["output"].startswith(_FAILED) else None
-        return self._answer(_cut(done["output"]), completed=done["completed"])
+            return self._observe(_NO_CODE, completed=False)
+        result = self._child.call("execute", code=code)
+        self._error = "execution-failed" if result["output"].startswith(_FAILED) else None
+        return self._observe(_truncated(result["output"]), completed=result["completed"])
 
     def close(self) -> None:
-        self._seat.close()
+        self._child.close()
 
-    def _answer(self, observation: str, *, completed: bool) -> Answer:
-        messages = [{"role": "user", "content": observation}]
+    def _observe(self, output: str, *, completed: bool) -> Observation:
+        messages = [{"role": "user", "content": output}]
         if not completed and self._turn < self._limit:
-            return Answer(messages, self._turn)
-        tests = self._seat.call("evaluate", gold=self._dataset.evaluation(self._task))
+            return Observation(messages, self._turn)
+        tests = self._child.call("evaluate", gold=self._dataset.evaluation(self._task))
         raw = tests["passed"] / tests["total"]
-        metadata = {
-            "raw_score": raw,
-            "success": tests["success"],
-            "tests_passed": tests["passed"],
-            "tests_total": tests["total"],
-            "stop_reason": "completed" if completed else "step-limit",
-            "error_type": self._error,
-        }
-        reward = raw if self._dense else float(tests["success"])
-        return Answer(messages, self._turn, done=True, reward=reward, metadata=metadata)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=raw if self._dense else float(tests["success"]),
+            raw_score=raw,
+            success=tests["success"],
+            stop_reason="completed" if completed else "step-limit",
+            error_type=self._error,
+            tests_passed=tests["passed"],
+            tests_total=tests["total"],
+        )
 
 
 def _checked(definition: Json, dataset: Dataset) -> tuple[str, str]:
-    for name in ("task_id", "task", "subset"):
-        if not isinstance(definition.get(name), str):
-            raise BadRequest(f"the task definition needs `{name}`, a string")
+    require_fields(definition, {"task_id": str, "task": str, "subset": str})
     task, subset = definition["task"], definition["subset"]
     if task not in dataset.tasks(subset):
-        raise BadRequest(f"{dataset.name} has no task {task!r} in its set {subset!r}")
+        raise BadRequest(f"unknown task {task!r} in set {subset!r} of {dataset.name}")
     return task, subset
 
 
-def _cut(output: str) -> str:
+def _truncated(output: str) -> str:
     text = output.rstrip()
     if len(text) <= OBSERVATION_CHARACTERS:
         return text

@@ -1,6 +1,6 @@
-"""appworld-mini: a small world of ours, played by AppWorld's own engine and judged by its own evaluator.
+"""appworld-mini: our small world, with AppWorld's own engine and evaluator.
 
-Twelve tasks about the notes of made-up people. It proves the adapter; its figures are no AppWorld results.
+Twelve tasks about the notes of fictional people. It tests the adapter; its figures are not AppWorld results.
 """
 
 import os
@@ -17,15 +17,15 @@ from coevolve_environments.plugins.appworld.environment import AppWorld, find_ap
 from coevolve_environments.protocol import Environment
 from coevolve_environments.settings import Settings
 
-_BUILD_SECONDS = 95  # 6 s on a free core
+_BUILD_SECONDS = 95  # takes 6 s on a free core
 _BUILD = (
-    "import sys; sys.path.append(sys.argv[1]);"  # last, so that the engine's own packages go first
+    "import sys; sys.path.append(sys.argv[1]);"  # last, so that the engine's own packages come first
     "from coevolve_environments.plugins.appworld.mini_world import build; build(sys.argv[2])"
 )
 
 
 def create(settings: Settings) -> Environment:
-    """Of pool, recycle_after, memory_mb and code_seconds."""
+    """Reads pool, recycle_after, memory_mb and code_seconds."""
     python = find_appworld(settings)
     folder = settings.state / f"world-{_version()}"
     return AppWorldMini(settings, python, folder / "data", lambda: _world(settings.name, python, folder))
@@ -40,7 +40,7 @@ class AppWorldMini(AppWorld):
 
 
 def _world(name: str, python: Path, folder: Path) -> Dataset:
-    """Builds the world where there is none: whole or not at all, for several servers may share the folder."""
+    """Builds the world if it is missing, in one rename, because several servers may share the folder."""
     if not folder.exists():
         unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=folder.parent))
         unfinished.chmod(0o755)
@@ -48,7 +48,7 @@ def _world(name: str, python: Path, folder: Path) -> Dataset:
             _build(python, unfinished)
             unfinished.rename(folder)
         except OSError:
-            if not folder.exists():  # otherwise another server was faster
+            if not folder.exists():  # otherwise another server has built it
                 raise
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -57,7 +57,7 @@ def _world(name: str, python: Path, folder: Path) -> Dataset:
 
 def _build(python: Path, folder: Path) -> None:
     package = Path(coevolve_environments.__file__).parent.parent
-    ended = subprocess.run(
+    completed = subprocess.run(
         [python, "-c", _BUILD, package, folder],
         capture_output=True,
         text=True,
@@ -65,12 +65,12 @@ def _build(python: Path, folder: Path) -> None:
         cwd=folder,
         env={"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": str(folder), "PYTHON_DOTENV_DISABLED": "1"},
     )
-    if ended.returncode:
-        raise RuntimeError(f"the small world could not be built: {ended.stderr[-500:]}")
+    if completed.returncode:
+        raise RuntimeError(f"building the small world failed: {completed.stderr[-500:]}")
 
 
 def _version() -> str:
-    """Of what the world is made of."""
-    made_of = (mini_notes, mini_world, mini_evaluation)
-    files = [Path(str(module.__file__)).read_bytes() for module in made_of]
+    """Returns a hash of the modules that define the world."""
+    modules = (mini_notes, mini_world, mini_evaluation)
+    files = [Path(str(module.__file__)).read_bytes() for module in modules]
     return sha256(b"".join(files)).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""The tests of every task of the small world. AppWorld's evaluator runs them on each task's own data."""
+"""Tests of every task of the small world. AppWorld's evaluator runs them on each task's data."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The small world of ours: its people, their notes, and the twelve tasks. All of it is made up."""
+"""Content of the small world: people, notes, and the twelve tasks. All of it is fictional."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ PEOPLE = (
     Person("Mira", "Halvorsen", "mira.halvorsen@example.org", "5550000001", "1990-04-12", "lantern-42"),
     Person("Tomas", "Okafor", "tomas.okafor@example.org", "5550000002", "1984-11-30", "harbour-17"),
 )
-"""The supervisor first. The other has notes of the same titles, which nobody asked to touch."""
+"""The supervisor is first. The other person has notes with the same titles, which must not change."""
 
 NOTES = (
     Note("Bread for Sunday", "rye flour 4\nyeast 1\nsalt 2", ("kitchen", "shopping")),
@@ -57,7 +57,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class MiniTask:
-    """One task, what must have changed when it is done, and code that does it, block by block."""
+    """One task, its expected changes, and code blocks that solve it."""
 
     scenario: str
     number: int
@@ -77,7 +77,7 @@ class MiniTask:
 
 
 def mini_tasks() -> list[MiniTask]:
-    """Four scenarios of three tasks each: two to train on and two held out, so that none is on both sides."""
+    """Returns four scenarios of three tasks each: two scenarios for training, two held out."""
     return [
         *_numbered(_drop, ["Old phone numbers", "Packing list", "Choir dates"]),
         *_numbered(_count, ["garden", "shopping", "travel"]),

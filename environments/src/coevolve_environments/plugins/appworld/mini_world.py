@@ -1,8 +1,8 @@
-"""Builds the small world of ours.
+"""Builds the small world.
 
-Runs in the engine's interpreter, with the package's public classes: the documentation of its APIs, empty
-databases of its apps, and for each task the rows of our people and notes. The gold goes into a folder of its
-own that only the owner can read.
+Runs in the engine's interpreter, with the package's public classes. It writes the documentation of the APIs,
+empty databases of the apps, and for each task the rows of our people and notes. The gold goes into a separate
+folder that only the owner can read.
 """
 
 import json
@@ -25,13 +25,13 @@ from coevolve_environments.plugins.appworld.mini_notes import (
 from coevolve_environments.protocol import Json
 
 _DOCUMENTED = ("api_docs", "supervisor", APP)
-"""The apps that hold anything here: to document all eleven takes four seconds more."""
+"""Apps with data in this world. The documentation of all eleven would take four seconds more."""
 _COUNTS = {"num_apps": 1, "num_apis": 1, "num_api_calls": 1, "num_solution_code_lines": 1}
-"""Asked for by the loader, which would format the solution to count them; no test reads them."""
+"""Required by the loader, which would otherwise format the solution to count them; no test reads them."""
 
 
 def build(root: str) -> None:
-    """Makes `data` and `gold` below the folder."""
+    """Creates `data` and `gold` in the folder."""
     folder = Path(root)
     os.environ["APPWORLD_ROOT"] = str(folder)
     os.environ["APPWORLD_CACHE"] = str(folder / "cache")
@@ -42,7 +42,7 @@ def build(root: str) -> None:
     docs = ApiDocCollection.build(load_apps=_DOCUMENTED)
     for app in get_all_apps(skip_admin=True):
         apis = docs.get(app, {})
-        # Its loader expects the key; these files hold no data of AppWorld, so they carry no mark of it.
+        # The loader requires the key; these files contain no AppWorld data and need no canary.
         marked = {name: {**doc, "canary_string": ""} for name, doc in apis.items()}
         _write(folder / "data" / "api_docs" / "standard" / f"{app}.json", marked)
     base = folder / "data" / "base_dbs"

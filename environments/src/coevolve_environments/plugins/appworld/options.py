@@ -1,26 +1,26 @@
-"""Options of the data routes, checked once: an unknown key or value is refused by name."""
+"""Options of the data routes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from coevolve_environments.plugins.appworld.dataset import HELD_OUT
-from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
+from coevolve_environments.plugins.validation import boolean_option, integer_in_range, refuse_unknown
 from coevolve_environments.protocol import BadRequest
 
 MAX_STEPS = 50
 DEFAULT_STEPS = 30
-"""CoEvolve (arXiv:2604.15840) gives AppWorld 30 interactions."""
+"""CoEvolve's limit for AppWorld (arXiv:2604.15840)."""
 
 
 @dataclass(frozen=True)
 class Options:
     held_out: str = "dev"
-    """Which published set is `held-out`: dev, test_normal or test_challenge."""
+    """Published set of the held-out split: dev, test_normal or test_challenge."""
     max_steps: int = DEFAULT_STEPS
     """1 to 50."""
     dense: bool = False
-    """Whether train tasks are rewarded by passed tests / tests."""
+    """Rewards train tasks by passed tests / tests."""
 
 
 def read_options(options: Mapping[str, Any]) -> Options:
@@ -28,10 +28,10 @@ def read_options(options: Mapping[str, Any]) -> Options:
     chosen = Options(**options)
     if chosen.held_out not in HELD_OUT:
         raise BadRequest(f"`options.held_out` must be one of {', '.join(HELD_OUT)}, got {chosen.held_out!r}")
-    true_or_false(options, "dense", False)
+    boolean_option(options, "dense", False)
     step_limit(chosen.max_steps)
     return chosen
 
 
 def step_limit(value: object) -> int:
-    return whole_number(value, "max_steps", MAX_STEPS)
+    return integer_in_range(value, "max_steps", MAX_STEPS)

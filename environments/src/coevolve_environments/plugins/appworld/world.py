@@ -1,8 +1,8 @@
-"""One world of one attempt: AppWorld's own environment server, called in its process through ASGI.
+"""One world of one attempt: AppWorld's own environment server, called through ASGI in the same process.
 
-No port is opened, so nobody but the parent can reach the world. The calls run in the main thread on a loop
-of their own: the engine bounds the time of a code block by a signal, which Python delivers to the main thread
-only, and starlette's TestClient would run the application in another.
+No port is opened, so only the parent reaches the world. Calls run in the main thread on a separate event
+loop: the engine limits the time of a code block by a signal, which Python delivers only to the main thread,
+and starlette's TestClient would use another thread.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from coevolve_environments.protocol import Json
 
 _EXPERIMENT = "coevolve"
 _MEGABYTE = 2**20
-_CAPTURED = 200_000  # characters of output that go to the parent at most; it shows far fewer
+_MAX_OUTPUT_CHARACTERS = 200_000  # per block; the observation is much shorter
 
 
 def load() -> None:
-    """Imports the engine with its 457 APIs: seconds, and no thread is started by it."""
+    """Imports the engine with its 457 APIs, which takes seconds and starts no thread."""
     from appworld.apps import get_all_apps
     from appworld.collections.api_docs import ApiDocCollection
     from appworld.common.utils import import_apis_module, import_models_module
@@ -32,13 +32,13 @@ def load() -> None:
 
 
 class World:
-    """The gold is not there before the evaluation, after which the process should end."""
+    """A world has no gold before its evaluation; its process should end after it."""
 
     def __init__(self, data: Path, tasks: Path, memory_mb: int) -> None:
         """
         Args:
-            data: folder of all tasks, with their gold perhaps.
-            tasks: folder that the engine looks in; gets links to what a policy may see of its task.
+            data: folder of all tasks, possibly with gold.
+            tasks: folder that the engine reads; gets links to the parts of a task without gold.
         """
         import httpx
         from appworld.serve import environment
@@ -70,7 +70,7 @@ class World:
     def execute(self, code: str) -> Json:
         output = self._post("execute", task_id=self._task, code=code)
         completed = self._post("task_completed", task_id=self._task)
-        return {"output": output[:_CAPTURED], "completed": completed}
+        return {"output": output[:_MAX_OUTPUT_CHARACTERS], "completed": completed}
 
     def evaluate(self, gold: dict[str, str]) -> Json:
         from appworld.ground_truth import GroundTruth
@@ -83,7 +83,7 @@ class World:
             self._serve.world.task.ground_truth = GroundTruth.load(self._task)
             tests = self._post("evaluate", task_id=self._task, suppress_errors=True)
         finally:
-            shutil.rmtree(folder)  # or the next attempt below this home could read it
+            shutil.rmtree(folder)  # otherwise the next attempt in this home could read it
         return {
             "passed": len(tests["passes"]),
             "total": tests["num_tests"],
@@ -94,5 +94,7 @@ class World:
     def _post(self, route: str, **body: Any) -> Any:
         response = self._loop.run_until_complete(self._client.post(f"/{route}", json=body))
         if response.status_code != 200:
-            raise RuntimeError(f"AppWorld answered {response.status_code} to {route}: {response.text[:500]}")
+            raise RuntimeError(
+                f"AppWorld returned status {response.status_code} for {route}: {response.text[:500]}"
+            )
         return response.json()["output"]

@@ -1,1 +1,1 @@
-"""What the bfcl plug-in is made of: entries of the package, the parser of calls, and the episode."""
+"""BFCL multi-turn: entries of the package, parser of calls, episode, composed tasks."""

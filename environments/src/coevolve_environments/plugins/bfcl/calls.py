@@ -1,4 +1,4 @@
-"""Reads `[cd(folder='document'), ls()]` as calls. Nothing that a model wrote is ever evaluated."""
+"""Parses `[cd(folder='document'), ls()]` as calls. Text of a model is never evaluated."""
 
 import ast
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from coevolve_environments.plugins.react import action_of
 
 MAX_CALLS = 64
 MAX_CHARACTERS = 20_000
-_LARGEST_NUMBER = 10**18
-_LONGEST_ITEMS = 1_000
-# Attempts at a task repeat each other's actions.
-_KEPT = 512
-_SHORT = 500
+_MAX_NUMBER = 10**18
+_MAX_ITEMS = 1_000
+# Attempts at the same task repeat many actions.
+_CACHED_TEXTS = 512
+_MAX_CACHED_CHARACTERS = 500
 
 
 class NotCalls(ValueError):
@@ -29,30 +29,31 @@ class Call:
 
 
 def parse_calls(text: str) -> list[Call]:
-    """The calls of an assistant message, bare or in ReAct form; brackets around a single call may be missing.
+    """Returns the calls of an assistant message, with or without ReAct form and brackets.
 
     Raises:
-        NotCalls: anything else, down to one argument that is not a literal or is unreasonably large.
+        NotCalls: the text is anything else, or an argument is not a literal or too large.
     """
     stripped = _stripped(text)
-    calls = _calls_again(stripped) if len(stripped) <= _SHORT else _calls(stripped)
-    return [Call(c.name, _own(c.positional), _own(c.keyword)) for c in calls]
+    calls = _cached_calls(stripped) if len(stripped) <= _MAX_CACHED_CHARACTERS else _calls(stripped)
+    return [Call(c.name, _copy(c.positional), _copy(c.keyword)) for c in calls]
 
 
 def spelled_calls(text: str) -> list[str]:
-    """The same calls, each in one spelling: quotes, spaces and brackets are everywhere alike.
+    """Returns the calls in a normalized spelling of quotes, spaces and brackets.
 
     Raises:
-        NotCalls: where `parse_calls` does.
+        NotCalls: see `parse_calls`.
     """
     parse_calls(text)
     return [ast.unparse(node) for node in _elements(_stripped(text))]
 
 
 def named_arguments(text: str, parameters: Sequence[str]) -> str:
-    """One spelled call with every argument named and in the order of the names: equal for equal calls.
+    """Returns a call with all arguments named and sorted by name, so that equal calls have equal texts.
 
     Args:
+        text: one call in normalized spelling.
         parameters: names of the function's parameters in their order.
     """
     node = ast.parse(text, mode="eval").body
@@ -69,7 +70,7 @@ def _stripped(text: str) -> str:
     stripped = action_of(text).strip("`").strip()
     if len(stripped) > MAX_CHARACTERS:
         raise NotCalls("too long")
-    if stripped and "(" not in stripped and "[" not in stripped:  # prose: no need to have its syntax refused
+    if stripped and "(" not in stripped and "[" not in stripped:  # prose, without parsing it
         raise NotCalls("not a call")
     return stripped
 
@@ -78,15 +79,15 @@ def _calls(text: str) -> tuple[Call, ...]:
     return tuple(_call(node) for node in _elements(text))
 
 
-_calls_again = lru_cache(_KEPT)(_calls)
+_cached_calls = lru_cache(_CACHED_TEXTS)(_calls)
 
 
-def _own(value: Any) -> Any:
-    """The literal with lists and dicts of its own: a function may keep and change what it is given."""
+def _copy(value: Any) -> Any:
+    """Copies lists and dicts of a literal, because a function may keep and change its arguments."""
     if isinstance(value, dict):
-        return {key: _own(item) for key, item in value.items()}
+        return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map(_own, value))
+        return type(value)(map(_copy, value))
     return set(value) if isinstance(value, set) else value
 
 
@@ -113,7 +114,7 @@ def _call(node: ast.expr) -> Call:
 
 
 def _literal(node: ast.expr) -> Any:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):  # nearly all are
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):  # the usual case
         return node.value
     try:
         value = ast.literal_eval(node)
@@ -124,11 +125,11 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _check_size(value: object) -> None:
-    """Keeps out what only costs time: no gold call holds a longer list or a larger number."""
-    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+    """Rejects values that only cost time: no gold call has a longer list or a larger number."""
+    if isinstance(value, int) and abs(value) > _MAX_NUMBER:
         raise NotCalls("a number is too large")
     if isinstance(value, list | tuple | set | dict):
-        if len(value) > _LONGEST_ITEMS:
+        if len(value) > _MAX_ITEMS:
             raise NotCalls("a list is too long")
         for item in value:
             _check_size(item)

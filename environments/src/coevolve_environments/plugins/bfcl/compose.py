@@ -1,4 +1,4 @@
-"""A task from calls that somebody wrote: one user turn, checked by the state and answers that they leave."""
+"""Makes a task from given calls: one user turn, checked by the state and outputs after the calls."""
 
 import hashlib
 import json
@@ -11,41 +11,43 @@ from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, differ
 from coevolve_environments.plugins.bfcl.world import World, failed
 from coevolve_environments.plugins.react import action_of
-from coevolve_environments.protocol import BadRequest, Composed, Json, Refusal, TaskRecord
+from coevolve_environments.protocol import BadRequest, ComposedTask, Json, Refusal, TaskRecord
 
 COMPOSED = "composed"
-"""Field of a definition that holds the whole task, which is then in no file of the package."""
+"""Field of a definition with the whole task, for tasks that are in no file of the package."""
 
 _LOOKS_LIKE_A_CALL = re.compile(r"^[\s`\[]*[A-Za-z_]\w*\s*\(")
-_SAYS_NOTHING = {"None", "", "{}", "[]"}
+_EMPTY_OUTPUTS = {"None", "", "{}", "[]"}
 
 
-def compose(parent: Entry, query: str, actions: Sequence[str], extra: Json) -> Composed | Refusal:
+def compose(parent: Entry, query: str, actions: Sequence[str], extra: Json) -> ComposedTask | Refusal:
     """
     Args:
-        actions: lists of calls; what is no call ends a turn, and all calls are asked for in one turn here.
-        extra: what the definition says besides: `max_steps_per_turn`, `dense`.
+        actions: lists of calls; other texts, which would end a turn, are dropped: the task has one turn.
+        extra: other fields of the definition: `max_steps_per_turn`, `dense`.
     """
     try:
         steps = [calls for action in actions if (calls := _calls_of(action))]
     except NotCalls as error:
         return Refusal("bad-format", f"not a list of calls with literal arguments: {error}")
     if not steps:
-        return Refusal("bad-format", "the actions call nothing")
+        return Refusal("bad-format", "the actions contain no call")
     if len(steps) > extra["max_steps_per_turn"]:
-        return Refusal("bad-format", f"{len(steps)} steps, a turn has at most {extra['max_steps_per_turn']}")
-    ran = _run(parent, [call for step in steps for call in step])
-    if isinstance(ran, Refusal):
-        return ran
-    checkable = ran.changed or any(answer not in _SAYS_NOTHING for answer in ran.answers)
-    return Composed(_record(parent, query, steps, ran, extra), "environment" if checkable else "judge")
+        return Refusal(
+            "bad-format", f"{len(steps)} steps; the maximum of a turn is {extra['max_steps_per_turn']}"
+        )
+    run = _run(parent, [call for step in steps for call in step])
+    if isinstance(run, Refusal):
+        return run
+    checkable = run.changed or any(output not in _EMPTY_OUTPUTS for output in run.outputs)
+    return ComposedTask(_record(parent, query, steps, run, extra), "environment" if checkable else "judge")
 
 
 def read_composed(definition: Json) -> Entry:
-    """The entry that a composed task's definition holds.
+    """Returns the entry of a composed task's definition.
 
     Raises:
-        BadRequest: it holds none that can be played.
+        BadRequest: the definition cannot be played.
     """
     part = definition[COMPOSED]
     try:
@@ -64,7 +66,7 @@ def read_composed(definition: Json) -> Entry:
         for call in entry.answers[0]:
             parse_calls(call)
         World(entry)
-    except Exception as error:  # the package's classes raise what they like at a configuration of others
+    except Exception as error:  # the package's classes raise any error for an invalid configuration
         raise BadRequest(f"not a composed BFCL task: {type(error).__name__}: {error}") from None
     return entry
 
@@ -81,26 +83,26 @@ def _calls_of(action: str) -> list[str]:
 @dataclass(frozen=True)
 class _Run:
     calls: list[str]
-    """With every argument named: equal for equal calls."""
-    answers: list[str]
+    """With all arguments named, so that equal calls have equal texts."""
+    outputs: list[str]
     changed: bool
 
 
 def _run(parent: Entry, calls: Sequence[str]) -> _Run | Refusal:
     world = World(parent)
-    answers: list[str] = []
+    outputs: list[str] = []
     for text in calls:
-        answer = world.call(parse_calls(text)[0])
-        if failed(answer):
-            return Refusal("not-executable", f"{text} answers {answer[:300]}")
-        answers.append(answer)
+        output = world.call(parse_calls(text)[0])
+        if failed(output):
+            return Refusal("not-executable", f"{text} failed: {output[:300]}")
+        outputs.append(output)
     named = [named_arguments(text, world.parameters(parse_calls(text)[0].name)) for text in calls]
-    return _Run(named, answers, differ(world, World(parent)))
+    return _Run(named, outputs, differ(world, World(parent)))
 
 
-def _record(parent: Entry, query: str, steps: list[list[str]], ran: _Run, extra: Json) -> TaskRecord:
+def _record(parent: Entry, query: str, steps: list[list[str]], run: _Run, extra: Json) -> TaskRecord:
     start = {"category": parent.category, "classes": sorted(parent.classes), "config": parent.config}
-    identity = json.dumps([parent.category == "long_context", start["config"], ran.calls], sort_keys=True)
+    identity = json.dumps([parent.category == "long_context", start["config"], run.calls], sort_keys=True)
     key = hashlib.sha256(identity.encode()).hexdigest()
     task_id = f"bfcl/composed/{key[:12]}"
     calls = [call for step in steps for call in step]
@@ -127,5 +129,5 @@ def _record(parent: Entry, query: str, steps: list[list[str]], ran: _Run, extra:
 
 
 def difficulty_of(calls: int) -> int:
-    """1 to 5: one more for every three calls."""
+    """Returns 1 to 5: one more for every three calls."""
     return 1 + min(4, calls // 3)

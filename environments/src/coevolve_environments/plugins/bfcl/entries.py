@@ -30,13 +30,13 @@ class Entry:
     id: str
     category: str
     number: int
-    """Position in its category, 0..199."""
+    """Index in its category, 0..199."""
     turns: list[list[dict[str, str]]]
     answers: list[list[str]]
     config: Json
     classes: list[str]
     held_back: dict[int, list[str]]
-    """Turn -> functions that the policy learns of only then (miss_func)."""
+    """Functions that become available only in the given turn (miss_func)."""
 
 
 def read_entries(category: str) -> Iterator[Entry]:
@@ -56,7 +56,7 @@ def read_entries(category: str) -> Iterator[Entry]:
 
 
 def tools_of(entry: Entry, turn: int) -> list[Json]:
-    """JSON schemas of the functions that the policy knows of in this turn, in the package's order."""
+    """Returns the JSON schemas of the functions available in a turn, in the package's order."""
     hidden = {name for start, names in entry.held_back.items() if start > turn for name in names}
     documents = [document for name in entry.classes for document in _documents(name)]
     return [document for document in documents if document["name"] not in hidden]
@@ -76,7 +76,7 @@ def _documents(class_name: str) -> tuple[Json, ...]:
 
 
 def _json_schema(value: Any) -> Any:
-    """The package writes Python type names where JSON Schema has its own."""
+    """Replaces the package's Python type names by those of JSON Schema."""
     if isinstance(value, list):
         return [_json_schema(item) for item in value]
     if not isinstance(value, dict):

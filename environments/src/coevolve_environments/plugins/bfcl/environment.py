@@ -1,14 +1,13 @@
 """bfcl: Berkeley Function-Calling Leaderboard, multi-turn (base, miss_func, miss_param, long_context).
 
-Questions, answers, classes and checkers are those of the installed bfcl-eval package; its executor, which
-evaluates model text and keeps every object for ever, is not used.
+Questions, answers, classes and checkers are those of the installed bfcl-eval package. Its executor is not
+used, because it evaluates model text and keeps every object forever.
 
-Reward: the published metric, 0 or 1. The option `dense` (turns passed / turns, ours) is for training alone:
-a held-out task never carries it, whatever the options say, so that every reported figure is the metric.
+Reward: the published metric, 0 or 1. The option `dense` (turns passed / turns, ours) is for training only:
+held-out tasks ignore it, so that every reported figure is the published metric.
 """
 
 import hashlib
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +15,14 @@ from typing import Any
 from coevolve_environments.plugins.bfcl.compose import COMPOSED, compose, difficulty_of, read_composed
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, MAX_STEPS_PER_TURN, BfclEpisode
-from coevolve_environments.plugins.bfcl.splits import SPLIT_OPTIONS, Division, read_division
-from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
+from coevolve_environments.plugins.bfcl.splits import SPLIT_OPTIONS, EntrySplit, read_split
+from coevolve_environments.plugins.draws import sample
+from coevolve_environments.plugins.validation import boolean_option, integer_in_range, refuse_unknown
 from coevolve_environments.protocol import (
     SPLITS,
     BadRequest,
     Capabilities,
-    Composed,
+    ComposedTask,
     Environment,
     Episode,
     Json,
@@ -38,58 +38,56 @@ _OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", "dense"}
 
 
 def create(settings: Settings) -> Environment:
-    """With `split` (agentevolver or seal), the split of whoever names none: seal without it."""
+    """Reads `split`, the default of the option `split`: agentevolver or seal (seal)."""
     name = settings.text("split", "seal") or "seal"
     if name not in _DEFAULTS:
-        raise settings.wrong("split", " or ".join(_DEFAULTS), name)
+        raise settings.invalid("split", " or ".join(_DEFAULTS), name)
     return Bfcl(name)
 
 
 class Bfcl(Environment):
     name = NAME
     description = "Fulfil a user's requests over several turns by calling functions (BFCL multi-turn)."
-    inline = (
-        True  # the package's mathematics class sets a process-wide precision: two threads would mix them up
-    )
+    inline = True  # the package's mathematics class sets a process-wide precision, not safe in two threads
 
     def __init__(self, split: str = "seal") -> None:
         """
         Args:
-            split: name of the split that `published` lists, and that options without a `split` mean.
+            split: name of the split that `published` lists, and default of the option `split`.
         """
         self._split = split
         self._entries = {entry.id: entry for category in CATEGORIES for entry in read_entries(category)}
-        most_turns = max(len(entry.turns) for entry in self._entries.values())
+        max_turns = max(len(entry.turns) for entry in self._entries.values())
         self.capabilities = Capabilities(
             variants=False,
             compose=True,
             replay="observations",
             dense_reward=False,
-            max_steps=most_turns * (MAX_STEPS_PER_TURN + 1),
+            max_steps=max_turns * (MAX_STEPS_PER_TURN + 1),
         )
-        division = read_division({}, split)
-        self._records = {side: self._side(side, division) for side in SPLITS}
+        entry_split = read_split({}, split)
+        self._records = {side: self._side(side, entry_split) for side in SPLITS}
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         return self._records[split]
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
-        division, extra = _read_options(options, self._split)
-        fit = self._side(split, division)
-        drawn = random.Random(f"{seed}/{split}").sample(fit, min(count, len(fit)))
+        entry_split, extra = _read_options(options, self._split)
+        fit = self._side(split, entry_split)
+        drawn = sample(fit, count, seed, split)
         if split == "held-out":
             extra = {**extra, "dense": False}
         return [_with_definition(record, extra) for record in drawn]
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-    ) -> Composed | Refusal:
-        """One turn in the parent's initial configuration, with all functions of its classes."""
+    ) -> ComposedTask | Refusal:
+        """Composes one turn in the parent's initial configuration, with all functions of its classes."""
         _, extra = _read_options(options, self._split)
         return compose(self._entry(parent), query, actions, extra)
 
     def start(self, definition: Json, seed: int) -> Episode:
-        """The seed is not used: the classes draw from generators that each scenario seeds."""
+        """Ignores the seed: the classes draw from generators that each scenario seeds."""
         entry = self._entry(definition)
         split = _split_of(definition, entry)
         return BfclEpisode(
@@ -108,8 +106,9 @@ class Bfcl(Environment):
             raise BadRequest(f"unknown BFCL entry {definition.get('entry_id')!r}")
         return entry
 
-    def _side(self, split: Split, division: Division) -> list[TaskRecord]:
-        return [_record(entry, split) for entry in self._entries.values() if division.side(entry) == split]
+    def _side(self, split: Split, entry_split: EntrySplit) -> list[TaskRecord]:
+        entries = self._entries.values()
+        return [_record(entry, split) for entry in entries if entry_split.side(entry) == split]
 
 
 def _record(entry: Entry, split: Split) -> TaskRecord:
@@ -139,7 +138,7 @@ def _record(entry: Entry, split: Split) -> TaskRecord:
 
 
 def _reference_actions(entry: Entry) -> list[str]:
-    """Per turn: all its calls as one list, if it has any, and then a message that ends it."""
+    """Returns per turn one list of its calls, if any, and a message that ends the turn."""
     actions: list[str] = []
     for calls in entry.answers:
         if calls:
@@ -149,24 +148,24 @@ def _reference_actions(entry: Entry) -> list[str]:
 
 
 def _split_of(definition: Json, entry: Entry) -> Split:
-    """What the definition says; one of before splits had names is in the halves that are `seal` now."""
+    """Returns the definition's split. Older definitions without one belong to the halves of `seal`."""
     split = definition.get("split")
     if split is None:
-        return "train" if COMPOSED in definition else read_division({}).side(entry) or "train"
+        return "train" if COMPOSED in definition else read_split({}).side(entry) or "train"
     if split not in SPLITS:
         raise BadRequest(f"`split` of a definition must be one of {', '.join(SPLITS)}, got {split!r}")
     return "train" if split == "train" else "held-out"
 
 
-def _read_options(options: Mapping[str, Any], split: str) -> tuple[Division, Json]:
+def _read_options(options: Mapping[str, Any], split: str) -> tuple[EntrySplit, Json]:
     refuse_unknown(options, _OPTIONS)
     limit = _step_limit(options.get("max_steps_per_turn", MAX_STEPS_PER_TURN))
-    dense = true_or_false(options, "dense", False)
-    return read_division(options, split), {"max_steps_per_turn": limit, "dense": dense}
+    dense = boolean_option(options, "dense", False)
+    return read_split(options, split), {"max_steps_per_turn": limit, "dense": dense}
 
 
 def _step_limit(value: object) -> int:
-    return whole_number(value, "max_steps_per_turn", MAX_STEPS_PER_TURN)
+    return integer_in_range(value, "max_steps_per_turn", MAX_STEPS_PER_TURN)
 
 
 def _with_definition(record: TaskRecord, extra: Json) -> TaskRecord:

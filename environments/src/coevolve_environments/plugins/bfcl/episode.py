@@ -1,12 +1,12 @@
-"""One attempt at one entry: the user's turns one after the other, each checked against the gold calls."""
+"""One attempt at one entry: the user's turns in order, each checked against the gold calls."""
 
 from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
 from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
 from coevolve_environments.plugins.bfcl.gold import GoldTurn, gold_of
 from coevolve_environments.plugins.bfcl.world import World
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.protocol import Observation, StopReason
 
-MAX_STEPS_PER_TURN = 20  # as published: the step after the twentieth ends the attempt
+MAX_STEPS_PER_TURN = 20  # as published: the 21st step ends the attempt
 END_OF_TURN = "Done."
 _INSTRUCTION = (
     "Fulfil each request by calling functions. Answer with a list of calls such as "
@@ -17,9 +17,9 @@ _MORE_FUNCTIONS = "More functions are available now. Can you do it with them?"
 
 
 class BfclEpisode:
-    """Reward 1 when every turn passes: the objects' state equals the gold state, every gold response was
-    seen, and a turn without gold calls has none. That is the published metric, `raw_score` in the metadata.
-    With `dense` the reward is `dense_score`: turns passed before the first failure / turns, which is ours.
+    """Reward 1 if every turn passes: the objects' state equals the gold state, every gold response occurred,
+    and a turn without gold calls has no calls. That is the published metric, `raw_score` in the metadata.
+    With `dense` the reward is `dense_score`, which is ours: turns passed before the first failure / turns.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class BfclEpisode:
         self._passed = 0
         self._failure: str | None = None
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         messages = [{"role": "system", "content": _INSTRUCTION}, *self._request()]
-        return Answer(messages, self._turn, tools=tools_of(self._entry, 0))
+        return Observation(messages, self._turn, tools=tools_of(self._entry, 0))
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         try:
             calls = parse_calls(content)
         except NotCalls:
@@ -49,9 +49,9 @@ class BfclEpisode:
         return self._execute(calls) if calls else self._end_turn()
 
     def close(self) -> None:
-        """Nothing outlives the object."""
+        """Nothing to free."""
 
-    def _execute(self, calls: list[Call]) -> Answer:
+    def _execute(self, calls: list[Call]) -> Observation:
         results = [self._world.call(call) for call in calls]
         self._responses += results
         self._steps += 1
@@ -59,9 +59,9 @@ class BfclEpisode:
         if self._steps > self._limit:
             self._failure = self._failure or "force-terminated"
             return self._finish(messages, "step-limit")
-        return Answer(messages, self._turn)
+        return Observation(messages, self._turn)
 
-    def _end_turn(self) -> Answer:
+    def _end_turn(self) -> Observation:
         self._failure = self._failure or self._check_turn()
         if self._failure is None:
             self._passed += 1
@@ -70,7 +70,9 @@ class BfclEpisode:
         if self._turn == len(self._entry.turns):
             return self._finish([], "completed")
         more = self._turn in self._entry.held_back
-        return Answer(self._request(), self._turn, tools=tools_of(self._entry, self._turn) if more else None)
+        return Observation(
+            self._request(), self._turn, tools=tools_of(self._entry, self._turn) if more else None
+        )
 
     def _request(self) -> list[dict[str, str]]:
         if self._turn in self._entry.held_back:
@@ -78,7 +80,7 @@ class BfclEpisode:
         return list(self._entry.turns[self._turn])
 
     def _check_turn(self) -> str | None:
-        """The package's name of the turn's failure, or None."""
+        """Returns the package's name of the turn's failure, if any."""
         if not self._entry.answers[self._turn]:
             return "irrelevance_error" if self._steps else None
         if not self._steps:
@@ -87,20 +89,21 @@ class BfclEpisode:
             self._world, gold_of(self._entry).after(self._turn), self._responses, self._turn
         )
 
-    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
+    def _finish(self, messages: list[dict[str, str]], stop_reason: StopReason) -> Observation:
         turns = len(self._entry.turns)
         success = self._passed == turns
-        metadata: Json = {
-            "raw_score": float(success),
-            "dense_score": self._passed / turns,
-            "success": success,
-            "stop_reason": stop_reason,
-            "error_type": self._failure,
-            "turns_passed": self._passed,
-            "turns": turns,
-        }
-        reward = self._passed / turns if self._dense else float(success)
-        return Answer(messages, self._turn, done=True, reward=reward, metadata=metadata)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=self._passed / turns if self._dense else float(success),
+            raw_score=float(success),
+            success=success,
+            stop_reason=stop_reason,
+            error_type=self._failure,
+            dense_score=self._passed / turns,
+            turns_passed=self._passed,
+            turns=turns,
+        )
 
 
 def _first_mismatch(world: World, gold: GoldTurn, responses: list[str], turn: int) -> str | None:
@@ -113,10 +116,10 @@ def _first_mismatch(world: World, gold: GoldTurn, responses: list[str], turn: in
 
 
 def differ(world: World, other: World | GoldTurn) -> bool:
-    """Whether the package's checker tells the states of two worlds of one entry apart."""
+    """Returns whether the package's checker finds different states in two worlds of one entry."""
     from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_checker
 
     try:
         return not state_checker(world.instances, other.instances)["valid"]
-    except RecursionError:  # a directory copied into itself: no gold state is like that
+    except RecursionError:  # a directory copied into itself, unlike every gold state
         return True

@@ -1,4 +1,4 @@
-"""What an entry's gold calls come to, turn by turn: played once, and read by every episode of the entry."""
+"""State and outputs after each turn of an entry's gold calls: computed once, shared by all its episodes."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from coevolve_environments.plugins.bfcl.calls import parse_calls
 from coevolve_environments.plugins.bfcl.entries import Entry
 from coevolve_environments.plugins.bfcl.world import World
 
-_KEPT = 1024
-"""Entries whose gold is kept, some 30 KB each: all 800, which every epoch plays again, and composed ones."""
+_CACHED_ENTRIES = 1024
+"""About 30 KB each: all 800, which every epoch plays again, and composed ones."""
 
 
 @dataclass(frozen=True)
 class GoldTurn:
-    """The world after the turn's gold calls. Only read: all episodes of the entry compare with it."""
+    """The world after the gold calls of a turn. Read-only: all episodes of the entry compare with it."""
 
     instances: dict[str, Any]
     responses: list[str]
 
 
-@lru_cache(_KEPT)
-def gold_of(entry: Entry) -> "Gold":
-    return Gold(entry)
+@lru_cache(_CACHED_ENTRIES)
+def gold_of(entry: Entry) -> "GoldTurns":
+    return GoldTurns(entry)
 
 
-class Gold:
-    """Turns are played when an episode first ends them, so that an entry never played costs nothing."""
+class GoldTurns:
+    """Plays a turn when an episode first ends it, so that an unplayed entry costs nothing."""
 
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
@@ -49,15 +49,15 @@ class Gold:
         responses = [self._world.call(call) for call in calls]
         if not responses and self._turns:
             return GoldTurn(self._turns[-1].instances, responses)
-        shown = _compared(self._world.instances)
-        if turn + 1 == len(self._entry.answers):  # nothing comes that could change these objects
+        public = _without_private(self._world.instances)
+        if turn + 1 == len(self._entry.answers):  # no later turn can change these objects
             self._world = None
-            return GoldTurn(shown, responses)
-        return GoldTurn(deepcopy(shown), responses)
+            return GoldTurn(public, responses)
+        return GoldTurn(deepcopy(public), responses)
 
 
-def _compared(instances: dict[str, Any]) -> dict[str, Any]:
-    """What the checker compares: all but private attributes; a random generator takes long to copy."""
+def _without_private(instances: dict[str, Any]) -> dict[str, Any]:
+    """Keeps the attributes that the checker compares; the private random generators are slow to copy."""
     shells = {}
     for name, instance in instances.items():
         shells[name] = shell = object.__new__(type(instance))

@@ -1,14 +1,14 @@
-"""Which entries are train and which are held out: the package ships no split, so a split is named.
+"""Train and held-out entries. The package has no split, so splits are chosen by name.
 
-Every split cuts each of its categories by position, in the package's order. The categories share their
-scenarios (entry n of the other three is entry n of base, altered: 555 distinct contents in 800 entries, none
-of them at two positions), so cutting all of them alike is what keeps a content on one side.
+Every split divides each of its categories by index, in the package's order. The categories share their
+scenarios: entry n of the other three is an altered entry n of base, and of the 555 distinct contents in 800
+entries none is at two indices. Equal index ranges therefore keep each content in one split.
 
 agentevolver  multi_turn_base: the first 100 train, the last 100 held out (AgentEvolver's train_ratio 0.5
               without a shuffle).
-seal          400 train and 400 held out, 100 of each category. Those sizes are SEAL's and RODS's; which 100
-              they took is not known to us, and the first 100 of each is our choice.
-custom        the operator's: `train` and `held_out` as in `read_division`.
+seal          400 train and 400 held out, 100 of each category. The sizes are those of SEAL and RODS; their
+              choice of entries is not published, and the first 100 of each category are our choice.
+custom        the operator's `train` and `held_out`, see `read_split`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,15 +27,15 @@ NAMES = (*_NAMED, _CUSTOM)
 
 
 @dataclass(frozen=True)
-class Division:
-    """Categories, and the positions in each of them (0..199) that are train and that are held out."""
+class EntrySplit:
+    """Categories, and the train and held-out indices (0..199) in each of them."""
 
     categories: tuple[str, ...]
     train: range
     held_out: range
 
     def side(self, entry: Entry) -> Split | None:
-        """None for an entry that is on neither side."""
+        """Returns the split of an entry; None if it is in neither."""
         if entry.category not in self.categories:
             return None
         if entry.number in self.train:
@@ -43,14 +43,14 @@ class Division:
         return "held-out" if entry.number in self.held_out else None
 
 
-def read_division(options: Mapping[str, Any], default: str = "seal") -> Division:
-    """Of the options `split`, `categories`, and with `split: custom` also `train` and `held_out`.
+def read_split(options: Mapping[str, Any], default: str = "seal") -> EntrySplit:
+    """Reads the options `split`, `categories`, and with `split: custom` also `train` and `held_out`.
 
-    `train` is a share in (0, 1) of each category, or [first, end) positions; `held_out` is [first, end), or
-    left out for all that come after the train entries.
+    `train` is a fraction in (0, 1) of each category or a range [first, end) of indices. `held_out` is a range
+    [first, end); the default is all entries after the train range.
 
     Raises:
-        BadRequest: an unknown name, or sides that overlap or are empty.
+        BadRequest: unknown name, or ranges that overlap or are empty.
     """
     name = options.get("split", default)
     if name not in NAMES:
@@ -58,13 +58,13 @@ def read_division(options: Mapping[str, Any], default: str = "seal") -> Division
     categories = _categories(options.get("categories"), name)
     if name != _CUSTOM:
         if given := sorted({"train", "held_out"} & set(options)):
-            raise BadRequest(f"`options.{given[0]}` belongs to `options.split` custom, which is {name}")
-        return Division(categories, range(100), range(100, CATEGORY_SIZE))
+            raise BadRequest(f"`options.{given[0]}` needs `options.split` custom, got {name}")
+        return EntrySplit(categories, range(100), range(100, CATEGORY_SIZE))
     train = _train(options.get("train"))
     held_out = _held_out(options.get("held_out"), train)
     if set(train) & set(held_out):
         raise BadRequest(f"`options.train` {_span(train)} and `options.held_out` {_span(held_out)} overlap")
-    return Division(categories, train, held_out)
+    return EntrySplit(categories, train, held_out)
 
 
 def _categories(value: object, split: str) -> tuple[str, ...]:
@@ -73,8 +73,10 @@ def _categories(value: object, split: str) -> tuple[str, ...]:
         return of_split
     if not isinstance(value, list | tuple) or any(name not in CATEGORIES for name in value):
         raise BadRequest(f"`options.categories` must be a list of {', '.join(CATEGORIES)}, got {value!r}")
-    if foreign := [name for name in value if name not in of_split]:
-        raise BadRequest(f"`options.categories` holds {foreign[0]!r}, which split {split} does not have")
+    if missing := [name for name in value if name not in of_split]:
+        raise BadRequest(
+            f"`options.categories` contains {missing[0]!r}; split {split} has {', '.join(of_split)}"
+        )
     return tuple(value)
 
 
@@ -84,7 +86,7 @@ def _train(value: object) -> range:
     if isinstance(value, list):
         return _range("train", value)
     raise BadRequest(
-        f"`options.split` custom needs `options.train`, a share in (0, 1) or [first, end), got {value!r}"
+        f"`options.split` custom needs `options.train`, a fraction in (0, 1) or [first, end), got {value!r}"
     )
 
 
@@ -92,12 +94,12 @@ def _held_out(value: object, train: range) -> range:
     if value is not None:
         return _range("held_out", value)
     if train.stop == CATEGORY_SIZE:
-        raise BadRequest(f"`options.train` {_span(train)} leaves the held-out side empty")
+        raise BadRequest(f"`options.train` {_span(train)} leaves the held-out split empty")
     return range(train.stop, CATEGORY_SIZE)
 
 
 def _range(name: str, value: object) -> range:
-    """[first, end): both integers, 0 <= first < end <= 200."""
+    """Reads [first, end): integers with 0 <= first < end <= 200."""
     if isinstance(value, Sequence) and len(value) == 2 and all(type(bound) is int for bound in value):
         first, end = value
         if 0 <= first < end <= CATEGORY_SIZE:
@@ -105,5 +107,5 @@ def _range(name: str, value: object) -> range:
     raise BadRequest(f"`options.{name}` must be [first, end) within 0..{CATEGORY_SIZE}, got {value!r}")
 
 
-def _span(positions: range) -> str:
-    return f"[{positions.start}, {positions.stop})"
+def _span(indices: range) -> str:
+    return f"[{indices.start}, {indices.stop})"

@@ -1,4 +1,4 @@
-"""The package's objects of one session, and calls on them."""
+"""The package's objects of one session, and calls of their functions."""
 
 import importlib
 import inspect
@@ -13,34 +13,34 @@ from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
 _PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 _EXCEPTION = "Error during execution:"  # as the package's executor writes it
 _STATELESS = {"MathAPI"}
-# Position and name of the argument that decides how long the function computes.
+# Index and name of the argument that determines the computing time.
 _COSTLY = {"power": (1, "exponent"), "logarithm": (2, "precision"), "square_root": (1, "precision"),
            "round_number": (1, "decimal_places")}  # fmt: skip
-_LARGEST_COST = 5_000
-_KEPT = 2_048  # configurations, some KB each: all of the package's and composed ones
-_LONGEST_RESULT = 100_000  # characters; the longest gold answer has 31,706
+_MAX_COST = 5_000
+_CACHED_CONFIGS = 2_048  # some KB each: all of the package's and composed ones
+_MAX_RESULT_CHARACTERS = 100_000  # the longest gold result has 31,706
 
 
 class World:
-    """Instances belong to this object alone, so that they end with the session."""
+    """Owns the instances, so that they end with the session."""
 
     def __init__(self, entry: Entry) -> None:
         self.instances = {name: _load(entry, name) for name in entry.classes}
         self._owners = _owners(tuple(entry.classes))
 
     def call(self, call: Call) -> str:
-        """The result as the package's executor writes it; a failure of the call is a result too."""
+        """Returns the result in the text form of the package's executor, also for a failed call."""
         try:
             if call.name not in self._owners:
                 raise NameError(f"name '{call.name}' is not defined")
             _check_cost(call)
             result = self._function(call.name)(*call.positional, **call.keyword)
-            return _written(result)[:_LONGEST_RESULT]
-        except Exception as error:  # whatever the package raises is what the policy gets to read
+            return _to_text(result)[:_MAX_RESULT_CHARACTERS]
+        except Exception as error:  # the policy reads every error of the package
             return f"{_EXCEPTION} {error}"
 
     def parameters(self, name: str) -> list[str]:
-        """Names of a function's parameters in their order; raises KeyError for a function it has not."""
+        """Returns the names of a function's parameters in their order. Raises KeyError if unknown."""
         return list(inspect.signature(self._function(name)).parameters)
 
     def _function(self, name: str) -> Callable[..., Any]:
@@ -49,7 +49,7 @@ class World:
 
 
 def failed(result: str) -> bool:
-    """Whether a call's result says that it failed: by an exception, or as the classes say it themselves."""
+    """Returns whether a call failed: by an exception, or by an `error` in the class's own result."""
     if result.startswith(_EXCEPTION):
         return True
     try:
@@ -62,22 +62,22 @@ def failed(result: str) -> bool:
 def _load(entry: Entry, name: str) -> Any:
     instance = _class(name)()
     if name not in _STATELESS:
-        config = json.loads(_written_config(entry, name))
+        config = json.loads(_config_json(entry, name))
         instance._load_scenario(config, long_context=entry.category == "long_context")
     return instance
 
 
-@lru_cache(_KEPT)
-def _written_config(entry: Entry, name: str) -> str:
-    """A scenario takes its configuration's objects for its own: each gets new ones, read from JSON as the
-    first were, in 48 us instead of the 125 of `copy.deepcopy`.
+@lru_cache(_CACHED_CONFIGS)
+def _config_json(entry: Entry, name: str) -> str:
+    """Returns the configuration as JSON. A scenario keeps and changes its objects, so each needs new ones:
+    JSON takes 48 us, `copy.deepcopy` 125.
     """
     return json.dumps(entry.config.get(name, {}))
 
 
 @cache
 def _owners(classes: tuple[str, ...]) -> dict[str, str]:
-    """Function and the class that it belongs to; where two have it, the later one's is called."""
+    """Returns the class of each function; of two classes with the same function the later one counts."""
     return {
         function: name
         for name in classes
@@ -95,16 +95,16 @@ def _check_cost(call: Call) -> None:
     if call.name in _COSTLY:
         position, name = _COSTLY[call.name]
         value = call.positional[position] if len(call.positional) > position else call.keyword.get(name)
-        if isinstance(value, int | float) and abs(value) > _LARGEST_COST:
-            raise ValueError(f"{name} must be at most {_LARGEST_COST}")
+        if isinstance(value, int | float) and abs(value) > _MAX_COST:
+            raise ValueError(f"{name} must be at most {_MAX_COST}")
 
 
-def _written(result: object) -> str:
+def _to_text(result: object) -> str:
     if isinstance(result, str):
         return result
     if isinstance(result, dict):
         try:
             return json.dumps(result)
-        except (TypeError, ValueError):  # an object that JSON cannot hold, such as an mpmath number
+        except (TypeError, ValueError):  # not JSON, for example an mpmath number
             return str(result)
     return str(result)

@@ -1,4 +1,4 @@
-"""env-service: any environment behind AgentEvolver's env-service, under a name that the operator gives it.
+"""env-service: adapter to environments of AgentEvolver's env-service, under a name that the operator chooses.
 
 hosted:
   appworld-remote:
@@ -8,19 +8,18 @@ hosted:
 """
 
 import hashlib
-import random
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coevolve_environments.plugins.draws import sample
 from coevolve_environments.plugins.env_service.episode import ServiceEpisode
 from coevolve_environments.plugins.env_service.service import EnvService
-from coevolve_environments.plugins.option_checks import refuse_unknown
-from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, Remote, read_address
+from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, RemoteClient, read_address
 from coevolve_environments.plugins.remote.episode import Releaser
+from coevolve_environments.plugins.validation import integer_in_range, refuse_unknown, require_fields
 from coevolve_environments.protocol import (
-    BadRequest,
     Capabilities,
     Environment,
     Episode,
@@ -32,12 +31,12 @@ from coevolve_environments.settings import Settings
 
 AGENTEVOLVER_STEPS = 30
 _OPTIONS = {"max_steps"}
-_FIELDS = (("task_id", str), ("split", str), ("remote_task", str), ("max_steps", int))
+_FIELDS = {"task_id": str, "split": str, "remote_task": str, "max_steps": int}
 
 
 def create(settings: Settings) -> Environment:
-    """Of `url`, `env_type`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `max_steps` (30),
-    `sparse` (true: the score is success alone), and what the service calls the splits: `train_split` (train)
+    """Reads `url`, `env_type`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `max_steps` (30),
+    `sparse` (true: the score is only success), and the service's names of the splits: `train_split` (train)
     and `held_out_split` (dev).
     """
     return RemoteService(settings)
@@ -49,10 +48,12 @@ class RemoteService(Environment):
         address = read_address(settings, "http://127.0.0.1:8080, AgentEvolver's env-service")
         env_type = settings.text("env_type")
         if env_type is None:
-            raise settings.wrong("env_type", "what the service calls the environment, as appworld", None)
-        self.description = f"{env_type}, behind an env-service of the operator's (AgentEvolver's protocol)."
-        self.sessions = settings.integer("sessions", 8)
-        self.call_seconds = 2 * address.timeout_seconds + RELEASE_SECONDS  # a last step, and its evaluation
+            raise settings.invalid(
+                "env_type", "the service's name of the environment, for example appworld", None
+            )
+        self.description = f"{env_type}, on the operator's env-service (AgentEvolver's protocol)."
+        self.max_sessions = settings.integer("sessions", 8)
+        self.call_seconds = 2 * address.timeout_seconds + RELEASE_SECONDS  # the last step and the evaluation
         self._splits = _read_splits(settings)
         self._sparse = settings.flag("sparse", True)
         self.capabilities = Capabilities(
@@ -64,36 +65,33 @@ class RemoteService(Environment):
             gold=False,
         )
         self._env_type = env_type
-        self._remote = Remote(address)
+        self._remote = RemoteClient(address)
         self._service = EnvService(self._remote, env_type)
         self._releaser = Releaser(self.name)
         self._lock = threading.Lock()
         self._records: Mapping[Split, list[TaskRecord]] | None = None
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
-        """Asks the service, the first time.
+        """Requests the tasks from the service at the first call.
 
         Raises:
-            RemoteFault: it does not answer.
+            RemoteFault: the request failed.
         """
         with self._lock:
             if self._records is None:
-                self._records = self._ask_for_tasks()
+                self._records = self._request_tasks()
             return self._records[split]
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
-        """Option: `max_steps`, up to the setting."""
+        """Option: `max_steps`, at most the setting."""
         refuse_unknown(options, _OPTIONS)
         limit = self._step_limit(options.get("max_steps", self.capabilities.max_steps))
-        records = self.published(split)
-        drawn = random.Random(f"{seed}/{split}").sample(records, min(count, len(records)))
+        drawn = sample(self.published(split), count, seed, split)
         return [replace(r, definition={**r.definition, "max_steps": limit}) for r in drawn]
 
     def start(self, definition: Json, seed: int) -> Episode:
-        """The seed is not used: the protocol has none."""
-        for name, kind in _FIELDS:
-            if type(definition.get(name)) is not kind:
-                raise BadRequest(f"the task definition needs `{name}`, of type {kind.__name__}")
+        """Ignores the seed: the protocol has none."""
+        require_fields(definition, _FIELDS)
         self._step_limit(definition["max_steps"])
         return ServiceEpisode(self._service, self._releaser, definition, sparse=self._sparse)
 
@@ -101,9 +99,9 @@ class RemoteService(Environment):
         self._releaser.close()
         self._remote.close()
 
-    def _ask_for_tasks(self) -> Mapping[Split, list[TaskRecord]]:
-        """A task that the service has on both sides is held out."""
-        ids = {split: self._service.task_ids(theirs) for split, theirs in self._splits.items()}
+    def _request_tasks(self) -> Mapping[Split, list[TaskRecord]]:
+        """Lists the tasks. A task in both of the service's splits is held out."""
+        ids = {split: self._service.task_ids(remote) for split, remote in self._splits.items()}
         held_out = set(ids["held-out"])
         ids["train"] = [task for task in ids["train"] if task not in held_out]
         return {split: [self._record(split, task) for task in listed] for split, listed in ids.items()}
@@ -114,7 +112,7 @@ class RemoteService(Environment):
         return TaskRecord(
             task_id=task_id,
             split=split,
-            # The service tells what is asked for only in an episode.
+            # The service sends the instruction only in an episode.
             goal=f"Do what task {task} of {self._env_type} asks for.",
             definition={"task_id": task_id, "split": split, "remote_task": task, "max_steps": limit},
             features={"pattern": self._env_type, "group": self.name},
@@ -123,11 +121,7 @@ class RemoteService(Environment):
         )
 
     def _step_limit(self, value: object) -> int:
-        most = self.capabilities.max_steps
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-            where = f"hosted.{self.name}.max_steps"
-            raise BadRequest(f"`max_steps` must be in 1..{most} ({where}), got {value!r}")
-        return value
+        return integer_in_range(value, "max_steps", self.capabilities.max_steps)
 
 
 def _read_splits(settings: Settings) -> dict[Split, str]:
@@ -136,5 +130,5 @@ def _read_splits(settings: Settings) -> dict[Split, str]:
         "held-out": settings.text("held_out_split", "dev") or "",
     }
     if splits["train"] == splits["held-out"]:
-        raise settings.wrong("held_out_split", "another split than train_split", splits["held-out"])
+        raise settings.invalid("held_out_split", "a split other than train_split", splits["held-out"])
     return splits

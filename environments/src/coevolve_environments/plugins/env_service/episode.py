@@ -1,15 +1,15 @@
-"""One attempt: an instance over there, from its creation to its release."""
+"""One attempt: an instance at the service, from its creation to its release."""
 
 import uuid
 
 from coevolve_environments.plugins.env_service.service import EnvService, State
 from coevolve_environments.plugins.remote.episode import Releaser, RemoteEpisode
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.protocol import Json, Observation
 
 
 class ServiceEpisode(RemoteEpisode):
-    """The policy's text goes over as it is. The reward is the service's evaluation once the instance has
-    terminated or the steps are used up, cut to 0..1; what a step answers as its reward is not looked at.
+    """Sends the policy's text unchanged. The reward is the service's evaluation, clamped to 0..1, after the
+    instance has terminated or the step limit is reached; rewards of single steps are ignored.
     """
 
     def __init__(self, service: EnvService, releaser: Releaser, definition: Json, *, sparse: bool) -> None:
@@ -21,33 +21,34 @@ class ServiceEpisode(RemoteEpisode):
         self._service = service
         self._releaser = releaser
         self._sparse = sparse
-        # Ours, so that a creation whose answer is lost can be released too.
+        # Chosen here, so that a creation whose response is lost can be released too.
         self._instance = uuid.uuid4().hex
-        self._begun = False
+        self._created = False
         self._steps = 0
 
-    def _begin(self) -> Answer:
-        self._begun = True
-        return self._answer(self._service.create(self._task, self._instance))
+    def _begin(self) -> Observation:
+        self._created = True
+        return self._observe(self._service.create(self._task, self._instance))
 
-    def _continue(self, content: str) -> Answer:
+    def _continue(self, content: str) -> Observation:
         self._steps += 1
-        return self._answer(self._service.step(self._instance, content))
+        return self._observe(self._service.step(self._instance, content))
 
     def _release(self) -> None:
-        if self._begun:
-            what = f"instance {self._instance}"
-            self._releaser.release(what, lambda: self._service.release(self._instance))
+        if self._created:
+            name = f"instance {self._instance}"
+            self._releaser.release(name, lambda: self._service.release(self._instance))
 
-    def _answer(self, state: State) -> Answer:
+    def _observe(self, state: State) -> Observation:
         if not state.terminated and self._steps < self._limit:
-            return Answer(state.messages, self._steps)
+            return Observation(state.messages, self._steps)
         raw = self._service.evaluate(self._instance, sparse=self._sparse)
         reward = min(max(raw, 0.0), 1.0)
-        metadata: Json = {
-            "raw_score": raw,
-            "success": reward == 1.0,
-            "stop_reason": "completed" if state.terminated else "step-limit",
-            "error_type": None,
-        }
-        return Answer(state.messages, self._steps, done=True, reward=reward, metadata=metadata)
+        return Observation.final(
+            state.messages,
+            self._steps,
+            reward=reward,
+            raw_score=raw,
+            success=reward == 1.0,
+            stop_reason="completed" if state.terminated else "step-limit",
+        )

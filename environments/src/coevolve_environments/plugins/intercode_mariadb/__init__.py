@@ -1,1 +1,1 @@
-"""InterCode-SQL on MariaDB, next to the MySQL that the benchmark was published with."""
+"""InterCode-SQL on MariaDB, which is close to the MySQL of the published benchmark."""

@@ -1,4 +1,4 @@
-"""Runs SQL from a model on MariaDB: a connection for each episode, as a user that reads one database."""
+"""Runs SQL of a model on MariaDB: one connection per episode, as a user that can read one database."""
 
 import threading
 from typing import Any
@@ -6,13 +6,14 @@ from typing import Any
 import pymysql
 from pymysql.cursors import SSCursor
 
-from coevolve_environments.plugins.intercode_mariadb.connection import Link, user_of
+from coevolve_environments.plugins.intercode_mariadb.connection import MariadbConnection, user_of
 from coevolve_environments.plugins.intercode_mariadb.server import MariadbServer
 from coevolve_environments.plugins.intercode_mariadb.statement import reading_statement
-from coevolve_environments.plugins.intercode_sql.databases import Databases, Table
+from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.engine import (
     TOO_LARGE,
     TOO_SLOW,
+    Engine,
     QueryError,
     Row,
     is_too_large,
@@ -20,65 +21,61 @@ from coevolve_environments.plugins.intercode_sql.engine import (
 )
 
 SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION"
-_CLOCK = 1_735_689_600  # 2025-01-01: NOW() answers alike at every replay
+_FIXED_TIME = 1_735_689_600  # 2025-01-01: NOW() returns the same at every replay
 _TIMED_OUT = 1969  # ER_STATEMENT_TIMEOUT
-_CONNECTION_ERRORS = {0, 1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, *range(2000, 3000)}  # no statement's
-_MOST_IDLE = 16  # connections of one database
+_CONNECTION_ERRORS = {0, 1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, *range(2000, 3000)}
+_MAX_IDLE = 16  # connections per database
 
 
-class MariadbEngine:
-    """Tables and columns are those of the sqlite copies, so that both engines show the same schema.
+class MariadbEngine(Engine):
+    """Shows the schema of the sqlite copies, so that it is the same on both engines.
 
-    Connections are kept for the next episode in the same database: they hold no state, because a statement
-    can set no variable and make no table, and connecting costs as much as ten queries.
+    Connections are reused by the next episode on the same database. They have no state, because statements
+    cannot set variables or create tables, and a new connection costs as much as ten queries.
     """
 
     def __init__(self, databases: Databases, server: MariadbServer) -> None:
-        self._databases = databases
+        super().__init__(databases)
         self._server = server
         self._lock = threading.Lock()
-        self._idle: dict[str, list[Link]] = {}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._databases.names
-
-    def tables(self, name: str) -> tuple[Table, ...]:
-        return self._databases.tables(name)
+        self._idle: dict[str, list[MariadbConnection]] = {}
 
     def open(self, name: str) -> "MariadbSandbox":
         return MariadbSandbox(self, name)
 
     def close(self) -> None:
         with self._lock:
-            idle, self._idle = [link for links in self._idle.values() for link in links], {}
-        for link in idle:
-            link.drop()
+            idle, self._idle = (
+                [connection for connections in self._idle.values() for connection in connections],
+                {},
+            )
+        for connection in idle:
+            connection.drop()
         self._server.close()
 
-    def take(self, name: str) -> Link:
+    def acquire(self, name: str) -> MariadbConnection:
         path = self._server.socket()
         with self._lock:
-            links = self._idle.get(name, [])
-            while links:
-                if (link := links.pop()).path == path:  # a server that was started anew has another one
-                    return link
-                link.drop()
-        return Link(
+            connections = self._idle.get(name, [])
+            while connections:
+                if (connection := connections.pop()).path == path:  # a restarted server has another socket
+                    return connection
+                connection.drop()
+        return MariadbConnection(
             path,
             user=user_of(name),
             database=name.lower(),
             sql_mode=SQL_MODE,
-            init_command=f"SET timestamp = {_CLOCK}, time_zone = '+00:00'",
+            init_command=f"SET timestamp = {_FIXED_TIME}, time_zone = '+00:00'",
         )
 
-    def give_back(self, name: str, link: Link) -> None:
+    def release(self, name: str, connection: MariadbConnection) -> None:
         with self._lock:
-            links = self._idle.setdefault(name, [])
-            if len(links) < _MOST_IDLE:
-                links.append(link)
+            connections = self._idle.setdefault(name, [])
+            if len(connections) < _MAX_IDLE:
+                connections.append(connection)
                 return
-        link.drop()
+        connection.drop()
 
 
 class MariadbSandbox:
@@ -87,38 +84,38 @@ class MariadbSandbox:
         self._name = name
         self._lock = threading.Lock()
         self._closed = False
-        self._link: Link | None = engine.take(name)
+        self._connection: MariadbConnection | None = engine.acquire(name)
 
     def run(self, sql: str) -> list[Row]:
         statement = reading_statement(sql)
         with self._lock:
             if self._closed:
-                raise RuntimeError("the episode was closed")
-            if self._link is None:
-                self._link = self._engine.take(self._name)
+                raise RuntimeError("the episode is closed")
+            if self._connection is None:
+                self._connection = self._engine.acquire(self._name)
             try:
-                return self._fetch(self._link.connection, statement)
+                return self._fetch(self._connection.connection, statement)
             except pymysql.err.MySQLError as error:
                 raise self._translated(error) from error
             except (UnicodeError, ValueError, OverflowError) as error:
-                self._drop()  # between two packets: the connection cannot be used again
+                self._drop()  # stopped between two packets: the connection is unusable
                 raise QueryError(str(error)) from error
 
     def close(self) -> None:
         self._closed = True
         if not self._lock.acquire(blocking=False):
-            if (link := self._link) is not None:
-                link.interrupt()  # wakes the thread that waits for the statement
+            if (connection := self._connection) is not None:
+                connection.interrupt()  # stops the statement of the other thread
             with self._lock:
                 self._drop()
             return
-        link, self._link = self._link, None
+        connection, self._connection = self._connection, None
         self._lock.release()
-        if link is not None:
-            self._engine.give_back(self._name, link)
+        if connection is not None:
+            self._engine.release(self._name, connection)
 
     def _fetch(self, connection: Any, statement: str) -> list[Row]:
-        """Reads row by row, so that an answer past the bounds is given up and never held."""
+        """Reads row by row, so that a result above the limits is never held in memory."""
         rows: list[Row] = []
         size = 0
         cursor = connection.cursor(SSCursor)
@@ -127,7 +124,7 @@ class MariadbSandbox:
             rows.append(row)
             size += size_of(row)
             if is_too_large(rows, size):
-                cursor._result.unbuffered_active = False  # or it would wait for the rest of the answer
+                cursor._result.unbuffered_active = False  # otherwise it would read the rest of the result
                 self._drop()
                 raise QueryError(TOO_LARGE)
         cursor.close()
@@ -143,6 +140,6 @@ class MariadbSandbox:
         return QueryError(message)
 
     def _drop(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            link.drop()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.drop()

@@ -1,8 +1,8 @@
-"""intercode-mariadb: the tasks of intercode-sql on MariaDB, a near relative of the published MySQL.
+"""intercode-mariadb: the tasks of intercode-sql on MariaDB, which is close to the published MySQL.
 
-Generated questions are written of the sqlite copies of the databases and taken when MariaDB answers them;
-published ones whose gold fails or answers nothing there are left out. A task's side follows from its content
-key alone, which names no engine: one question is on the same side on both.
+Questions are generated from the sqlite copies of the databases, and kept if MariaDB can run their gold.
+Published questions whose gold fails or has no result are omitted. A task's split depends only on its content
+key, which is independent of the engine, so a question has the same split on both.
 """
 
 import shutil
@@ -22,12 +22,12 @@ _FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")  # not on every us
 
 class InterCodeMariadb(InterCodeSql):
     name = NAME
-    what = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, MariaDB)."
-    call_seconds = 120.0  # the first call makes the data folder, starts mariadbd and loads the dump
+    summary = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, MariaDB)."
+    call_seconds = 120.0  # the first call creates the data folder, starts mariadbd and loads the dump
 
 
 def create(settings: Settings) -> Environment:
-    """With the settings of intercode-sql.
+    """Reads the settings of intercode-sql.
 
     Raises:
         Unavailable: mariadbd or PyMySQL is missing.

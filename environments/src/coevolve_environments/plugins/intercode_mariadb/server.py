@@ -1,4 +1,4 @@
-"""A mariadbd of our own: a child of the environment server, with a data folder and a unix socket only."""
+"""A private mariadbd: a child process of the environment server, with a unix socket and no TCP port."""
 
 import hashlib
 import logging
@@ -16,17 +16,17 @@ from typing import IO, Any
 
 import pymysql
 
-from coevolve_environments.hosting.guardian import GUARDIAN
-from coevolve_environments.plugins.intercode_mariadb.connection import Link
+from coevolve_environments.plugins.intercode_mariadb.connection import MariadbConnection
 from coevolve_environments.plugins.intercode_mariadb.dump import script
 from coevolve_environments.plugins.intercode_mariadb.slot import Slot, as_user, take_slot
+from coevolve_environments.processes.reaper import REAPER
 from coevolve_environments.protocol import Unavailable
 
 log = logging.getLogger(__name__)
 
 OTHER_USERS = (64_987, 65_534)
-"""Where we are root, mariadbd runs as the first of these that can be had: a number of its own, so that no
-child of another environment, which runs as nobody, can touch data or socket; else nobody itself.
+"""User ids for mariadbd if the server is root; the first usable one counts. The second is `nobody`, the user
+of other children, which therefore cannot reach data and socket of the first.
 """
 START_SECONDS = 60.0
 _STOP_SECONDS = 2.0
@@ -46,18 +46,18 @@ _OPTIONS = (
     "--max-allowed-packet=16M",
     "--innodb-buffer-pool-size=32M",
     "--innodb-log-file-size=8M",
-    "--innodb-flush-log-at-trx-commit=2",  # a killed server loses nothing that was loaded
+    "--innodb-flush-log-at-trx-commit=2",  # a killed server loses no loaded data
     "--innodb-stats-auto-recalc=OFF",
     "--aria-pagecache-buffer-size=8M",
     "--key-buffer-size=1M",
-    "--tmp-memory-table-size=0",  # rows of one in memory tie by their addresses: no two runs alike
+    "--tmp-memory-table-size=0",  # ties in memory tables depend on addresses and differ between runs
     "--tmp-disk-table-size=64M",
 )
 
 
 class MariadbServer:
-    """Started by whoever first asks for its socket, and again when it died. It ends with its parent: `close`
-    ends it, and after a kill -9 of the parent the guardian does.
+    """Starts mariadbd at the first request of its socket, and again after it has exited. `close` ends it, and
+    after a kill -9 of the parent the reaper does.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class MariadbServer:
         Args:
             program, install: mariadbd and mariadb-install-db.
             state: folder for the data; several servers may share it.
-            dump: InterCode's.
+            dump: InterCode's dump.
             databases: their names, in the dump's spelling.
         """
         self._program = program
@@ -78,17 +78,17 @@ class MariadbServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._slot: Slot | None = None
         self._folder: Path | None = None
-        self._said: IO[bytes] | None = None
+        self._output: IO[bytes] | None = None
         self._closed = False
 
     def socket(self) -> Path:
         """
         Raises:
-            Unavailable: the server does not start; its last words are in the message.
+            Unavailable: the server did not start; the message contains its last output.
         """
         with self._lock:
             if self._closed:
-                raise Unavailable("mariadbd was ended: the environment is closed")
+                raise Unavailable("mariadbd is not running: the environment is closed")
             if self._process is None or self._process.poll() is not None:
                 self._stop()
                 try:
@@ -107,17 +107,17 @@ class MariadbServer:
     def _start(self) -> None:
         began = time.monotonic()
         user = _other_user() if os.geteuid() == 0 else None
-        # A short path, for a socket's has 107 bytes at most.
+        # A short path: a socket's path has at most 107 bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="coevolve-mariadb-"))
-        _own(self._folder, user)
+        _change_owner(self._folder, user)
         self._slot = take_slot(self._state, user, self._folder)
         data, marker, fingerprint = self._slot.folder, self._slot.marker, self._fingerprint(user)
         fresh = not marker.is_file() or marker.read_text() != fingerprint
         if fresh:
             marker.unlink(missing_ok=True)
-            self._make(data, user)
+            self._create_data_folder(data, user)
         self._launch(data, user)
-        admin = self._await()
+        admin = self._wait_for_start()
         if fresh:
             self._load(admin.connection)
             marker.write_text(fingerprint)
@@ -129,38 +129,40 @@ class MariadbServer:
         version = subprocess.run([self._program, "--version"], capture_output=True, text=True, check=True)
         return hashlib.sha256(f"{version.stdout}\n{user}\n{self._script}".encode()).hexdigest()
 
-    def _make(self, data: Path, user: int | None) -> None:
+    def _create_data_folder(self, data: Path, user: int | None) -> None:
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir(mode=0o700)
-        _own(data, user)
+        _change_owner(data, user)
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--lower-case-table-names=1"]
         command = [str(self._install), "--no-defaults", f"--datadir={data}", *options]
-        done = subprocess.run(command, capture_output=True, timeout=START_SECONDS, **self._how(user))
+        done = subprocess.run(
+            command, capture_output=True, timeout=START_SECONDS, **self._process_options(user)
+        )
         if done.returncode != 0:
-            words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
-            raise Unavailable(f"mariadb-install-db failed: {' | '.join(words[-3:])}")
+            lines = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+            raise Unavailable(f"mariadb-install-db failed: {' | '.join(lines[-3:])}")
 
     def _launch(self, data: Path, user: int | None) -> None:
         assert self._folder is not None
         assert self._slot is not None
-        places = [f"--datadir={data}", f"--socket={self._folder / 'socket'}", f"--tmpdir={self._folder}"]
-        places += [f"--pid-file={self._folder / 'pid'}", f"--secure-file-priv={self._folder}"]
+        paths = [f"--datadir={data}", f"--socket={self._folder / 'socket'}", f"--tmpdir={self._folder}"]
+        paths += [f"--pid-file={self._folder / 'pid'}", f"--secure-file-priv={self._folder}"]
         as_root = ["--user=root"] if os.geteuid() == 0 and user is None else []
-        command = [str(self._program), "--no-defaults", *places, *_OPTIONS, *as_root]
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (`_stop` closes it)
+        command = [str(self._program), "--no-defaults", *paths, *_OPTIONS, *as_root]
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 (`_stop` closes it)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=self._said,
-            stderr=self._said,
+            stdout=self._output,
+            stderr=self._output,
             start_new_session=True,
-            pass_fds=[self._slot.lock.fileno()],  # the slot stays taken for as long as mariadbd lives
-            **self._how(user),
+            pass_fds=[self._slot.lock.fileno()],  # the slot stays locked while mariadbd runs
+            **self._process_options(user),
         )
-        GUARDIAN.guard(self._process.pid)
+        REAPER.watch(self._process.pid)
 
-    def _how(self, user: int | None) -> dict[str, Any]:
-        """None of the server's variables, and another user where there is one."""
+    def _process_options(self, user: int | None) -> dict[str, Any]:
+        """Returns options without the server's environment variables, and with another user if given."""
         options: dict[str, Any] = {
             "cwd": self._folder,
             "env": {"PATH": os.defpath + ":/usr/sbin", "LANG": "C.UTF-8"},
@@ -169,18 +171,18 @@ class MariadbServer:
             options |= as_user(user)
         return options
 
-    def _await(self) -> Link:
-        """A connection as root, once the server answers."""
+    def _wait_for_start(self) -> MariadbConnection:
+        """Returns a connection as root."""
         assert self._folder is not None
         assert self._process is not None
         deadline = time.monotonic() + START_SECONDS
         while True:
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise Unavailable(f"mariadbd does not start: {self._last_words()}")
+                raise Unavailable(f"mariadbd did not start: {self._last_output()}")
             try:
                 flags = pymysql.constants.CLIENT.MULTI_STATEMENTS
-                options = {"user": "root", "client_flag": flags, "silence_seconds": START_SECONDS}
-                return Link(self._folder / "socket", **options)
+                options = {"user": "root", "client_flag": flags, "read_timeout_seconds": START_SECONDS}
+                return MariadbConnection(self._folder / "socket", **options)
             except (OSError, pymysql.err.OperationalError):
                 time.sleep(0.05)
 
@@ -203,14 +205,14 @@ class MariadbServer:
             try:
                 process.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                log.info("mariadbd takes more than %g s to end: killed", _STOP_SECONDS)
+                log.info("mariadbd did not stop within %g s and is killed", _STOP_SECONDS)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            GUARDIAN.forget(process.pid)
-        if self._said is not None:
-            self._said.close()
-            self._said = None
+            REAPER.forget(process.pid)
+        if self._output is not None:
+            self._output.close()
+            self._output = None
         if self._slot is not None:
             self._slot.lock.close()
             self._slot = None
@@ -218,21 +220,21 @@ class MariadbServer:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _last_words(self) -> str:
-        assert self._said is not None
-        text = os.pread(self._said.fileno(), 2**20, 0)
+    def _last_output(self) -> str:
+        assert self._output is not None
+        text = os.pread(self._output.fileno(), 2**20, 0)
         lines = text.decode(errors="replace").strip().splitlines()
-        return " | ".join([line for line in lines if "ERROR" in line][-3:] or lines[-3:]) or "it says nothing"
+        return " | ".join([line for line in lines if "ERROR" in line][-3:] or lines[-3:]) or "no output"
 
 
 def _other_user() -> int | None:
     for user in OTHER_USERS:
-        with suppress(OSError):  # a container may know fewer users
+        with suppress(OSError):  # a container may have fewer user ids
             subprocess.run(["true"], check=True, **as_user(user))
             return user
     return None
 
 
-def _own(folder: Path, user: int | None) -> None:
+def _change_owner(folder: Path, user: int | None) -> None:
     if user is not None:
         os.chown(folder, user, user)

@@ -1,4 +1,4 @@
-"""Data folders of a state folder: one server holds one, and finds what an earlier one loaded into it."""
+"""Data folders inside a state folder: each server locks one and reuses the data that is loaded there."""
 
 import fcntl
 import logging
@@ -10,35 +10,35 @@ from typing import IO, Any
 
 log = logging.getLogger(__name__)
 
-_MOST = 64  # servers over one state folder
+_MAX_SLOTS = 64  # servers per state folder
 
 
 @dataclass(frozen=True)
 class Slot:
     folder: Path
-    """Of mariadbd's user."""
+    """Owned by mariadbd's user."""
     marker: Path
-    """Says what was loaded into the folder, once it was."""
+    """File with the fingerprint of the loaded data."""
     lock: IO[bytes]
-    """Open while the slot is taken; whoever inherits it keeps the slot."""
+    """Open while the slot is locked; processes that inherit it keep the lock."""
 
 
 def take_slot(state: Path, user: int | None, temporary: Path) -> Slot:
-    """The first slot that nobody holds; its data is in `temporary` where `user` cannot enter `state`.
+    """Locks the first free slot. Its data is in `temporary` if `user` cannot enter `state`.
 
     Raises:
-        OSError: all are taken, or the folder cannot be written.
+        OSError: all slots are locked, or the folder is not writable.
     """
     number, lock = _lock(state)
     _sweep(state / f"data-{number}.run", temporary)
     if user is not None and not _can_enter(state, user):
-        log.warning("user %s cannot enter %s: the databases are loaded anew at every start", user, state)
+        log.warning("user %s cannot enter %s: the databases are loaded at every start", user, state)
         return Slot(temporary / "data", temporary / "loaded", lock)
     return Slot(state / f"data-{number}", state / f"data-{number}.loaded", lock)
 
 
 def _lock(state: Path) -> tuple[int, IO[bytes]]:
-    for number in range(_MOST):
+    for number in range(_MAX_SLOTS):
         lock = (state / f"data-{number}.lock").open("ab")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,18 +46,18 @@ def _lock(state: Path) -> tuple[int, IO[bytes]]:
             lock.close()
             continue
         return number, lock
-    raise OSError(f"{_MOST} servers hold the data folders of {state}")
+    raise OSError(f"all {_MAX_SLOTS} data folders of {state} are in use")
 
 
 def _sweep(run: Path, temporary: Path) -> None:
-    """Removes what the slot's last holder left behind if it was killed, and notes whose turn it is."""
+    """Removes the temporary folder of the previous server if it was killed, and records the new one."""
     if run.is_file() and (left := Path(run.read_text())).parent == temporary.parent:
         shutil.rmtree(left, ignore_errors=True)
     run.write_text(str(temporary))
 
 
 def as_user(user: int) -> dict[str, Any]:
-    """How `subprocess` starts a process as that user, in a group of the same number and in no other."""
+    """Returns `subprocess` options for a user, with the group of the same id and no other group."""
     return {"user": user, "group": user, "extra_groups": []}
 
 

@@ -1,8 +1,8 @@
-"""Which SQL of a model reaches the server: one statement that reads, and answers the same at every replay.
+"""Filters SQL of a model: one statement that reads, with the same result at every replay.
 
-The database user may read its one database and nothing else, so this is not what protects the data. It keeps
-out what would tell of other episodes (information_schema lists their queries, variables outlive them), make
-two replays differ, or only wait.
+Data is protected by the database user, which may read only its own database. The filter rejects statements
+that would expose other episodes (information_schema lists their queries, variables persist), return different
+results at a replay, or only wait.
 """
 
 import re
@@ -27,10 +27,10 @@ _REFUSED = re.compile(
 
 
 def reading_statement(sql: str) -> str:
-    """The statement without comments (some would be executed) and without its final semicolon.
+    """Returns the statement without comments, some of which would be executed, and without final semicolon.
 
     Raises:
-        QueryError: it does not read, or is refused.
+        QueryError: the statement does not read, or is rejected.
     """
     if len(sql) > MAX_CHARACTERS:
         raise QueryError(f"a statement has at most {MAX_CHARACTERS} characters")

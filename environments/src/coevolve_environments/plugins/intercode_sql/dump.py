@@ -1,4 +1,4 @@
-"""Reads InterCode's MySQL dump (20 Spider development databases) as statements that sqlite understands."""
+"""Converts InterCode's MySQL dump (20 Spider development databases) to sqlite statements."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "", "'": "''"}
 
 
 def read_dump(text: str) -> dict[str, list[str]]:
-    """Database name -> CREATE TABLE and INSERT statements, in the dump's order.
+    """Returns the CREATE TABLE and INSERT statements of each database, in the dump's order.
 
     Text columns get COLLATE NOCASE, because the published server compares with a case-insensitive collation.
     Indexes, character sets and storage engines are dropped; primary and foreign keys stay.

@@ -1,8 +1,9 @@
-"""What the tasks need of a database engine: the same 20 databases can be on sqlite or on a MariaDB server."""
+"""Interface of the database engines: the same 20 databases on sqlite or on a MariaDB server."""
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
-from coevolve_environments.plugins.intercode_sql.databases import Table
+from coevolve_environments.plugins.intercode_sql.databases import Databases, Table
 
 Row = tuple[object, ...]
 
@@ -11,33 +12,40 @@ MAX_BYTES = 4_000_000
 
 
 class QueryError(Exception):
-    """The statement failed or was refused; the message is what the policy reads."""
+    """The statement failed or was rejected. The policy reads the message."""
 
 
 class Sandbox(Protocol):
-    """One database, opened for one episode; `close` from another thread stops the statement that runs."""
+    """One database, opened for one episode. `close` from another thread stops a running statement."""
 
     def run(self, sql: str) -> list[Row]:
-        """All rows of one statement, in the engine's order.
+        """Returns all rows of one statement, in the engine's order.
 
         Raises:
-            QueryError: refused, wrong, too slow or too large.
+            QueryError: the statement is rejected, wrong, too slow, or its result is too large.
         """
         ...
 
     def close(self) -> None: ...
 
 
-class Engine(Protocol):
-    """Where queries run. Which databases and tables there are is the same on every engine: the dump's."""
+class Engine(ABC):
+    """Runs queries. Databases and tables are those of the dump on every engine."""
+
+    def __init__(self, databases: Databases) -> None:
+        self._databases = databases
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        return self._databases.names
 
-    def tables(self, name: str) -> tuple[Table, ...]: ...
+    def tables(self, name: str) -> tuple[Table, ...]:
+        return self._databases.tables(name)
 
+    @abstractmethod
     def open(self, name: str) -> Sandbox: ...
 
+    @abstractmethod
     def close(self) -> None: ...
 
 
@@ -46,7 +54,7 @@ def is_too_large(rows: list[Row], size: int) -> bool:
 
 
 def size_of(row: Row) -> int:
-    """Bytes that a row counts for: texts by their length, anything else eight a cell."""
+    """Returns the bytes of a row: texts count their length, other cells eight."""
     return sum(len(cell) if isinstance(cell, str | bytes) else 8 for cell in row)
 
 

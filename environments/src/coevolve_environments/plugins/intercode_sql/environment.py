@@ -1,18 +1,18 @@
-"""intercode-sql: InterCode's SQL benchmark, its 20 Spider databases on sqlite, and a generator of our own.
+"""intercode-sql: InterCode's SQL benchmark with its 20 Spider databases on sqlite, and our task generator.
 
-This is the sqlite port: the published environment runs MySQL, where some queries answer otherwise (text
-compared with numbers, ties). Gold and answer run on the same engine, so a reward compares like with like.
-`intercode-mariadb` is this class on another engine.
+The published environment runs MySQL, where some queries have other results (text compared with numbers,
+ties). Gold and answer run on the same engine, so rewards are consistent. `intercode-mariadb` is this class on
+another engine.
 """
 
 import logging
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coevolve_environments.plugins.draws import sample
 from coevolve_environments.plugins.intercode_sql.compose import compose
-from coevolve_environments.plugins.intercode_sql.content import content_key
+from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases, wheel_databases
 from coevolve_environments.plugins.intercode_sql.draw import draw_tasks
 from coevolve_environments.plugins.intercode_sql.engine import Engine
@@ -26,14 +26,14 @@ from coevolve_environments.plugins.intercode_sql.question_source import (
     question_source,
 )
 from coevolve_environments.plugins.intercode_sql.questions import read_wheel_questions
-from coevolve_environments.plugins.intercode_sql.records import NAME
 from coevolve_environments.plugins.intercode_sql.sandbox import SqliteEngine
 from coevolve_environments.plugins.intercode_sql.space import Space
+from coevolve_environments.plugins.intercode_sql.task_record import NAME
 from coevolve_environments.plugins.intercode_sql.variants import Parent, draw_variants
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
-    Composed,
+    ComposedTask,
     Environment,
     Episode,
     Json,
@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 
 def create(settings: Settings) -> Environment:
-    """Of `questions`, path or URL of a file in the form of InterCode's ic_spider_dev.json (without it the
-    wheel's 23), and `questions_license`, the terms of that file.
+    """Reads `questions`, path or URL of a file in the form of InterCode's ic_spider_dev.json (default: the
+    wheel's 23 questions), and `questions_license`, the license of that file.
     """
     databases = wheel_databases()
     return InterCodeSql(databases, SqliteEngine(databases), question_source(settings), license_of(settings))
@@ -58,7 +58,7 @@ def create(settings: Settings) -> Environment:
 
 class InterCodeSql(Environment):
     name = NAME
-    what = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, sqlite port)."
+    summary = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, sqlite port)."
     capabilities = Capabilities(
         variants=True, compose=True, replay="observations", dense_reward=True, max_steps=MAX_TURNS
     )
@@ -68,10 +68,10 @@ class InterCodeSql(Environment):
     ) -> None:
         """
         Args:
-            databases: on sqlite, what generated questions are written of.
+            databases: source of the generated questions, on sqlite.
             engine: runs gold and answers.
-            questions: the operator's file; None where there is only the wheel.
-            terms: licence of the published questions.
+            questions: the operator's file; None means only the wheel.
+            terms: license of the published questions.
         """
         self._databases = databases
         self._engine = engine
@@ -79,13 +79,13 @@ class InterCodeSql(Environment):
         sources = {"file": questions.read} if questions else {}
         self._published = PublishedTasks(self.name, engine, {**sources, "wheel": read_wheel_questions})
         self.license = terms
-        self.description = f"{self.what} Licence: {terms}."
+        self.description = f"{self.summary} Licence: {terms}."
         if questions:
-            log.info("%s: questions of %s, licence: %s", self.name, questions.location, terms)
+            log.info("%s: questions from %s, license: %s", self.name, questions.location, terms)
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
-        """The operator's question file where there is one, the wheel's 23 questions otherwise."""
-        records = self._published.of(self._published.sources[0])
+        """Returns the questions of the operator's file, or else the wheel's 23."""
+        records = self._published.from_source(self._published.sources[0])
         return [record for record in records if record.split == split]
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
@@ -109,16 +109,16 @@ class InterCodeSql(Environment):
 
     def compose(
         self, parent: Json, query: str, actions: Sequence[str], options: Mapping[str, Any]
-    ) -> Composed | Refusal:
-        """In the parent's database; its hash may say held-out, but a composed task is always a train task."""
+    ) -> ComposedTask | Refusal:
+        """Composes a train task in the parent's database, also if its content key would mean held-out."""
         database = parent.get("database")
         if database not in self._databases.names:
-            raise BadRequest(f"a parent needs a known `database`, got {database!r}")
+            raise BadRequest(f"unknown `database` of the parent: {database!r}")
         schema = self._options(options).schema
         return compose(self._engine, database, query, actions, environment=self.name, schema=schema)
 
     def start(self, definition: Json, seed: int) -> Episode:
-        """The seed is not used: nothing in this environment is random."""
+        """Ignores the seed: nothing in this environment is random."""
         return SqlEpisode(self._engine, definition)
 
     def close(self) -> None:
@@ -127,22 +127,20 @@ class InterCodeSql(Environment):
     def _options(self, options: Mapping[str, Any]) -> Options:
         chosen = read_options(options, databases=self._databases.names, patterns=PATTERNS)
         if chosen.source == "file" and "file" not in self._published.sources:
-            raise BadRequest(
-                f"`options.source` is file, but the settings name no file: hosted.{self.name}.questions"
-            )
+            raise BadRequest(f"`options.source` file needs the setting hosted.{self.name}.questions")
         if chosen.source != "generated" and chosen.patterns:
-            raise BadRequest("`options.patterns` chooses among generated tasks only")
+            raise BadRequest("`options.patterns` applies only to `options.source` generated")
         return chosen
 
     def _published_tasks(self, split: Split, count: int, seed: int, chosen: Options) -> list[TaskRecord]:
         fit = [
             record
-            for record in self._published.of(chosen.source)
+            for record in self._published.from_source(chosen.source)
             if record.split == split
             and record.features["difficulty"] <= chosen.max_difficulty
             and (not chosen.databases or record.features["group"] in chosen.databases)
         ]
-        drawn = random.Random(f"{seed}/{split}").sample(fit, min(count, len(fit)))
+        drawn = sample(fit, count, seed, split)
         return [replace(r, definition={**r.definition, "schema": chosen.schema}) for r in drawn]
 
 

@@ -1,16 +1,18 @@
-"""One attempt at one question: up to ten queries, then the last good answer is scored."""
+"""One attempt at one question: up to ten queries, then the last valid result is scored."""
 
 import re
 
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
-from coevolve_environments.plugins.intercode_sql.records import SUBMIT
 from coevolve_environments.plugins.intercode_sql.score import score
+from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT
 from coevolve_environments.plugins.react import action_of
-from coevolve_environments.protocol import Answer, BadRequest, Json
+from coevolve_environments.plugins.validation import require_fields
+from coevolve_environments.protocol import BadRequest, Json, Observation, StopReason
 
 MAX_TURNS = 10
 OBSERVATION_CHARACTERS = 350  # as published
 _SHOWN_ROWS = 50
+_FIELDS = {"task_id": str, "split": str, "database": str, "question": str, "gold": str}
 _INSTRUCTION = "Write one SQL query at a time, then submit."
 _FENCE = re.compile(r"^```(?:sql)?\s*|\s*```$", re.IGNORECASE)
 
@@ -18,7 +20,7 @@ _FENCE = re.compile(r"^```(?:sql)?\s*|\s*```$", re.IGNORECASE)
 class SqlEpisode:
     """Protocol of InterCode (arXiv:2306.14898): an action is SQL or `submit`, the reward comes at the end.
 
-    When the tenth action is not `submit`, the answer that stands is scored as if it had been submitted.
+    If the tenth action is not `submit`, the last result is scored as if it had been submitted.
     """
 
     def __init__(self, engine: Engine, definition: Json) -> None:
@@ -32,26 +34,26 @@ class SqlEpisode:
         self._turn = 0
         self._error: str | None = None
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         """
         Raises:
-            BadRequest: the gold query fails or answers nothing, so that no answer could be scored.
+            BadRequest: the gold query fails or returns no rows, so that no answer could be scored.
         """
         try:
             self._gold = self._sandbox.run(self._definition["gold"])
         except QueryError as error:
             raise BadRequest(f"{self.task_id}: the gold query fails: {error}") from error
         if not self._gold:
-            raise BadRequest(f"{self.task_id}: the gold query answers no rows, so silence would score 1")
+            raise BadRequest(f"{self.task_id}: the gold query returns no rows; an empty answer would score 1")
         database, question = self._definition["database"], self._definition["question"]
         lines = [f"Database: {database}", *self._schema(), f"Question: {question}"]
         messages = [
             {"role": "system", "content": _INSTRUCTION},
             {"role": "user", "content": "\n".join(lines)},
         ]
-        return Answer(messages, turn=0)
+        return Observation(messages, turn=0)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
         action = statement_of(content)
         if action.lower() == SUBMIT:
@@ -60,7 +62,7 @@ class SqlEpisode:
         messages = [{"role": "user", "content": observation[:OBSERVATION_CHARACTERS]}]
         if self._turn == MAX_TURNS:
             return self._finish(messages, "step-limit")
-        return Answer(messages, self._turn)
+        return Observation(messages, self._turn)
 
     def close(self) -> None:
         self._sandbox.close()
@@ -74,15 +76,17 @@ class SqlEpisode:
         self._error = None
         return str(self._answer[:_SHOWN_ROWS])
 
-    def _finish(self, messages: list[dict[str, str]], stop_reason: str) -> Answer:
+    def _finish(self, messages: list[dict[str, str]], stop_reason: StopReason) -> Observation:
         raw = score(self._answer, self._gold)
-        metadata = {
-            "raw_score": raw,
-            "success": raw == 1.0,
-            "stop_reason": stop_reason,
-            "error_type": "no-answer" if self._answer is None else self._error,
-        }
-        return Answer(messages, self._turn, done=True, reward=max(0.0, raw), metadata=metadata)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=max(0.0, raw),
+            raw_score=raw,
+            success=raw == 1.0,
+            stop_reason=stop_reason,
+            error_type="no-answer" if self._answer is None else self._error,
+        )
 
     def _schema(self) -> list[str]:
         if not self._definition.get("schema"):
@@ -93,14 +97,12 @@ class SqlEpisode:
 
 
 def _checked(definition: Json, engine: Engine) -> Json:
-    for name in ("task_id", "split", "database", "question", "gold"):
-        if not isinstance(definition.get(name), str):
-            raise BadRequest(f"the task definition needs `{name}`, a string")
+    require_fields(definition, _FIELDS)
     if definition["database"] not in engine.names:
         raise BadRequest(f"unknown database {definition['database']!r}; known: {', '.join(engine.names)}")
     return definition
 
 
 def statement_of(content: str) -> str:
-    """The SQL or `submit` in what the assistant said: without fences and the final semicolon."""
+    """Returns the SQL or `submit` of an assistant text, without fences and final semicolon."""
     return _FENCE.sub("", action_of(content)).strip().rstrip(";").strip()

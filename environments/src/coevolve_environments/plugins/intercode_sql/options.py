@@ -1,26 +1,31 @@
-"""Options of the data routes, checked once: an unknown key or value is refused by name."""
+"""Options of the data routes."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coevolve_environments.plugins.option_checks import refuse_unknown, true_or_false, whole_number
+from coevolve_environments.plugins.validation import (
+    boolean_option,
+    integer_in_range,
+    names_option,
+    refuse_unknown,
+)
 from coevolve_environments.protocol import BadRequest
 
 SOURCES = ("generated", "wheel", "file")
-HARDEST = 5
+MAX_DIFFICULTY = 5
 
 
 @dataclass(frozen=True)
 class Options:
     source: str = "generated"
     databases: tuple[str, ...] = ()
-    """Empty: all of them."""
+    """Empty means all."""
     patterns: tuple[str, ...] = ()
-    """Empty: all of them. Only generated tasks have patterns to choose from."""
-    max_difficulty: int = HARDEST
+    """Empty means all. Only for generated tasks."""
+    max_difficulty: int = MAX_DIFFICULTY
     schema: bool = False
-    """Whether the first message lists the tables and columns."""
+    """Lists the tables and columns in the first message."""
 
 
 def read_options(
@@ -32,20 +37,10 @@ def read_options(
         raise BadRequest(f"`options.source` must be one of {', '.join(SOURCES)}, got {source!r}")
     return Options(
         source,
-        _names(options, "databases", databases),
-        _names(options, "patterns", patterns),
-        whole_number(options.get("max_difficulty", HARDEST), "options.max_difficulty", HARDEST),
-        true_or_false(options, "schema", False),
+        names_option(options, "databases", databases) or (),
+        names_option(options, "patterns", patterns) or (),
+        integer_in_range(
+            options.get("max_difficulty", MAX_DIFFICULTY), "options.max_difficulty", MAX_DIFFICULTY
+        ),
+        boolean_option(options, "schema", False),
     )
-
-
-def _names(options: Mapping[str, Any], name: str, known: Collection[str]) -> tuple[str, ...]:
-    value = options.get(name)
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not value:
-        raise BadRequest(f"`options.{name}` must be a list of names or null, got {value!r}")
-    for item in value:
-        if item not in known:
-            raise BadRequest(f"`options.{name}` holds {item!r}; known: {', '.join(sorted(known))}")
-    return tuple(sorted(set(value)))

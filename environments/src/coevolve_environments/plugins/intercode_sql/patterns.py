@@ -1,16 +1,16 @@
-"""The clause patterns that the generator writes questions with, from easy (1) to hard (5)."""
+"""The clause patterns of the question generator, from easy (1) to hard (5)."""
 
 from typing import NamedTuple
 
 from coevolve_environments.plugins.intercode_sql import grouped_patterns as grouped
 from coevolve_environments.plugins.intercode_sql import joined_patterns as joined
 from coevolve_environments.plugins.intercode_sql import plain_patterns as plain
-from coevolve_environments.plugins.intercode_sql.sketch import Writer
+from coevolve_environments.plugins.intercode_sql.pattern_query import PatternWriter
 
 
 class Pattern(NamedTuple):
     difficulty: int
-    write: Writer
+    write: PatternWriter
 
 
 PATTERNS: dict[str, Pattern] = {

@@ -1,4 +1,4 @@
-"""What the question generator knows of a database: its tables, links, and the values that really occur."""
+"""Description of a database for the question generator: tables, links, and occurring values."""
 
 import re
 import sqlite3
@@ -12,15 +12,15 @@ MAX_VALUES = 10
 AGGREGATES = (("AVG", "average"), ("MAX", "maximum"), ("MIN", "minimum"), ("SUM", "total"))
 _NOT_ADDITIVE = {"year", "age", "rank", "position", "grade", "level", "rating", "ratings", "number", "height",
                  "expectancy", "percentage", "accelerate", "cylinders"}  # fmt: skip
-_LONGEST_VALUE = 30
-_LONGEST_SHOWN = 40
-# Needs no quotes in SQL; two columns of the dump do, and are left out.
+_MAX_VALUE_CHARACTERS = 30
+_MAX_SHOWN_CHARACTERS = 40
+# Needs no quotes in SQL. Two columns of the dump need them and are omitted.
 _PLAIN_NAME = re.compile(r"[a-z_]\w*")
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column with data. `values` are at most 10 that occur, spread over their order."""
+    """A column with data. `values` are at most 10 occurring values, spread over their order."""
 
     name: str
     words: str
@@ -32,7 +32,7 @@ class Field:
 
     @cached_property
     def aggregates(self) -> tuple[tuple[str, str], ...]:
-        """SQL functions worth asking for, with their words: nobody wants the total of some years or ranks."""
+        """Returns the meaningful SQL functions with their words: years or ranks have no total."""
         return AGGREGATES[:-1] if _NOT_ADDITIVE & set(self.words.split()) else AGGREGATES
 
 
@@ -49,8 +49,8 @@ class Entity:
 
     @cached_property
     def shown(self) -> tuple[Field, ...]:
-        """Columns that an answer may show."""
-        return tuple(f for f in self.fields if not f.identifier and f.longest <= _LONGEST_SHOWN)
+        """Returns the columns that a result may show."""
+        return tuple(f for f in self.fields if not f.identifier and f.longest <= _MAX_SHOWN_CHARACTERS)
 
     @cached_property
     def numbers(self) -> tuple[Field, ...]:
@@ -58,14 +58,14 @@ class Entity:
 
     @cached_property
     def aggregates(self) -> tuple[tuple[Field, str, str], ...]:
-        """Each number with each function worth asking for, and the function's word."""
+        """Returns each number with each meaningful function and the function's word."""
         return tuple((n, function, word) for n in self.numbers for function, word in n.aggregates)
 
     @cached_property
     def groups(self) -> tuple[Field, ...]:
-        """Columns whose values repeat: worth grouping by."""
-        most = min(15, self.rows * 0.7)
-        return tuple(f for f in self.shown if 2 <= f.distinct <= most)
+        """Returns the columns with repeated values, which are meaningful to group by."""
+        maximum = min(15, self.rows * 0.7)
+        return tuple(f for f in self.shown if 2 <= f.distinct <= maximum)
 
     @cached_property
     def texts(self) -> tuple[Field, ...]:
@@ -74,7 +74,7 @@ class Entity:
 
 @dataclass(frozen=True)
 class Link:
-    """Every row of `child` points at one row of `parent`."""
+    """Every row of `child` refers to one row of `parent`."""
 
     child: Entity
     column: str
@@ -95,7 +95,7 @@ class Profile:
 
 
 def read_profile(databases: Databases, name: str) -> Profile:
-    """Reads a whole database; tables and columns keep their order, so the result is always the same."""
+    """Reads a whole database. Tables and columns keep their order, so the result is deterministic."""
     connection = databases.connect(name)
     try:
         found = [_entity(connection, table) for table in databases.tables(name)]
@@ -107,7 +107,7 @@ def read_profile(databases: Databases, name: str) -> Profile:
         for key in table.foreign_keys:
             if table.name in entities and key.table in entities and key.table != table.name:
                 link = Link(entities[table.name], key.column, entities[key.table], key.target)
-                links.setdefault((table.name, key.table), link)  # no question could tell two apart
+                links.setdefault((table.name, key.table), link)  # questions cannot distinguish two links
     return Profile(name, tuple(entities.values()), tuple(links.values()))
 
 
@@ -130,7 +130,7 @@ def _entity(connection: sqlite3.Connection, table: Table) -> Entity:
 
 def _field(connection: sqlite3.Connection, table: str, column: Column, foreign: bool) -> Field:
     query = f"select distinct {column.name} from {table} where {column.name} is not null order by 1"
-    values = [_shortened(row[0]) for row in connection.execute(query)]
+    values = [_as_written(row[0]) for row in connection.execute(query)]
     text = any(isinstance(value, str) for value in values)
     return Field(
         name=column.name,
@@ -143,8 +143,8 @@ def _field(connection: sqlite3.Connection, table: str, column: Column, foreign: 
     )
 
 
-def _shortened(value: object) -> str | int | float:
-    """1944.0 as 1944: the same number to sqlite, and what a person would write."""
+def _as_written(value: object) -> str | int | float:
+    """Returns 1944.0 as 1944, which is equal in sqlite and the usual spelling."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     assert isinstance(value, str | int | float)
@@ -152,9 +152,9 @@ def _shortened(value: object) -> str | int | float:
 
 
 def _is_quotable(value: object) -> bool:
-    """Fits into a question word by word: no surrounding space, no line break, not empty, not long."""
+    """Returns whether a value fits into a question: not empty or long, no line break, no outer space."""
     text = str(value)
-    return 0 < len(text) <= _LONGEST_VALUE and text == text.strip() and text.isprintable()
+    return 0 < len(text) <= _MAX_VALUE_CHARACTERS and text == text.strip() and text.isprintable()
 
 
 def _spread(values: list[str | int | float]) -> tuple[str | int | float, ...]:

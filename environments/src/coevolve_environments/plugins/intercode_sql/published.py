@@ -1,25 +1,25 @@
-"""Published questions as tasks, for one engine: what it cannot answer there is left out."""
+"""Published questions as tasks of one engine, without questions that it cannot answer."""
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from coevolve_environments.plugins.intercode_sql.content import content_key
+from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError
 from coevolve_environments.plugins.intercode_sql.questions import Question, clauses_of
-from coevolve_environments.plugins.intercode_sql.records import make_record
+from coevolve_environments.plugins.intercode_sql.task_record import make_record
 from coevolve_environments.protocol import TaskRecord
 
 QuestionReader = Callable[[], Iterable[Question]]
 
 
 class PublishedTasks:
-    """Each source is read, and its gold executed, when it is first asked for."""
+    """Reads a source and executes its gold at the first request."""
 
     def __init__(self, environment: str, engine: Engine, sources: Mapping[str, QuestionReader]) -> None:
         """
         Args:
-            sources: name (wheel or file) and what reads its questions.
+            sources: reader of the questions by name (wheel or file).
         """
         self.sources = tuple(sources)
         self._environment = environment
@@ -28,18 +28,18 @@ class PublishedTasks:
         self._records: dict[str, list[TaskRecord]] = {}
         self._lock = threading.Lock()
 
-    def of(self, source: str) -> list[TaskRecord]:
+    def from_source(self, source: str) -> list[TaskRecord]:
         with self._lock:
             if source not in self._records:
                 self._records[source] = self._make(self._readers[source](), source)
             return self._records[source]
 
     def _make(self, questions: Iterable[Question], source: str) -> list[TaskRecord]:
-        """Leaves out what cannot be scored: no such database, or gold that fails or answers nothing."""
+        """Omits questions without score: unknown database, or gold that fails or returns nothing."""
         records: list[TaskRecord] = []
         seen: Counter[str] = Counter()
         for question in questions:
-            if not self._answers(question):
+            if not self._has_result(question):
                 continue
             pattern, difficulty = clauses_of(question.sql)
             key = content_key(question.database, question.sql)
@@ -59,7 +59,7 @@ class PublishedTasks:
             )
         return records
 
-    def _answers(self, question: Question) -> bool:
+    def _has_result(self, question: Question) -> bool:
         if question.database not in self._engine.names:
             return False
         sandbox = self._engine.open(question.database)

@@ -1,14 +1,14 @@
-"""The operator's question file, by path or by URL, and the terms under which its questions may be used."""
+"""The operator's question file, by path or URL, and the license of its questions."""
 
 import hashlib
 import logging
-import os
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from coevolve_environments.plugins.atomic_files import write_atomically
 from coevolve_environments.plugins.intercode_sql.questions import Question, read_question_file
 from coevolve_environments.protocol import BadRequest
 from coevolve_environments.settings import Settings
@@ -16,26 +16,26 @@ from coevolve_environments.settings import Settings
 log = logging.getLogger(__name__)
 
 KNOWN_LICENSE = "questions MIT (InterCode), Spider data CC BY-SA 4.0"
-"""Of the wheel's questions and of the repository's ic_spider_dev.json, which is what we know to exist."""
+"""License of the wheel's questions and of the repository's ic_spider_dev.json."""
 MAX_BYTES = 32 * 2**20
 FETCH_SECONDS = 60.0
-_SILENCE_SECONDS = 15.0
+_READ_TIMEOUT_SECONDS = 15.0
 _CHUNK = 2**16
 
 
 @dataclass(frozen=True)
 class QuestionSource:
-    """`read` gives the questions; a URL is fetched then, once, so that making the environment stays cheap."""
+    """`read` returns the questions. It downloads a URL once, so that making the environment is fast."""
 
     location: str
     read: Callable[[], Iterator[Question]]
 
 
 def question_source(settings: Settings) -> QuestionSource | None:
-    """Of `questions`, a path or an http(s) URL of a file in the form of ic_spider_dev.json.
+    """Reads `questions`, a path or an http(s) URL of a file in the form of ic_spider_dev.json.
 
     Raises:
-        OSError: the path cannot be read.
+        OSError: the path is not readable.
     """
     location = settings.text("questions")
     if location is None:
@@ -43,47 +43,47 @@ def question_source(settings: Settings) -> QuestionSource | None:
     if not location.startswith(("http://", "https://")):
         path = settings.path("questions")
         assert path is not None
-        path.open("rb").close()  # a wrong path ends the start, not the first draw
+        path.open("rb").close()  # a wrong path fails at the start, not at the first draw
         return QuestionSource(location, lambda: read_question_file(path))
-    return QuestionSource(location, lambda: read_question_file(fetched(location, settings.state)))
+    return QuestionSource(location, lambda: read_question_file(download_once(location, settings.state)))
 
 
 def license_of(settings: Settings) -> str:
-    """What `questions_license` says, or what is known of InterCode's."""
+    """Reads `questions_license`; the default is InterCode's."""
     return settings.text("questions_license", KNOWN_LICENSE) or KNOWN_LICENSE
 
 
-def fetched(url: str, folder: Path, *, most: int = MAX_BYTES, seconds: float = FETCH_SECONDS) -> Path:
-    """The file of the URL in `folder`, downloaded unless it was before; its sha256 is logged.
+def download_once(
+    url: str, folder: Path, *, max_bytes: int = MAX_BYTES, seconds: float = FETCH_SECONDS
+) -> Path:
+    """Downloads the URL into `folder` unless the file exists, and logs its sha256.
 
     Raises:
-        BadRequest: it cannot be had within `seconds`, or is larger than `most` bytes.
+        BadRequest: the download failed, took longer than `seconds`, or exceeded `max_bytes`.
     """
     path = folder / f"questions-{hashlib.sha256(url.encode()).hexdigest()[:16]}.json"
     if path.exists():
         content = path.read_bytes()
     else:
         try:
-            content = _download(url, most, seconds)
+            content = _download(url, max_bytes, seconds)
         except (OSError, ValueError) as error:
             raise BadRequest(
-                f"{url} cannot be had: {error}; try again, or download the file and name its path"
+                f"download of {url} failed: {error}; retry, or set the path of a downloaded file"
             ) from error
-        staged = path.with_suffix(f".{os.getpid()}")
-        staged.write_bytes(content)
-        staged.replace(path)
+        write_atomically(path, content)
     log.info("%s: %d bytes, sha256 %s", url, len(content), hashlib.sha256(content).hexdigest())
     return path
 
 
-def _download(url: str, most: int, seconds: float) -> bytes:
+def _download(url: str, max_bytes: int, seconds: float) -> bytes:
     deadline = time.monotonic() + seconds
     content = bytearray()
-    with urllib.request.urlopen(url, timeout=min(seconds, _SILENCE_SECONDS)) as response:
-        while chunk := response.read1(_CHUNK):  # read1: a trickle must not outlast the deadline
+    with urllib.request.urlopen(url, timeout=min(seconds, _READ_TIMEOUT_SECONDS)) as response:
+        while chunk := response.read1(_CHUNK):  # read1: slow data must not exceed the deadline
             content += chunk
-            if len(content) > most:
-                raise ValueError(f"it is larger than {most} bytes")
+            if len(content) > max_bytes:
+                raise ValueError(f"the file is larger than {max_bytes} bytes")
             if time.monotonic() > deadline:
-                raise TimeoutError(f"it takes more than {seconds:g} s")
+                raise TimeoutError(f"no complete file within {seconds:g} s")
     return bytes(content)

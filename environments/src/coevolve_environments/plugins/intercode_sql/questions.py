@@ -1,4 +1,4 @@
-"""Published questions: the 23 of InterCode's wheel, or the full file that the operator points at."""
+"""Published questions: the 23 of InterCode's wheel, or the operator's file."""
 
 import csv
 import json
@@ -40,7 +40,7 @@ def read_question_file(path: Path) -> Iterator[Question]:
     """
     entries = json.loads(path.read_text(encoding="utf8"))
     if not isinstance(entries, list):
-        raise ValueError(f"{path} must hold a JSON list of questions")
+        raise ValueError(f"{path}: expected a JSON list of questions")
     for number, entry in enumerate(entries):
         try:
             yield Question(entry["db"], entry["query"].strip(), entry["gold"].strip())
@@ -49,7 +49,7 @@ def read_question_file(path: Path) -> Iterator[Question]:
 
 
 def clauses_of(sql: str) -> tuple[str, int]:
-    """Names the clauses of a query, and a difficulty in 1..5: one more than its clauses, five at most."""
+    """Returns the clauses of a query and a difficulty in 1..5: one more than their number, at most five."""
     lowered = sql.lower()
     found = [name for pattern, name in _CLAUSES if pattern.search(lowered)]
     joins = lowered.count(" join ")

@@ -1,15 +1,16 @@
-"""Runs SQL from a model: reads only, bounded in time, memory and rows, and the same every time."""
+"""Runs SQL of a model on sqlite: read-only, deterministic, with limits of time, memory and rows."""
 
 import re
 import sqlite3
 import threading
 import time
 
-from coevolve_environments.plugins.intercode_sql.databases import Databases, Table
+from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.engine import (
     NOT_A_QUERY,
     TOO_LARGE,
     TOO_SLOW,
+    Engine,
     QueryError,
     Row,
     is_too_large,
@@ -17,11 +18,11 @@ from coevolve_environments.plugins.intercode_sql.engine import (
 )
 
 _STEP = 5_000  # sqlite instructions between two calls of the progress handler
-# 20 million instructions, about 0.3 s: counted and not timed, so that a slow machine gives the same answer.
+# 20 million instructions, about 0.3 s. A count instead of a time gives the same result on slow machines.
 _MAX_STEPS = 4_000
-_MAX_SECONDS = 8.0  # for what the count cannot bound
+_MAX_SECONDS = 8.0  # for work that the count does not include
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
-# Not repeatable, or a way to fill memory or to reach files.
+# Not deterministic, or able to fill memory or to reach files.
 _REFUSED_FUNCTIONS = {
     "random",
     "randomblob",
@@ -35,24 +36,14 @@ _SHOW_TABLES = re.compile(r"^show\s+tables$", re.IGNORECASE)
 _DESCRIBE = re.compile(r"^(?:describe|desc)\s+[`\"]?(\w+)[`\"]?$", re.IGNORECASE)
 
 
-class SqliteEngine:
-    """Every sandbox is a private copy in memory: none can disturb another."""
-
-    def __init__(self, databases: Databases) -> None:
-        self._databases = databases
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._databases.names
-
-    def tables(self, name: str) -> tuple[Table, ...]:
-        return self._databases.tables(name)
+class SqliteEngine(Engine):
+    """Gives every sandbox a private copy in memory, so that sandboxes do not affect each other."""
 
     def open(self, name: str) -> "SqliteSandbox":
         return SqliteSandbox(self._databases, name)
 
     def close(self) -> None:
-        """Nothing outlives the sandboxes."""
+        """Nothing to free."""
 
 
 class SqliteSandbox:
@@ -105,7 +96,7 @@ def _restrict(connection: sqlite3.Connection) -> None:
     connection.setlimit(sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 20)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    connection.set_authorizer(_authorize)  # last: the pragma above would be refused
+    connection.set_authorizer(_authorize)  # last, because it would reject the pragma above
 
 
 def _authorize(action: int, _first: str | None, second: str | None, *_: str | None) -> int:

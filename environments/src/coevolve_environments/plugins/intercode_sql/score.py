@@ -8,12 +8,12 @@ from coevolve_environments.plugins.intercode_sql.engine import Row
 
 
 def score(answer: Sequence[Row] | None, gold: Sequence[Row]) -> float:
-    """IoU of the row multisets x Kendall's tau-b of the order of the shared rows, in [-1, 1]; 1 = equal.
+    """Returns IoU of the row multisets x Kendall's tau-b of the order of the shared rows, in [-1, 1].
 
     Source: Yang et al. 2023, arXiv:2306.14898, section 3.2 and the published SQL environment: rows compare by
-    their text, the two lists of shared rows are correlated position by position, and an undefined tau (one
-    shared row, or all alike) leaves the overlap as it is. Two departures: the product is not rounded to two
-    digits, which would make 0.995 a success; and None (nothing was ever answered) scores 0.
+    their text, the two lists of shared rows are correlated index by index, and an undefined tau (one shared
+    row, or all equal) leaves the overlap unchanged. Two differences: the product is not rounded to two
+    digits, which would make 0.995 a success; and None (no valid answer) scores 0.
     """
     if answer is None:
         return 0.0
@@ -28,9 +28,9 @@ def score(answer: Sequence[Row] | None, gold: Sequence[Row]) -> float:
 
 
 def kendall_tau(left: Sequence[str], right: Sequence[str]) -> float | None:
-    """Tau-b of two equally long sequences, in [-1, 1], ties allowed; None where it is not defined.
+    """Returns tau-b of two sequences of equal length, in [-1, 1], with ties; None if undefined.
 
-    Knight's method: sort by left then right, and count the exchanges that sorting by right still needs.
+    Knight's method: sorts by left then right, and counts the exchanges of a sort by right.
     """
     pairs = sorted(zip(left, right, strict=True))
     total = _pairs(len(pairs))
@@ -44,7 +44,7 @@ def kendall_tau(left: Sequence[str], right: Sequence[str]) -> float | None:
 
 
 def _keep(rows: Sequence[str], shared: Counter[str]) -> list[str]:
-    """The rows that the other answer has too, each as often as both have it, in this one's order."""
+    """Returns the shared rows with their common multiplicity, in the order of `rows`."""
     left = Counter(shared)
     kept = []
     for row in rows:
@@ -63,7 +63,7 @@ def _ties(values: Sequence[str]) -> int:
 
 
 def _exchanges(values: list[str]) -> int:
-    """Adjacent exchanges that a stable sort of `values` takes (merge sort; ties take none)."""
+    """Returns the number of adjacent exchanges of a stable merge sort; ties need none."""
     if len(values) < 2:
         return 0
     middle = len(values) // 2

@@ -1,25 +1,25 @@
-"""The space of generated tasks: per database and pattern, every query that has a fit answer."""
+"""The space of generated tasks: all queries with a fit result, per database and pattern."""
 
 import threading
 from typing import NamedTuple
 
-from coevolve_environments.plugins.intercode_sql.content import content_key
+from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Sandbox
+from coevolve_environments.plugins.intercode_sql.pattern_query import PatternQuery
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.profile import Profile, read_profile
-from coevolve_environments.plugins.intercode_sql.records import make_record
-from coevolve_environments.plugins.intercode_sql.sketch import Sketch
+from coevolve_environments.plugins.intercode_sql.task_record import make_record
 from coevolve_environments.protocol import TaskRecord
 
 CELL_SIZE = 1_000
-"""Queries kept per database and pattern: those with the smallest keys, so which ones is nobody's choice."""
-MAX_ANSWER_ROWS = 30
-_MAX_ANSWER_CHARACTERS = 1_500
+"""Maximum number of queries per database and pattern. The smallest keys are kept, an arbitrary selection."""
+MAX_RESULT_ROWS = 30
+_MAX_RESULT_CHARACTERS = 1_500
 
 
 class Draft(NamedTuple):
-    """A query of the space that has not been executed yet."""
+    """A query of the space before its execution."""
 
     key: str
     database: str
@@ -42,13 +42,13 @@ class Draft(NamedTuple):
 
 
 class Space:
-    """Cells are written when they are first needed, answers are checked when a draft is first drawn."""
+    """Generates a cell at its first use, and checks a result at the first draw of its draft."""
 
     def __init__(self, databases: Databases, engine: Engine) -> None:
         """
         Args:
-            databases: what the questions are written of, on sqlite whatever the engine.
-            engine: what runs them; a query that it does not answer makes no task.
+            databases: source of the questions, on sqlite with every engine.
+            engine: runs the queries; a failed query makes no task.
         """
         self.databases = databases
         self._engine = engine
@@ -59,44 +59,43 @@ class Space:
         self._lock = threading.Lock()
 
     def cell(self, database: str, pattern: str) -> tuple[Draft, ...]:
-        """At most `CELL_SIZE` drafts in the order of their keys; empty when the pattern does not apply."""
+        """Returns at most `CELL_SIZE` drafts in key order, none if the pattern does not apply."""
         with self._lock:
             if (database, pattern) not in self._cells:
                 self._cells[database, pattern] = self._write(database, pattern)
             return self._cells[database, pattern]
 
     def is_fit(self, draft: Draft) -> bool:
-        """Its answer is neither empty, nor a lone NULL or zero, nor too long to be worth reading."""
+        """Returns whether the result is not empty, not only NULL or zero, and not too long."""
         with self._lock:
             if draft.key not in self._fit:
-                self._fit[draft.key] = self._has_fit_answer(draft)
+                self._fit[draft.key] = self._has_fit_result(draft)
             return self._fit[draft.key]
 
     def _write(self, database: str, pattern: str) -> tuple[Draft, ...]:
         if database not in self._profiles:
             self._profiles[database] = read_profile(self.databases, database)
         drafts: dict[str, Draft] = {}
-        for sketch in PATTERNS[pattern].write(self._profiles[database]):
-            key = content_key(database, sketch.sql)
-            drafts[key] = Draft(key, database, pattern, sketch.table, sketch.sql, _wording(sketch, key))
+        for query in PATTERNS[pattern].write(self._profiles[database]):
+            key = content_key(database, query.sql)
+            drafts[key] = Draft(key, database, pattern, query.table, query.sql, _wording(query, key))
         return tuple(sorted(drafts.values()))[:CELL_SIZE]
 
-    def _has_fit_answer(self, draft: Draft) -> bool:
+    def _has_fit_result(self, draft: Draft) -> bool:
         if draft.database not in self._sandboxes:
             self._sandboxes[draft.database] = self._engine.open(draft.database)
         try:
             rows = self._sandboxes[draft.database].run(draft.sql)
         except QueryError:
             return False
-        except Exception:  # the connection is lost: the next caller gets another one
+        except Exception:  # the connection is lost: the next call opens another one
             self._sandboxes.pop(draft.database).close()
             raise
-        if not 1 <= len(rows) <= MAX_ANSWER_ROWS or len(str(rows)) > _MAX_ANSWER_CHARACTERS:
+        if not 1 <= len(rows) <= MAX_RESULT_ROWS or len(str(rows)) > _MAX_RESULT_CHARACTERS:
             return False
         return any(cell not in (None, 0) for row in rows for cell in row)
 
 
-def _wording(sketch: Sketch, key: str) -> str:
-    return sketch.questions[
-        int(key[8:16], 16) % len(sketch.questions)
-    ]  # not the digits that choose the split
+def _wording(query: PatternQuery, key: str) -> str:
+    digits = key[8:16]  # not those that determine the split
+    return query.questions[int(digits, 16) % len(query.questions)]

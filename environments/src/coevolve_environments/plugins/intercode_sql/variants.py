@@ -1,4 +1,4 @@
-"""Tasks related to given ones, drawn from both splits: to keep the held-out ones out is the caller's part."""
+"""Draws tasks related to given ones, from both splits: the caller must exclude held-out ones."""
 
 import random
 from collections import Counter
@@ -14,7 +14,7 @@ from coevolve_environments.protocol import Relation
 
 
 class Parent(NamedTuple):
-    """What a relation needs to know of a task."""
+    """Properties of a task that relations use."""
 
     key: str
     database: str
@@ -31,12 +31,12 @@ class Related(NamedTuple):
 def draw_variants(
     space: Space, parents: Sequence[Parent], relation: Relation, count: int, seed: int, options: Options
 ) -> list[Related]:
-    """At most `count` in total, spread evenly over the parents; never a parent, never one twice.
+    """Draws at most `count` distinct tasks in total, spread evenly over the parents, and no parent.
 
-    neighbour  same pattern and database, other parameters: those about the same table first
-    rarer      same database, a pattern among the rarest third in the parents given
+    neighbour  same pattern and database, other parameters; the same table first
+    rarer      same database, a pattern of the rarest third among the given parents
     easier, harder  same database, difficulty one lower or higher
-    random     anything that the options allow, for no parent
+    random     any task that the options allow, without parent
     """
     rng = random.Random(f"{seed}/{relation}")
     taken = {parent.key for parent in parents}
@@ -44,7 +44,7 @@ def draw_variants(
         return list(_take(((draft, None) for draft in draw_any(space, rng, options)), count, taken))
     candidates = _relation(space, parents, relation, rng, options)
     streams = {index: candidates(parent) for index, parent in enumerate(parents)}
-    return list(_take(_turn_by_turn(streams, space, taken), count, taken))
+    return list(_take(_round_robin(streams, space, taken), count, taken))
 
 
 def _take(offers: Iterator[tuple[Draft, int | None]], count: int, taken: set[str]) -> Iterator[Related]:
@@ -56,10 +56,10 @@ def _take(offers: Iterator[tuple[Draft, int | None]], count: int, taken: set[str
             yield Related(draft, parent)
 
 
-def _turn_by_turn(
+def _round_robin(
     streams: dict[int, Iterator[Draft]], space: Space, taken: set[str]
 ) -> Iterator[tuple[Draft, int | None]]:
-    """One new fit draft per parent and round, until every stream is dry."""
+    """Yields one new fit draft per parent and round until all streams are empty."""
     while streams:
         for index in list(streams):
             for draft in streams[index]:
@@ -108,7 +108,7 @@ def _of_patterns(
 
 
 def _rarest(parents: Sequence[Parent], allowed: list[str]) -> list[str]:
-    """The third of the allowed patterns that fewest parents have; a pattern no parent has is the rarest."""
+    """Returns the third of the allowed patterns with the fewest parents."""
     counts = Counter(parent.pattern for parent in parents)
     ranked = sorted(allowed, key=lambda name: (counts[name], allowed.index(name)))
     return ranked[: max(1, len(ranked) // 3)]

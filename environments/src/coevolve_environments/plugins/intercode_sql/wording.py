@@ -1,4 +1,4 @@
-"""Turns identifiers and values of a database into words of a question and literals of SQL."""
+"""Converts identifiers and values of a database into words of a question and SQL literals."""
 
 import re
 
@@ -24,19 +24,19 @@ _ROWS = {
 
 
 def row_names(table: str) -> tuple[str, str]:
-    """What one row and several rows of a table are called in a sentence."""
+    """Returns the names of one row and of several rows of a table in a sentence."""
     words = words_of(table)
     return _ROWS.get(table, (_singular(words), _plural(words)))
 
 
 def words_of(identifier: str) -> str:
-    """`Song_release_Year` -> `song release year`."""
+    """Converts `Song_release_Year` to `song release year`."""
     parts = [part.lower() for chunk in identifier.split("_") for part in _CAMEL.split(chunk) if part]
     return " ".join(_SPELLED_OUT.get(part, part) for part in parts)
 
 
 def literal(value: object) -> str:
-    """A value as SQL: text in single quotes, numbers as they print."""
+    """Returns a value as SQL: text in single quotes, numbers unchanged."""
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 

@@ -1,1 +1,1 @@
-"""What the adapters to servers of the operator's share: the HTTP client and the life of an episode."""
+"""HTTP client and episode base class of the adapters to the operator's own servers."""

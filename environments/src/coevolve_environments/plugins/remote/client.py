@@ -1,7 +1,7 @@
 """JSON over HTTP to a server that the operator runs.
 
-Nothing is sent twice: a step changes the world over there. What that server does wrong is a fault of the
-environment and never a reward; whoever plays the attempt decides about another try.
+No request is retried here, because a step changes the remote state. Errors of that server are faults of the
+environment and never rewards; the player of the attempt decides about retries.
 """
 
 import threading
@@ -17,11 +17,11 @@ from coevolve_environments.protocol import Json, Unavailable
 from coevolve_environments.settings import Settings
 
 if TYPE_CHECKING:
-    import httpx  # imported at the first request: it takes 0.3 s, and most servers host no adapter
+    import httpx  # imported at the first request: it takes 0.3 s, and most servers mount no adapter
 
 CONNECT_SECONDS = 10.0
 RELEASE_SECONDS = 10.0
-"""Bound of letting go of something over there, which nobody waits for."""
+"""Timeout of the release of a remote resource in the background."""
 
 
 class RemoteFault(Exception):
@@ -29,7 +29,7 @@ class RemoteFault(Exception):
 
 
 class RemoteUnreachable(RemoteFault):
-    """No answer: nothing listens, the connection broke, or it took too long."""
+    """No response: connection refused, lost, or timed out."""
 
 
 class RemoteRefused(RemoteFault):
@@ -40,13 +40,13 @@ class RemoteRefused(RemoteFault):
         self.status = status
 
 
-class BadRemoteAnswer(RemoteFault):
-    """An answer that its protocol does not allow."""
+class BadRemoteResponse(RemoteFault):
+    """A response that violates the protocol."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the server is and how it is spoken to."""
+    """URL, timeout and headers of a server."""
 
     url: str
     timeout_seconds: int
@@ -54,71 +54,71 @@ class Address:
 
 
 def read_address(settings: Settings, example: str) -> Address:
-    """Of `url`, `headers_file` (a YAML or JSON object of header and value) and `timeout_seconds` (60).
+    """Reads `url`, `headers_file` (YAML or JSON object of headers) and `timeout_seconds` (60).
 
     Raises:
-        Unavailable: the section names no server.
-        ValueError: what it says cannot be used.
+        Unavailable: the section has no `url`.
+        ValueError: a setting is invalid.
     """
     url = settings.text("url")
     file = settings.path("headers_file")
     seconds = settings.integer("timeout_seconds", 60)
     if url is None:
-        raise Unavailable(f"no server is known: set hosted.{settings.name}.url, for instance to {example}")
+        raise Unavailable(f"it needs a server: set hosted.{settings.name}.url, for example {example}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise settings.wrong("url", f"an address such as {example}", url)
+        raise settings.invalid("url", f"a URL such as {example}", url)
     return Address(url.rstrip("/"), seconds, {} if file is None else _read_headers(settings, file))
 
 
 def _read_headers(settings: Settings, file: Path) -> dict[str, str]:
-    """The file and not its content is told when it is wrong: it holds a secret."""
+    """Reads the headers. Errors name the file but not its content, which is secret."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf8"))
     except (OSError, ValueError, yaml.YAMLError):
         content = None
     if not isinstance(content, dict) or not all(isinstance(v, str) for pair in content.items() for v in pair):
-        raise settings.wrong("headers_file", "a readable file that maps header names to texts", str(file))
+        raise settings.invalid("headers_file", "a readable file that maps header names to strings", str(file))
     return content
 
 
-class Remote:
-    """One client of the server, for any number of threads."""
+class RemoteClient:
+    """Thread-safe client of one server."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._lock = threading.Lock()
-        self._opened: httpx.Client | None = None
+        self._http: httpx.Client | None = None
 
     def post(self, path: str, body: Json | None = None, seconds: float | None = None) -> Any:
-        """The JSON that the server answers.
+        """Returns the JSON of the response.
 
         Args:
-            seconds: for the answer; None: the address's timeout.
+            seconds: timeout; None means the address's timeout.
 
         Raises:
-            RemoteFault: no answer, not status 200, or not JSON.
+            RemoteFault: no response, a status other than 200, or no JSON.
         """
         import httpx
 
-        patience = httpx.Timeout(seconds or self._address.timeout_seconds, connect=CONNECT_SECONDS)
+        timeout = httpx.Timeout(seconds or self._address.timeout_seconds, connect=CONNECT_SECONDS)
         try:
-            response = self._client().post(self._address.url + path, json=body, timeout=patience)
+            response = self._client().post(self._address.url + path, json=body, timeout=timeout)
         except httpx.HTTPError as error:
             raise RemoteUnreachable(f"{self._address.url}{path}: {type(error).__name__}: {error}") from error
         if response.status_code != 200:
-            told = f"{self._address.url}{path} answers {response.status_code}: {_last_line(response)}"
-            raise RemoteRefused(told, response.status_code)
+            message = f"{self._address.url}{path} returned {response.status_code}: {_last_line(response)}"
+            raise RemoteRefused(message, response.status_code)
         try:
             return response.json()
         except ValueError:
-            raise BadRemoteAnswer(
-                f"{self._address.url}{path} answers no JSON: {response.text[:80]!r}"
+            raise BadRemoteResponse(
+                f"{self._address.url}{path} returned {response.text[:80]!r}; expected JSON"
             ) from None
 
     def close(self) -> None:
         with self._lock:
-            client, self._opened = self._opened, None
+            client, self._http = self._http, None
         if client is not None:
             client.close()
 
@@ -126,18 +126,18 @@ class Remote:
         import httpx
 
         with self._lock:
-            if self._opened is None:
-                # Only what the section says counts: no proxy and no password of the process's environment.
+            if self._http is None:
+                # Ignores proxies and passwords from environment variables.
                 limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
-                self._opened = httpx.Client(headers=self._address.headers, limits=limits, trust_env=False)
-            return self._opened
+                self._http = httpx.Client(headers=self._address.headers, limits=limits, trust_env=False)
+            return self._http
 
 
 def _last_line(response: "httpx.Response") -> str:
-    """What went wrong: both protocols put a text or a traceback under `detail`."""
+    """Returns the last line of `detail`, where both protocols put a text or a traceback."""
     try:
         detail = response.json()["detail"]
     except (ValueError, KeyError, TypeError):
         detail = response.text
     lines = str(detail).strip().splitlines()
-    return lines[-1][:300] if lines else "nothing"
+    return lines[-1][:300] if lines else "no detail"

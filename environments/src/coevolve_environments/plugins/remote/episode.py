@@ -1,4 +1,4 @@
-"""The life of an episode whose world is on another server: let go of once, by whoever is there last."""
+"""Episodes whose state is on another server: the remote resource is released exactly once."""
 
 import logging
 import threading
@@ -8,38 +8,38 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from coevolve_environments.plugins.remote.client import RemoteFault
-from coevolve_environments.protocol import Answer
+from coevolve_environments.protocol import Observation
 
 log = logging.getLogger(__name__)
 
 
 class Releaser:
-    """Lets go of remote things in threads of its own: an episode may be closed where nothing may block."""
+    """Releases remote resources in background threads, because closing an episode must not block."""
 
     def __init__(self, name: str) -> None:
         self._threads = ThreadPoolExecutor(4, thread_name_prefix=f"{name}-release")
 
-    def release(self, what: str, function: Callable[[], object]) -> None:
+    def release(self, name: str, function: Callable[[], object]) -> None:
         def attempt() -> None:
             try:
                 function()
             except RemoteFault as fault:
-                log.warning("%s could not be let go of: %s", what, fault)
+                log.warning("release of %s failed: %s", name, fault)
 
         try:
             self._threads.submit(attempt)
-        except RuntimeError:  # closed: the environment ends, and the last episodes after it
+        except RuntimeError:  # the pool is closed, and the last episodes end after their environment
             attempt()
 
     def close(self) -> None:
-        """Waits for what is under way."""
+        """Waits for running releases."""
         self._threads.shutdown(wait=True)
 
 
 class RemoteEpisode(ABC):
-    """Subclasses play; this class knows when nobody plays any more.
+    """Calls `_release` of the subclass after `close`, when no call is running.
 
-    A close while a call runs waits for the call's end: the server over there is still at work on it.
+    A `close` during a call takes effect at the end of the call, because the server is still processing it.
     """
 
     task_id: str
@@ -50,14 +50,14 @@ class RemoteEpisode(ABC):
         self._calls = 0
         self._closed = False
         self._released = False
-        self._sound = True
-        """No call failed: what the episode used over there can be relied on."""
+        self._is_reusable = True
+        """True while no call has failed: the remote resource can be reused."""
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         with self._calling():
             return self._begin()
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         with self._calling():
             return self._continue(content)
 
@@ -67,14 +67,14 @@ class RemoteEpisode(ABC):
         self._release_if_last()
 
     @abstractmethod
-    def _begin(self) -> Answer: ...
+    def _begin(self) -> Observation: ...
 
     @abstractmethod
-    def _continue(self, content: str) -> Answer: ...
+    def _continue(self, content: str) -> Observation: ...
 
     @abstractmethod
     def _release(self) -> None:
-        """Called once, when no call runs and none can come. Must not block."""
+        """Releases the remote resource. Called once, after all calls; must not block."""
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
@@ -85,7 +85,7 @@ class RemoteEpisode(ABC):
         try:
             yield
         except BaseException:
-            self._sound = False
+            self._is_reusable = False
             raise
         finally:
             with self._lock:

@@ -1,21 +1,22 @@
-"""Which variations a draw or a relation offers, in which order. Their gold paths are found later."""
+"""Order of the variations in a draw or a relation. Their gold paths are generated later."""
 
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from coevolve_environments.plugins.option_checks import Fold
+from coevolve_environments.plugins.draws import interleave, unique_offers
 from coevolve_environments.plugins.scienceworld.options import Options
 from coevolve_environments.plugins.scienceworld.task_types import TYPES
 from coevolve_environments.plugins.scienceworld.tasks import Variation, difficulty_of
-from coevolve_environments.plugins.turn_taking import in_turns, once
+from coevolve_environments.plugins.validation import Fold
 from coevolve_environments.protocol import Relation, Split
 
 
 def draw(split: Split, seed: int, options: Options) -> Iterator[Variation]:
-    """All variations of a split, shuffled within each type. The types take turns, for 692 variations of one
-    would bury the 4 of another."""
-    return in_turns(
+    """Yields all variations of a split, shuffled within each type. The types alternate, because one has 692
+    variations and another has 4.
+    """
+    return interleave(
         [_shuffled(name, options.folds(split), f"{seed}/{split}", options) for name in options.types]
     )
 
@@ -23,23 +24,23 @@ def draw(split: Split, seed: int, options: Options) -> Iterator[Variation]:
 def relatives(
     parents: Sequence[Variation], relation: Relation, seed: int, options: Options
 ) -> Iterator[tuple[Variation, int | None]]:
-    """Train variations, never a parent and never one twice, spread evenly over the parents.
+    """Yields distinct train variations that are no parents, spread evenly over the parents.
 
     neighbour       same type
-    easier, harder  types whose typical gold path is the next shorter or longer by difficulty
-    rarer           the third of the types that fewest parents have
-    random          any type, for no parent
+    easier, harder  types whose typical gold path has a difficulty one lower or higher
+    rarer           the third of the types with the fewest parents
+    random          any type, without parent
     """
     if relation == "random":
         offers = ((variation, None) for variation in draw("train", seed, options))
-        return once(offers, parents)
+        return unique_offers(offers, parents)
     salt = f"{seed}/{relation}"
     streams = []
     for index, parent in enumerate(parents):
         names = _types(parent, parents, relation, options)
-        one = in_turns([_shuffled(name, ("train",), f"{salt}/{index}", options) for name in names])
-        streams.append([(variation, index) for variation in one])
-    return once(in_turns(streams), parents)
+        offered = interleave([_shuffled(name, ("train",), f"{salt}/{index}", options) for name in names])
+        streams.append([(variation, index) for variation in offered])
+    return unique_offers(interleave(streams), parents)
 
 
 def _types(

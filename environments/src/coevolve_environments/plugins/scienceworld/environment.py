@@ -1,17 +1,17 @@
-"""scienceworld: thirty kinds of experiments, the package's own variations, ETO's protocol by default."""
+"""scienceworld: thirty task types, the package's own variations, ETO's protocol by default."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.plugins.java import Engine, find_engine
+from coevolve_environments.plugins.java import JavaEngine, find_engine
 from coevolve_environments.plugins.scienceworld.draw import draw, relatives
 from coevolve_environments.plugins.scienceworld.episode import ScienceWorldEpisode
 from coevolve_environments.plugins.scienceworld.gold_paths import GoldPaths
 from coevolve_environments.plugins.scienceworld.options import Options, read_options
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES, VERSION
 from coevolve_environments.plugins.scienceworld.tasks import NAME, Variation, make_record, variation_of
+from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,
@@ -32,7 +32,7 @@ _GOLD_IDLE_SECONDS = 30.0
 def create(settings: Settings) -> Environment:
     engine = find_engine(settings, NAME, "scienceworld.jar", heap_mb=400)
     if engine.version != VERSION:
-        raise Unavailable(f"{NAME} {engine.version} is installed; its tasks are known for {VERSION} only")
+        raise Unavailable(f"{NAME} {engine.version} is installed; its table of tasks needs {VERSION}")
     return ScienceWorld(engine, settings)
 
 
@@ -42,21 +42,21 @@ class ScienceWorld(Environment):
     capabilities = Capabilities(
         variants=True, compose=False, replay="observations", dense_reward=True, max_steps=MAX_STEPS
     )
-    call_seconds = 60.0  # the first reset of a child waits for its JVM
+    call_seconds = 60.0  # the first reset of a child includes the start of its JVM
     episode_seconds = 1800.0
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
+    def __init__(self, engine: JavaEngine, settings: Settings) -> None:
         self.name = settings.name
-        self.sessions = engine.bounds.size
+        self.max_sessions = engine.limits.size
         program = engine.program("coevolve_environments.plugins.scienceworld.world", "World")
-        self._pool = ChildPool(self.name, program, engine.bounds)
-        # Paths are generated beside the episodes, not in their places; the JVMs go soon after a draw.
-        bounds = replace(engine.bounds, call_seconds=_GOLD_SECONDS, idle_seconds=_GOLD_IDLE_SECONDS)
-        gold_pool = ChildPool(f"{self.name}-gold", program, bounds)
+        self._pool = ChildPool(self.name, program, engine.limits)
+        # A separate pool for gold paths leaves all sessions to episodes; its JVMs end soon after a draw.
+        limits = replace(engine.limits, call_seconds=_GOLD_SECONDS, idle_seconds=_GOLD_IDLE_SECONDS)
+        gold_pool = ChildPool(f"{self.name}-gold", program, limits)
         self._gold = GoldPaths(gold_pool, settings.state / "gold" / engine.version)
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
-        """Every variation of the default types, listed without its gold path: to find all takes hours."""
+        """Lists every variation of the default types without gold paths: to generate all takes hours."""
         options = Options(held_out=("dev", "test"))
         return [
             make_record(Variation(name, number), options)
@@ -81,7 +81,7 @@ class ScienceWorld(Environment):
         ]
 
     def start(self, definition: Json, seed: int) -> Episode:
-        """The seed is not used: a variation is one world."""
+        """Ignores the seed: a variation is one world."""
         return ScienceWorldEpisode(self._pool, definition)
 
     def close(self) -> None:

@@ -1,12 +1,11 @@
-"""One attempt at one variation: the best score of the episode is its reward, a negative one ends it (ETO)."""
+"""One attempt at one variation: its reward is the best score, and a negative score ends it (ETO)."""
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
-from coevolve_environments.plugins.react import action_of
-from coevolve_environments.plugins.scienceworld.tasks import checked
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.scienceworld.tasks import read_definition
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import EpisodeChild
+from coevolve_environments.protocol import Json, Observation, StopReason
 
-_LONGEST_ACTION = 200  # characters; the parser's work grows with the text, and no form of action is longer
 _INSTRUCTION = (
     "You are in a small simulated world and carry out one science task by short text commands, one per turn. "
     "`focus on` names the thing that the task is about: doing so with a wrong thing loses the task."
@@ -17,16 +16,16 @@ class ScienceWorldEpisode:
     """Protocol of ETO (Song et al. 2024, arXiv:2403.02502)."""
 
     def __init__(self, pool: ChildPool, definition: Json) -> None:
-        self._definition = checked(definition)
+        self._definition = read_definition(definition)
         self.task_id: str = definition["task_id"]
         self.split: str = definition["split"]
-        self._seat = Seat(pool)
+        self._child = EpisodeChild(pool)
         self._turn = 0
         self._best = 0.0
 
-    def open(self) -> Answer:
+    def open(self) -> Observation:
         task = {key: self._definition[key] for key in ("type", "variation", "simplifications")}
-        world = self._seat.call("open", **task)
+        world = self._child.call("open", **task)
         self._best = max(0.0, world["score"])
         limit = f"You have {self._definition['step_limit']} actions."
         lines = [_INSTRUCTION, limit]
@@ -36,29 +35,31 @@ class ScienceWorldEpisode:
             {"role": "system", "content": "\n".join(lines)},
             {"role": "user", "content": f"{world['description']}\n\n{world['observation']}"},
         ]
-        return Answer(messages, turn=0, score=self._best)
+        return Observation(messages, turn=0, score=self._best)
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
-        action = " ".join(action_of(content).split())[:_LONGEST_ACTION]
-        world = self._seat.call("step", action=action)
+        world = self._child.call("step", action=command_of(content))
         self._best = max(self._best, world["score"])
         messages = [{"role": "user", "content": world["observation"]}]
         stop = self._stop_reason(world)
         if stop is None:
-            return Answer(messages, self._turn, score=self._best)
-        metadata = {
-            "raw_score": world["score"],
-            "success": self._best >= 1.0,
-            "stop_reason": stop,
-            "error_type": "wrong-focus" if world["score"] < 0 else None,
-        }
-        return Answer(messages, self._turn, None, True, self._best, self._best, metadata)
+            return Observation(messages, self._turn, score=self._best)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=self._best,
+            raw_score=world["score"],
+            success=self._best >= 1.0,
+            stop_reason=stop,
+            error_type="wrong-focus" if world["score"] < 0 else None,
+            score=self._best,
+        )
 
     def close(self) -> None:
-        self._seat.close()
+        self._child.close()
 
-    def _stop_reason(self, world: Json) -> str | None:
+    def _stop_reason(self, world: Json) -> StopReason | None:
         if world["completed"] or world["score"] < 0:
             return "completed"
         return "step-limit" if self._turn >= self._definition["step_limit"] else None

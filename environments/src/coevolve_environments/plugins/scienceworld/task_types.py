@@ -1,11 +1,11 @@
-"""The thirty types of task, how the package splits their variations, and how many actions an attempt gets.
+"""The thirty task types: the package's splits of their variations, and the step limits of attempts.
 
-Counts of variations are those of scienceworld 1.2.3, which numbers them in this order: train, dev, test.
+The numbers of variations are those of scienceworld 1.2.3, which numbers them in the order train, dev, test.
 """
 
 from dataclasses import dataclass
 
-from coevolve_environments.plugins.option_checks import Fold
+from coevolve_environments.plugins.validation import Fold
 
 VERSION = "1.2.3"
 MAX_STEPS = 250
@@ -16,24 +16,24 @@ MAX_STEPS = 250
 class TaskType:
     name: str
     number: str
-    """In the paper, table 2."""
+    """Number in table 2 of the paper."""
     topic: str
     train: int
     dev: int
     test: int
     steps: int
-    """An attempt's actions where the options say nothing."""
+    """Default maximum number of actions of an attempt."""
     gold_length: int
-    """Actions of a typical gold path: of the first train variation."""
+    """Number of actions of a typical gold path, that of the first train variation."""
 
     def variations(self, fold: Fold) -> range:
         start = {"train": 0, "dev": self.train, "test": self.train + self.dev}[fold]
         return range(start, start + {"train": self.train, "dev": self.dev, "test": self.test}[fold])
 
 
-# ETO gives 10 to 120 actions by type: boil 100, find 15. The others are ours: twice the longest gold path of
-# the first and last train and the first dev variation, rounded up to tens, within that range. A task whose
-# gold path is longer gets as many actions as that has.
+# ETO's limits are 10 to 120 actions by type: boil 100, find 15. The others are ours: twice the longest gold
+# path of the first and last train and the first dev variation, rounded up to tens, within that range. A task
+# with a longer gold path gets the length of the path as its limit.
 _ROWS = """
 boil                                             1-1  Matter         14   7   9 100  36
 melt                                             1-2  Matter         14   7   9  70  32
@@ -76,8 +76,8 @@ def _read(row: str) -> TaskType:
 TYPES = {kind.name: kind for kind in map(_read, _ROWS.strip().splitlines())}
 
 DEFAULT_TYPES = tuple(kind.name for kind in TYPES.values() if kind.number.split("-")[0] not in ("9", "10"))
-"""ETO leaves tasks 9 and 10 out for the length of their paths. It has 24 types: which of these
-25 it left out too, its paper does not say."""
+"""ETO omits tasks 9 and 10 because of their long paths. It has 24 types; its paper does not name the other
+omitted type."""
 
 SIMPLIFICATIONS = (
     "teleportAction",
@@ -87,4 +87,4 @@ SIMPLIFICATIONS = (
     "noElectricalAction",
 )
 EASY = "easy"
-"""All of them; the last only where the task needs no electricity."""
+"""All of them; the last only if the task needs no electricity."""

@@ -1,16 +1,16 @@
-"""Builds the task that the service stores from a variation and its gold path."""
+"""Builds the task record from a variation and its gold path."""
 
 from hashlib import sha256
 from typing import NamedTuple
 
-from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.scienceworld.options import Options, read_simplifications
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES
+from coevolve_environments.plugins.validation import Fold, integer_in_range, require_fields
 from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
 
 NAME = "scienceworld"
 _DIFFICULTY = (10, 20, 40, 80)
-"""Longest gold paths of difficulty 1 to 4; 5 is longer."""
+"""Maximum lengths of gold paths of difficulty 1 to 4."""
 
 
 class Variation(NamedTuple):
@@ -27,16 +27,16 @@ class Variation(NamedTuple):
         return next(fold for fold in folds if self.number in TYPES[self.type].variations(fold))
 
 
-class Gold(NamedTuple):
+class GoldPath(NamedTuple):
     description: str
     actions: list[str]
 
 
-def make_record(variation: Variation, options: Options, gold: Gold | None = None) -> TaskRecord:
+def make_record(variation: Variation, options: Options, gold: GoldPath | None = None) -> TaskRecord:
     """
     Args:
-        gold: None where only the variation is to be listed: the goal is then the type's name, there are no
-            reference actions, and the type's usual numbers stand for those of the path.
+        gold: None for listings: the goal is then the type's name, reference actions are empty, and the
+            typical path length of the type is used.
     """
     kind = TYPES[variation.type]
     length = len(gold.actions) if gold else kind.gold_length
@@ -65,14 +65,14 @@ def make_record(variation: Variation, options: Options, gold: Gold | None = None
 
 
 def difficulty_of(gold_length: int) -> int:
-    """1 (short) to 5."""
+    """Returns 1 (short) to 5."""
     return 1 + sum(gold_length > longest for longest in _DIFFICULTY)
 
 
 def variation_of(definition: Json) -> Variation:
     """
     Raises:
-        BadRequest: it names no variation of the package.
+        BadRequest: the definition names no variation of the package.
     """
     kind = TYPES.get(definition.get("type", ""))
     number = definition.get("variation")
@@ -80,23 +80,20 @@ def variation_of(definition: Json) -> Variation:
         raise BadRequest(f"the task definition needs `type`, one of {', '.join(TYPES)}")
     count = kind.train + kind.dev + kind.test
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < count:
-        raise BadRequest(f"{kind.name} has the variations 0..{count - 1}, got {number!r}")
+        raise BadRequest(f"`variation` of {kind.name} must be in 0..{count - 1}, got {number!r}")
     return Variation(kind.name, number)
 
 
-def checked(definition: Json) -> Json:
-    """The definition of an episode, with what it may leave out.
+def read_definition(definition: Json) -> Json:
+    """Returns the definition of an episode with defaults for missing fields.
 
     Raises:
-        BadRequest: it cannot be played.
+        BadRequest: the definition cannot be played.
     """
     variation_of(definition)
-    for name in ("task_id", "split"):
-        if not isinstance(definition.get(name), str):
-            raise BadRequest(f"the task definition needs `{name}`, a string")
-    limit = definition.get("step_limit", TYPES[definition["type"]].steps)
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_STEPS:
-        raise BadRequest(f"`step_limit` must be an integer in 1..{MAX_STEPS}, got {limit!r}")
+    require_fields(definition, {"task_id": str, "split": str})
+    steps = definition.get("step_limit", TYPES[definition["type"]].steps)
+    limit = integer_in_range(steps, "step_limit", MAX_STEPS)
     simplifications = read_simplifications(definition.get("simplifications", "easy"))
     manual = definition.get("manual", True) is True
     return {**definition, "step_limit": limit, "simplifications": simplifications, "manual": manual}

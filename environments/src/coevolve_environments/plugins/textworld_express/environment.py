@@ -1,23 +1,23 @@
-"""textworld-express: eight fast text games, the cheap environment with rewards between 0 and 1."""
+"""textworld-express: eight fast text games with rewards between 0 and 1."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from coevolve_environments.hosting.children import Child, ChildPool
-from coevolve_environments.plugins.java import Engine, find_engine
+from coevolve_environments.plugins.java import JavaEngine, find_engine
 from coevolve_environments.plugins.textworld_express.draw import draw, relatives
 from coevolve_environments.plugins.textworld_express.episode import TextWorldExpressEpisode
 from coevolve_environments.plugins.textworld_express.games import MAX_STEPS, SEEDS
 from coevolve_environments.plugins.textworld_express.options import Options, read_options
 from coevolve_environments.plugins.textworld_express.tasks import (
     NAME,
-    Generated,
-    Gold,
+    GeneratedGame,
+    GoldPath,
+    format_parameters,
     generated_of,
     make_record,
-    written,
 )
+from coevolve_environments.processes.child_pool import Child, ChildPool
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,
@@ -41,21 +41,21 @@ class TextWorldExpress(Environment):
     capabilities = Capabilities(
         variants=True, compose=False, replay="observations", dense_reward=True, max_steps=MAX_STEPS
     )
-    call_seconds = 60.0  # the first reset of a child waits for its JVM
+    call_seconds = 60.0  # the first reset of a child includes the start of its JVM
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(self, engine: JavaEngine, name: str) -> None:
         self.name = name
-        self.sessions = engine.bounds.size
+        self.max_sessions = engine.limits.size
         program = engine.program("coevolve_environments.plugins.textworld_express.world", "World")
-        self._pool = ChildPool(name, program, engine.bounds)
-        self._solved: dict[Generated, Json] = {}
-        """The search for coins is random: a path that was given once is given again."""
+        self._pool = ChildPool(name, program, engine.limits)
+        self._solved: dict[GeneratedGame, Json] = {}
+        """Solutions by game: the package's search for coins is random, and a task must keep its path."""
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
-        """All games with the default parameters, listed without their gold paths."""
+        """Lists all games with the default parameters, without gold paths."""
         options = Options(held_out=("dev", "test"))
         return [
-            make_record(Generated(name, written(options.parameters[name]), seed), options)
+            make_record(GeneratedGame(name, format_parameters(options.parameters[name]), seed), options)
             for name in options.games
             for fold in options.folds(split)
             for seed in SEEDS[fold]
@@ -77,21 +77,21 @@ class TextWorldExpress(Environment):
         ]
 
     def start(self, definition: Json, seed: int) -> Episode:
-        """The seed is not used: that of the definition makes the game."""
+        """Ignores the seed: the definition has the seed of the game."""
         return TextWorldExpressEpisode(self._pool, definition)
 
     def close(self) -> None:
         self._pool.close()
 
-    def _solve(self, offers: Iterator[Generated], count: int) -> list[tuple[Generated, Gold]]:
-        """The first `count` whose gold path scores 1 when played, within the most actions there may be."""
-        with self._pool.borrow() as child:
+    def _solve(self, offers: Iterator[GeneratedGame], count: int) -> list[tuple[GeneratedGame, GoldPath]]:
+        """Returns the first `count` games whose gold path scores 1 within the maximum number of actions."""
+        with self._pool.data_child() as child:
             return list(islice(self._won(child, offers), count))
 
-    def _won(self, child: Child, offers: Iterator[Generated]) -> Iterator[tuple[Generated, Gold]]:
+    def _won(self, child: Child, offers: Iterator[GeneratedGame]) -> Iterator[tuple[GeneratedGame, GoldPath]]:
         for generated in offers:
             solution = self._solved.get(generated)
             if solution is None:
                 solution = self._solved[generated] = child.call("solve", **generated.arguments())
             if solution["score"] >= 1.0 and len(solution["actions"]) <= MAX_STEPS:
-                yield generated, Gold(solution["description"], solution["actions"])
+                yield generated, GoldPath(solution["description"], solution["actions"])

@@ -1,26 +1,25 @@
-"""One attempt at one game: the score where it ends, clipped at 0, is its reward."""
+"""One attempt at one game: its reward is the final score, clamped to [0, 1]."""
 
-from coevolve_environments.hosting.children import ChildPool
-from coevolve_environments.hosting.seat import Seat
-from coevolve_environments.plugins.react import action_of
+from coevolve_environments.plugins.react import command_of
 from coevolve_environments.plugins.textworld_express.games import GAMES
-from coevolve_environments.plugins.textworld_express.tasks import checked, generated_of
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.plugins.textworld_express.tasks import generated_of, read_definition
+from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.processes.episode_child import EpisodeChild
+from coevolve_environments.protocol import Json, Observation
 
-_LONGEST_ACTION = 200  # characters
 _INSTRUCTION = "You play a text game by short commands, one per turn."
 
 
 class TextWorldExpressEpisode:
     def __init__(self, pool: ChildPool, definition: Json) -> None:
-        self._definition = checked(definition)
+        self._definition = read_definition(definition)
         self.task_id: str = definition["task_id"]
         self.split: str = definition["split"]
-        self._seat = Seat(pool)
+        self._child = EpisodeChild(pool)
         self._turn = 0
 
-    def open(self) -> Answer:
-        world = self._seat.call("open", **generated_of(self._definition).arguments())
+    def open(self) -> Observation:
+        world = self._child.call("open", **generated_of(self._definition).arguments())
         lines = [
             _INSTRUCTION,
             f"Commands: {GAMES[self._definition['game']].forms}.",
@@ -28,30 +27,31 @@ class TextWorldExpressEpisode:
         ]
         messages = [
             {"role": "system", "content": "\n".join(lines)},
-            {"role": "user", "content": f"{world['description']}\n\n{self._shown(world)}"},
+            {"role": "user", "content": f"{world['description']}\n\n{self._observation_text(world)}"},
         ]
-        return Answer(messages, turn=0, score=max(0.0, world["score"]))
+        return Observation(messages, turn=0, score=max(0.0, world["score"]))
 
-    def act(self, content: str) -> Answer:
+    def act(self, content: str) -> Observation:
         self._turn += 1
-        action = " ".join(action_of(content).split())[:_LONGEST_ACTION]
-        world = self._seat.call("step", action=action)
-        messages = [{"role": "user", "content": self._shown(world)}]
+        world = self._child.call("step", action=command_of(content))
+        messages = [{"role": "user", "content": self._observation_text(world)}]
         score = min(1.0, max(0.0, world["score"]))
         if not world["done"] and self._turn < self._definition["step_limit"]:
-            return Answer(messages, self._turn, score=score)
-        metadata = {
-            "raw_score": world["score"],
-            "success": score == 1.0,
-            "stop_reason": "completed" if world["done"] else "step-limit",
-            "error_type": None,
-        }
-        return Answer(messages, self._turn, None, True, score, score, metadata)
+            return Observation(messages, self._turn, score=score)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=score,
+            raw_score=world["score"],
+            success=score == 1.0,
+            stop_reason="completed" if world["done"] else "step-limit",
+            score=score,
+        )
 
     def close(self) -> None:
-        self._seat.close()
+        self._child.close()
 
-    def _shown(self, world: Json) -> str:
+    def _observation_text(self, world: Json) -> str:
         text = str(world["observation"]).strip()
         if not self._definition["valid_actions"]:
             return text

@@ -1,16 +1,16 @@
-"""The eight games: parameters, folds of seeds, and what the package's generator is asked for by default."""
+"""The eight games: commands, default parameters of the generator, and folds of seeds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coevolve_environments.plugins.option_checks import Fold
+from coevolve_environments.plugins.validation import Fold
 
 SEEDS: Mapping[Fold, range] = {
     "train": range(0, 1_000),
     "dev": range(10_000, 11_000),
     "test": range(20_000, 21_000),
 }
-"""As the package folds them; a game of another fold has other objects where it can."""
+"""The package's folds. Games of different folds have different objects if possible."""
 MAX_STEPS = 100
 
 
@@ -18,16 +18,16 @@ MAX_STEPS = 100
 class Game:
     name: str
     forms: str
-    """Of its commands."""
+    """Forms of its commands."""
     parameters: Mapping[str, int] = field(default_factory=dict)
-    """Of the generator. Small: a few rooms, a gold path of 5 to 15 actions. The package's own defaults make
-    cookingworld 46 actions long."""
-    known: tuple[str, ...] = ()
-    """Further parameters."""
+    """Default parameters of the generator: a few rooms, a gold path of 5 to 15 actions. With the package's
+    own defaults cookingworld takes 46 actions."""
+    optional: tuple[str, ...] = ()
+    """Other parameters."""
     size: str | None = None
-    """The parameter that makes it harder."""
-    most: int = 0
-    """Of `size`, in the package."""
+    """The parameter that determines the difficulty."""
+    max_size: int = 0
+    """The package's maximum of `size`."""
 
 
 _ROOMS = "look around, inventory, move DIRECTION, open door to DIRECTION, close door to DIRECTION"

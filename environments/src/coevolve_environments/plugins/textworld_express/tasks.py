@@ -1,24 +1,24 @@
-"""Builds the task that the service stores from a game, its parameters and a seed."""
+"""Builds the task record from a game, its parameters and a seed."""
 
 from hashlib import sha256
 from typing import NamedTuple
 
-from coevolve_environments.plugins.option_checks import Fold
 from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, fold_of
 from coevolve_environments.plugins.textworld_express.options import DEFAULT_STEPS, Options, read_parameters
+from coevolve_environments.plugins.validation import Fold, integer_in_range, require_fields
 from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
 
 NAME = "textworld-express"
 _DIFFICULTY = (5, 10, 15, 25)
-"""Longest gold paths of difficulty 1 to 4; 5 is longer."""
+"""Maximum lengths of gold paths of difficulty 1 to 4."""
 
 
-class Generated(NamedTuple):
-    """What the generator makes one game of."""
+class GeneratedGame(NamedTuple):
+    """Input of the generator for one game."""
 
     game: str
     parameters: str
-    """Sorted, `name=value` joined by commas."""
+    """Sorted and comma-separated `name=value`."""
     seed: int
 
     @property
@@ -33,20 +33,20 @@ class Generated(NamedTuple):
         return {**self._asdict(), "fold": self.fold}
 
 
-class Gold(NamedTuple):
+class GoldPath(NamedTuple):
     description: str
     actions: list[str]
 
 
-def make_record(generated: Generated, options: Options, gold: Gold | None = None) -> TaskRecord:
+def make_record(generated: GeneratedGame, options: Options, gold: GoldPath | None = None) -> TaskRecord:
     """
     Args:
-        gold: None where only the game is to be listed, without its goal and reference actions.
+        gold: None for listings without goal and reference actions.
     """
     game, parameters, seed = generated
     split: Split = "train" if generated.fold == "train" else "held-out"
     length = len(gold.actions) if gold else 0
-    changed = "" if parameters == written(GAMES[game].parameters) else f"-{generated.key[:8]}"
+    changed = "" if parameters == format_parameters(GAMES[game].parameters) else f"-{generated.key[:8]}"
     task_id = f"{NAME}/{game}/{seed:05}{changed}"
     definition = {
         "task_id": task_id,
@@ -64,39 +64,35 @@ def make_record(generated: Generated, options: Options, gold: Gold | None = None
 
 
 def difficulty_of(gold_length: int) -> int:
-    """1 (short) to 5."""
+    """Returns 1 (short) to 5."""
     return 1 + sum(gold_length > longest for longest in _DIFFICULTY)
 
 
-def written(parameters: object) -> str:
+def format_parameters(parameters: object) -> str:
     assert isinstance(parameters, dict)
     return ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
 
 
-def generated_of(definition: Json) -> Generated:
+def generated_of(definition: Json) -> GeneratedGame:
     """
     Raises:
-        BadRequest: it names no game of the package.
+        BadRequest: the definition names no game of the package.
     """
     game, seed = definition.get("game"), definition.get("seed")
     if game not in GAMES:
         raise BadRequest(f"the task definition needs `game`, one of {', '.join(GAMES)}")
     if not isinstance(seed, int) or isinstance(seed, bool) or fold_of(seed) is None:
         raise BadRequest(f"`seed` must be one of 0..999, 10000..10999 or 20000..20999, got {seed!r}")
-    return Generated(game, written(read_parameters(game, definition.get("parameters"))), seed)
+    return GeneratedGame(game, format_parameters(read_parameters(game, definition.get("parameters"))), seed)
 
 
-def checked(definition: Json) -> Json:
-    """The definition of an episode, with what it may leave out.
+def read_definition(definition: Json) -> Json:
+    """Returns the definition of an episode with defaults for missing fields.
 
     Raises:
-        BadRequest: it cannot be played.
+        BadRequest: the definition cannot be played.
     """
-    for name in ("task_id", "split"):
-        if not isinstance(definition.get(name), str):
-            raise BadRequest(f"the task definition needs `{name}`, a string")
-    limit = definition.get("step_limit", DEFAULT_STEPS)
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_STEPS:
-        raise BadRequest(f"`step_limit` must be an integer in 1..{MAX_STEPS}, got {limit!r}")
-    shown = definition.get("valid_actions", False) is True
-    return {**definition, **generated_of(definition)._asdict(), "step_limit": limit, "valid_actions": shown}
+    require_fields(definition, {"task_id": str, "split": str})
+    limit = integer_in_range(definition.get("step_limit", DEFAULT_STEPS), "step_limit", MAX_STEPS)
+    listed = definition.get("valid_actions", False) is True
+    return {**definition, **generated_of(definition)._asdict(), "step_limit": limit, "valid_actions": listed}

@@ -1,4 +1,4 @@
-"""The child's side: the simulator in one JVM, one game at a time."""
+"""Runs the simulator in one JVM inside a child, one game at a time."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from coevolve_environments.protocol import BadRequest, Json
 
 
 class World:
-    """The jar is spoken to directly: the package's class keeps counts and histories that nobody reads."""
+    """Calls the jar directly: the package's class records counts and histories that are not needed."""
 
     def __init__(self, java: str, jar: str, heap_mb: int) -> None:
         gateway = start_jvm(java, jar, heap_mb)
@@ -19,11 +19,11 @@ class World:
         return {"description": self._server.getTaskDescription(), **state}
 
     def step(self, action: str) -> Json:
-        """`score` is in [-1, 1]; `valid` the actions that do something now, sorted."""
+        """`score` is in [-1, 1]; `valid` are the currently valid actions, sorted."""
         return _state(self._server.stepJSON(action))
 
     def solve(self, game: str, parameters: str, seed: int, fold: str) -> Json:
-        """The package's gold path up to the action that ends the game, and the score of playing it."""
+        """Returns the package's gold path up to the end of the game, and its score when played."""
         self._generate(game, parameters, seed, fold, gold=True)
         path = [str(action) for action in self._server.getGoldActionSequence()]
         state = self.open(game, parameters, seed, fold)
@@ -34,8 +34,8 @@ class World:
         return {"description": description, "actions": actions, "score": state["score"]}
 
     def _generate(self, game: str, parameters: str, seed: int, fold: str, *, gold: bool) -> Json:
-        if said := self._server.load(game, parameters):
-            raise BadRequest(f"{game} with {parameters}: {said.strip()}")
+        if error := self._server.load(game, parameters):
+            raise BadRequest(f"{game} with {parameters}: {error.strip()}")
         return _state(self._server.generateNewGameJSON(seed, fold, gold))
 
 

@@ -1,11 +1,15 @@
 """One attempt at one goal of the shop."""
 
+import re
+
+from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.remote.client import RemoteFault
 from coevolve_environments.plugins.remote.episode import RemoteEpisode
-from coevolve_environments.plugins.webshop.actions import FORM, shop_action
 from coevolve_environments.plugins.webshop.shop import Page, Shop, ShopSession
-from coevolve_environments.protocol import Answer, Json
+from coevolve_environments.protocol import Json, Observation, StopReason
 
+ACTION_FORM = "search[<keywords>] or click[<a value on the page>]"
+_ACTION = re.compile(r"(search|click)\s*\[(.+)\]", re.IGNORECASE)
 _INSTRUCTION = (
     "You shop in a web shop and buy the product that best fits the instruction. Each turn shows you a page, "
     "its parts divided by [SEP]. Answer with a thought and one action: search[keywords] where the page has a "
@@ -15,10 +19,9 @@ _INSTRUCTION = (
 
 
 class WebShopEpisode(RemoteEpisode):
-    """The reward is the shop's, given at the purchase: 1 where type, attributes, options and price all fit.
+    """The reward is the shop's, given at the purchase: 1 if type, attributes, options and price all fit.
 
-    As in ETO, an action of a wrong form costs a step, and an episode that buys nothing in its steps has
-    reward 0.
+    As in ETO, an invalid action costs a step, and an episode without a purchase has reward 0.
     """
 
     def __init__(self, shop: Shop, definition: Json) -> None:
@@ -31,37 +34,56 @@ class WebShopEpisode(RemoteEpisode):
         self._session: ShopSession | None = None
         self._steps = 0
 
-    def _begin(self) -> Answer:
+    def _begin(self) -> Observation:
         self._session, page = self._shop.enter(self._goal)
         messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": page.text}]
-        return Answer(messages, turn=0)
+        return Observation(messages, turn=0)
 
-    def _continue(self, content: str) -> Answer:
+    def _continue(self, content: str) -> Observation:
         self._steps += 1
         action = shop_action(content)
         if action is None:
-            return self._answer(Page(f"Invalid format: an action is {FORM}, after `Action:`."), "bad-format")
+            return self._observe(
+                Page(f"Invalid format: an action is {ACTION_FORM}, after `Action:`."), "bad-format"
+            )
         if self._session is None:
-            raise RemoteFault("the episode was not opened")
-        return self._answer(self._shop.step(self._session, action), None)
+            raise RemoteFault("the episode is not open")
+        return self._observe(self._shop.step(self._session, action), None)
 
     def _release(self) -> None:
         if self._session is not None:
-            self._shop.leave(self._session, sound=self._sound)
+            self._shop.leave(self._session, reusable=self._is_reusable)
 
-    def _answer(self, page: Page, error: str | None) -> Answer:
+    def _observe(self, page: Page, error: str | None) -> Observation:
         messages = [{"role": "user", "content": f"Observation:\n{page.text}"}]
         if page.done:
             return self._finish(messages, page.reward, "completed", None)
         if self._steps >= self._limit:
             return self._finish(messages, 0.0, "step-limit", error or "no-purchase")
-        return Answer(messages, self._steps)
+        return Observation(messages, self._steps)
 
-    def _finish(self, messages: list[dict[str, str]], reward: float, stop: str, error: str | None) -> Answer:
-        metadata: Json = {
-            "raw_score": reward,
-            "success": reward == 1.0,
-            "stop_reason": stop,
-            "error_type": error,
-        }
-        return Answer(messages, self._steps, done=True, reward=reward, metadata=metadata)
+    def _finish(
+        self, messages: list[dict[str, str]], reward: float, stop_reason: StopReason, error: str | None
+    ) -> Observation:
+        return Observation.final(
+            messages,
+            self._steps,
+            reward=reward,
+            raw_score=reward,
+            success=reward == 1.0,
+            stop_reason=stop_reason,
+            error_type=error,
+        )
+
+
+def shop_action(content: str) -> str | None:
+    """Returns `search[...]` or `click[...]` from the first line of the action, in the shop's spelling.
+
+    Returns None if the text has no such action: the shop would ignore it, so no request is needed.
+    """
+    lines = action_of(content).splitlines()
+    found = _ACTION.fullmatch(lines[0].strip()) if lines else None
+    if found is None:
+        return None
+    name, value = found[1].lower(), found[2].strip()
+    return f"{name}[{value}]" if value else None

@@ -2,7 +2,7 @@
 
 POST /create -> number; /reset {env_idx, session_id: goal} -> [page, null]; /step {env_idx, action} ->
 {state, reward, done, info}; /close {env_idx} -> {closed}. Older servers lack /close and keep every session
-for ever (AgentGym issue 62: the shop's Java ran out of memory): there, sessions are played again and again.
+forever (AgentGym issue 62: the shop's Java ran out of memory), so their sessions are reused without limit.
 """
 
 import threading
@@ -12,8 +12,8 @@ from typing import Any
 
 from coevolve_environments.plugins.remote.client import (
     RELEASE_SECONDS,
-    BadRemoteAnswer,
-    Remote,
+    BadRemoteResponse,
+    RemoteClient,
     RemoteFault,
     RemoteRefused,
 )
@@ -36,12 +36,12 @@ class Page:
 
 
 class Shop:
-    """The sessions of one server: at most as many as episodes ran at once."""
+    """The sessions of one server: at most as many as there were concurrent episodes."""
 
-    def __init__(self, remote: Remote, releaser: Releaser, recycle_after: int) -> None:
+    def __init__(self, remote: RemoteClient, releaser: Releaser, recycle_after: int) -> None:
         """
         Args:
-            recycle_after: episodes of a session, >= 1; then it is closed, where the server can.
+            recycle_after: episodes of a session, >= 1, before it is closed, if the server supports it.
         """
         self._remote = remote
         self._releaser = releaser
@@ -49,14 +49,14 @@ class Shop:
         self._lock = threading.Lock()
         self._idle: list[ShopSession] = []
         self._live: set[int] = set()
-        self._closes = True
-        """Until the server shows that it has no such route."""
+        self._supports_close = True
+        """True until the server responds without this route."""
 
     def enter(self, goal: int) -> tuple[ShopSession, Page]:
-        """A session at the first page of a goal.
+        """Opens a session at the first page of a goal.
 
         Raises:
-            RemoteFault: the server failed; nothing is left open over there that this class knows of.
+            RemoteFault: the server failed; no session of this call stays open.
         """
         with self._lock:
             used = self._idle.pop() if self._idle else None
@@ -65,7 +65,7 @@ class Shop:
                 return used, self._reset(used, goal)
             except RemoteFault as fault:
                 self._abandon(used)
-                if not isinstance(fault, RemoteRefused):  # refused: it forgot the session, as after a restart
+                if not isinstance(fault, RemoteRefused):  # refused: the server lost the session in a restart
                     raise
         session = self._create()
         try:
@@ -77,47 +77,47 @@ class Shop:
     def step(self, session: ShopSession, action: str) -> Page:
         return read_page(self._remote.post("/step", {"env_idx": session.number, "action": action}))
 
-    def leave(self, session: ShopSession, *, sound: bool) -> None:
-        """Ends an episode's use of a session; does not wait for the server.
+    def leave(self, session: ShopSession, *, reusable: bool) -> None:
+        """Ends the use of a session by an episode, without waiting for the server.
 
         Args:
-            sound: all its calls were answered; only then another episode may play it.
+            reusable: no call of the episode failed; only then another episode may use the session.
         """
         session.episodes += 1
-        if sound and (session.episodes < self._recycle_after or not self._closes):
+        if reusable and (session.episodes < self._recycle_after or not self._supports_close):
             self._keep(session)
             return
 
         def close() -> None:
-            if not self._close(session) and sound:
+            if not self._close(session) and reusable:
                 self._keep(session)
 
         self._releaser.release(f"session {session.number} of the shop", close)
 
     def close(self) -> None:
-        """Closes the sessions that wait for an episode, and waits for those under way."""
+        """Closes idle sessions and waits for running releases."""
         with self._lock:
             idle, self._idle = self._idle, []
         for session in idle:
-            self.leave(session, sound=False)
+            self.leave(session, reusable=False)
         self._releaser.close()
 
     def _create(self) -> ShopSession:
         number = self._remote.post("/create")
         if not isinstance(number, int) or isinstance(number, bool):
-            raise BadRemoteAnswer(f"/create answers {number!r:.200}, not the number of a session")
+            raise BadRemoteResponse(f"/create returned {number!r:.200}; expected the number of a session")
         with self._lock:
-            # Past its 8,000 sessions AgentGym's server hands out again what others still play.
+            # Above 8,000 sessions AgentGym's server returns numbers that are still in use.
             if number in self._live:
-                raise BadRemoteAnswer(f"/create answers session {number}, which another episode plays")
+                raise BadRemoteResponse(f"/create returned session {number}, which another episode uses")
             self._live.add(number)
         return ShopSession(number)
 
     def _reset(self, session: ShopSession, goal: int) -> Page:
-        answer = self._remote.post("/reset", {"env_idx": session.number, "session_id": goal})
-        if not isinstance(answer, list) or not answer or not isinstance(answer[0], str):
-            raise BadRemoteAnswer(f"/reset answers {answer!r:.200}, not a page")
-        return Page(answer[0])
+        response = self._remote.post("/reset", {"env_idx": session.number, "session_id": goal})
+        if not isinstance(response, list) or not response or not isinstance(response[0], str):
+            raise BadRemoteResponse(f"/reset returned {response!r:.200}; expected a page")
+        return Page(response[0])
 
     def _keep(self, session: ShopSession) -> None:
         with self._lock:
@@ -125,35 +125,37 @@ class Shop:
             self._idle.append(session)
 
     def _abandon(self, session: ShopSession) -> None:
-        """Closes it before another is made, which may get its number from a server that began anew."""
-        with suppress(RemoteFault):  # the caller has a fault to tell already, or goes on with a new session
+        """Closes it before another is created: a restarted server may use the same number."""
+        with suppress(RemoteFault):  # the caller raises another fault or continues with a new session
             self._close(session)
 
     def _close(self, session: ShopSession) -> bool:
-        """Whether the server has closed it; False where it offers no closing."""
+        """Returns whether the server closed the session; False if it does not support it."""
         with self._lock:
             self._live.discard(session.number)
-        if not self._closes:
+        if not self._supports_close:
             return False
         try:
             self._remote.post("/close", {"env_idx": session.number}, RELEASE_SECONDS)
         except RemoteRefused as refusal:
             if refusal.status not in _NO_ROUTE:
                 raise
-            self._closes = False
-        return self._closes
+            self._supports_close = False
+        return self._supports_close
 
 
-def read_page(answer: Any) -> Page:
+def read_page(response: Any) -> Page:
     """
     Raises:
-        BadRemoteAnswer: it is none, or has a reward outside 0..1.
+        BadRemoteResponse: not a page, or a reward outside 0..1.
     """
-    if not isinstance(answer, dict) or not isinstance(answer.get("state"), str):
-        raise BadRemoteAnswer(f"/step answers {answer!r:.200}, not a page")
-    reward, done = answer.get("reward"), answer.get("done")
+    if not isinstance(response, dict) or not isinstance(response.get("state"), str):
+        raise BadRemoteResponse(f"/step returned {response!r:.200}; expected a page")
+    reward, done = response.get("reward"), response.get("done")
     if not isinstance(done, bool) or isinstance(reward, bool) or not isinstance(reward, int | float):
-        raise BadRemoteAnswer(f"/step answers reward {reward!r:.80} and done {done!r:.80}")
+        raise BadRemoteResponse(
+            f"/step returned reward {reward!r:.80} and done {done!r:.80}; expected a number and a boolean"
+        )
     if not 0 <= reward <= 1:
-        raise BadRemoteAnswer(f"/step answers reward {reward!r:.80}; WebShop's are in 0..1")
-    return Page(answer["state"], float(reward), done)
+        raise BadRemoteResponse(f"/step returned reward {reward!r:.80}; expected 0..1")
+    return Page(response["state"], float(reward), done)

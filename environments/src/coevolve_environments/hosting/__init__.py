@@ -1,1 +1,0 @@
-"""What runs the episodes: sessions of one environment, their capacity and deadlines."""

@@ -1,0 +1,28 @@
+"""Random and ordered draws of tasks that several environments share."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Mark = TypeVar("Mark")
+
+
+def sample(items: Sequence[Item], count: int, seed: int, split: str) -> list[Item]:
+    """Draws at most `count` items without repetition, in random order."""
+    return random.Random(f"{seed}/{split}").sample(items, min(count, len(items)))
+
+
+def interleave(streams: Sequence[Sequence[Item]]) -> Iterator[Item]:
+    """Yields the first item of each stream, then the second of each, until all are empty."""
+    for index in range(max(map(len, streams), default=0)):
+        yield from (stream[index] for stream in streams if index < len(stream))
+
+
+def unique_offers(offers: Iterable[tuple[Item, Mark]], taken: Iterable[Item]) -> Iterator[tuple[Item, Mark]]:
+    """Yields the offers whose item is neither taken nor offered before."""
+    seen = set(taken)
+    for item, mark in offers:
+        if item not in seen:
+            seen.add(item)
+            yield item, mark

@@ -1,0 +1,24 @@
+"""Settings of every environment with a pool of child processes."""
+
+from coevolve_environments.processes.child_pool import PoolLimits
+from coevolve_environments.settings import Settings
+
+
+def read_pool_limits(
+    settings: Settings,
+    *,
+    size: int,
+    memory_mb: int,
+    min_memory_mb: int,
+    episodes: int = 50,
+    start_seconds: float = 60,
+    call_seconds: float = 60,
+) -> PoolLimits:
+    """Reads `pool`, `recycle_after` and `memory_mb`; the arguments are their defaults."""
+    return PoolLimits(
+        settings.integer("pool", size),
+        episodes=settings.integer("recycle_after", episodes),
+        memory_mb=settings.integer("memory_mb", memory_mb, minimum=min_memory_mb),
+        start_seconds=start_seconds,
+        call_seconds=call_seconds,
+    )

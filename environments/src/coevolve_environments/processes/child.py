@@ -1,0 +1,212 @@
+"""One child process of a pool: calls by method name, memory checks, kill of its whole process tree."""
+
+import logging
+import os
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Any, Literal
+
+import psutil
+
+from coevolve_environments.processes.json_pipe import JsonPipe, MessageTooLong, PipeClosed
+from coevolve_environments.processes.launcher import LaunchedProcess, remove_home
+from coevolve_environments.processes.reaper import REAPER
+from coevolve_environments.processes.resident_memory import ResidentMemory
+from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unavailable
+
+log = logging.getLogger(__name__)
+
+FaultKind = Literal["died", "slow", "large", "raised", "garbled"]
+
+_FORWARDED: dict[str, type[Exception]] = {
+    error.__name__: error for error in (BadRequest, NotSupported, Unavailable)
+}
+_KILL_SECONDS = 5.0
+_REAP_SECONDS = 1.0
+_EXIT_SECONDS = 0.5  # wait for exit code and stderr of a process that closed its pipe
+_LOGGED_LINES = 200  # of a child's stderr; further lines are read and dropped
+_LOGGED_CHARACTERS = 500
+_MEGABYTE = 2**20
+
+
+class ChildFault(Exception):
+    """A call without a result from its child: a fault of the environment, never a reward."""
+
+    def __init__(self, kind: FaultKind, message: str) -> None:
+        """
+        Args:
+            kind: the child exited (died), exceeded its deadline (slow) or its memory limit (large), raised an
+                exception, or wrote no JSON (garbled). The child is killed in every case but `raised`.
+        """
+        super().__init__(message)
+        self.kind: FaultKind = kind
+
+
+@dataclass(frozen=True)
+class ChildLimits:
+    memory_mb: int
+    start_seconds: float
+    call_seconds: float
+
+
+class Child:
+    """A process that a pool started. `call` and `release` belong to the caller that acquired it; any thread
+    may call `end`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        launched: LaunchedProcess,
+        limits: ChildLimits,
+        on_free: Callable[["Child", bool], None],
+    ) -> None:
+        """
+        Args:
+            on_free: called once the child was released (True) or has ended (False).
+        """
+        self.pid = launched.process.pid
+        self.episodes = 0
+        self._name = f"{name}[{self.pid}]"
+        self._process = launched.process
+        self._home = launched.home
+        self._limits = limits
+        self._on_free = on_free
+        self._ended = False
+        self._failure: tuple[FaultKind, str] | None = None
+        self._state_lock = threading.Lock()
+        self._call_lock = threading.RLock()
+        self._memory = ResidentMemory(self.pid)
+        self._last_stderr: deque[str] = deque(maxlen=3)
+        REAPER.watch(self.pid, self._home)
+        self._pipe = JsonPipe(self._process, lambda: self._ended)
+        self._logger = threading.Thread(target=self._log_stderr, name=self._name, daemon=True)
+        self._logger.start()
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def start(self, first_message: Json) -> None:
+        """
+        Args:
+            first_message: the launcher's.
+
+        Raises:
+            ChildFault, BadRequest, Unavailable: the object could not be made; the child has ended.
+        """
+        try:
+            self._exchange(first_message, self._limits.start_seconds, "start")
+        except Exception:
+            self.end()
+            raise
+
+    def call(self, method: str, **arguments: Any) -> Any:
+        """Calls a method of the child's object. Arguments and result are JSON.
+
+        Raises:
+            BadRequest, NotSupported, Unavailable: the method raised it.
+            ChildFault: the call has no result.
+        """
+        message = {"method": method, "arguments": arguments}
+        return self._exchange(message, self._limits.call_seconds, method)
+
+    def release(self) -> None:
+        """Counts an episode that ended well; the pool reuses the child until its number of episodes."""
+        self.episodes += 1
+        self._on_free(self, True)
+
+    def measure(self) -> int:
+        """Returns resident bytes of the child and its descendants. Kills the child past its memory limit."""
+        resident = 0 if self._ended else self._memory.measure()
+        if resident > self._limits.memory_mb * _MEGABYTE:
+            used = f"{resident // _MEGABYTE} MB, its limit is {self._limits.memory_mb} MB"
+            self._fail("large", f"{self._name} used {used}")
+        return resident
+
+    def end(self) -> None:
+        """Kills the child with all its descendants and removes its home. Idempotent."""
+        with self._state_lock:
+            if self._ended:
+                return
+            self._ended = True
+        self._kill()
+        with self._call_lock:  # a call in another thread must return before its pipes are closed
+            self._pipe.close()
+        remove_home(self._home)
+        self._on_free(self, False)
+
+    def _exchange(self, message: Any, seconds: float, operation: str) -> Any:
+        with self._call_lock:
+            try:
+                reply = self._pipe.exchange(message, seconds)
+            except TimeoutError:
+                raise self._fail("slow", f"{self._name}: {operation} took more than {seconds:g} s") from None
+            except PipeClosed:
+                verb = "was killed" if self._ended else "exited"
+                raise self._fail(
+                    "died", f"{self._name} {verb} in {operation}{self._exit_details()}"
+                ) from None
+            except (MessageTooLong, ValueError) as error:
+                raise self._fail("garbled", f"{self._name}: {operation} wrote no result: {error}") from None
+        self.measure()
+        if self._failure is not None:
+            raise ChildFault(*self._failure)
+        return self._result(reply)
+
+    def _result(self, reply: Any) -> Any:
+        if not isinstance(reply, dict):
+            raise self._fail("garbled", f"{self._name} wrote no JSON object")
+        if "error" not in reply:
+            return reply.get("result")
+        if forwarded := _FORWARDED.get(reply["error"]):
+            raise forwarded(reply["message"])
+        raise ChildFault("raised", f"{self._name}: {reply['message']}")
+
+    def _fail(self, kind: FaultKind, message: str) -> ChildFault:
+        """Ends the child. All callers get the first failure."""
+        with self._state_lock:
+            self._failure = self._failure or (kind, message)
+        self.end()
+        return ChildFault(*self._failure)
+
+    def _kill(self) -> None:
+        # Listed before the kill: descendants outside the group are found only by their parents.
+        strays = self._memory.descendants()
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        for stray in strays:
+            with suppress(psutil.NoSuchProcess):
+                stray.kill()
+        REAPER.forget(self.pid)
+        try:
+            self._process.wait(_KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            log.error("%s: still running %g s after SIGKILL", self._name, _KILL_SECONDS)
+        # The server reaps them where it is a container's first process.
+        psutil.wait_procs(strays, _REAP_SECONDS)
+
+    def _exit_details(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_EXIT_SECONDS)
+        self._logger.join(_EXIT_SECONDS)
+        code = self._process.poll()
+        stderr = " | ".join(self._last_stderr)
+        return (f" with exit code {code}" if code is not None else "") + (f": {stderr}" if stderr else "")
+
+    def _log_stderr(self) -> None:
+        stderr: IO[bytes] | None = self._process.stderr
+        assert stderr is not None
+        with stderr:
+            for number, line in enumerate(iter(lambda: stderr.readline(_LOGGED_CHARACTERS), b"")):
+                text = line.decode(errors="replace").rstrip()
+                self._last_stderr.append(text)
+                if number < _LOGGED_LINES:
+                    log.info("%s: %s", self._name, text)
+                elif number == _LOGGED_LINES:
+                    log.warning("%s: stderr is not logged after %d lines", self._name, _LOGGED_LINES)

@@ -1,0 +1,112 @@
+"""python -m coevolve_environments.processes.child_main MODULE FACTORY: serves an engine's object over pipes.
+
+Each JSON line on stdin is a call, each line on stdout its result. End of input ends the process group.
+The module imports only the standard library and the plugin contract, because it may run in the interpreter of
+another virtual environment, without the packages of the server.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+import traceback
+from typing import IO, Any
+
+from coevolve_environments.processes.landlock import hide_from_self
+from coevolve_environments.protocol import BadRequest, NotSupported, Unavailable
+
+_CAPABILITIES_VERSION_3 = 0x20080522
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_FORWARDED = (BadRequest, NotSupported, Unavailable)
+
+
+def main() -> None:
+    _exit_with_parent()
+    requests, replies = _take_pipes()
+    first = json.loads(requests.readline() or "{}")
+    _set_limits(first.get("limits", {}))
+    _drop_capabilities()
+    hide_from_self(first.get("hidden", []))
+    made = _reply(lambda: _make(sys.argv[1], sys.argv[2], first["arguments"]))
+    _write(replies, {key: value for key, value in made.items() if key != "result"})
+    if "error" not in made:
+        for line in requests:
+            _write(replies, _reply(lambda line=line: _call(made["result"], json.loads(line))))
+    # Also kills the processes of the environment, which may ignore the end of their own input.
+    os.killpg(0, signal.SIGKILL)
+
+
+def _exit_with_parent() -> None:
+    """Makes the kernel kill this process with the thread that started it, and adopts orphans (Linux only)."""
+    if sys.platform == "linux":
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _take_pipes() -> tuple[IO[str], IO[str]]:
+    """Moves the two pipes to private descriptors, so that output of libraries does not mix with messages."""
+    requests = os.fdopen(os.dup(0), "r", encoding="utf8")
+    replies = os.fdopen(os.dup(1), "w", encoding="utf8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, replies
+
+
+def _set_limits(limits: dict[str, int]) -> None:
+    """Lowers soft and hard limits; `limits` maps names such as `NOFILE` to their maximum."""
+    for name, maximum in limits.items():
+        limit = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(limit)[1]
+        value = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
+        resource.setrlimit(limit, (value, value))
+
+
+def _drop_capabilities() -> None:
+    """Without capabilities, root reads its own files, but no files or processes of other users."""
+    if sys.platform == "linux":
+        none = struct.pack("6I", *[0] * 6)
+        ctypes.CDLL(None, use_errno=True).capset(struct.pack("Ii", _CAPABILITIES_VERSION_3, 0), none)
+
+
+def _make(module: str, factory: str, arguments: dict[str, Any]) -> Any:
+    return getattr(importlib.import_module(module), factory)(**arguments)
+
+
+def _call(target: Any, message: dict[str, Any]) -> Any:
+    method = message["method"]
+    if method.startswith("_"):
+        raise BadRequest(f"{method} is not a public method of the child")
+    return getattr(target, method)(**message["arguments"])
+
+
+def _reply(function: Any) -> dict[str, Any]:
+    try:
+        return {"result": function()}
+    except _FORWARDED as error:
+        return {"error": type(error).__name__, "message": str(error)}
+    except Exception as error:  # the parent reports it as a fault of the environment
+        traceback.print_exc()
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+        return {"error": "raised", "message": message}
+
+
+def _write(replies: IO[str], reply: dict[str, Any]) -> None:
+    try:
+        text = json.dumps(reply)
+    except (TypeError, ValueError) as error:
+        text = json.dumps({"error": "raised", "message": f"the result is not JSON: {error}"})
+    replies.write(text + "\n")
+    replies.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Plays a task's reference actions in its environment, which gives the expert trajectory."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, cast
+
+from coevolve_environments.plugins.react import react
+from coevolve_environments.protocol import BadRequest, Environment, Episode, Json, TaskRecord
+
+Form = Literal["plain", "react"]
+FORMS: tuple[Form, ...] = ("plain", "react")
+
+
+def form_field(body: Json) -> Form:
+    if body.get("form", "plain") not in FORMS:
+        raise BadRequest(f"`form` must be one of {', '.join(FORMS)}, got {body['form']!r}")
+    return cast(Form, body.get("form", "plain"))
+
+
+def with_form(record: TaskRecord, form: Form) -> TaskRecord:
+    """Returns the task with its reference actions in the given form; environments accept both forms."""
+    if form == "plain":
+        return record
+    return replace(record, reference_actions=[react(action) for action in record.reference_actions])
+
+
+class GoldEpisode:
+    """One expert episode. `stop` may be called from another thread while `play` runs."""
+
+    def __init__(self, environment: Environment, record: TaskRecord) -> None:
+        self._environment = environment
+        self._record = record
+        self._episode: Episode | None = None
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def play(self) -> Json:
+        """Plays the actions until the episode is done.
+
+        Returns:
+            task_id, pattern, conversation (role and content), reward in [0, 1], number of steps, number of
+            characters of the conversation.
+
+        Raises:
+            BadRequest: the task cannot be played.
+        """
+        episode = self._environment.start(self._record.definition, 0)
+        with self._lock:
+            self._episode = episode
+            stopped = self._stopped
+        try:
+            if stopped:
+                raise TimeoutError("the episode was stopped before its start")
+            return self._play_actions(episode)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        with self._lock:
+            episode, self._episode, self._stopped = self._episode, None, True
+        if episode is not None:
+            episode.close()
+
+    def _play_actions(self, episode: Episode) -> Json:
+        observation = episode.open()
+        conversation, steps = list(observation.messages), 0
+        for action in self._record.reference_actions:
+            if observation.done:
+                break
+            observation = episode.act(action)
+            steps += 1
+            conversation += [{"role": "assistant", "content": action}, *observation.messages]
+        return {
+            "task_id": self._record.task_id,
+            "pattern": str(self._record.features.get("pattern", "")),
+            "conversation": conversation,
+            "reward": observation.reward if observation.done else 0.0,
+            "steps": steps,
+            "characters": _characters(conversation),
+        }
+
+
+def _characters(conversation: Sequence[dict[str, str]]) -> int:
+    return sum(len(message["content"]) for message in conversation)

@@ -1,0 +1,1 @@
+"""Sessions of the hosted environments: leases, timeouts, capacity, metrics."""

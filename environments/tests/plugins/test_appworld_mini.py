@@ -1,0 +1,252 @@
+"""appworld-mini and appworld through the server: AppWorld's real engine and evaluator, in our small world."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import (
+    TOKEN,
+    Client,
+    Serve,
+    Session,
+    Task,
+    hosted_arguments,
+    start_server,
+    stop_server,
+    text_of,
+)
+
+MINI = "appworld-mini"
+SECRET = "a-secret-of-the-server"
+
+NOTES = "apis.simple_note.search_notes(access_token=token, page_limit=20)"
+GIVE_UP = "Action: apis.supervisor.complete_task()"
+
+
+def draw(client: Client, split: str, name: str = MINI, count: int = 100, **options: Any) -> list[Task]:
+    return client.draw(name, split, count, **options)
+
+
+def python(*lines: str) -> str:
+    return "\n".join(["Thought: next.", "```python", *lines, "```"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("appworld")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[Client]:
+    arguments = hosted_arguments(folder, MINI, pool=2, code_seconds=2)
+    client = start_server(folder, *arguments, env={"MODEL_API_KEY": SECRET})
+    yield client
+    stop_server(client)
+
+
+@pytest.fixture(scope="module")
+def tasks(client: Client) -> list[Task]:
+    return draw(client, "train") + draw(client, "held-out")
+
+
+@pytest.fixture
+def session(client: Client) -> Iterator[Session]:
+    with client.session(MINI) as session:
+        yield session
+
+
+def by_id(tasks: list[Task], name: str) -> Task:
+    return next(task for task in tasks if task["task_id"] == f"{MINI}/{name}")
+
+
+def test_gold_passes_all_tests_of_all_twelve_tasks(session: Session, tasks: list[Task]) -> None:
+    assert len(tasks) == 12
+    for task in tasks:
+        ended = session.play(task["definition"], task["reference_actions"])
+        assert (ended["reward"], ended["done"]) == (1.0, True)
+        metadata = ended["metadata"]
+        assert metadata["tests_passed"] == metadata["tests_total"] == 5
+        assert (metadata["success"], metadata["stop_reason"]) == (True, "completed")
+
+
+def test_a_scenario_is_in_one_split_only(tasks: list[Task]) -> None:
+    scenarios = {
+        split: {task["features"]["scenario"] for task in tasks if task["split"] == split}
+        for split in ("train", "held-out")
+    }
+    assert scenarios == {"train": {"drop", "count"}, "held-out": {"pin", "total"}}
+
+
+def test_an_unsolved_task_or_a_change_of_the_wrong_note_scores_0(session: Session, tasks: list[Task]) -> None:
+    for task in tasks:
+        ended = session.play(task["definition"], [GIVE_UP])
+        assert ended["reward"] == 0.0
+        assert 0 < ended["metadata"]["raw_score"] < 1
+    first, second = by_id(tasks, "drop_1"), by_id(tasks, "drop_2")
+    assert session.play(first["definition"], second["reference_actions"])["reward"] == 0.0
+
+
+def test_only_train_tasks_are_ever_rewarded_densely(client: Client, session: Session) -> None:
+    train = by_id(draw(client, "train", dense=True), "drop_1")
+    held_out = by_id(draw(client, "held-out", dense=True), "pin_1")
+    assert (train["definition"]["dense"], held_out["definition"]["dense"]) == (True, False)
+    assert session.play(train["definition"], [GIVE_UP])["reward"] == 0.6
+    forged = {**held_out["definition"], "dense": True}
+    assert session.play(forged, [GIVE_UP])["reward"] == 0.0
+
+
+def test_concurrent_sessions_have_separate_notes(client: Client, tasks: list[Task]) -> None:
+    task = by_id(tasks, "drop_1")
+    log_in = task["reference_actions"][0]
+    write = 'apis.simple_note.create_note(title="Only here", content="", access_token=token)'
+    with client.session(MINI) as one, client.session(MINI) as other:
+        for session in (one, other):
+            session.reset(task=task["definition"], seed=0)
+            session.step(log_in)
+        one.step(python(write))
+        assert "Only here" in text_of(one.step(python(f"print({NOTES})")))
+        assert "Only here" not in text_of(other.step(python(f"print({NOTES})")))
+        with client.session(MINI) as third:
+            refused = third.receive()
+            assert refused["data"]["code"] == "CAPACITY_REACHED"
+
+
+def test_the_same_actions_return_the_same_in_a_used_process_and_in_another(
+    client: Client, tasks: list[Task]
+) -> None:
+    task = by_id(tasks, "total_1")
+
+    def observations(session: Session) -> list[str]:
+        session.reset(task=task["definition"], seed=0)
+        return [
+            text_of(session.step(action))
+            for action in [*task["reference_actions"][:-1], python("print(apis)")]
+        ]
+
+    with client.session(MINI) as one, client.session(MINI) as other:
+        assert observations(one) == observations(one) == observations(other)
+
+
+def test_changes_of_the_engine_by_an_attempt_do_not_affect_the_next(
+    session: Session, tasks: list[Task]
+) -> None:
+    task = tasks[0]["definition"]
+    pid = python("import os", "print(os.getppid())")
+    session.reset(task=task, seed=0)
+    engine = text_of(session.step(pid))
+    session.step(python("import json", "json.mark, json.JSONDecoder = 'left', None"))
+    session.step(python("import appworld.evaluator", "appworld.evaluator.TestTracker.success = True"))
+    session.reset(task=task, seed=0)
+    assert text_of(session.step(pid)) == engine
+    assert text_of(session.step(python("import json", "print(hasattr(json, 'mark'))"))) == "False"
+    ended = session.step(GIVE_UP)["data"]
+    assert (ended["reward"], ended["metadata"]["success"]) == (0.0, False)
+
+
+def test_a_policys_code_finds_no_credentials(
+    client: Client, folder: Path, session: Session, tasks: list[Task]
+) -> None:
+    session.reset(task=tasks[0]["definition"], seed=0)
+    seen = text_of(session.step(python("import os", "print(sorted(os.environ.items()))")))
+    assert "HOME" in seen
+    assert SECRET not in seen
+    assert TOKEN not in seen
+    assert "MODEL_API_KEY" not in seen
+    token = python(f"print(open({str(folder / 'token')!r}).read())")
+    user = int(text_of(session.step(python("import os", "print(os.getuid())"))))
+    if user != os.getuid():  # if the system allows another user
+        assert TOKEN not in text_of(session.step(token))
+
+
+def test_the_childs_world_contains_no_gold_even_after_an_attempt(session: Session, tasks: list[Task]) -> None:
+    task = tasks[0]["definition"]
+    session.play(task, [GIVE_UP])
+    session.reset(task=task, seed=0)
+    folder = f'os.path.join(os.environ["APPWORLD_ROOT"], "data", "tasks", "{task["task"]}")'
+    look = f'print([os.path.exists({folder} + name) for name in ("/specs.json", "/ground_truth")])'
+    seen = text_of(session.step(python("import os, json", look)))
+    assert json.loads(seen) == [True, False]
+
+
+def test_an_endless_block_is_stopped_and_the_episode_continues(session: Session, tasks: list[Task]) -> None:
+    task = by_id(tasks, "count_1")
+    session.reset(task=task["definition"], seed=0)
+    assert "timed out after 2 seconds" in text_of(session.step(python("while True:", "    pass")))
+    *_, ended = [session.step(action) for action in task["reference_actions"]]
+    assert ended["data"]["reward"] == 1.0
+
+
+def test_a_block_that_cannot_be_stopped_is_a_fault_without_reward(
+    session: Session, tasks: list[Task]
+) -> None:
+    session.reset(task=tasks[0]["definition"], seed=0)
+    spin = ["    while True:", "        pass"]
+    failed = session.step(python("try:", *spin, "except BaseException:", *spin))
+    assert (failed["type"], failed["data"]["code"]) == ("error", "EXECUTION_ERROR")
+    assert "reward" not in failed["data"]
+    again = session.play(tasks[0]["definition"], tasks[0]["reference_actions"])
+    assert again["reward"] == 1.0
+
+
+def test_a_block_above_the_memory_limit_fails(session: Session, tasks: list[Task]) -> None:
+    task = by_id(tasks, "count_2")
+    session.reset(task=task["definition"], seed=0)
+    assert "MemoryError" in text_of(session.step(python("hoard = bytearray(2**31)")))
+    *_, ended = [session.step(action) for action in task["reference_actions"]]
+    assert ended["data"]["reward"] == 1.0
+
+
+def test_text_without_code_uses_a_step_and_the_last_step_is_scored(client: Client, session: Session) -> None:
+    task = by_id(draw(client, "train", max_steps=2), "drop_3")
+    session.reset(task=task["definition"], seed=0)
+    assert text_of(session.step("I will delete the note.")).startswith("No code was found")
+    ended = session.step(python("print(1)") + "\n" + python("apis.supervisor.complete_task()"))
+    assert text_of(ended) == "1"  # only the first block runs
+    assert ended["data"]["metadata"]["stop_reason"] == "step-limit"
+    assert ended["data"]["reward"] == 0.0
+
+
+def test_long_output_is_truncated(session: Session, tasks: list[Task]) -> None:
+    session.reset(task=tasks[0]["definition"], seed=0)
+    seen = text_of(session.step(python('print("x" * 10_000)')))
+    assert len(seen) < 6_100
+    assert seen.endswith("... 4000 more characters")
+
+
+def test_appworld_plays_data_in_the_published_layout(
+    folder: Path, serve: Serve, tmp_path: Path, tasks: list[Task]
+) -> None:
+    """Uses our small world in the layout of `appworld download data`."""
+    (world,) = (folder / "state" / MINI).glob("world-*")
+    root = tmp_path / "root"
+    shutil.copytree(world / "data", root / "data")
+    shutil.copy(root / "data" / "datasets" / "dev.txt", root / "data" / "datasets" / "test_normal.txt")
+    for truth in (world / "gold").iterdir():
+        shutil.copytree(truth, root / "data" / "tasks" / truth.name / "ground_truth")
+        (root / "data" / "tasks" / truth.name / "ground_truth" / "solution.json").unlink()
+    program = (
+        "# Canary String: none\ndef solution(apis, requester):\n    apis.supervisor.complete_task(answer=3)"
+    )
+    truth = root / "data" / "tasks" / "count_1" / "ground_truth"
+    (truth / "compiled_solution.py").write_text(program)
+    client = serve(*hosted_arguments(tmp_path, "appworld", root=str(root), pool=1))
+    train = {task["task_id"]: task for task in draw(client, "train", "appworld")}
+    assert {task["features"]["group"] for task in train.values()} == {"train"}
+    held_out = draw(client, "held-out", "appworld", held_out="test_normal")
+    assert {task["features"]["group"] for task in held_out} == {"test_normal"}
+    assert draw(client, "held-out", "appworld", held_out="test_challenge") == []
+    assert held_out[0]["reference_actions"] == []
+    gold = train["appworld/count_1"]
+    with client.session("appworld") as session:
+        ended = session.play(gold["definition"], gold["reference_actions"])
+        assert (ended["reward"], ended["metadata"]["tests_total"]) == (1.0, 5)
+
+
+def test_missing_appworld_data_names_the_download_command(serve: Serve) -> None:
+    health = serve("--state", "/nonexistent").http.get("/health").json()
+    assert "coevolve env install appworld" in health["unavailable"]["appworld"]

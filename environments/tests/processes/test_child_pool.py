@@ -1,0 +1,283 @@
+"""Children are real processes with limits; they are replaced, and killed with their descendants."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from coevolve_environments.processes.child_pool import ChildFault, ChildPool, ChildProgram, PoolLimits
+from coevolve_environments.processes.hidden_files import hide_from_children
+from coevolve_environments.processes.landlock import landlock_version
+from coevolve_environments.processes.reaper import REAPER
+from coevolve_environments.protocol import BadRequest, CapacityReached, Unavailable
+from conftest import TESTS, wait_until
+
+Make = Callable[..., ChildPool]
+
+
+def program(arguments: Mapping[str, Any] | None = None) -> ChildProgram:
+    environ = {"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}"}
+    return ChildProgram("child_programs", "Counter", dict(arguments or {}), Path(sys.executable), environ)
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    made: list[ChildPool] = []
+
+    def pool(arguments: Mapping[str, Any] | None = None, **limits: Any) -> ChildPool:
+        made.append(ChildPool("counter", program(arguments), PoolLimits(**{"size": 2, **limits})))
+        return made[-1]
+
+    yield pool
+    for each in made:
+        each.close()
+
+
+def wait_until_gone(pid: int) -> None:
+    def is_gone() -> bool:
+        try:
+            return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return True
+
+    wait_until(is_gone, f"process {pid} is still running")
+
+
+def test_a_child_keeps_its_state_between_calls_and_may_print(make: Make) -> None:
+    child = make({"start": 5}).acquire()
+    assert child.call("add", number=1) == 6
+    assert child.call("add", number=2) == 8
+
+
+def test_a_released_child_is_reused_for_its_number_of_episodes(make: Make) -> None:
+    pool = make(episodes=2)
+    pids = []
+    for _ in range(4):
+        child = pool.acquire()
+        pids.append(child.pid)
+        child.release()
+    assert pids[0] == pids[1] != pids[2] == pids[3]
+    wait_until_gone(pids[0])
+    assert pool.usage() == []
+
+
+def test_a_pool_refuses_children_above_its_size(make: Make) -> None:
+    pool = make(size=1)
+    taken = pool.acquire()
+    with pytest.raises(CapacityReached):
+        pool.acquire()
+    with pool.data_child() as beside:
+        assert beside.pid != taken.pid
+    taken.end()
+    assert pool.acquire().call("add", number=1) == 1
+
+
+def test_a_bad_request_of_the_engine_is_forwarded_and_other_errors_are_faults(make: Make) -> None:
+    child = make().acquire()
+    with pytest.raises(BadRequest, match="invalid on purpose"):
+        child.call("refuse")
+    with pytest.raises(ChildFault, match="ZeroDivisionError: inside the engine") as raised:
+        child.call("fail")
+    assert raised.value.kind == "raised"
+    assert child.call("add", number=1) == 1
+
+
+def test_an_unavailable_engine_forwards_its_message(make: Make) -> None:
+    pool = make({"lacks": "java"})
+    with pytest.raises(Unavailable, match="install java"):
+        pool.acquire()
+    assert pool.usage() == []
+
+
+def test_a_crashed_child_is_a_fault_with_its_last_output(make: Make) -> None:
+    child = make().acquire()
+    with pytest.raises(ChildFault, match=r"exit code 3: .*no memory left in the engine") as died:
+        child.call("die")
+    assert died.value.kind == "died"
+    assert child.ended
+
+
+def test_a_call_past_its_timeout_ends_the_child(make: Make) -> None:
+    child = make(call_seconds=0.3).acquire()
+    with pytest.raises(ChildFault, match=r"more than 0\.3 s") as slow:
+        child.call("sleep", seconds=60)
+    assert slow.value.kind == "slow"
+    wait_until_gone(child.pid)
+
+
+def test_a_child_above_its_memory_limit_is_ended(make: Make) -> None:
+    pool = make(memory_mb=100)
+    child = pool.acquire()
+    with pytest.raises(ChildFault, match="its limit is 100 MB") as large:
+        child.call("hold", megabytes=200)
+    assert large.value.kind == "large"
+    wait_until_gone(child.pid)
+    assert pool.usage() == []
+
+
+def test_a_child_above_its_memory_limit_is_ended_during_a_call(make: Make) -> None:
+    child = make(memory_mb=3).acquire  # smaller than an interpreter
+    with pytest.raises(ChildFault) as large:
+        child().call("sleep", seconds=60)
+    assert large.value.kind == "large"
+
+
+def test_the_end_of_a_child_frees_the_calling_thread(make: Make) -> None:
+    child = make().acquire()
+    threading.Timer(0.3, child.end).start()
+    with pytest.raises(ChildFault) as died:
+        child.call("sleep", seconds=60)
+    assert died.value.kind == "died"
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+def test_the_end_of_a_child_kills_its_own_children(make: Make, own_session: bool) -> None:
+    child = make().acquire()
+    grandchild = child.call("spawn", own_session=own_session)
+    child.end()
+    wait_until_gone(child.pid)
+    wait_until_gone(grandchild)
+
+
+ADOPTER = """
+import ctypes, psutil
+from test_child_pool import PoolLimits, ChildPool, program
+ctypes.CDLL(None).prctl(36, 1)  # adopts orphans, as the first process of a container does
+pool = ChildPool("reaped", program(), PoolLimits(size=1))
+child = pool.acquire()
+child.call("spawn"), child.call("spawn", own_session=True)
+child.end()
+left = [p for p in psutil.Process().children(recursive=True) if "reaper" not in str(p.cmdline())]
+print(left)
+"""
+
+
+def test_a_server_that_adopts_orphans_leaves_no_zombies() -> None:
+    path = f"{TESTS}:{TESTS / 'processes'}:{TESTS.parent / 'src'}"
+    completed = subprocess.run(
+        [sys.executable, "-c", ADOPTER],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert completed.stdout.strip() == "[]"
+
+
+def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "canary")
+    child = make().acquire()
+    seen = child.call("see")
+    assert "canary" not in str(seen)
+    home = Path(seen["environ"]["HOME"])
+    assert seen["cwd"] == str(home)
+    assert home.is_dir()
+    child.end()
+    assert not home.exists()
+
+
+@pytest.mark.skipif(landlock_version() < 6, reason="needs a kernel with Landlock 6")
+def test_a_child_reads_no_credentials_and_reaches_no_other_process(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = tmp_path / "stack"
+    for name in ("secrets", "environments"):
+        (stack / name).mkdir(parents=True)
+        (stack / name / "file").write_text(name)
+    (tmp_path / "token").write_text("canary")
+    (tmp_path / "link").symlink_to(tmp_path / "token")
+    (tmp_path / "data").write_text("data")
+    monkeypatch.setenv("COEVOLVE_STACK", str(stack))
+    hide_from_children(tmp_path / "token")
+    child = make().acquire()
+    assert child.call("read", path=str(tmp_path / "data")) == "data"
+    assert child.call("read", path=str(stack / "environments" / "file")) == "environments"
+    refused = [tmp_path / "token", tmp_path / "link", stack / "secrets" / "file"]
+    for path in [*map(str, refused), f"/proc/{os.getpid()}/environ"]:
+        with pytest.raises(ChildFault, match="PermissionError"):
+            child.call("read", path=path)
+    with pytest.raises(ChildFault, match="PermissionError"):
+        child.call("signal", pid=os.getpid())
+    child.call("signal", pid=child.call("spawn"))
+
+
+HOLDER = """
+import sys, time
+from test_child_pool import PoolLimits, ChildPool, program
+child = ChildPool("held", program(), PoolLimits(size=1)).acquire()
+print(child.call("see")["cwd"], child.pid, child.call("spawn"), flush=True)
+child.call("sleep", seconds=600)
+"""
+
+
+def test_a_killed_server_leaves_neither_child_nor_grandchild() -> None:
+    path = f"{TESTS}:{TESTS / 'processes'}:{TESTS.parent / 'src'}"
+    command = [sys.executable, "-c", HOLDER]
+    server = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert server.stdout is not None
+    home, *pids = server.stdout.readline().decode().split()
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    server.stdout.close()
+    for pid in pids:
+        wait_until_gone(int(pid))
+    wait_until(lambda: not Path(home).exists(), "the child's home outlived the server")
+
+
+def test_a_killed_reaper_is_replaced_and_watches_the_same_groups(make: Make) -> None:
+    pool = make()
+    first = pool.acquire()
+    reaper = REAPER._process
+    assert reaper is not None
+    reaper.kill()
+    reaper.wait()
+    second = pool.acquire()
+    assert REAPER._process is not None
+    assert REAPER._process.pid != reaper.pid
+    assert {first.pid, second.pid} <= set(REAPER._watched)
+
+
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+
+
+def system_python_is_new() -> bool:
+    if os.geteuid() != 0 or not SYSTEM_PYTHON.exists():
+        return False
+    completed = subprocess.run(
+        [SYSTEM_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False
+    )
+    return completed.returncode == 0
+
+
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that every user may run")
+def test_children_of_root_run_as_nobody_with_limits() -> None:
+    free = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON)
+    pool = ChildPool("free", free, PoolLimits(size=1))
+    child = pool.acquire()
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    assert "Uid:\t65534\t65534\t65534\t65534" in status
+    assert "Groups:\t \n" in status or "Groups:\t\n" in status
+    limits = Path(f"/proc/{child.pid}/limits").read_text()
+    for line in ("Max core file size 0 0", "Max open files 4096 4096", "Max processes 4096 4096"):
+        assert line in " ".join(limits.split())
+    pool.close()
+
+
+@pytest.mark.skipif(not system_python_is_new(), reason="needs root and a Python that every user may run")
+def test_children_run_as_the_servers_user_if_nobody_cannot_read_their_files(tmp_path: Path) -> None:
+    secret = tmp_path / "data"
+    secret.touch(0o600)
+    program = ChildProgram("platform", "python_version_tuple", {}, SYSTEM_PYTHON, readable_paths=[secret])
+    pool = ChildPool("closed", program, PoolLimits(size=1))
+    assert "Uid:\t0\t" in Path(f"/proc/{pool.acquire().pid}/status").read_text()
+    pool.close()

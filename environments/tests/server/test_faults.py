@@ -1,0 +1,86 @@
+"""A fault of an environment is an error, never a reward."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from websockets.sync.client import connect
+
+from coevolve_environments.protocol import (
+    Capabilities,
+    Environment,
+    Episode,
+    Json,
+    Observation,
+    Split,
+    TaskRecord,
+)
+from coevolve_environments.registry import BuiltEnvironments
+from coevolve_environments.server.app import create_app
+from conftest import Session
+from server_thread import server_thread
+
+
+class Fragile(Environment):
+    """A plugin that fails in the method that its task definition names."""
+
+    name = "fragile"
+    description = "fails on demand"
+    capabilities = Capabilities(
+        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=1
+    )
+
+    def published(self, split: Split) -> Sequence[TaskRecord]:
+        return []
+
+    def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
+        return []
+
+    def start(self, definition: Json, seed: int) -> Episode:
+        if definition["fails"] == "start":
+            raise OSError("start failed")
+        return FragileEpisode(definition["fails"])
+
+
+class FragileEpisode:
+    task_id = "fragile/1"
+    split = "train"
+
+    def __init__(self, fails: str) -> None:
+        self._fails = fails
+
+    def open(self) -> Observation:
+        return Observation([], 0)
+
+    def act(self, content: str) -> Observation:
+        if self._fails == "act":
+            raise ZeroDivisionError("act failed")
+        return Observation([], 1, done=True, reward=1.0, metadata={"raw_score": 1.0})
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    app = create_app(BuiltEnvironments({"fragile": Fragile()}, {}), capacity=4, idle_seconds=30, token=None)
+    with server_thread(app) as port:
+        yield f"ws://127.0.0.1:{port}/envs/fragile/ws"
+
+
+def test_a_step_that_raises_is_an_execution_error_and_ends_the_episode(url: str) -> None:
+    with Session(connect(url)) as session:
+        session.reset(task={"fails": "act"})
+        failed = session.step("go")
+        assert failed["type"] == "error"
+        assert failed["data"]["code"] == "EXECUTION_ERROR"
+        assert "reward" not in failed["data"]
+        assert session.step("go")["data"]["code"] == "SESSION_ERROR"
+        assert session.play({"fails": "nowhere"}, ["go"])["reward"] == 1.0
+
+
+def test_an_episode_that_cannot_be_made_is_a_factory_error(url: str) -> None:
+    with Session(connect(url)) as session:
+        failed = session.reset(task={"fails": "start"})
+        assert failed["data"]["code"] == "FACTORY_ERROR"
+        assert session.play({"fails": "nowhere"}, ["go"])["reward"] == 1.0
