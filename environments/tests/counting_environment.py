@@ -24,7 +24,7 @@ STEPS = 5
 def create(settings: Settings) -> Environment:
     if settings.text("where") == "thread":
         return Counting(settings.name, None)
-    limits = PoolLimits(settings.integer("pool", 4), episodes=settings.integer("recycle_after", 50))
+    limits = PoolLimits(settings.integer("pool", 4), episodes=settings.integer("episodes_per_child", 50))
     environ = {"PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parent.parent / 'src'}"}
     program = ChildProgram("child_programs", "Counter", {}, Path(sys.executable), environ)
     return Counting(settings.name, ChildPool(settings.name, program, limits))
@@ -35,7 +35,7 @@ class Counting(Environment):
 
     description = "counts"
     capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=STEPS
+        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=STEPS
     )
 
     def __init__(self, name: str, pool: ChildPool | None) -> None:

@@ -37,7 +37,7 @@ class Courier(Environment):
     def __init__(self, size: int) -> None:
         self._size = size
         self.capabilities = Capabilities(
-            variants=False, compose=False, replay="observations", dense_reward=True, max_steps=4 * size
+            variants=False, compose=False, replay="observations", dense_reward=True, max_turns=4 * size
         )
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
@@ -119,7 +119,7 @@ class Delivery:
             reward=score,
             raw_score=score,
             success=delivered,
-            stop_reason="completed" if delivered else "step-limit",
+            stop_reason="completed" if delivered else "turn-limit",
             score=score,
         )
 

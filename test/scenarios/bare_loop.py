@@ -1,7 +1,7 @@
 """Plays attempts one by one, without the service: no Temporal, no database, no TypeScript.
 
 Reads from stdin `{"policy_url", "token", "policies" (their folder), "attempts": [{"environment", "definition", "seed",
-"policy_id", "temperature", "max_tokens", "max_steps"}, ...]}` and prints, in that order, `[{"reward", "actions"}, ...]`.
+"policy_id", "temperature", "max_tokens", "max_turns"}, ...]}` and prints, in that order, `[{"reward", "actions"}, ...]`.
 """
 
 import json
@@ -35,7 +35,7 @@ def play(work: dict[str, Any], environment: Any, attempt: dict[str, Any]) -> dic
     answer = episode.open()
     conversation = list(answer.messages)
     actions: list[str] = []
-    while not answer.done and len(actions) < attempt["max_steps"]:
+    while not answer.done and len(actions) < attempt["max_turns"]:
         text = act(work, attempt, conversation, len(actions))
         if text is None:
             break

@@ -17,7 +17,7 @@ Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
-StopReason = Literal["completed", "step-limit"]
+StopReason = Literal["completed", "turn-limit"]
 RefusalReason = Literal["not-executable", "empty-result", "bad-format"]
 
 SPLITS: tuple[Split, ...] = ("train", "held-out")
@@ -57,7 +57,7 @@ class Capabilities:
     only the score after each action (`Observation.score`), or nothing reliable."""
     dense_reward: bool
     """Rewards between 0 and 1, exclusive, occur."""
-    max_steps: int
+    max_turns: int
     """Maximum number of actions of an episode."""
     gold: bool = True
     """Tasks have reference actions."""

@@ -105,10 +105,10 @@ def test_the_held_out_games_are_the_seen_or_the_unseen_rooms(client: Client) -> 
 
 
 def test_an_unsolved_kitchen_scores_0_at_the_step_limit(session: Session, client: Client) -> None:
-    task = draw(client, "train", max_steps=3)[0]
+    task = draw(client, "train", max_turns=3)[0]
     ended = session.play(task["definition"], ["look", "inventory", "fly to the moon"])
     assert (ended["reward"], ended["done"]) == (0.0, True)
-    assert ended["metadata"]["stop_reason"] == "step-limit"
+    assert ended["metadata"]["stop_reason"] == "turn-limit"
     assert ended["metadata"]["error_type"] == "no-such-action"
 
 

@@ -202,12 +202,12 @@ def test_a_block_above_the_memory_limit_fails(session: Session, tasks: list[Task
 
 
 def test_text_without_code_uses_a_step_and_the_last_step_is_scored(client: Client, session: Session) -> None:
-    task = by_id(draw(client, "train", max_steps=2), "drop_3")
+    task = by_id(draw(client, "train", max_turns=2), "drop_3")
     session.reset(task=task["definition"], seed=0)
     assert text_of(session.step("I will delete the note.")).startswith("No code was found")
     ended = session.step(python("print(1)") + "\n" + python("apis.supervisor.complete_task()"))
     assert text_of(ended) == "1"  # only the first block runs
-    assert ended["data"]["metadata"]["stop_reason"] == "step-limit"
+    assert ended["data"]["metadata"]["stop_reason"] == "turn-limit"
     assert ended["data"]["reward"] == 0.0
 
 

@@ -112,7 +112,7 @@ def test_the_step_after_the_limit_of_a_turn_ends_the_attempt(
     with server.session("bfcl") as session:
         last = play(session, task, ["[ls()]"] * 4)
     assert last["done"]
-    assert (last["reward"], last["metadata"]["stop_reason"]) == (0.0, "step-limit")
+    assert (last["reward"], last["metadata"]["stop_reason"]) == (0.0, "turn-limit")
 
 
 def test_dense_rewards_count_the_turns_passed(server: Client) -> None:

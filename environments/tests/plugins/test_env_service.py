@@ -75,8 +75,8 @@ def test_a_terminated_instance_is_scored_by_the_service_and_released(
 
 def test_an_instance_at_the_step_limit_is_scored_in_its_current_state(client: Client) -> None:
     with client.session(NAME) as session:
-        data = session.play(definition(client, "4", max_steps=2), ["7", "8"])
-        assert (data["reward"], data["metadata"]["stop_reason"]) == (0.0, "step-limit")
+        data = session.play(definition(client, "4", max_turns=2), ["7", "8"])
+        assert (data["reward"], data["metadata"]["stop_reason"]) == (0.0, "turn-limit")
         left = session.play(definition(client, "4"), ["leave"])
         assert (left["reward"], left["metadata"]["stop_reason"]) == (0.0, "completed")
 

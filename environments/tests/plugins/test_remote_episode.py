@@ -78,7 +78,7 @@ def careless() -> Iterator[FakeServer]:
 
 
 def test_a_session_in_use_is_not_shared(careless: FakeServer) -> None:
-    shop = Shop(RemoteClient(Address(careless.url, 5)), Releaser("shop"), recycle_after=1)
+    shop = Shop(RemoteClient(Address(careless.url, 5)), Releaser("shop"), episodes_per_child=1)
     session, _ = shop.enter(0)
     with pytest.raises(BadRemoteResponse, match="session 101, which another episode uses"):
         shop.enter(1)

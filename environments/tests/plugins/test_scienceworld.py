@@ -27,7 +27,7 @@ def draw(client: Client, split: str = "train", count: int = 3, **options: Any) -
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp("scienceworld")
-    client = start_server(folder, *hosted_arguments(folder, NAME, pool=2, recycle_after=10))
+    client = start_server(folder, *hosted_arguments(folder, NAME, pool=2, episodes_per_child=10))
     yield client
     stop_server(client)
 
@@ -90,22 +90,22 @@ def test_a_wrong_focus_ends_the_episode_with_its_best_score(client: Client, task
 def test_waiting_stays_below_1_and_stops_at_the_step_limit(client: Client, tasks: list[Task]) -> None:
     with client.session(NAME) as session:
         for task in tasks[:3]:
-            opened = session.reset(task={**task["definition"], "step_limit": 4}, seed=0)
+            opened = session.reset(task={**task["definition"], "max_turns": 4}, seed=0)
             assert "You have 4 actions." in opened["data"]["observation"]["messages"][0]["content"]
             assert task["goal"] in opened["data"]["observation"]["messages"][1]["content"]
             for turn in range(4):
                 data = session.step("wait")["data"]
                 assert data["done"] is (turn == 3)
             assert data["reward"] < 0.5
-            assert data["metadata"]["stop_reason"] == "step-limit"
+            assert data["metadata"]["stop_reason"] == "turn-limit"
 
 
 def test_the_step_limit_is_never_below_the_gold_path(client: Client, tasks: list[Task]) -> None:
-    few = draw(client, count=12, types=PLAYED, step_limit=6)
+    few = draw(client, count=12, types=PLAYED, max_turns=6)
     for task, same in zip(few, tasks, strict=True):
         gold = len(task["reference_actions"])
-        assert task["definition"]["step_limit"] == max(6, gold)
-        assert same["definition"]["step_limit"] == max(TYPES[same["features"]["pattern"]].steps, gold)
+        assert task["definition"]["max_turns"] == max(6, gold)
+        assert same["definition"]["max_turns"] == max(TYPES[same["features"]["pattern"]].steps, gold)
         assert task["reference_actions"] == same["reference_actions"]  # stored by the first draw
 
 
@@ -126,7 +126,7 @@ def test_unknown_options_and_tasks_are_refused_by_name(client: Client) -> None:
         ({"types": ["boil", "cook"]}, "cook"),
         ({"simplifications": "noGravity"}, "noGravity"),
         ({"held_out": "train"}, "held_out"),
-        ({"step_limits": {"boil": 0}}, "boil"),
+        ({"max_turns_by_type": {"boil": 0}}, "boil"),
         ({"limit": 3}, "limit"),
     ):
         body = {"split": "train", "count": 1, "seed": 1, "options": options}
@@ -172,7 +172,7 @@ def test_the_table_of_types_equals_the_packages(tmp_path: Path) -> None:
 def test_a_jvm_is_replaced_after_its_episodes_and_none_outlives_the_server(
     serve: Serve, tmp_path: Path, tasks: list[Task]
 ) -> None:
-    client = serve(*hosted_arguments(tmp_path, NAME, pool=2, recycle_after=2))
+    client = serve(*hosted_arguments(tmp_path, NAME, pool=2, episodes_per_child=2))
     task, seen = of_type(tasks, "lifespan-longest-lived"), []
     with client.session(NAME) as session:
         for _ in range(3):

@@ -54,7 +54,7 @@ def test_gold_scores_1_in_all_eight_games(client: Client, tasks: list[Task]) -> 
 def test_looking_around_scores_0_and_stops_at_the_step_limit(client: Client, tasks: list[Task]) -> None:
     with client.session(NAME) as session:
         for task in tasks[:8]:
-            answer = session.reset(task={**task["definition"], "step_limit": 4}, seed=0)
+            answer = session.reset(task={**task["definition"], "max_turns": 4}, seed=0)
             turns = 0
             while not answer["data"]["done"]:
                 answer = session.step("look around")
@@ -90,7 +90,7 @@ def test_the_same_actions_return_the_same_in_used_fresh_and_concurrent_jvms(
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(play, [range(start, len(scripts), 3) for start in range(3)]))
     assert [others[index] for index in range(len(scripts))] == alone
-    fresh = serve(*hosted_arguments(tmp_path, NAME, pool=2, recycle_after=1))
+    fresh = serve(*hosted_arguments(tmp_path, NAME, pool=2, episodes_per_child=1))
     with ThreadPoolExecutor(2) as pool:  # a new JVM for every episode
         replayed = list(pool.map(lambda script: transcripts(fresh, [script])[0], scripts[::3]))
     assert replayed == alone[::3]

@@ -84,15 +84,15 @@ def test_a_partial_match_has_a_partial_reward(client: Client) -> None:
 
 def test_an_episode_without_a_purchase_has_reward_0(client: Client) -> None:
     with client.session("webshop") as session:
-        data = session.play(task_of(client, max_steps=3), GOLD[:3])
+        data = session.play(task_of(client, max_turns=3), GOLD[:3])
     assert (data["reward"], data["done"]) == (0.0, True)
-    assert data["metadata"]["stop_reason"] == "step-limit"
+    assert data["metadata"]["stop_reason"] == "turn-limit"
     assert data["metadata"]["error_type"] == "no-purchase"
 
 
 def test_an_invalid_action_costs_a_step_and_is_not_sent(client: Client) -> None:
     with client.session("webshop") as session:
-        data = session.play(task_of(client, max_steps=2), ["I would like a scarf"])
+        data = session.play(task_of(client, max_turns=2), ["I would like a scarf"])
         assert "search[<keywords>]" in data["observation"]["messages"][0]["content"]
         data = session.step("look around")["data"]
     assert (data["reward"], data["metadata"]["error_type"]) == (0.0, "bad-format")
@@ -144,13 +144,13 @@ def test_sessions_of_a_shop_without_a_close_route_are_reused(serve: Serve, tmp_p
 
 def test_reused_sessions_survive_a_restart_of_the_shop(serve: Serve, tmp_path: Path) -> None:
     with fake_server("fake_webshop.py") as shop:
-        settings = settings_file(tmp_path, shop.url, recycle_after=50, sessions=1)
+        settings = settings_file(tmp_path, shop.url, episodes_per_child=50, sessions=1)
         client = serve("--environments", "webshop", "--settings", str(settings))
         with client.session("webshop") as session:
             for _ in range(3):
                 assert session.play(task_of(client), GOLD)["reward"] == 1.0
             assert remote_sessions(shop) == 1
-            session.play(task_of(client, max_steps=1), ["search[forget]"])
+            session.play(task_of(client, max_turns=1), ["search[forget]"])
             assert remote_sessions(shop) == 0
             assert session.play(task_of(client), GOLD)["reward"] == 1.0
 

@@ -85,7 +85,7 @@ def test_a_bad_request_of_the_engine_is_forwarded_and_other_errors_are_faults(ma
         child.call("refuse")
     with pytest.raises(ChildFault, match="ZeroDivisionError: inside the engine") as raised:
         child.call("fail")
-    assert raised.value.kind == "raised"
+    assert raised.value.kind == "error"
     assert child.call("add", number=1) == 1
 
 
@@ -100,7 +100,7 @@ def test_a_crashed_child_is_a_fault_with_its_last_output(make: Make) -> None:
     child = make().acquire()
     with pytest.raises(ChildFault, match=r"exit code 3: .*no memory left in the engine") as died:
         child.call("die")
-    assert died.value.kind == "died"
+    assert died.value.kind == "crashed"
     assert child.ended
 
 
@@ -108,7 +108,7 @@ def test_a_call_past_its_timeout_ends_the_child(make: Make) -> None:
     child = make(call_seconds=0.3).acquire()
     with pytest.raises(ChildFault, match=r"more than 0\.3 s") as slow:
         child.call("sleep", seconds=60)
-    assert slow.value.kind == "slow"
+    assert slow.value.kind == "timeout"
     wait_until_gone(child.pid)
 
 
@@ -117,7 +117,7 @@ def test_a_child_above_its_memory_limit_is_ended(make: Make) -> None:
     child = pool.acquire()
     with pytest.raises(ChildFault, match="its limit is 100 MB") as large:
         child.call("hold", megabytes=200)
-    assert large.value.kind == "large"
+    assert large.value.kind == "out-of-memory"
     wait_until_gone(child.pid)
     assert pool.usage() == []
 
@@ -126,7 +126,7 @@ def test_a_child_above_its_memory_limit_is_ended_during_a_call(make: Make) -> No
     child = make(memory_mb=3).acquire  # smaller than an interpreter
     with pytest.raises(ChildFault) as large:
         child().call("sleep", seconds=60)
-    assert large.value.kind == "large"
+    assert large.value.kind == "out-of-memory"
 
 
 def test_the_end_of_a_child_frees_the_calling_thread(make: Make) -> None:
@@ -134,7 +134,7 @@ def test_the_end_of_a_child_frees_the_calling_thread(make: Make) -> None:
     threading.Timer(0.3, child.end).start()
     with pytest.raises(ChildFault) as died:
         child.call("sleep", seconds=60)
-    assert died.value.kind == "died"
+    assert died.value.kind == "crashed"
 
 
 @pytest.mark.parametrize("own_session", [False, True])

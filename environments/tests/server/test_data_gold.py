@@ -30,7 +30,7 @@ def test_gold_is_played_and_scores_1_in_either_form(server: Client, name: str, f
         texts = [m["content"] for m in trajectory["conversation"] if m["role"] == "assistant"]
         expected = task["reference_actions"]
         assert texts == ([react(action) for action in expected] if form == "react" else expected)
-        assert (trajectory["reward"], trajectory["steps"]) == (1.0, len(texts))
+        assert (trajectory["reward"], trajectory["turns"]) == (1.0, len(texts))
         assert trajectory["characters"] == sum(len(m["content"]) for m in trajectory["conversation"])
         assert trajectory["conversation"][0]["role"] == "system"
         assert trajectory["pattern"] == task["features"]["pattern"]

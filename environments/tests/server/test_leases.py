@@ -45,13 +45,13 @@ def test_a_holder_is_listed_and_closes_only_its_own_sessions(counting: Client) -
         assert client.post("/leases/close", holder="campaign/1") == {"closed": 1}
         ended = first.receive()
         assert error_code(ended) == "SESSION_ERROR"
-        assert ended["data"]["reason"] == "holder"
+        assert ended["data"]["reason"] == "closed-by-holder"
         with pytest.raises(ConnectionClosed):
             first.receive()
         assert second.step("add 1")["type"] == "observation"
     assert client.post("/leases/close", holder="campaign/1") == {"closed": 0}
     wait_until_free(client)
-    assert metric(client, "leases_ended_total", environment="counting", reason="holder") == 1
+    assert metric(client, "leases_ended_total", environment="counting", reason="closed-by-holder") == 1
 
 
 def test_an_invalid_lease_is_refused(server: Client) -> None:
@@ -66,7 +66,7 @@ def test_an_episode_past_its_timeout_is_ended_during_an_action(serve: Serve, tmp
         session.reset(**TASK)
         ended = session.step("sleep 60")
         assert error_code(ended) == "SESSION_ERROR"
-        assert ended["data"]["reason"] == "episode"
+        assert ended["data"]["reason"] == "episode-timeout"
     wait_until_free(client)
     wait_until(lambda: not children_of(client), "the child is still running")
     assert metric(client, "stuck_calls", environment="counting") == 0
@@ -84,7 +84,7 @@ def test_an_idle_session_is_ended_after_the_timeout_of_its_settings(serve: Serve
 def test_an_action_past_its_timeout_is_a_fault_and_the_session_continues(
     serve: Serve, tmp_path: Path
 ) -> None:
-    client = serve_counting(serve, tmp_path, step_seconds=2)
+    client = serve_counting(serve, tmp_path, turn_seconds=2)
     with client.session("counting") as session:
         session.reset(**TASK)
         late = session.step("sleep 60")
@@ -94,11 +94,11 @@ def test_an_action_past_its_timeout_is_a_fault_and_the_session_continues(
             lambda: metric(client, "stuck_calls", environment="counting") == 0, "the thread is still busy"
         )
         assert session.play({}, ["add 1"] * 5)["reward"] == 1.0
-    assert metric(client, "faults_total", environment="counting", kind="slow") == 1
+    assert metric(client, "faults_total", environment="counting", kind="timeout") == 1
 
 
 def test_a_call_that_cannot_be_stopped_uses_capacity_until_it_returns(serve: Serve, tmp_path: Path) -> None:
-    client = serve_counting(serve, tmp_path, "--capacity", "1", where="thread", step_seconds=0.2)
+    client = serve_counting(serve, tmp_path, "--capacity", "1", where="thread", turn_seconds=0.2)
     with client.session("counting") as session:
         session.reset(**TASK)
         assert error_code(session.step("sleep 2")) == "EXECUTION_ERROR"
@@ -206,7 +206,7 @@ def test_a_client_that_does_not_read_keeps_neither_session_nor_socket(impatient:
         wait_until(impatient.has_no_socket, "the socket is still open")
 
 
-@pytest.mark.parametrize("key", ["idle_seconds", "episode_seconds", "step_seconds"])
+@pytest.mark.parametrize("key", ["idle_seconds", "episode_seconds", "turn_seconds"])
 def test_an_invalid_timeout_is_refused_with_its_setting(tmp_path: Path, key: str) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(f"hosted: {{bfcl: {{{key}: 0}}}}")

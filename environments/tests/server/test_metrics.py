@@ -24,11 +24,11 @@ def test_episodes_actions_faults_and_children_are_counted(serve: Serve, tmp_path
         assert error_code(session.step("die 0")) == "EXECUTION_ERROR"
     wait_until(lambda: sessions_of(client) == 0, "the session outlived its socket")
     assert metric(client, "episodes_total", environment="counting") == 3
-    assert metric(client, "steps_total", environment="counting") == 6
-    assert metric(client, "step_seconds_count", environment="counting") == 6
+    assert metric(client, "turns_total", environment="counting") == 6
+    assert metric(client, "turn_seconds_count", environment="counting") == 6
     assert metric(client, "reset_seconds_count", environment="counting") == 3
-    assert metric(client, "faults_total", environment="counting", kind="raised") == 1
-    assert metric(client, "faults_total", environment="counting", kind="died") == 1
+    assert metric(client, "faults_total", environment="counting", kind="error") == 1
+    assert metric(client, "faults_total", environment="counting", kind="crashed") == 1
     assert metric(client, "leases_ended_total", environment="counting", reason="closed") == 1
     assert metric(client, "server_resident_bytes") > 2**20
 

@@ -35,7 +35,7 @@ function listText(environments: readonly EnvironmentListing[]): string {
   const rows = here.map(({ name, section, sessions, capacity, capabilities: can }) => [
     ...[name, section, sessions, capacity],
     ...(can
-      ? [can.splits.join(', '), can.max_steps, word(can.gold), word(can.variants), word(can.compose), can.replay]
+      ? [can.splits.join(', '), can.max_turns, word(can.gold), word(can.variants), word(can.compose), can.replay]
       : [null, null, null, null, null, null]),
   ]);
   const head = [

@@ -22,7 +22,7 @@ export function addExperts(program: Command): void {
     .option('--json', 'print the table as JSON')
     .action(async (environment: string, { json, ...flags }: Flags) => {
       const played = await play(environment, flags);
-      const table = measureExperts(played.map((one) => ({ ...one, turns: one.steps })));
+      const table = measureExperts(played);
       printResult(json, { environment, form: flags.form, split: flags.split, table }, () => expertsTable(table));
     });
   withDraw(experts.command('export <environment> <file>'))

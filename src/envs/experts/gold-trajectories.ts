@@ -18,7 +18,7 @@ const trajectory = z.object({
   pattern: z.string(),
   conversation: z.array(z.object({ role: z.string(), content: z.string() })),
   reward: z.number(),
-  steps: z.number(),
+  turns: z.number(),
   characters: z.number(),
 });
 

@@ -49,7 +49,6 @@ const answerSchema = z.discriminatedUnion('type', [
       code: z.string(),
       errors: z.array(mistake).optional().catch(undefined),
       /** Why our server ended a session. */
-      reason: z.string().optional().catch(undefined),
     }),
   }),
 ]);
@@ -132,12 +131,9 @@ function readAnswer(text: string): WireObservation {
   const parsed = answerSchema.safeParse(parseJson(text));
   if (!parsed.success) throw new EnvironmentError('fault', `not an OpenEnv answer: ${text.slice(0, 200)}`);
   if (parsed.data.type === 'observation') return parsed.data.data;
-  const { code, message, reason, errors = [] } = parsed.data.data;
+  const { code, message, errors = [] } = parsed.data.data;
   const details = errors.slice(0, 3).map(({ loc, msg }) => `; ${loc.join('.')}: ${msg}`);
-  throw new EnvironmentError(
-    reason === 'drain' ? 'unreachable' : kindOfCode(code),
-    `${code}: ${message}${details.join('')}`,
-  );
+  throw new EnvironmentError(kindOfCode(code), `${code}: ${message}${details.join('')}`);
 }
 
 function kindOfCode(code: string): EnvironmentErrorKind {

@@ -20,7 +20,7 @@ const capabilities = z.object({
   compose: z.boolean(),
   replay: z.enum(['observations', 'score', 'none']),
   dense_reward: z.boolean(),
-  max_steps: z.number(),
+  max_turns: z.number(),
   gold: z.boolean(),
   splits: z.array(z.string()).default(['train', 'held-out']),
 });

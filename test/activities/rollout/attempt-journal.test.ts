@@ -184,7 +184,7 @@ test('a player of a stale epoch writes no turn and counts no resume', async () =
 
 const sampled = { iteration: 1, purpose: 'train' as const, policyId: 'p'.repeat(64), taskId: 't', attempt: 0 };
 const reference = { ...sampled, purpose: 'expert' as const, policyId: null };
-const promises = { variants: false, compose: false, dense_reward: false, max_steps: 10, gold: true };
+const promises = { variants: false, compose: false, dense_reward: false, max_turns: 10, gold: true };
 
 test.each([
   { what: 'that promises the words', answer: { body: { ...promises, replay: 'observations' } }, journals: 1 },

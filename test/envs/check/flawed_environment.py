@@ -28,7 +28,7 @@ class Flawed(Environment):
     name = "flawed"
     description = "Three actions open a door."
     capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=3
+        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=3
     )
 
     def published(self, split: Split) -> Sequence[TaskRecord]:

@@ -12,7 +12,7 @@ export type FickleEnvironment = {
 /** OpenEnv's wire, and what an environment can do: it promises the same words in every replay, and lies. */
 export async function startFickleEnvironment(length: number): Promise<FickleEnvironment> {
   let words = 'first';
-  const capabilities = { variants: false, compose: false, replay: 'observations', dense_reward: false, max_steps: 10 };
+  const capabilities = { variants: false, compose: false, replay: 'observations', dense_reward: false, max_turns: 10 };
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...capabilities, gold: true }));
   });

@@ -66,7 +66,7 @@ test('what is exported in either form of conversations is read back', () => {
           ...shown.map((content) => ({ role: 'tool', content })),
         ]),
       ];
-      const row = expertRow({ ...drawn, conversation, steps: 0, characters: 0 }, format);
+      const row = expertRow({ ...drawn, conversation, turns: 0, characters: 0 }, format);
       const { conversations, refused } = readConversations(row, format);
       expect(refused).toEqual([]);
       const actions = drawn.actions.map(({ action }) => action);

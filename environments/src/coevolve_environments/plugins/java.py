@@ -46,14 +46,14 @@ def find_engine(
     *,
     heap_mb: int,
     pool: int = 2,
-    recycle_after: int = 50,
+    episodes_per_child: int = 50,
 ) -> JavaEngine:
-    """Reads the settings of an environment with a jar: java, pool, recycle_after, heap_mb, memory_mb.
+    """Reads the settings of an environment with a jar: java, pool, episodes_per_child, heap_mb, memory_mb.
 
     Args:
         package: name of the distribution; its module has the same name with underscores.
         jar: file in the package's folder.
-        heap_mb, pool, recycle_after: defaults of the settings.
+        heap_mb, pool, episodes_per_child: defaults of the settings.
 
     Raises:
         Unavailable: the package or Java is missing.
@@ -62,7 +62,7 @@ def find_engine(
     limits = read_pool_limits(
         settings,
         size=pool,
-        episodes=recycle_after,
+        episodes=episodes_per_child,
         memory_mb=heap_mb + _OUTSIDE_HEAP_MB,
         min_memory_mb=heap_mb,
     )

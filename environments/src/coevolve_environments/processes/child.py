@@ -21,7 +21,7 @@ from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unava
 
 log = logging.getLogger(__name__)
 
-FaultKind = Literal["died", "slow", "large", "raised", "garbled"]
+FaultKind = Literal["crashed", "timeout", "out-of-memory", "error", "invalid-output"]
 
 _FORWARDED: dict[str, type[Exception]] = {
     error.__name__: error for error in (BadRequest, NotSupported, Unavailable)
@@ -126,7 +126,7 @@ class Child:
         resident = 0 if self._ended else self._memory.measure()
         if resident > self._limits.memory_mb * _MEGABYTE:
             used = f"{resident // _MEGABYTE} MB, its limit is {self._limits.memory_mb} MB"
-            self._fail("large", f"{self._name} used {used}")
+            self._fail("out-of-memory", f"{self._name} used {used}")
         return resident
 
     def end(self) -> None:
@@ -146,14 +146,18 @@ class Child:
             try:
                 reply = self._pipe.exchange(message, seconds)
             except TimeoutError:
-                raise self._fail("slow", f"{self._name}: {operation} took more than {seconds:g} s") from None
+                raise self._fail(
+                    "timeout", f"{self._name}: {operation} took more than {seconds:g} s"
+                ) from None
             except PipeClosed:
                 verb = "was killed" if self._ended else "exited"
                 raise self._fail(
-                    "died", f"{self._name} {verb} in {operation}{self._exit_details()}"
+                    "crashed", f"{self._name} {verb} in {operation}{self._exit_details()}"
                 ) from None
             except (MessageTooLong, ValueError) as error:
-                raise self._fail("garbled", f"{self._name}: {operation} wrote no result: {error}") from None
+                raise self._fail(
+                    "invalid-output", f"{self._name}: {operation} wrote no result: {error}"
+                ) from None
         self.measure()
         if self._failure is not None:
             raise ChildFault(*self._failure)
@@ -161,12 +165,12 @@ class Child:
 
     def _result(self, reply: Any) -> Any:
         if not isinstance(reply, dict):
-            raise self._fail("garbled", f"{self._name} wrote no JSON object")
+            raise self._fail("invalid-output", f"{self._name} wrote no JSON object")
         if "error" not in reply:
             return reply.get("result")
         if forwarded := _FORWARDED.get(reply["error"]):
             raise forwarded(reply["message"])
-        raise ChildFault("raised", f"{self._name}: {reply['message']}")
+        raise ChildFault("error", f"{self._name}: {reply['message']}")
 
     def _fail(self, kind: FaultKind, message: str) -> ChildFault:
         """Ends the child. All callers get the first failure."""

@@ -96,14 +96,14 @@ def _reply(function: Any) -> dict[str, Any]:
         traceback.print_exc()
         last = traceback.extract_tb(error.__traceback__)[-1]
         message = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
-        return {"error": "raised", "message": message}
+        return {"error": "error", "message": message}
 
 
 def _write(replies: IO[str], reply: dict[str, Any]) -> None:
     try:
         text = json.dumps(reply)
     except (TypeError, ValueError) as error:
-        text = json.dumps({"error": "raised", "message": f"the result is not JSON: {error}"})
+        text = json.dumps({"error": "error", "message": f"the result is not JSON: {error}"})
     replies.write(text + "\n")
     replies.flush()
 

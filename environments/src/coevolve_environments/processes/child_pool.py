@@ -179,7 +179,7 @@ class ChildPool:
                 request.set_result(self._launcher.launch())
             except OSError as error:
                 request.set_exception(
-                    ChildFault("died", f"{self.name}: a child could not be started: {error}")
+                    ChildFault("crashed", f"{self.name}: a child could not be started: {error}")
                 )
 
     def _check_children(self) -> None:

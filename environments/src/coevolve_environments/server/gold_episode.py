@@ -39,7 +39,7 @@ class GoldEpisode:
         """Plays the actions until the episode is done.
 
         Returns:
-            task_id, pattern, conversation (role and content), reward in [0, 1], number of steps, number of
+            task_id, pattern, conversation (role and content), reward in [0, 1], number of turns, number of
             characters of the conversation.
 
         Raises:
@@ -64,19 +64,19 @@ class GoldEpisode:
 
     def _play_actions(self, episode: Episode) -> Json:
         observation = episode.open()
-        conversation, steps = list(observation.messages), 0
+        conversation, turns = list(observation.messages), 0
         for action in self._record.reference_actions:
             if observation.done:
                 break
             observation = episode.act(action)
-            steps += 1
+            turns += 1
             conversation += [{"role": "assistant", "content": action}, *observation.messages]
         return {
             "task_id": self._record.task_id,
             "pattern": str(self._record.features.get("pattern", "")),
             "conversation": conversation,
             "reward": observation.reward if observation.done else 0.0,
-            "steps": steps,
+            "turns": turns,
             "characters": _characters(conversation),
         }
 

@@ -9,7 +9,7 @@ from typing import Literal
 from coevolve_environments.protocol import Json
 from coevolve_environments.sessions.timeouts import SessionTimeouts
 
-EndReason = Literal["closed", "idle", "episode", "holder"]
+EndReason = Literal["closed", "idle", "episode-timeout", "closed-by-holder"]
 """Why a lease ended: the socket closed, no message arrived (idle), the episode timed out, or the holder
 closed its sessions."""
 
@@ -73,9 +73,9 @@ class Lease:
         match self.ended:
             case "idle":
                 return f"the session was idle for {self._timeouts.idle_seconds:g} s"
-            case "episode":
+            case "episode-timeout":
                 return f"the episode took more than {self._timeouts.episode_seconds:g} s"
-            case "holder":
+            case "closed-by-holder":
                 return f"{self.holder} closed its sessions"
             case _:
                 return "the session has ended"
@@ -93,7 +93,7 @@ class Lease:
         if (due := self._due()) > self._loop.time():
             self._timer = self._loop.call_at(due, self._check)
         else:
-            self.end("episode" if self._episode_until <= due else "idle")
+            self.end("episode-timeout" if self._episode_until <= due else "idle")
 
 
 class Leases:
@@ -120,7 +120,7 @@ class Leases:
         """Ends every session of the holder and returns their number."""
         held = [lease for lease in self._open.values() if lease.holder == holder and lease.ended is None]
         for lease in held:
-            lease.end("holder")
+            lease.end("closed-by-holder")
         return len(held)
 
     def describe(self) -> list[Json]:

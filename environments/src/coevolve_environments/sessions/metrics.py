@@ -22,7 +22,7 @@ class Metrics:
         self._counters = {
             name: Counter(_PREFIX + name, text, ["environment", *labels], registry=self._registry)
             for name, text, labels in (
-                ("steps", "Actions with an observation", []),
+                ("turns", "Actions with an observation", []),
                 ("episodes", "Opened episodes", []),
                 ("faults", "Faults of the environment, by kind", ["kind"]),
                 ("leases_ended", "Ended sessions, by reason", ["reason"]),
@@ -33,7 +33,7 @@ class Metrics:
             name: Histogram(_PREFIX + name, text, ["environment"], buckets=_SECONDS, registry=self._registry)
             for name, text in (
                 ("reset_seconds", "Seconds from a reset to its observation"),
-                ("step_seconds", "Seconds from an action to its observation"),
+                ("turn_seconds", "Seconds from an action to its observation"),
             )
         }
 
@@ -56,22 +56,22 @@ class EnvironmentMetrics:
     ) -> None:
         self._environment = environment
         self._counters = counters
-        self._steps = counters["steps"].labels(environment)
+        self._turns = counters["turns"].labels(environment)
         self._episodes = counters["episodes"].labels(environment)
         self._reset_seconds = latencies["reset_seconds"].labels(environment)
-        self._step_seconds = latencies["step_seconds"].labels(environment)
+        self._step_seconds = latencies["turn_seconds"].labels(environment)
 
     def reset(self, seconds: float) -> None:
         self._episodes.inc()
         self._reset_seconds.observe(seconds)
 
     def step(self, seconds: float) -> None:
-        self._steps.inc()
+        self._turns.inc()
         self._step_seconds.observe(seconds)
 
     def fault(self, error: Exception) -> None:
         """Counts a fault: kind of a child's fault, `slow` for a timeout in a thread, otherwise `raised`."""
-        kind = getattr(error, "kind", "slow" if isinstance(error, TimeoutError) else "raised")
+        kind = getattr(error, "kind", "timeout" if isinstance(error, TimeoutError) else "error")
         self._counters["faults"].labels(self._environment, kind).inc()
 
     def lease_ended(self, reason: EndReason) -> None:

@@ -17,7 +17,7 @@ class SessionTimeouts:
     episode_seconds: float
     """From the reset to the end of the episode."""
     call_seconds: float
-    """One call of the environment; the setting is named `step_seconds`."""
+    """One call of the environment; the setting is named `turn_seconds`."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TimeoutSettings:
 
 
 def read_timeouts(settings: Settings) -> TimeoutSettings:
-    """Reads `idle_seconds`, `episode_seconds` and `step_seconds` of an environment's section.
+    """Reads `idle_seconds`, `episode_seconds` and `turn_seconds` of an environment's section.
 
     Raises:
         ValueError: a value is not a number above 0.
@@ -45,5 +45,5 @@ def read_timeouts(settings: Settings) -> TimeoutSettings:
     return TimeoutSettings(
         settings.seconds("idle_seconds"),
         settings.seconds("episode_seconds"),
-        settings.seconds("step_seconds"),
+        settings.seconds("turn_seconds"),
     )

@@ -10,7 +10,7 @@ from coevolve_environments.plugins.alfworld.episode import (
     DEFAULT_STEPS,
     MAX_STEPS,
     AlfworldEpisode,
-    step_limit,
+    turn_limit,
     without_banner,
 )
 from coevolve_environments.plugins.alfworld.games import GAMES, TYPES, Game, Games
@@ -34,12 +34,12 @@ from coevolve_environments.settings import Settings
 
 NAME = "alfworld"
 _HELD_OUT = ("seen", "unseen")
-_OPTIONS = ("held_out", "types", "max_steps")
+_OPTIONS = ("held_out", "types", "max_turns")
 _GOAL = re.compile(r"Your task is to:\s*(.+?)\s*$", re.DOTALL)
 
 
 def create(settings: Settings) -> Environment:
-    """Reads `data`, the folder that ALFWorld calls $ALFWORLD_DATA, and pool, recycle_after, memory_mb."""
+    """Reads `data` (the folder $ALFWORLD_DATA of ALFWorld), `pool`, `episodes_per_child` and `memory_mb`."""
     python = engine_python(settings, NAME, "alfworld/agents")
     data = settings.path("data")
     if data is None or not (data / GAMES).is_dir():
@@ -52,7 +52,7 @@ class Alfworld(Environment):
     name = NAME
     description = "Carry out a household task in a text game (ALFWorld)."
     capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_steps=MAX_STEPS
+        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=MAX_STEPS
     )
     call_seconds = 60.0  # the first reset of a child includes its imports, 2 s on a free core
     episode_seconds = 900.0
@@ -101,7 +101,7 @@ class Alfworld(Environment):
             actions = solved["actions"]
             found = _GOAL.search(without_banner(solved["observation"]))
             goal = found.group(1) if found else goal
-        definition = {"task_id": task_id, "game": game.path, "split": game.split, "max_steps": limit}
+        definition = {"task_id": task_id, "game": game.path, "split": game.split, "max_turns": limit}
         key = sha256(task_id.encode()).hexdigest()
         return TaskRecord(task_id, game.split, goal, definition, game.features, key, actions)
 
@@ -113,4 +113,4 @@ def _read_options(options: Mapping[str, Any]) -> tuple[str, Sequence[str], int]:
     if held_out not in _HELD_OUT:
         raise BadRequest(f"`options.held_out` must be one of {', '.join(_HELD_OUT)}, got {held_out!r}")
     types = names_option({"types": options.get("types") or None}, "types", TYPES) or ()
-    return held_out, types, step_limit(options.get("max_steps", DEFAULT_STEPS))
+    return held_out, types, turn_limit(options.get("max_turns", DEFAULT_STEPS))

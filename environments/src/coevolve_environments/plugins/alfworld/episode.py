@@ -29,7 +29,7 @@ class AlfworldEpisode:
         self._game = _checked(definition, games)
         self.task_id: str = definition["task_id"]
         self.split: str = self._game.split
-        self._limit = step_limit(definition.get("max_steps", DEFAULT_STEPS))
+        self._limit = turn_limit(definition.get("max_turns", DEFAULT_STEPS))
         self._child = EpisodeChild(pool)
         self._turn = 0
 
@@ -54,7 +54,7 @@ class AlfworldEpisode:
             reward=float(won),
             raw_score=float(won),
             success=won,
-            stop_reason="completed" if won else "step-limit",
+            stop_reason="completed" if won else "turn-limit",
             error_type="no-such-action" if state["observation"] == NOTHING else None,
         )
 
@@ -62,8 +62,8 @@ class AlfworldEpisode:
         self._child.close()
 
 
-def step_limit(value: object) -> int:
-    return integer_in_range(value, "max_steps", MAX_STEPS)
+def turn_limit(value: object) -> int:
+    return integer_in_range(value, "max_turns", MAX_STEPS)
 
 
 def without_banner(room: str) -> str:

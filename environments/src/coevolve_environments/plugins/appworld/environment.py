@@ -34,7 +34,7 @@ _ENGINE_MB = 384  # the engine's process before the fork, and mapped files of a 
 
 
 def create(settings: Settings) -> Environment:
-    """Reads `root`, the folder with the data, and pool, recycle_after, memory_mb, code_seconds."""
+    """Reads `root`, the folder with the data, and pool, episodes_per_child, memory_mb, code_seconds."""
     python = find_appworld(settings)
     root = settings.path("root")
     if root is None or not (root / "data" / "datasets").is_dir():
@@ -59,7 +59,7 @@ class AppWorld(Environment):
     name = "appworld"
     description = "Do a task for a supervisor by Python code that calls the APIs of nine apps (AppWorld)."
     capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=True, max_steps=MAX_STEPS
+        variants=False, compose=False, replay="observations", dense_reward=True, max_turns=MAX_STEPS
     )
     call_seconds = _START_SECONDS + 30
     episode_seconds = 1800.0

@@ -2,7 +2,7 @@
 
 from coevolve_environments.plugins.appworld.code_action import code_of
 from coevolve_environments.plugins.appworld.dataset import TRAIN, Dataset
-from coevolve_environments.plugins.appworld.options import DEFAULT_STEPS, step_limit
+from coevolve_environments.plugins.appworld.options import DEFAULT_STEPS, turn_limit
 from coevolve_environments.plugins.validation import require_fields
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild
@@ -29,7 +29,7 @@ class AppWorldEpisode:
         self.task_id: str = definition["task_id"]
         self.split = "train" if self._subset == TRAIN else "held-out"
         self._dense = definition.get("dense") is True and self._subset == TRAIN
-        self._limit = step_limit(definition.get("max_steps", DEFAULT_STEPS))
+        self._limit = turn_limit(definition.get("max_turns", DEFAULT_STEPS))
         self._child = EpisodeChild(pool)
         self._dataset = dataset
         self._code_seconds = code_seconds
@@ -76,7 +76,7 @@ class AppWorldEpisode:
             reward=raw if self._dense else float(tests["success"]),
             raw_score=raw,
             success=tests["success"],
-            stop_reason="completed" if completed else "step-limit",
+            stop_reason="completed" if completed else "turn-limit",
             error_type=self._error,
             tests_passed=tests["passed"],
             tests_total=tests["total"],

@@ -25,7 +25,7 @@ _BUILD = (
 
 
 def create(settings: Settings) -> Environment:
-    """Reads pool, recycle_after, memory_mb and code_seconds."""
+    """Reads pool, episodes_per_child, memory_mb and code_seconds."""
     python = find_appworld(settings)
     folder = settings.state / f"world-{_version()}"
     return AppWorldMini(settings, python, folder / "data", lambda: _world(settings.name, python, folder))

@@ -17,7 +17,7 @@ DEFAULT_STEPS = 30
 class Options:
     held_out: str = "dev"
     """Published set of the held-out split: dev, test_normal or test_challenge."""
-    max_steps: int = DEFAULT_STEPS
+    max_turns: int = DEFAULT_STEPS
     """1 to 50."""
     dense: bool = False
     """Rewards train tasks by passed tests / tests."""
@@ -29,9 +29,9 @@ def read_options(options: Mapping[str, Any]) -> Options:
     if chosen.held_out not in HELD_OUT:
         raise BadRequest(f"`options.held_out` must be one of {', '.join(HELD_OUT)}, got {chosen.held_out!r}")
     boolean_option(options, "dense", False)
-    step_limit(chosen.max_steps)
+    turn_limit(chosen.max_turns)
     return chosen
 
 
-def step_limit(value: object) -> int:
-    return integer_in_range(value, "max_steps", MAX_STEPS)
+def turn_limit(value: object) -> int:
+    return integer_in_range(value, "max_turns", MAX_STEPS)

@@ -63,7 +63,7 @@ class Bfcl(Environment):
             compose=True,
             replay="observations",
             dense_reward=False,
-            max_steps=max_turns * (MAX_STEPS_PER_TURN + 1),
+            max_turns=max_turns * (MAX_STEPS_PER_TURN + 1),
         )
         entry_split = read_split({}, split)
         self._records = {side: self._side(side, entry_split) for side in SPLITS}

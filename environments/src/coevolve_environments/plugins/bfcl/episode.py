@@ -58,7 +58,7 @@ class BfclEpisode:
         messages = [{"role": "tool", "content": result} for result in results]
         if self._steps > self._limit:
             self._failure = self._failure or "force-terminated"
-            return self._finish(messages, "step-limit")
+            return self._finish(messages, "turn-limit")
         return Observation(messages, self._turn)
 
     def _end_turn(self) -> Observation:

@@ -30,12 +30,12 @@ from coevolve_environments.protocol import (
 from coevolve_environments.settings import Settings
 
 AGENTEVOLVER_STEPS = 30
-_OPTIONS = {"max_steps"}
-_FIELDS = {"task_id": str, "split": str, "remote_task": str, "max_steps": int}
+_OPTIONS = {"max_turns"}
+_FIELDS = {"task_id": str, "split": str, "remote_task": str, "max_turns": int}
 
 
 def create(settings: Settings) -> Environment:
-    """Reads `url`, `env_type`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `max_steps` (30),
+    """Reads `url`, `env_type`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `max_turns` (30),
     `sparse` (true: the score is only success), and the service's names of the splits: `train_split` (train)
     and `held_out_split` (dev).
     """
@@ -61,7 +61,7 @@ class RemoteService(Environment):
             compose=False,
             replay="none",
             dense_reward=not self._sparse,
-            max_steps=settings.integer("max_steps", AGENTEVOLVER_STEPS),
+            max_turns=settings.integer("max_turns", AGENTEVOLVER_STEPS),
             gold=False,
         )
         self._env_type = env_type
@@ -83,16 +83,16 @@ class RemoteService(Environment):
             return self._records[split]
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
-        """Option: `max_steps`, at most the setting."""
+        """Option: `max_turns`, at most the setting."""
         refuse_unknown(options, _OPTIONS)
-        limit = self._step_limit(options.get("max_steps", self.capabilities.max_steps))
+        limit = self._turn_limit(options.get("max_turns", self.capabilities.max_turns))
         drawn = sample(self.published(split), count, seed, split)
-        return [replace(r, definition={**r.definition, "max_steps": limit}) for r in drawn]
+        return [replace(r, definition={**r.definition, "max_turns": limit}) for r in drawn]
 
     def start(self, definition: Json, seed: int) -> Episode:
         """Ignores the seed: the protocol has none."""
         require_fields(definition, _FIELDS)
-        self._step_limit(definition["max_steps"])
+        self._turn_limit(definition["max_turns"])
         return ServiceEpisode(self._service, self._releaser, definition, sparse=self._sparse)
 
     def close(self) -> None:
@@ -108,20 +108,20 @@ class RemoteService(Environment):
 
     def _record(self, split: Split, task: str) -> TaskRecord:
         task_id = f"{self.name}/{task}"
-        limit = self.capabilities.max_steps
+        limit = self.capabilities.max_turns
         return TaskRecord(
             task_id=task_id,
             split=split,
             # The service sends the instruction only in an episode.
             goal=f"Do what task {task} of {self._env_type} asks for.",
-            definition={"task_id": task_id, "split": split, "remote_task": task, "max_steps": limit},
+            definition={"task_id": task_id, "split": split, "remote_task": task, "max_turns": limit},
             features={"pattern": self._env_type, "group": self.name},
             content_key=hashlib.sha256(f"{self._env_type}/{task}".encode()).hexdigest(),
             reference_actions=[],
         )
 
-    def _step_limit(self, value: object) -> int:
-        return integer_in_range(value, "max_steps", self.capabilities.max_steps)
+    def _turn_limit(self, value: object) -> int:
+        return integer_in_range(value, "max_turns", self.capabilities.max_turns)
 
 
 def _read_splits(settings: Settings) -> dict[Split, str]:

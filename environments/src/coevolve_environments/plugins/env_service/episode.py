@@ -17,7 +17,7 @@ class ServiceEpisode(RemoteEpisode):
         self.task_id = definition["task_id"]
         self.split = definition["split"]
         self._task: str = definition["remote_task"]
-        self._limit: int = definition["max_steps"]
+        self._limit: int = definition["max_turns"]
         self._service = service
         self._releaser = releaser
         self._sparse = sparse
@@ -50,5 +50,5 @@ class ServiceEpisode(RemoteEpisode):
             reward=reward,
             raw_score=raw,
             success=reward == 1.0,
-            stop_reason="completed" if state.terminated else "step-limit",
+            stop_reason="completed" if state.terminated else "turn-limit",
         )

@@ -60,7 +60,7 @@ class InterCodeSql(Environment):
     name = NAME
     summary = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, sqlite port)."
     capabilities = Capabilities(
-        variants=True, compose=True, replay="observations", dense_reward=True, max_steps=MAX_TURNS
+        variants=True, compose=True, replay="observations", dense_reward=True, max_turns=MAX_TURNS
     )
 
     def __init__(

@@ -61,7 +61,7 @@ class SqlEpisode:
         observation = self._query(action)
         messages = [{"role": "user", "content": observation[:OBSERVATION_CHARACTERS]}]
         if self._turn == MAX_TURNS:
-            return self._finish(messages, "step-limit")
+            return self._finish(messages, "turn-limit")
         return Observation(messages, self._turn)
 
     def close(self) -> None:

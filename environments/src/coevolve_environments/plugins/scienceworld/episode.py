@@ -27,7 +27,7 @@ class ScienceWorldEpisode:
         task = {key: self._definition[key] for key in ("type", "variation", "simplifications")}
         world = self._child.call("open", **task)
         self._best = max(0.0, world["score"])
-        limit = f"You have {self._definition['step_limit']} actions."
+        limit = f"You have {self._definition['max_turns']} actions."
         lines = [_INSTRUCTION, limit]
         if self._definition["manual"]:
             lines.append("Forms of commands, OBJ being a thing in reach: " + ", ".join(world["forms"]) + ".")
@@ -62,4 +62,4 @@ class ScienceWorldEpisode:
     def _stop_reason(self, world: Json) -> StopReason | None:
         if world["completed"] or world["score"] < 0:
             return "completed"
-        return "step-limit" if self._turn >= self._definition["step_limit"] else None
+        return "turn-limit" if self._turn >= self._definition["max_turns"] else None

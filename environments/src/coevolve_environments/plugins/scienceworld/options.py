@@ -34,10 +34,10 @@ class Options:
     first: int | None = None
     """Number of variations per type and fold; None means all. ETO plays the first 10 held-out ones."""
     simplifications: str = EASY
-    step_limit: int | None = None
+    max_turns: int | None = None
     """Maximum number of actions for every type."""
-    step_limits: Mapping[str, int] = field(default_factory=dict)
-    """Maximum number of actions by type; overrides `step_limit` and the defaults."""
+    max_turns_by_type: Mapping[str, int] = field(default_factory=dict)
+    """Maximum number of actions by type; overrides `max_turns` and the defaults."""
     manual: bool = True
     """Lists the forms of commands in the first message."""
 
@@ -45,7 +45,7 @@ class Options:
         return ("train",) if split == "train" else self.held_out
 
     def steps(self, type: str, gold_length: int) -> int:
-        limit = self.step_limits.get(type, self.step_limit or TYPES[type].steps)
+        limit = self.max_turns_by_type.get(type, self.max_turns or TYPES[type].steps)
         return max(limit, gold_length)
 
 
@@ -56,8 +56,8 @@ def read_options(options: Mapping[str, Any]) -> Options:
         held_out_folds(options),
         _optional_integer(options.get("first"), "first", 10_000),
         read_simplifications(options.get("simplifications", EASY)),
-        _optional_integer(options.get("step_limit"), "step_limit", MAX_STEPS),
-        _limits(options.get("step_limits")),
+        _optional_integer(options.get("max_turns"), "max_turns", MAX_STEPS),
+        _limits(options.get("max_turns_by_type")),
         boolean_option(options, "manual", True),
     )
 
@@ -83,9 +83,11 @@ def _limits(value: object) -> dict[str, int]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not set(value) <= set(TYPES):
-        raise BadRequest(f"`options.step_limits` must map task types to numbers of actions, got {value!r}")
+        raise BadRequest(
+            f"`options.max_turns_by_type` must map task types to numbers of actions, got {value!r}"
+        )
     return {
-        str(name): _optional_integer(limit, f"step_limits.{name}", MAX_STEPS) or MAX_STEPS
+        str(name): _optional_integer(limit, f"max_turns_by_type.{name}", MAX_STEPS) or MAX_STEPS
         for name, limit in value.items()
     }
 

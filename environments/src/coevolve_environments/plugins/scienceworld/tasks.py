@@ -48,7 +48,7 @@ def make_record(variation: Variation, options: Options, gold: GoldPath | None = 
         "type": variation.type,
         "variation": variation.number,
         "simplifications": options.simplifications,
-        "step_limit": options.steps(variation.type, length),
+        "max_turns": options.steps(variation.type, length),
         "manual": options.manual,
     }
     features = {
@@ -92,8 +92,8 @@ def read_definition(definition: Json) -> Json:
     """
     variation_of(definition)
     require_fields(definition, {"task_id": str, "split": str})
-    steps = definition.get("step_limit", TYPES[definition["type"]].steps)
-    limit = integer_in_range(steps, "step_limit", MAX_STEPS)
+    steps = definition.get("max_turns", TYPES[definition["type"]].steps)
+    limit = integer_in_range(steps, "max_turns", MAX_STEPS)
     simplifications = read_simplifications(definition.get("simplifications", "easy"))
     manual = definition.get("manual", True) is True
-    return {**definition, "step_limit": limit, "simplifications": simplifications, "manual": manual}
+    return {**definition, "max_turns": limit, "simplifications": simplifications, "manual": manual}

@@ -32,14 +32,14 @@ from coevolve_environments.settings import Settings
 
 
 def create(settings: Settings) -> Environment:
-    engine = find_engine(settings, NAME, "textworld-express.jar", heap_mb=128, pool=8, recycle_after=500)
+    engine = find_engine(settings, NAME, "textworld-express.jar", heap_mb=128, pool=8, episodes_per_child=500)
     return TextWorldExpress(engine, settings.name)
 
 
 class TextWorldExpress(Environment):
     description = "Play one of eight small text games (TextWorldExpress)."
     capabilities = Capabilities(
-        variants=True, compose=False, replay="observations", dense_reward=True, max_steps=MAX_STEPS
+        variants=True, compose=False, replay="observations", dense_reward=True, max_turns=MAX_STEPS
     )
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
 

@@ -23,7 +23,7 @@ class TextWorldExpressEpisode:
         lines = [
             _INSTRUCTION,
             f"Commands: {GAMES[self._definition['game']].forms}.",
-            f"You have {self._definition['step_limit']} actions.",
+            f"You have {self._definition['max_turns']} actions.",
         ]
         messages = [
             {"role": "system", "content": "\n".join(lines)},
@@ -36,7 +36,7 @@ class TextWorldExpressEpisode:
         world = self._child.call("step", action=command_of(content))
         messages = [{"role": "user", "content": self._observation_text(world)}]
         score = min(1.0, max(0.0, world["score"]))
-        if not world["done"] and self._turn < self._definition["step_limit"]:
+        if not world["done"] and self._turn < self._definition["max_turns"]:
             return Observation(messages, self._turn, score=score)
         return Observation.final(
             messages,
@@ -44,7 +44,7 @@ class TextWorldExpressEpisode:
             reward=score,
             raw_score=world["score"],
             success=score == 1.0,
-            stop_reason="completed" if world["done"] else "step-limit",
+            stop_reason="completed" if world["done"] else "turn-limit",
             score=score,
         )
 

@@ -27,7 +27,7 @@ class Options:
         default_factory=lambda: {name: game.parameters for name, game in GAMES.items()}
     )
     """Parameters of the generator by game."""
-    step_limit: int = DEFAULT_STEPS
+    max_turns: int = DEFAULT_STEPS
     """Maximum number of actions; a game with a longer gold path gets the length of the path."""
     valid_actions: bool = False
     """Lists the valid actions in every observation."""
@@ -42,7 +42,7 @@ def read_options(options: Mapping[str, Any]) -> Options:
         names_option(options, "games", GAMES) or tuple(GAMES),
         held_out_folds(options),
         _parameters(options.get("parameters")),
-        integer_in_range(options.get("step_limit", DEFAULT_STEPS), "options.step_limit", MAX_STEPS),
+        integer_in_range(options.get("max_turns", DEFAULT_STEPS), "options.max_turns", MAX_STEPS),
         boolean_option(options, "valid_actions", False),
     )
 

@@ -54,7 +54,7 @@ def make_record(generated: GeneratedGame, options: Options, gold: GoldPath | Non
         "game": game,
         "parameters": parameters,
         "seed": seed,
-        "step_limit": max(options.step_limit, length),
+        "max_turns": max(options.max_turns, length),
         "valid_actions": options.valid_actions,
     }
     features = {"pattern": game, "group": game, "difficulty": difficulty_of(length), "fold": generated.fold}
@@ -93,6 +93,6 @@ def read_definition(definition: Json) -> Json:
         BadRequest: the definition cannot be played.
     """
     require_fields(definition, {"task_id": str, "split": str})
-    limit = integer_in_range(definition.get("step_limit", DEFAULT_STEPS), "step_limit", MAX_STEPS)
+    limit = integer_in_range(definition.get("max_turns", DEFAULT_STEPS), "max_turns", MAX_STEPS)
     listed = definition.get("valid_actions", False) is True
-    return {**definition, **generated_of(definition)._asdict(), "step_limit": limit, "valid_actions": listed}
+    return {**definition, **generated_of(definition)._asdict(), "max_turns": limit, "valid_actions": listed}

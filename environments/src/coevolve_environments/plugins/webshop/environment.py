@@ -29,14 +29,14 @@ from coevolve_environments.protocol import (
 from coevolve_environments.settings import Settings
 
 ETO_STEPS = 10
-_OPTIONS = {"goals", "max_steps"}
-_FIELDS = {"task_id": str, "split": str, "goal": int, "max_steps": int}
+_OPTIONS = {"goals", "max_turns"}
+_FIELDS = {"task_id": str, "split": str, "goal": int, "max_turns": int}
 _OPEN_REQUESTS = 3  # a failed reset, a creation, a reset; and a close after each failed reset
 
 
 def create(settings: Settings) -> Environment:
-    """Reads `url`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `recycle_after` (1), `max_steps`
-    (10) and the settings of `read_goals`.
+    """Reads `url`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `episodes_per_child` (1),
+    `max_turns` (10) and the settings of `read_goals`.
     """
     return WebShop(settings)
 
@@ -54,11 +54,11 @@ class WebShop(Environment):
             compose=False,
             replay="none",
             dense_reward=True,
-            max_steps=settings.integer("max_steps", ETO_STEPS),
+            max_turns=settings.integer("max_turns", ETO_STEPS),
             gold=False,
         )
         self._remote = RemoteClient(address)
-        self._shop = Shop(self._remote, Releaser(self.name), settings.integer("recycle_after", 1))
+        self._shop = Shop(self._remote, Releaser(self.name), settings.integer("episodes_per_child", 1))
         goals = read_goals(settings)
         self._records: Mapping[Split, list[TaskRecord]] = {
             split: [self._record(split, goal) for goal in listed] for split, listed in goals.items()
@@ -68,16 +68,16 @@ class WebShop(Environment):
         return self._records[split]
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
-        """Options: `goals`, ranges of the split's goals such as `0-199`; `max_steps`, at most the setting."""
+        """Options: `goals`, ranges of the split's goals such as `0-199`; `max_turns`, at most the setting."""
         limit, chosen = self._read_options(options)
         fit = [r for r in self._records[split] if chosen is None or r.definition["goal"] in chosen]
         drawn = sample(fit, count, seed, split)
-        return [replace(r, definition={**r.definition, "max_steps": limit}) for r in drawn]
+        return [replace(r, definition={**r.definition, "max_turns": limit}) for r in drawn]
 
     def start(self, definition: Json, seed: int) -> Episode:
         """Ignores the seed: the shop takes none."""
         require_fields(definition, _FIELDS)
-        self._step_limit(definition["max_steps"])
+        self._turn_limit(definition["max_turns"])
         return WebShopEpisode(self._shop, definition)
 
     def close(self) -> None:
@@ -86,13 +86,13 @@ class WebShop(Environment):
 
     def _record(self, split: Split, goal: int) -> TaskRecord:
         task_id = f"{self.name}/{goal}"
-        limit = self.capabilities.max_steps
+        limit = self.capabilities.max_turns
         return TaskRecord(
             task_id=task_id,
             split=split,
             # The server sends the instruction only in an episode, each time with another price.
             goal=f"Buy what goal {goal} of the shop asks for.",
-            definition={"task_id": task_id, "split": split, "goal": goal, "max_steps": limit},
+            definition={"task_id": task_id, "split": split, "goal": goal, "max_turns": limit},
             features={"pattern": "shopping", "group": self.name, "goal": goal},
             content_key=hashlib.sha256(f"webshop/{goal}".encode()).hexdigest(),
             reference_actions=[],
@@ -100,7 +100,7 @@ class WebShop(Environment):
 
     def _read_options(self, options: Mapping[str, Any]) -> tuple[int, set[int] | None]:
         refuse_unknown(options, _OPTIONS)
-        limit = self._step_limit(options.get("max_steps", self.capabilities.max_steps))
+        limit = self._turn_limit(options.get("max_turns", self.capabilities.max_turns))
         ranges = options.get("goals")
         if ranges is None:
             return limit, None
@@ -109,5 +109,5 @@ class WebShop(Environment):
         except ValueError:
             raise BadRequest(f"`options.goals` must be ranges such as '0-199,300', got {ranges!r}") from None
 
-    def _step_limit(self, value: object) -> int:
-        return integer_in_range(value, "max_steps", self.capabilities.max_steps)
+    def _turn_limit(self, value: object) -> int:
+        return integer_in_range(value, "max_turns", self.capabilities.max_turns)

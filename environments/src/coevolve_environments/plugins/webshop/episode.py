@@ -29,7 +29,7 @@ class WebShopEpisode(RemoteEpisode):
         self.task_id = definition["task_id"]
         self.split = definition["split"]
         self._goal: int = definition["goal"]
-        self._limit: int = definition["max_steps"]
+        self._limit: int = definition["max_turns"]
         self._shop = shop
         self._session: ShopSession | None = None
         self._steps = 0
@@ -59,7 +59,7 @@ class WebShopEpisode(RemoteEpisode):
         if page.done:
             return self._finish(messages, page.reward, "completed", None)
         if self._steps >= self._limit:
-            return self._finish(messages, 0.0, "step-limit", error or "no-purchase")
+            return self._finish(messages, 0.0, "turn-limit", error or "no-purchase")
         return Observation(messages, self._steps)
 
     def _finish(

@@ -38,14 +38,14 @@ class Page:
 class Shop:
     """The sessions of one server: at most as many as there were concurrent episodes."""
 
-    def __init__(self, remote: RemoteClient, releaser: Releaser, recycle_after: int) -> None:
+    def __init__(self, remote: RemoteClient, releaser: Releaser, episodes_per_child: int) -> None:
         """
         Args:
-            recycle_after: episodes of a session, >= 1, before it is closed, if the server supports it.
+            episodes_per_child: episodes of a session, >= 1, before it is closed, if the server supports it.
         """
         self._remote = remote
         self._releaser = releaser
-        self._recycle_after = recycle_after
+        self._recycle_after = episodes_per_child
         self._lock = threading.Lock()
         self._idle: list[ShopSession] = []
         self._live: set[int] = set()
