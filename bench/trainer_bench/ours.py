@@ -7,10 +7,10 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.progress import Progress
 from coevolve_trainer.run import run_job
-from coevolve_trainer.updates import learner
+from coevolve_trainer.updates import train_state
 
 from .measure import Clock, Instant, measured
 from .request import Measurement, Request
@@ -37,7 +37,7 @@ class _Watch:
         self.spent = Instant(0.0, 0.0)
         self._clock = Clock()
         watched: Any = Progress
-        loading: Any = learner
+        loading: Any = train_state
         update, event, load = watched.update, watched.event, loading.load_policy
 
         def timed_update(progress: Progress, **facts: object) -> None:

@@ -10,10 +10,10 @@ from threading import Event
 from typing import Any
 
 import torch
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
-from coevolve_trainer.models.fresh import create_model
 from coevolve_trainer.models.import_model import import_model
+from coevolve_trainer.models.init_policy import create_model
 from coevolve_trainer.models.policy import load_policy, save_policy
 from coevolve_trainer.run import run_job
 from coevolve_trainer.settings import ComputeSettings, InitSettings

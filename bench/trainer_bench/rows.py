@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 from coevolve_trainer.chat.encoder import ChatEncoder
-from coevolve_trainer.data.batches import plan_epoch
+from coevolve_trainer.data.epoch_batches import plan_epoch
 from torch import Tensor
 
 from .request import Request

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from threading import Event
 
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.run import run_job
 
 STORE, WORK = Path(sys.argv[1]), Path(sys.argv[2])

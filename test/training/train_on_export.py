@@ -14,7 +14,7 @@ folder = Path(sys.argv[3])
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
 
 import torch
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.run import run_job
 from datasets import load_dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer

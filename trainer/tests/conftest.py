@@ -14,7 +14,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from job_folder import JobFolder, expert_rows, pair_rows, resident_job, write_rows
 from rollouts_of import Rows, rollouts_of
 from serving import start

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.run import run_job
 
 SOURCES = Path(__file__).parent.parent / "src"

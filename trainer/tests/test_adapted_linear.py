@@ -7,7 +7,7 @@ import torch
 from peft import LoraConfig, inject_adapter_in_model
 from torch import nn
 
-from coevolve_trainer.models.adapted_linear import linear_together
+from coevolve_trainer.models.kernels.lora_linear import linear_together
 
 
 def adapted_layers(dtype: torch.dtype, *, bias: bool = False, dropout: float = 0.0) -> list[nn.Module]:

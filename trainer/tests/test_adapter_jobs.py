@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.models.policy import load_policy, weights_of
 from coevolve_trainer.settings import ComputeSettings
 from job_folder import JobFolder

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coevolve_trainer.chat.encoder import Segment
-from coevolve_trainer.data.batches import plan_epoch
+from coevolve_trainer.data.epoch_batches import plan_epoch
 from coevolve_trainer.data.packing import Packing
 
 sequences = st.lists(st.integers(0, 2), min_size=2, max_size=40)

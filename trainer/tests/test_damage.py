@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from coevolve_trainer.files.policy_files import verify_policy
 from coevolve_trainer.job import read_job
-from coevolve_trainer.ranks import Ranks
+from coevolve_trainer.process_group import Ranks
 from coevolve_trainer.updates.checkpoint import read_checkpoint
 from damage import damage, damages
 from job_folder import JobFolder

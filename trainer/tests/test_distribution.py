@@ -208,13 +208,13 @@ from pathlib import Path
 from threading import Event
 import torch
 from coevolve_trainer.run import run_job
-from coevolve_trainer.updates import objectives
-share = objectives.SftObjective.share
+from coevolve_trainer.updates import dataset_objectives
+share = dataset_objectives.SftObjective.share
 def greedy(self, scorer, part):
     if os.environ["RANK"] == "1":
         torch.empty(2**50)
     return share(self, scorer, part)
-objectives.SftObjective.share = greedy
+dataset_objectives.SftObjective.share = greedy
 code = run_job(Path(sys.argv[1]), Event())
 os._exit(code)
 """

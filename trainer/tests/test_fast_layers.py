@@ -7,7 +7,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from coevolve_trainer.chat.encoder import Segment
-from coevolve_trainer.data.rows import join_rows
+from coevolve_trainer.data.packed_batch import join_rows
 from coevolve_trainer.losses.scorer import PolicyScorer
 
 SHAPE = {

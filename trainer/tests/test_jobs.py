@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coevolve_trainer.failures import EXIT_CODES, as_job_failure
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from coevolve_trainer.run import run_job
 from job_folder import SOURCES, JobFolder, expert_rows, pair_rows, write_rows

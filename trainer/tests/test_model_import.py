@@ -11,9 +11,9 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
+from coevolve_trainer.chat.detect_format import recognise
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
 from coevolve_trainer.chat.formats import FORMATS
-from coevolve_trainer.chat.recognise import recognise
 from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from coevolve_trainer.models.import_model import import_model

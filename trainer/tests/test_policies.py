@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from coevolve_trainer.failures import JobFailure
-from coevolve_trainer.files.durable import fresh_directory, sha256_of_file
+from coevolve_trainer.files.atomic_files import fresh_directory, sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.policy import (
     autocast,

@@ -10,13 +10,13 @@ import torch
 
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.data.packing import Packing
-from coevolve_trainer.data.rollouts import RolloutBatch, read_rollouts
+from coevolve_trainer.data.rollout_batch import RolloutBatch, read_rollouts
 from coevolve_trainer.losses.scorer import PolicyScorer
-from coevolve_trainer.ranks import Ranks
+from coevolve_trainer.process_group import Ranks
 from coevolve_trainer.settings import GrpoSettings, PpoSettings, RlSettings
 from coevolve_trainer.updates.accumulate import Totals, accumulate
-from coevolve_trainer.updates.learner import Learner, load_learner
-from coevolve_trainer.updates.policy_update import RolloutObjective, described, prepare_rollouts
+from coevolve_trainer.updates.rollout_objective import RolloutObjective, described, prepare_rollouts
+from coevolve_trainer.updates.train_state import Learner, load_learner
 from job_folder import expert_rows, write_rows
 from loaded_policy import load_model
 from rollouts_of import rollouts_of, sample

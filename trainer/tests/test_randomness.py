@@ -7,7 +7,7 @@ import numpy
 import torch
 from safetensors.torch import load_file, save_file
 
-from coevolve_trainer.updates.randomness import random_states, restore_random_states
+from coevolve_trainer.updates.random_states import random_states, restore_random_states
 
 
 def draws() -> list[float]:

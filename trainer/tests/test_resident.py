@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from coevolve_trainer.failures import EXIT_CODES
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from job_folder import JobFolder, resident_job
 from rollouts_of import Rows

@@ -20,13 +20,13 @@ from test_resident import STEPS, count_of_updates, hashes, until
 
 # (the function that is being called, at which call): where the process dies by its own SIGKILL
 MOMENTS = {
-    "waiting for the second batch": ("resident.wait_for_batch", 2),
+    "waiting for the second batch": ("rl_job.wait_for_batch", 2),
     "between gradient and optimizer step": ("divergence.math.isfinite", 3),
-    "after an update, before its policy is written": ("session.save_policy", 2),
+    "after an update, before its policy is written": ("trainer.save_policy", 2),
     "while a checkpoint is being staged": ("checkpoint.canonical_json", 3),
-    "between the checkpoint and the policy": ("resident.publish_directory", 2),
-    "after the last update, before the trainer state": ("resident.save_trainer_state", 1),
-    "before the output": ("resident.publish_directory", 4),
+    "between the checkpoint and the policy": ("rl_job.publish_directory", 2),
+    "after the last update, before the trainer state": ("rl_job.save_trainer_state", 1),
+    "before the output": ("rl_job.publish_directory", 4),
 }
 
 
@@ -103,7 +103,7 @@ def test_a_job_that_is_given_other_settings_begins_anew_and_nothing_of_the_old_o
     assert job.run() == EXIT_CODES["cancelled"]
     mended = json.loads((finished("grpo").folder / "job.json").read_text()) | {"output": str(job.output)}
     (job.folder / "job.json").write_text(json.dumps(mended))
-    die_at(job, "resident.wait_for_batch", 2)
+    die_at(job, "rl_job.wait_for_batch", 2)
     job.submit(3, batches[2])
     assert job.run() == 0
     assert [event["step"] for event in job.events if event["event"] == "resumed"] == [1]

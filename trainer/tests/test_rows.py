@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coevolve_trainer.chat.encoder import Segment
+from coevolve_trainer.data.packed_batch import join_rows
 from coevolve_trainer.data.prefix_tree import Stretch, common_beginning, grow_tree
-from coevolve_trainer.data.rows import join_rows
 from coevolve_trainer.losses.scorer import PolicyScorer
 from loaded_policy import load_model
 

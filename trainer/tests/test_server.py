@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from coevolve_trainer.chat.encoder import ChatEncoder
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.weight_files import WEIGHTS
 from job_folder import SOURCES

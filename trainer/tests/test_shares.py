@@ -10,15 +10,15 @@ from torch import Tensor
 
 from coevolve_trainer.chat.encoder import ChatEncoder, Segment
 from coevolve_trainer.data.dataset import Example, read_dataset
+from coevolve_trainer.data.packed_batch import Rows
 from coevolve_trainer.data.packing import Packing
-from coevolve_trainer.data.rows import Rows
 from coevolve_trainer.losses.scorer import PolicyScorer, Scores
 from coevolve_trainer.models.cost import activation_bytes, flops_per_token, needs_checkpointing
-from coevolve_trainer.ranks import Ranks
+from coevolve_trainer.process_group import Ranks
 from coevolve_trainer.settings import DpoSettings, TargetSettings
 from coevolve_trainer.updates.accumulate import accumulate
-from coevolve_trainer.updates.objectives import PairObjective, SftObjective
-from coevolve_trainer.updates.reference import reference_logprobs
+from coevolve_trainer.updates.dataset_objectives import PairObjective, SftObjective
+from coevolve_trainer.updates.reference_logprobs import reference_logprobs
 from job_folder import expert_rows, pair_rows, write_rows
 from loaded_policy import load_model
 

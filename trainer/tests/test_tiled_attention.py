@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from coevolve_trainer.models import tiled_attention as module
-from coevolve_trainer.models.tiled_attention import tiled_attention, tiles_of
+from coevolve_trainer.models.kernels import tiled_attention as module
+from coevolve_trainer.models.kernels.tiled_attention import tiled_attention, tiles_of
 
 
 def both_ways(last: list[int], keys: int, rows: int, dtype: torch.dtype) -> tuple[list[Tensor], list[Tensor]]:

@@ -16,8 +16,8 @@ from coevolve_policy_server.api_errors import ApiError
 from coevolve_policy_server.chat_request import ChatRequest, parse_chat_request
 from coevolve_trainer.chat.tokenizer import train_tokenizer, write_tokenizer
 from coevolve_trainer.files.policy_files import write_manifest
-from coevolve_vllm.child import Command
-from coevolve_vllm.front import Front
+from coevolve_vllm.backend import Front
+from coevolve_vllm.vllm_process import Command
 from random_policies import random_adapter, random_policy
 
 SCRIPTED = Path(__file__).parent / "scripted_vllm"

@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from .answer import Answer, completion_of
 from .api_errors import ApiError
 from .chat_request import ChatRequest, parse_chat_request
+from .completion import Answer, completion_of
 
 Handler = Callable[[Request], Awaitable[Response]]
 

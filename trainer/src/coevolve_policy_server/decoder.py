@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .architecture import Architecture, read_architecture
 from .lazy_zeros import lazy_zeros
+from .model_config import Architecture, read_architecture
 from .weights import PolicyWeights
 
 # Positions per prefill pass; decode attends to a multiple of it, and masked positions add exact zeros

@@ -17,13 +17,13 @@ from safetensors import SafetensorError
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import JobFailure
 
-from .answer import Answer
 from .api_errors import ApiError, room_left, unknown_model
 from .chat_request import ChatRequest
+from .completion import Answer
 from .decoder import Decoder
-from .lane import Generation, Lane
 from .prefix_cache import PrefixCache
 from .sampling import Sampler
+from .scheduler import Generation, Lane
 from .weights import PolicyWeights
 
 

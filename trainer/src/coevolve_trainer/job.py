@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .failures import bad_input
-from .files.durable import canonical_json, verify_file
+from .files.atomic_files import canonical_json, verify_file
 from .files.policy_files import model_beneath, verify_policy
 from .settings import SETTINGS, DpoSettings, RlSettings, Settings, parse_settings
 

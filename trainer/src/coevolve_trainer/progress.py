@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from .failures import JobFailure
-from .files.durable import canonical_json, write_atomically
+from .files.atomic_files import canonical_json, write_atomically
 
 OTHER = ".failure-of-another.json"  # the first failure of a process that is not the first one
 NEWEST = (  # what status.json repeats of the newest `step` line

@@ -16,12 +16,12 @@ from threading import Event
 from .chat.encoder import ChatEncoder
 from .data.dataset import Dataset, read_dataset, read_texts
 from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
-from .files.durable import fresh_directory, publish_directory
+from .files.atomic_files import fresh_directory, publish_directory
+from .files.disk_space import require_room
 from .files.policy_files import discard_damaged, read_manifest, verify_policy, write_manifest
-from .files.room import require_room
 from .job import Job, read_job, verify_inputs
+from .process_group import Ranks, join
 from .progress import Progress, Silent
-from .ranks import Ranks, join
 from .settings import (
     ComputeSettings,
     DpoSettings,
@@ -90,8 +90,8 @@ def _policy_of(job: Job, job_dir: Path, progress: Progress, ranks: Ranks, stop: 
     data = _read(job, settings, progress) if isinstance(settings, TrainSettings) else None
 
     from .updates.dataset_job import run_dataset_job
-    from .updates.resident import run_resident
-    from .updates.session import Session
+    from .updates.rl_job import run_resident
+    from .updates.trainer import Session
 
     session = Session(job, settings, job_dir, progress=progress, ranks=ranks, stop=stop)
     with session.watchdog.running():
@@ -130,7 +130,7 @@ def _initialise(job: Job, settings: InitSettings) -> tuple[str, int]:
     import torch
 
     from .chat.tokenizer import train_tokenizer, write_tokenizer
-    from .models.fresh import create_model
+    from .models.init_policy import create_model
     from .models.policy import parameter_count, save_model
 
     assert job.dataset is not None

@@ -33,8 +33,8 @@ def main() -> int:
     if torch_version is None:
         parser.error(f"--vllm-python {arguments.vllm_python}: no Python with vLLM")
 
-    from .child import Command
-    from .front import Front
+    from .backend import Front
+    from .vllm_process import Command
 
     command = Command(
         python=arguments.vllm_python,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from coevolve_policy_server.answer import AnswerReader
+from coevolve_policy_server.completion import AnswerReader
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import bad_input
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy

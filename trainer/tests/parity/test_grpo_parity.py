@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedModel
 from trl import GRPOConfig, GRPOTrainer
 
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from job_folder import resident_job
 from token_rows import TokenRow, made_up_pairs, steps_of
 from trl_run import load, trained_parameters

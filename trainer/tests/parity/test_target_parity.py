@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coevolve_trainer.files.durable import sha256_of_file
+from coevolve_trainer.files.atomic_files import sha256_of_file
 from our_run import run_ours
 from token_rows import made_up_pairs, pair_file
 from trl_run import collate_pairs, dpo_trainer, run_dpo

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from ..files.durable import canonical_json, write_synced
+from ..files.atomic_files import canonical_json, write_synced
 from .format import ChatFormat
 from .formats.chatml import CHATML, END, FILL, START
 

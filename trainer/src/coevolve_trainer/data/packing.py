@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 
 from ..chat.encoder import Segment
+from .packed_batch import Rows, join_rows, least_shared, predicting
 from .prefix_tree import common_beginning
-from .rows import Rows, join_rows, least_shared, predicting
 
 
 @dataclass(frozen=True)

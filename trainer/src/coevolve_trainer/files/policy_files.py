@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..failures import JobFailure, bad_input
-from .durable import canonical_json, sha256_of_file, write_synced
+from .atomic_files import canonical_json, sha256_of_file, write_synced
 
 MANIFEST = "manifest.json"
 FORMAT = 1

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..data.rows import Rows
-from ..models.block_attention import attend_by_blocks, looks_of, looks_of_some
-from ..models.fast_layers import quicken
+from ..data.packed_batch import Rows
+from ..models.kernels.block_attention import attend_by_blocks, looks_of, looks_of_some
+from ..models.kernels.fast_layers import quicken
 from .linear_logprobs import linear_logprobs
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokenizers import Tokenizer
 
+from ..chat.detect_format import recognise
 from ..chat.encoder import CHAT_FORMAT, ChatEncoder
 from ..chat.format import ChatFormat
 from ..chat.formats import FORMATS
-from ..chat.recognise import recognise
 from ..chat.tokenizer import write_tokenizer
 from ..failures import EXIT_CODES, as_job_failure, bad_input
-from ..files.durable import (
+from ..files.atomic_files import (
     canonical_json,
     fresh_directory,
     publish_directory,
@@ -29,7 +29,7 @@ from ..files.durable import (
     write_synced,
 )
 from ..files.policy_files import write_manifest
-from .sources import Source, find_source
+from .model_sources import Source, find_source
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -16,7 +16,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from ..failures import bad_input
-from ..files.durable import canonical_json, sha256_of_file, write_synced
+from ..files.atomic_files import canonical_json, sha256_of_file, write_synced
 from ..files.policy_files import MANIFEST, model_beneath
 from ..settings import ComputeSettings
 from .adapter import (

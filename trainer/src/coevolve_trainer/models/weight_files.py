@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from ..failures import bad_input
-from ..files.durable import canonical_json, write_synced
+from ..files.atomic_files import canonical_json, write_synced
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..ranks import Ranks, added
+from ..process_group import Ranks, added
 from .objective import Objective, P, Scorer
 
 _LOSS, _TOKENS, _COMPUTED = "loss", "tokens", "computed"

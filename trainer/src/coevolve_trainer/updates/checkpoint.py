@@ -16,7 +16,7 @@ from typing import Any
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from ..files.durable import (
+from ..files.atomic_files import (
     canonical_json,
     fresh_directory,
     publish_directory,
@@ -24,10 +24,10 @@ from ..files.durable import (
     sha256_of_file,
     write_synced,
 )
-from ..ranks import Ranks
-from .learner import Learner, Saved
-from .randomness import random_states, restore_random_states
+from ..process_group import Ranks
+from .random_states import random_states, restore_random_states
 from .retention import prune
+from .train_state import Learner, Saved
 
 _WEIGHTS, _OPTIMIZER, _RANDOM, _CURSOR = (
     "model.safetensors",

@@ -7,17 +7,17 @@ from typing import Any
 from torch import Tensor
 
 from ..chat.encoder import ChatEncoder
-from ..data.batches import row_length
 from ..data.dataset import Dataset
+from ..data.epoch_batches import row_length
 from ..data.packing import Packing
-from ..files.durable import fresh_directory, publish_directory
+from ..files.atomic_files import fresh_directory, publish_directory
 from ..settings import DpoSettings, TrainSettings
-from .learner import load_scorer
+from .dataset_objectives import PairObjective, SftObjective
 from .objective import Objective
-from .objectives import PairObjective, SftObjective
-from .reference import reference_key, reference_logprobs
-from .session import Session
+from .reference_logprobs import reference_key, reference_logprobs
 from .train import train
+from .train_state import load_scorer
+from .trainer import Session
 
 
 def run_dataset_job(session: Session, settings: TrainSettings, data: Dataset) -> str:

@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from ..ranks import added
+from ..process_group import added
 from .accumulate import Totals
 
 # Dense bfloat16 operations per second, by the beginning of the device's name: what `mfu` is a share of, in

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from torch import Tensor
 
-from ..data.rows import Rows
+from ..data.packed_batch import Rows
 from ..losses.scorer import Scorer as Scorer
 from ..losses.scorer import Scores as Scores
 

@@ -11,7 +11,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from ..failures import bad_input
 from ..losses.scorer import PolicyScorer
-from ..ranks import Ranks
+from ..process_group import Ranks
 
 
 def shard(scorer: PolicyScorer, ranks: Ranks) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..data.batches import plan_epoch
+from ..data.epoch_batches import plan_epoch
 from ..failures import JobFailure
 from ..settings import TrainSettings
 from .objective import Objective
-from .session import Session
+from .trainer import Session
 
 
 def train(

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..ranks import Ranks
+from ..process_group import Ranks
 from .accumulate import Totals, accumulate
 from .divergence import Divergence
-from .learner import Learner
-from .memory import Memory
+from .micro_batch_size import Memory
 from .objective import B, Objective, P
 from .sharding import whole
+from .train_state import Learner
 
 
 def make_update(

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..data.dataset import Example
+from ..data.packed_batch import Rows
 from ..data.packing import Packing
-from ..data.rows import Rows
 from ..losses.preference import dpo_loss, sft_loss, target_loss
 from ..settings import DpoSettings, TargetSettings
 from .objective import Scorer, Share

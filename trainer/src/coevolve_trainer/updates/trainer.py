@@ -10,22 +10,22 @@ from threading import Event
 import torch
 from torch import Tensor
 
+from ..files.disk_space import require_room
 from ..files.policy_files import write_manifest
-from ..files.room import require_room
 from ..job import Job
 from ..models.cost import flops_per_token
 from ..models.policy import parameter_count, save_policy
+from ..process_group import Ranks
 from ..progress import Progress
-from ..ranks import Ranks
 from ..settings import RlSettings, TrainSettings
 from ..watchdog import Watchdog
 from .accumulate import Totals
 from .checkpoint import Cursor, read_checkpoint, save_checkpoint
 from .divergence import Divergence
-from .learner import Learner, Saved, load_learner
-from .memory import Memory
 from .meter import Meter
+from .micro_batch_size import Memory
 from .objective import B, Objective, P
+from .train_state import Learner, Saved, load_learner
 from .update import make_update
 
 
@@ -172,7 +172,7 @@ class Session:
 
 def _prepare(settings: TrainSettings | RlSettings) -> torch.device:
     """Sets torch up as the job wants it; returns where this process computes."""
-    from ..several import device_of
+    from ..distributed import device_of
 
     device = device_of(settings)
     torch.set_num_threads(settings.threads)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..failures import bad_input
-from ..files.durable import sha256_of_file
+from ..files.atomic_files import sha256_of_file
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _HUB_FILES = ["*.json", "*.safetensors", "*.jinja", "README.md"]

@@ -12,12 +12,12 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from ..data.dataset import Example
+from ..data.packed_batch import Rows
 from ..data.packing import Packing
-from ..data.rows import Rows
-from ..files.durable import canonical_json, sha256_of_file, write_atomically
+from ..files.atomic_files import canonical_json, sha256_of_file, write_atomically
 from ..job import Job
 from ..losses.scorer import Scorer
-from ..ranks import Ranks
+from ..process_group import Ranks
 from ..settings import DpoSettings
 
 

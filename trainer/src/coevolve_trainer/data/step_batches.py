@@ -9,7 +9,7 @@ from threading import Event
 from typing import NamedTuple
 
 from ..failures import JobFailure, bad_input
-from ..files.durable import verify_file
+from ..files.atomic_files import verify_file
 
 POLL_S = 0.05
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .adapted_linear import linear_together
 from .block_attention import Looks, attention
+from .lora_linear import linear_together
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

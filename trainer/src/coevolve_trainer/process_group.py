@@ -87,7 +87,7 @@ def join(settings: Settings) -> Ranks:
         if wanted > 1:
             raise bad_input("settings.sharding", f"none with {wanted} processes", "ddp or fsdp")
         return Ranks()
-    from .several import Several
+    from .distributed import Several
 
     return Several.join(settings)
 

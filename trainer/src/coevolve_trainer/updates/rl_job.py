@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..chat.encoder import ChatEncoder
-from ..data.batch_feed import StepBatch, batch_file, read_batch_file, wait_for_batch
 from ..data.packing import Packing
-from ..data.rollouts import RolloutBatch, read_rollouts
+from ..data.rollout_batch import RolloutBatch, read_rollouts
+from ..data.step_batches import StepBatch, batch_file, read_batch_file, wait_for_batch
 from ..failures import JobFailure, bad_input
-from ..files.durable import fresh_directory, publish_directory
+from ..files.atomic_files import fresh_directory, publish_directory
 from ..files.policy_files import discard_damaged, is_whole, verify_policy
 from ..settings import GrpoSettings, RlSettings
-from .learner import load_scorer, read_trainer_state, save_trainer_state
-from .policy_update import PreparedRollouts, RolloutObjective, described, prepare_rollouts
-from .session import Session
+from .rollout_objective import PreparedRollouts, RolloutObjective, described, prepare_rollouts
+from .train_state import load_scorer, read_trainer_state, save_trainer_state
+from .trainer import Session
 
 TRAINER_STATE = "trainer-state.safetensors"
 

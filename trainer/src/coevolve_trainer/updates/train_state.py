@@ -14,12 +14,12 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ..failures import bad_input
-from ..files.durable import write_atomically
+from ..files.atomic_files import write_atomically
 from ..losses.scorer import PolicyScorer
 from ..models.adapter import is_adapter
 from ..models.cost import needs_checkpointing
 from ..models.policy import load_policy, load_weights, trainable_parameters, weights_of
-from ..ranks import Ranks
+from ..process_group import Ranks
 from ..settings import ComputeSettings, PpoSettings, RlSettings, TrainSettings
 from .sharding import cut_like, shard, whole
 

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from .failures import FailureType, JobFailure, as_job_failure, bad_input
-from .ranks import P, Ranks
+from .process_group import P, Ranks
 from .settings import ComputeSettings
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..data.packed_batch import Rows
 from ..data.packing import Packing
-from ..data.rollouts import RolloutBatch
-from ..data.rows import Rows
+from ..data.rollout_batch import RolloutBatch
 from ..losses.reinforcement import (
     Surrogate,
     clipped_surrogate,
@@ -20,7 +20,7 @@ from ..losses.reinforcement import (
     token_weights,
     value_loss,
 )
-from ..ranks import Ranks
+from ..process_group import Ranks
 from ..settings import PpoSettings, RlSettings
 from .objective import Scorer, Share
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from coevolve_trainer.chat.encoder import ChatEncoder
 
-from .answer import AnswerReader, FinishReason
+from .completion import AnswerReader, FinishReason
 from .decoder import CHUNK, Decoder
 from .prefix_cache import PrefixCache
 from .sampling import Floats, Sampler, choose_tokens

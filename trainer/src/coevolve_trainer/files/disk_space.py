@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..job import Job
-from .durable import require_free_disk
+from .atomic_files import require_free_disk
 
 # Files of the size of what is trained: the newest two checkpoints, the best one and the one being staged,
 # each of weights and two moments; a trainer state of the moments; the output

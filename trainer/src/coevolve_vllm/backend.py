@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from coevolve_policy_server.answer import Answer
 from coevolve_policy_server.api_errors import ApiError, room_left, unknown_model
 from coevolve_policy_server.chat_request import ChatRequest
+from coevolve_policy_server.completion import Answer
 from coevolve_trainer.failures import JobFailure
 
-from .child import Child, Command
 from .policy_folder import PolicyFolder
+from .vllm_process import Child, Command
 
 
 class Front:

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..data.rows import Block
-from ..failures import bad_input
+from ...data.packed_batch import Block
+from ...failures import bad_input
 from .tiled_attention import Tile, tiled_attention, tiles_of
 
 if TYPE_CHECKING:
