@@ -38,7 +38,7 @@ class _Watch:
         self._clock = Clock()
         watched: Any = Progress
         loading: Any = train_state
-        update, event, load = watched.update, watched.event, loading.load_policy
+        update, event, load = watched.update_status, watched.log_event, loading.load_policy
 
         def timed_update(progress: Progress, **facts: object) -> None:
             if facts.get("segments"):
@@ -58,7 +58,7 @@ class _Watch:
             self._clock.start()
             return model
 
-        watched.update, watched.event = timed_update, timed_event
+        watched.update_status, watched.log_event = timed_update, timed_event
         loading.load_policy = untimed_load
 
 

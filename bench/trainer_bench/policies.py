@@ -13,7 +13,7 @@ import torch
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.import_model import import_model
-from coevolve_trainer.models.init_policy import create_model
+from coevolve_trainer.models.init_policy import create_random_model
 from coevolve_trainer.models.policy import load_policy, save_policy
 from coevolve_trainer.run import run_job
 from coevolve_trainer.settings import ComputeSettings, InitSettings
@@ -98,7 +98,7 @@ def _resized(policy: Path, folder: Path, settings: InitSettings) -> Path:
     config = json.loads((policy / "config.json").read_bytes())
     torch.manual_seed(SEED)
     special = {"pad_id": config["pad_token_id"], "end_id": config["eos_token_id"]}
-    model = create_model(settings, vocabulary_size=QWEN3_VOCABULARY, **special)
+    model = create_random_model(settings, vocabulary_size=QWEN3_VOCABULARY, **special)
     folder.mkdir()
     save_policy(model, policy, folder)
     write_manifest(folder, {"seed": SEED})

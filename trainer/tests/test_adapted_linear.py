@@ -7,7 +7,7 @@ import torch
 from peft import LoraConfig, inject_adapter_in_model
 from torch import nn
 
-from coevolve_trainer.models.kernels.lora_linear import linear_together
+from coevolve_trainer.models.kernels.lora_linear import fused_linears
 
 
 def adapted_layers(dtype: torch.dtype, *, bias: bool = False, dropout: float = 0.0) -> list[nn.Module]:
@@ -27,7 +27,7 @@ def test_layers_together_give_what_each_gives_alone(bias: bool) -> None:
     inputs = [torch.randn(2, 7, 24).requires_grad_() for _ in range(2)]
     inputs[1].data.copy_(inputs[0])
     adapters = [p for layer in layers for p in layer.parameters() if p.requires_grad]
-    found = linear_together(layers, inputs[0])
+    found = fused_linears(layers, inputs[0])
     expected = [layer(inputs[1]) for layer in layers]
     torch.testing.assert_close(found, expected)
     slopes = [torch.randn_like(y) for y in found]
@@ -41,7 +41,7 @@ def test_in_bfloat16_they_are_as_near_to_float32_as_peft_is() -> None:
     exact = [layer.float()(x.bfloat16().float()) for layer in adapted_layers(torch.bfloat16)]
     layers = adapted_layers(torch.bfloat16)
     with torch.autocast("cpu", torch.bfloat16):
-        found, peft = linear_together(layers, x.bfloat16()), [layer(x.bfloat16()) for layer in layers]
+        found, peft = fused_linears(layers, x.bfloat16()), [layer(x.bfloat16()) for layer in layers]
     for ours, theirs, wanted in zip(found, peft, exact, strict=True):
         assert ours.dtype == theirs.dtype == torch.bfloat16
         assert (ours - wanted).norm() <= 1.1 * (theirs - wanted).norm()
@@ -51,6 +51,6 @@ def test_layers_with_dropout_are_called_one_by_one() -> None:
     layers: list[Any] = adapted_layers(torch.float32, dropout=0.5)
     x = torch.randn(3, 24)
     torch.manual_seed(1)
-    found = linear_together(layers, x)
+    found = fused_linears(layers, x)
     torch.manual_seed(1)
     torch.testing.assert_close(found, [layer(x) for layer in layers])

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from coevolve_trainer.files.atomic_files import sha256_of_file
-from coevolve_trainer.models.policy import load_policy, weights_of
+from coevolve_trainer.models.policy import load_policy, trained_weights
 from coevolve_trainer.settings import ComputeSettings
 from job_folder import JobFolder
 
@@ -53,7 +53,7 @@ def test_the_next_job_trains_the_adapter_on_and_its_reference_is_the_one_before(
     trained = adopt(job.output, store)
     assert json.loads((trained / "manifest.json").read_bytes())["base_hash"] == adapted.name
     before, after = (
-        weights_of(load_policy(folder, ComputeSettings(), torch.device("cpu"), trainable=False))
+        trained_weights(load_policy(folder, ComputeSettings(), torch.device("cpu"), trainable=False))
         for folder in (adapted, trained)
     )
     assert before.keys() == after.keys()
@@ -70,7 +70,7 @@ def test_a_job_on_an_adapter_is_refused_when_the_model_beneath_was_changed(
     dataset = workshop / "experts.jsonl"
     job = JobFolder(tmp_path / "job", method="sft", base=alone, dataset=dataset, settings=LORA)
     assert job.run() == 2
-    assert "the model beneath base: " in job.status["failure"]["message"]
+    assert "base model of the adapter in base: " in job.status["failure"]["message"]
     shutil.rmtree(model)
     assert job.run() == 2
     assert f"model_hash of {alone}" in job.status["failure"]["message"]

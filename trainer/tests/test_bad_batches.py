@@ -24,11 +24,11 @@ BAD_ROWS: list[tuple[str, list[dict[str, Any]], str]] = [
      r"batch 1 line 1.steps\[0\].token_ids: found a list of 2, expected a list of ids below \d+"),
     ("grpo", [{**ROW, "steps": "none"}], "batch 1 line 1.steps: found str, expected a list"),
     ("grpo", [{**ROW, "steps": []}], "no action token in the first 512 tokens"),
-    ("grpo", [{**ROW, "group": ""}], "batch 1 line 1.group: found '', expected a text"),
+    ("grpo", [{**ROW, "group": ""}], "batch 1 line 1.group: found '', expected a non-empty string"),
     ("grpo", [{**ROW, "advantage": None}], "batch 1 line 1.advantage: found None, expected a finite number"),
     ("grpo", [{**ROW, "advantage": float("nan")}], "batch 1 line 1.advantage: found nan"),
     ("ppo", [{**ROW, "reward": 1.5}], "batch 1 line 1.reward: found 1.5, expected a number from 0 to 1"),
-    ("grpo", [ROW, ROW], "batch 1 line 2.trajectory_id: found 't', expected one that no line before it has"),
+    ("grpo", [ROW, ROW], "batch 1 line 2.trajectory_id: found 't', expected an id of no earlier line"),
     ("grpo", [], "batch 1: found no row in .*, expected at least one"),
 ]  # fmt: skip
 
@@ -59,17 +59,17 @@ def test_a_batch_of_another_hash_and_a_batch_that_was_exchanged_are_refused(
     )
     job.submit(1, batches[3])
     assert job.run() == EXIT_CODES["bad-input"]
-    assert "which update 1 was made from" in job.status["failure"]["message"]
+    assert "the batch of update 1" in job.status["failure"]["message"]
 
 
 BAD_JOBS: list[tuple[dict[str, Any], str]] = [
-    ({"steps": 0}, "steps: found 0, expected an integer from 1"),
-    ({"steps": None}, "steps: found None, expected an integer from 1"),
+    ({"steps": 0}, "steps: found 0, expected an integer of at least 1"),
+    ({"steps": None}, "steps: found None, expected an integer of at least 1"),
     ({"dataset": "/rows.jsonl"}, "dataset: found '/rows.jsonl', expected nothing: grpo has no dataset"),
     ({"dataset_sha256": "0"}, "dataset_sha256: found '0', expected nothing: grpo has no dataset"),
     ({"trainer_state": "/state", "trainer_state_sha256": "0"}, "trainer_state: found no file /state"),
-    ({"trainer_state": "/state"}, "trainer_state_sha256: found None, expected a text"),
-    ({"method": "sft"}, "dataset: found None, expected a text"),
+    ({"trainer_state": "/state"}, "trainer_state_sha256: found None, expected a non-empty string"),
+    ({"method": "sft"}, "dataset: found None, expected a non-empty string"),
     ({"settings": {"epochs": 2}}, "settings.epochs: found an unknown setting"),
     (
         {"settings": {"aggregation": "token"}},

@@ -29,17 +29,17 @@ def test_an_epoch_holds_every_example_once_and_only_depends_on_its_arguments(
 
 @given(units_strategy, st.integers(1, 200), st.integers(0, 12))
 def test_parts_hold_every_unit_once_and_no_more_tokens_than_asked_unless_one_unit_does(
-    units: list[list[list[int]]], max_tokens: int, call_tokens: int
+    units: list[list[list[int]]], max_tokens: int, block_cost: int
 ) -> None:
     segments = [[spoken(ids) for ids in unit] for unit in units]
-    packing = Packing(pad_id=0, call_tokens=call_tokens)
+    packing = Packing(pad_id=0, block_cost=block_cost)
     parts = packing.plan(segments, max_tokens)
     assert sorted(i for part in parts for i in part) == list(range(len(units)))
     for part in parts:
-        rows = packing.rows([segments[i] for i in part], max_tokens)
+        rows = packing.pack([segments[i] for i in part], max_tokens)
         assert len(part) == 1 or len(rows.input_ids) <= max_tokens
-        assert rows.tokens == sum(len(ids) for i in part for ids in units[i])
-        assert torch.equal(rows.counts, torch.tensor([float(len(units[i])) for i in part]))
+        assert rows.token_count == sum(len(ids) for i in part for ids in units[i])
+        assert torch.equal(rows.action_counts, torch.tensor([float(len(units[i])) for i in part]))
 
 
 def test_attempts_at_one_task_come_together_and_their_prompt_is_computed_once() -> None:
@@ -48,4 +48,4 @@ def test_attempts_at_one_task_come_together_and_their_prompt_is_computed_once() 
     packing = Packing(pad_id=0)
     parts = packing.plan(units, 120)
     assert sorted(sorted(i % 4 for i in part) for part in parts) == [[task] * 4 for task in range(4)]
-    assert len(packing.rows([units[i] for i in parts[0]], 120).input_ids) == 60 + 4 * 2
+    assert len(packing.pack([units[i] for i in parts[0]], 120).input_ids) == 60 + 4 * 2

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from coevolve_trainer.files.policy_files import verify_policy
 from coevolve_trainer.job import read_job
-from coevolve_trainer.process_group import Ranks
-from coevolve_trainer.updates.checkpoint import read_checkpoint
+from coevolve_trainer.process_group import ProcessGroup
+from coevolve_trainer.updates.resume import read_newest_checkpoint
 from damage import damage, damages
 from job_folder import JobFolder
 from test_jobs import bytes_of
@@ -71,7 +71,9 @@ def test_the_newest_checkpoint_of_which_nothing_is_damaged_is_taken_and_the_othe
             if damage(file, *data.draw(damages)):
                 hit.add(file.parent)
         told: list[str] = []
-        found = read_checkpoint(folder, read_job(job.folder).identity(), Ranks(), told.append)
+        found = read_newest_checkpoint(
+            folder, read_job(job.folder).checkpoint_key(), ProcessGroup(), told.append
+        )
         whole = [path for path in newest_first if path not in hit]
         assert (found and found.cursor.step) == (int(whole[0].name[5:]) if whole else None)
         passed_over = newest_first[: newest_first.index(whole[0])] if whole else newest_first

@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load_file
 
 from coevolve_trainer.failures import EXIT_CODES, JobFailure
-from coevolve_trainer.run import ENDING_S, run_job
+from coevolve_trainer.run import EXIT_TIMEOUT_S, run_job
 from coevolve_trainer.updates.sharding import require_sharded
 from job_folder import SOURCES, JobFolder, resident_job
 from rollouts_of import Rows
@@ -140,7 +140,7 @@ def test_a_sharded_adapter_killed_in_the_middle_ends_with_the_same_policy(
 
 
 REFUSED: list[tuple[int, dict[str, Any], str]] = [
-    (2, {"sharding": "ddp"}, "settings.processes: found 1, expected 2, as many as were launched"),
+    (2, {"sharding": "ddp"}, "settings.processes: found 1, expected 2, the number of launched processes"),
     (2, {"sharding": "fsdp", "processes": 3}, "settings.processes: found 3, expected 2"),
     (2, {"processes": 2}, "settings.sharding: found none with 2 processes, expected ddp or fsdp"),
 ]
@@ -172,7 +172,7 @@ def test_a_second_process_that_was_told_to_end_before_it_met_the_first_leaves_at
         assert run_job(job.folder, told) == EXIT_CODES["cancelled"]
     finally:
         signal.signal(signal.SIGTERM, handler)
-    assert time.monotonic() - began < ENDING_S
+    assert time.monotonic() - began < EXIT_TIMEOUT_S
 
 
 def test_one_process_of_a_job_for_two_is_refused(tmp_path: Path, workshop: Path, base: Path) -> None:
@@ -182,7 +182,7 @@ def test_one_process_of_a_job_for_two_is_refused(tmp_path: Path, workshop: Path,
 
 
 def test_a_model_that_is_still_whole_is_refused() -> None:
-    with pytest.raises(JobFailure, match="2 parameters not cut over 2 processes, first weight"):
+    with pytest.raises(JobFailure, match="2 parameters not sharded over 2 processes, first weight"):
         require_sharded(torch.nn.Linear(2, 2), 2)
 
 
@@ -209,12 +209,12 @@ from threading import Event
 import torch
 from coevolve_trainer.run import run_job
 from coevolve_trainer.updates import dataset_objectives
-share = dataset_objectives.SftObjective.share
-def greedy(self, scorer, part):
+loss = dataset_objectives.SftObjective.loss
+def greedy(self, scorer, micro_batch):
     if os.environ["RANK"] == "1":
         torch.empty(2**50)
-    return share(self, scorer, part)
-dataset_objectives.SftObjective.share = greedy
+    return loss(self, scorer, micro_batch)
+dataset_objectives.SftObjective.loss = greedy
 code = run_job(Path(sys.argv[1]), Event())
 os._exit(code)
 """

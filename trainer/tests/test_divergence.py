@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coevolve_trainer.failures import EXIT_CODES, JobFailure
-from coevolve_trainer.updates.divergence import PATIENCE, Divergence
+from coevolve_trainer.updates.divergence import CONSECUTIVE_UPDATES, DivergenceDetector
 from job_folder import JobFolder
 
 
 def stopped_at(losses: Sequence[float], *, nonnegative: bool = True) -> int | None:
-    divergence = Divergence({}, nonnegative=nonnegative)
+    divergence = DivergenceDetector({}, nonnegative=nonnegative)
     for step, loss in enumerate(losses, 1):
         try:
             divergence.check(step, loss, 1.0)
@@ -23,11 +23,11 @@ def stopped_at(losses: Sequence[float], *, nonnegative: bool = True) -> int | No
 
 
 def test_eight_updates_in_a_row_above_three_times_the_running_mean_are_the_end() -> None:
-    assert stopped_at([2.0] * 20 + [6.1] * 30) == 20 + PATIENCE
+    assert stopped_at([2.0] * 20 + [6.1] * 30) == 20 + CONSECUTIVE_UPDATES
 
 
 def test_seven_are_a_jump() -> None:
-    assert stopped_at(([2.0] * 20 + [9.0] * (PATIENCE - 1)) * 3) is None
+    assert stopped_at(([2.0] * 20 + [9.0] * (CONSECUTIVE_UPDATES - 1)) * 3) is None
 
 
 def test_a_loss_below_that_of_the_first_update_never_diverges() -> None:
@@ -64,9 +64,9 @@ def test_a_job_that_diverges_keeps_the_checkpoint_from_before(
         tmp_path / "job", method="sft", base=trained, dataset=workshop / "experts.jsonl", settings=settings
     )
     assert job.run() == EXIT_CODES["diverged"]
-    assert "its running mean" in job.status["failure"]["message"]
+    assert "the running mean" in job.status["failure"]["message"]
     losses = {event["step"]: event["loss"] for event in job.events if event["event"] == "step"}
     newest = max(int(path.name[5:]) for path in (job.folder / "checkpoints").glob("step-*"))
-    assert newest == max(losses) - PATIENCE + 1
+    assert newest == max(losses) - CONSECUTIVE_UPDATES + 1
     assert losses[newest] < 3 * losses[1]
     assert not job.output.exists()

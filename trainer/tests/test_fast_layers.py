@@ -7,7 +7,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from coevolve_trainer.chat.encoder import Segment
-from coevolve_trainer.data.packed_batch import join_rows
+from coevolve_trainer.data.packed_batch import pack_trajectories
 from coevolve_trainer.losses.scorer import PolicyScorer
 
 SHAPE = {
@@ -42,7 +42,7 @@ def test_a_family_scores_as_transformers_computes_it(family: str, checkpointing:
     generator = torch.Generator().manual_seed(5)
     prompt = torch.randint(3, 90, (20,), generator=generator).tolist()
     sides = [[*prompt, *torch.randint(3, 90, (n,), generator=generator).tolist()] for n in (7, 7, 12)]
-    rows = join_rows([[Segment(ids, [0] * 20 + [1] * (len(ids) - 20))] for ids in sides], 0)
+    rows = pack_trajectories([[Segment(ids, [0] * 20 + [1] * (len(ids) - 20))] for ids in sides], 0)
     found = scorer(rows).logp
     expected = []
     for ids in sides:

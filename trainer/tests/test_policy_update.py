@@ -12,11 +12,11 @@ from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.data.packing import Packing
 from coevolve_trainer.data.rollout_batch import RolloutBatch, read_rollouts
 from coevolve_trainer.losses.scorer import PolicyScorer
-from coevolve_trainer.process_group import Ranks
+from coevolve_trainer.process_group import ProcessGroup
 from coevolve_trainer.settings import GrpoSettings, PpoSettings, RlSettings
-from coevolve_trainer.updates.accumulate import Totals, accumulate
-from coevolve_trainer.updates.rollout_objective import RolloutObjective, described, prepare_rollouts
-from coevolve_trainer.updates.train_state import Learner, load_learner
+from coevolve_trainer.updates.rollout_objective import RolloutObjective, batch_metrics, prepare_rollouts
+from coevolve_trainer.updates.train_state import TrainState, load_train_state
+from coevolve_trainer.updates.update import UpdateTotals, accumulate_gradients
 from job_folder import expert_rows, write_rows
 from loaded_policy import load_model
 from rollouts_of import rollouts_of, sample
@@ -47,24 +47,26 @@ class Update(NamedTuple):
 
 
 def accumulated(
-    learner: Learner, reference: PolicyScorer, batch: RolloutBatch, settings: RlSettings
+    train_state: TrainState, reference: PolicyScorer, batch: RolloutBatch, settings: RlSettings
 ) -> Update:
-    """Leaves the gradient of an update in the learner's parameters."""
+    """Leaves the gradient of an update in the train_state's parameters."""
     packing = Packing(pad_id=0)
-    prepared = prepare_rollouts(batch, learner.scorer, reference, settings, Ranks(), packing=packing)
+    prepared = prepare_rollouts(
+        batch, train_state.scorer, reference, settings, ProcessGroup(), packing=packing
+    )
     objective = RolloutObjective(settings, packing)
-    parts = objective.parts(prepared, settings.micro_batch_tokens)
-    totals: Totals = accumulate(objective, parts, learner.scorer, Ranks())
-    return Update(totals.loss, {**totals.means(), **described(batch, settings)})
+    parts = objective.split(prepared, settings.micro_batch_tokens)
+    totals: UpdateTotals = accumulate_gradients(objective, parts, train_state.scorer, ProcessGroup())
+    return Update(totals.loss, {**totals.means(), **batch_metrics(batch, settings)})
 
 
 def make_update(
-    learner: Learner, reference: PolicyScorer, batch: RolloutBatch, settings: RlSettings
+    train_state: TrainState, reference: PolicyScorer, batch: RolloutBatch, settings: RlSettings
 ) -> Update:
-    update = accumulated(learner, reference, batch, settings)
-    torch.nn.utils.clip_grad_norm_(learner.parameters(), settings.max_grad_norm)
-    learner.optimizer.step()
-    learner.optimizer.zero_grad(set_to_none=True)
+    update = accumulated(train_state, reference, batch, settings)
+    torch.nn.utils.clip_grad_norm_(train_state.parameters(), settings.max_grad_norm)
+    train_state.optimizer.step()
+    train_state.optimizer.zero_grad(set_to_none=True)
     return update
 
 
@@ -73,10 +75,10 @@ def reference_of(policy: Path) -> PolicyScorer:
 
 
 def gradient(
-    policy: Path, batch: RolloutBatch, settings: RlSettings, learner: Learner
+    policy: Path, batch: RolloutBatch, settings: RlSettings, train_state: TrainState
 ) -> tuple[Update, torch.Tensor]:
-    update = accumulated(learner, reference_of(policy), batch, settings)
-    return update, torch.cat([p.grad.flatten() for p in learner.parameters() if p.grad is not None])
+    update = accumulated(train_state, reference_of(policy), batch, settings)
+    return update, torch.cat([p.grad.flatten() for p in train_state.parameters() if p.grad is not None])
 
 
 @pytest.mark.parametrize("settings", METHODS)
@@ -86,11 +88,11 @@ def test_the_gradient_does_not_depend_on_the_micro_batches(
     batch = batch_of(rows, settings)
     found = []
     for tokens in (8, 300, 1000, 10**6):
-        learner = load_learner(trained, settings)
-        if learner.value_head is not None:
-            torch.nn.init.constant_(learner.value_head.weight, 0.01)
+        train_state = load_train_state(trained, settings)
+        if train_state.value_head is not None:
+            torch.nn.init.constant_(train_state.value_head.weight, 0.01)
         some = replace(settings, micro_batch_tokens=tokens, kl_coefficient=0.1)
-        found.append(gradient(base, batch, some, learner))
+        found.append(gradient(base, batch, some, train_state))
     whole, expected = found.pop()
     for update, other in found:
         torch.testing.assert_close(other, expected, atol=1e-6, rtol=0)
@@ -102,8 +104,8 @@ def test_the_gradient_is_that_of_eq_1_computed_trajectory_by_trajectory(
     rows: list[dict[str, Any]], batch_of: Any, base: Path, trained: Path
 ) -> None:
     settings = GrpoSettings(kl_coefficient=0.1, micro_batch_tokens=300)
-    learner = load_learner(trained, settings)
-    update, found = gradient(base, batch_of(rows, settings), settings, learner)
+    train_state = load_train_state(trained, settings)
+    update, found = gradient(base, batch_of(rows, settings), settings, train_state)
 
     model, reference = load_model(trained), load_model(base)
     groups: dict[str, list[torch.Tensor]] = {}
@@ -131,7 +133,7 @@ def test_the_first_forward_agrees_with_what_was_recorded_and_the_numbers_say_so(
 ) -> None:
     equal = [{**row, "advantage": 0.0 if row["group"] == "task-1" else row["advantage"]} for row in rows]
     settings = GrpoSettings()
-    metrics = gradient(trained, batch_of(equal, settings), settings, load_learner(trained, settings))[
+    metrics = gradient(trained, batch_of(equal, settings), settings, load_train_state(trained, settings))[
         0
     ].metrics
     assert metrics["logp_gap"] < 1e-4
@@ -149,8 +151,8 @@ def test_without_any_advantage_the_kl_term_still_pulls_to_the_reference(
 ) -> None:
     settings = GrpoSettings(kl_coefficient=1.0)
     batch = batch_of([{**row, "advantage": 0.0} for row in rows], settings)
-    _, at_reference = gradient(trained, batch, settings, load_learner(trained, settings))
-    update, away = gradient(base, batch, settings, load_learner(trained, settings))
+    _, at_reference = gradient(trained, batch, settings, load_train_state(trained, settings))
+    update, away = gradient(base, batch, settings, load_train_state(trained, settings))
     assert at_reference.abs().max() < 1e-5
     assert away.abs().max() > 1e-2
     assert update.metrics["kl"] > 0.1
@@ -161,7 +163,7 @@ def test_rollouts_of_another_policy_show_in_the_gap(
     rows: list[dict[str, Any]], batch_of: Any, base: Path, trained: Path
 ) -> None:
     settings = GrpoSettings()
-    update, _ = gradient(trained, batch_of(rows, settings), settings, load_learner(base, settings))
+    update, _ = gradient(trained, batch_of(rows, settings), settings, load_train_state(base, settings))
     assert update.metrics["logp_gap"] > 0.1
     assert update.metrics["clipped_low"] > 0
 
@@ -173,7 +175,9 @@ def test_group_and_batch_means_differ_when_groups_differ_in_length(
     losses = []
     for aggregation in ("group", "batch"):
         settings = GrpoSettings(aggregation=aggregation)
-        update, _ = gradient(trained, batch_of(short, settings), settings, load_learner(trained, settings))
+        update, _ = gradient(
+            trained, batch_of(short, settings), settings, load_train_state(trained, settings)
+        )
         losses.append(update.loss)
     means = [[row["advantage"] for row in short if row["group"] == f"task-{g}"] for g in range(3)]
     by_group = [sum(group) / 4 for group in means]
@@ -184,27 +188,27 @@ def test_group_and_batch_means_differ_when_groups_differ_in_length(
 def test_grpo_learns_to_prefer_what_is_rewarded(batch_of: Any, trained: Path) -> None:
     """A bandit: an action is one token, and good when its id is even."""
     settings = GrpoSettings(learning_rate=2e-3)
-    learner, reference = load_learner(trained, settings), reference_of(trained)
+    train_state, reference = load_train_state(trained, settings), reference_of(trained)
     prompt = ChatEncoder.load(trained).prompt_ids(expert_rows(1)[0]["messages"][:2])
     generator = torch.Generator().manual_seed(3)
-    chances = [chance_of_even(learner, prompt)]
+    chances = [chance_of_even(train_state, prompt)]
     for _ in range(10):
-        steps = [sample(learner.model, prompt, generator, tokens=1) for _ in range(32)]
+        steps = [sample(train_state.model, prompt, generator, tokens=1) for _ in range(32)]
         good = [step["token_ids"][0] % 2 == 0 for step in steps]
         share = sum(good) / len(good)
         rows = [
             {"trajectory_id": str(k), "group": "task", "advantage": 2 * (won - share), "steps": [step]}
             for k, (won, step) in enumerate(zip(good, steps, strict=True))
         ]
-        make_update(learner, reference, batch_of(rows, settings), settings)
-        chances.append(chance_of_even(learner, prompt))
+        make_update(train_state, reference, batch_of(rows, settings), settings)
+        chances.append(chance_of_even(train_state, prompt))
     assert chances[0] < 0.5
     assert chances[-1] > 0.55  # 0.67 to 0.70 over three seeds
 
 
 @torch.no_grad()
-def chance_of_even(learner: Learner, prompt: list[int]) -> float:
-    logits = learner.model(input_ids=torch.tensor([prompt])).logits[0, -1]
+def chance_of_even(train_state: TrainState, prompt: list[int]) -> float:
+    logits = train_state.model(input_ids=torch.tensor([prompt])).logits[0, -1]
     return float(logits.softmax(-1)[::2].sum())
 
 
@@ -214,7 +218,7 @@ def test_ppos_value_head_learns_which_task_is_rewarded(
     settings = PpoSettings(learning_rate=1e-3, value_learning_rate=1e-2, gae_lambda=1.0)
     rewarded = [{**row, "reward": float(row["group"] == "task-0")} for row in rows]
     batch = batch_of(rewarded, settings)
-    learner, reference = load_learner(trained, settings), reference_of(trained)
-    losses = [make_update(learner, reference, batch, settings).metrics["value_loss"] for _ in range(25)]
+    train_state, reference = load_train_state(trained, settings), reference_of(trained)
+    losses = [make_update(train_state, reference, batch, settings).metrics["value_loss"] for _ in range(25)]
     assert losses[0] == pytest.approx(1 / 3)  # the head says 0, and a third of the tokens earned 1
     assert losses[-1] < 0.05

@@ -7,7 +7,7 @@ import numpy
 import torch
 from safetensors.torch import load_file, save_file
 
-from coevolve_trainer.updates.random_states import random_states, restore_random_states
+from coevolve_trainer.updates.random_states import capture_random_states, restore_random_states
 
 
 def draws() -> list[float]:
@@ -24,7 +24,7 @@ def test_the_same_numbers_are_drawn_after_a_state_was_stored_and_restored(tmp_pa
         if odd:  # of a pair of normal numbers the second one waits to be drawn
             random.gauss(0, 1)
             numpy.random.normal()
-        save_file(random_states(), tmp_path / "random.safetensors")
+        save_file(capture_random_states(), tmp_path / "random.safetensors")
         expected = draws()
         draws()
         restore_random_states(load_file(tmp_path / "random.safetensors"))

@@ -41,7 +41,7 @@ def test_what_fell_short_is_left_out_and_counted(
 def test_attempts_that_all_fell_short_are_refused(tmp_path: Path, base: Path) -> None:
     job = rft_job(tmp_path / "rft", base, [0.0, 0.5])
     assert job.run() == EXIT_CODES["bad-input"]
-    assert "2 with a reward below 1" in job.status["failure"]["message"]
+    assert "2 with a reward below 1 were rejected" in job.status["failure"]["message"]
 
 
 def test_a_reward_that_is_none_is_refused_by_line(tmp_path: Path, base: Path) -> None:

@@ -25,7 +25,7 @@ MOMENTS = {
     "after an update, before its policy is written": ("trainer.save_policy", 2),
     "while a checkpoint is being staged": ("checkpoint.canonical_json", 3),
     "between the checkpoint and the policy": ("rl_job.publish_directory", 2),
-    "after the last update, before the trainer state": ("rl_job.save_trainer_state", 1),
+    "after the last update, before the trainer state": ("rl_job.write_trainer_state", 1),
     "before the output": ("rl_job.publish_directory", 4),
 }
 
@@ -133,4 +133,4 @@ def test_a_waiting_job_stops_at_once_on_sigterm(tmp_path: Path, trained: Path) -
     child.send_signal(signal.SIGTERM)
     _, message = child.communicate(timeout=60)
     assert child.returncode == EXIT_CODES["cancelled"]
-    assert "stopped while it waited for the batch of update 1" in message
+    assert "stopped while waiting for the batch of update 1" in message

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coevolve_trainer.failures import EXIT_CODES
-from coevolve_trainer.updates.retention import pin, prune, unpin
+from coevolve_trainer.updates.retention import pin, remove_old_checkpoints, unpin
 from job_folder import SOURCES, JobFolder
 
 
@@ -23,7 +23,7 @@ def add(job_dir: Path, step: int, mean_loss: float, job: str = "this") -> bool:
     folder.mkdir(parents=True)
     (folder / "state.json").write_text(json.dumps({"mean_loss": mean_loss}))
     (folder / "manifest.json").write_text(json.dumps({"job": job}))
-    return prune(folder.parent, folder)
+    return remove_old_checkpoints(folder.parent, folder)
 
 
 def test_the_newest_two_and_the_best_stay(tmp_path: Path) -> None:

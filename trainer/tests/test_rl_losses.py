@@ -11,7 +11,7 @@ from coevolve_trainer.losses.reinforcement import (
     clipped_surrogate,
     generalized_advantages,
     kl_to_reference,
-    normalised,
+    normalize_advantages,
     policy_loss,
     token_weights,
     value_loss,
@@ -120,10 +120,10 @@ def test_without_discount_lambda_1_gives_the_reward_less_the_value_at_every_toke
 
 
 def test_normalised_advantages_have_mean_0_and_deviation_1_and_equal_ones_are_0() -> None:
-    found = normalised(torch.tensor([1.0, 2.0, 3.0, 6.0]))
+    found = normalize_advantages(torch.tensor([1.0, 2.0, 3.0, 6.0]))
     assert found.mean().item() == pytest.approx(0, abs=1e-6)
     assert found.square().mean().item() == pytest.approx(1, abs=1e-4)
-    assert torch.equal(normalised(torch.full((3,), 0.7)), torch.zeros(3))
+    assert torch.equal(normalize_advantages(torch.full((3,), 0.7)), torch.zeros(3))
 
 
 def test_the_value_loss_is_the_weighted_squared_error() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coevolve_trainer.chat.encoder import Segment
-from coevolve_trainer.data.packed_batch import join_rows
-from coevolve_trainer.data.prefix_tree import Stretch, common_beginning, grow_tree
+from coevolve_trainer.data.packed_batch import pack_trajectories
+from coevolve_trainer.data.prefix_tree import PrefixNode, build_prefix_tree, common_prefix_length
 from coevolve_trainer.losses.scorer import PolicyScorer
 from loaded_policy import load_model
 
@@ -24,7 +24,7 @@ segment_strategy = ids_strategy.flatmap(
 )
 
 
-def spelt(end: Stretch | None) -> list[int]:
+def spelt(end: PrefixNode | None) -> list[int]:
     return [] if end is None else [*spelt(end.parent), *end.tokens]
 
 
@@ -32,8 +32,8 @@ def spelt(end: Stretch | None) -> list[int]:
 def test_a_tree_spells_every_sequence_and_holds_no_more_tokens_than_they_do(
     sequences: list[list[int]], least: int
 ) -> None:
-    tree = grow_tree(sequences, least=least)
-    assert [spelt(end) for end in tree.ends] == sequences
+    tree = build_prefix_tree(sequences, min_saved_tokens=least)
+    assert [spelt(end) for end in tree.leaves] == sequences
     assert tree.tokens <= sum(map(len, sequences))
     if least == 1:  # every beginning is shared: as many tokens as there are different beginnings
         beginnings = {tuple(s[:n]) for s in sequences for n in range(1, len(s) + 1)}
@@ -42,7 +42,7 @@ def test_a_tree_spells_every_sequence_and_holds_no_more_tokens_than_they_do(
 
 @given(st.lists(st.integers(0, 1), max_size=9), st.lists(st.integers(0, 1), max_size=9))
 def test_a_common_beginning_is_found_to_its_last_token(one: list[int], other: list[int]) -> None:
-    length = common_beginning(one, other)
+    length = common_prefix_length(one, other)
     assert one[:length] == other[:length]
     assert length == min(len(one), len(other)) or one[length] != other[length]
 
@@ -75,13 +75,13 @@ def test_shared_beginnings_change_no_log_probability_and_no_gradient(
     models: tuple[Any, PolicyScorer], trajectories: list[list[Segment]], cost: tuple[int, int]
 ) -> None:
     plain, scorer = models
-    rows = join_rows(trajectories, 0, call_tokens=cost[0], room=cost[1])
+    rows = pack_trajectories(trajectories, 0, block_cost=cost[0], max_padding=cost[1])
     found, expected = scorer(rows).logp, one_by_one(plain, trajectories)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     owners = [
         o for o, trajectory in enumerate(trajectories) for s in trajectory for _ in range(sum(s.action_mask))
     ]
-    assert rows.owner.tolist() == owners
+    assert rows.trajectory_index.tolist() == owners
     weight = torch.linspace(-1, 1, len(found))
     pairs = zip(
         gradients(scorer, (weight * found).sum()), gradients(plain, (weight * expected).sum()), strict=True
@@ -95,12 +95,12 @@ def test_the_sides_of_a_pair_share_their_prompt_and_what_they_say_alike() -> Non
     sides = [
         [Segment([*prompt, *said, *own], [0] * 50 + [1] * (20 + len(own)))] for own in ([1, 2, 3], [4, 5])
     ]
-    rows = join_rows(sides, 0)
+    rows = pack_trajectories(sides, 0)
     # What they end with predicts nothing; after the twentieth word they part
     assert len(rows.input_ids) == 70 + 2 + 1
-    assert len(rows.predicted) == 20 + 3 + 2
-    assert rows.counts.tolist() == [23, 22]
-    assert [(b.stretches, b.width, b.before) for b in rows.blocks] == [
+    assert len(rows.target_ids) == 20 + 3 + 2
+    assert rows.action_counts.tolist() == [23, 22]
+    assert [(b.node_count, b.width, b.prefix) for b in rows.blocks] == [
         (1, 70, ()),
         (1, 2, (0,)),
         (1, 1, (0,)),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coevolve_policy_server.sampling import Sampler, choose_tokens
+from coevolve_policy_server.sampling import Sampler, sample_tokens
 
 LOGITS = np.log(np.array([[0.5, 0.3, 0.2, 1e-30]], dtype=np.float32))
 
@@ -14,7 +14,7 @@ def sampler(seed: int, temperature: float = 1.0, top_p: float = 1.0) -> Sampler:
 
 def shares(temperature: float, top_p: float, draws: int = 4000) -> list[float]:
     one = sampler(11, temperature, top_p)
-    tokens = [choose_tokens(LOGITS, [one])[0][0] for _ in range(draws)]
+    tokens = [sample_tokens(LOGITS, [one])[0][0] for _ in range(draws)]
     return [tokens.count(token) / draws for token in range(4)]
 
 
@@ -35,19 +35,19 @@ def test_tokens_come_with_the_share_of_their_probability(
 
 def test_greedy_takes_the_lowest_id_of_equals() -> None:
     logits = np.array([[0.0, 2.0, 2.0, 1.0]], dtype=np.float32)
-    assert choose_tokens(logits, [sampler(1, temperature=0)])[0] == [1]
+    assert sample_tokens(logits, [sampler(1, temperature=0)])[0] == [1]
 
 
 def test_the_logprob_is_that_of_the_raw_logits_at_any_temperature() -> None:
     for temperature in (0.0, 0.3, 5.0):
-        (token,), (logprob,) = choose_tokens(LOGITS, [sampler(3, temperature)])
+        (token,), (logprob,) = sample_tokens(LOGITS, [sampler(3, temperature)])
         assert logprob == pytest.approx(LOGITS[0, token], abs=1e-5)
 
 
 def test_a_row_draws_the_same_token_alone_and_among_others() -> None:
     logits = np.random.default_rng(0).normal(size=(32, 300)).astype(np.float32)
-    together = choose_tokens(logits, [sampler(row, temperature=row % 3 / 2) for row in range(32)])
+    together = sample_tokens(logits, [sampler(row, temperature=row % 3 / 2) for row in range(32)])
     alone = [
-        choose_tokens(logits[row : row + 1], [sampler(row, temperature=row % 3 / 2)]) for row in range(32)
+        sample_tokens(logits[row : row + 1], [sampler(row, temperature=row % 3 / 2)]) for row in range(32)
     ]
     assert together == ([tokens[0] for tokens, _ in alone], [logprobs[0] for _, logprobs in alone])

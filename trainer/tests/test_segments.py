@@ -3,18 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.data.segments import Step, cut_to_length, merge_steps
+from coevolve_trainer.data.segments import RecordedTurn, merge_turns, truncate_segments
 
 ids = st.lists(st.integers(0, 9), max_size=6)
 steps_strategy = st.lists(
-    st.builds(lambda p, a: Step(prompt_token_ids=p, token_ids=a), ids, ids.filter(bool)),
+    st.builds(lambda p, a: RecordedTurn(prompt_token_ids=p, token_ids=a), ids, ids.filter(bool)),
     min_size=1,
     max_size=6,
 )
 
 
 def test_prompts_that_extend_the_row_make_one_row() -> None:
-    (row,) = merge_steps(
+    (row,) = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
             {"prompt_token_ids": [1, 2, 3, 4, 5], "token_ids": [6]},
@@ -25,7 +25,7 @@ def test_prompts_that_extend_the_row_make_one_row() -> None:
 
 
 def test_a_prompt_that_spells_an_earlier_action_otherwise_starts_a_new_row() -> None:
-    first, second = merge_steps(
+    first, second = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
             {"prompt_token_ids": [1, 2, 34, 5], "token_ids": [6]},
@@ -38,14 +38,14 @@ def test_a_prompt_that_spells_an_earlier_action_otherwise_starts_a_new_row() -> 
 
 
 @given(steps_strategy)
-def test_the_masked_tokens_are_the_sampled_tokens_in_order(steps: list[Step]) -> None:
-    rows = merge_steps(steps)
+def test_the_masked_tokens_are_the_sampled_tokens_in_order(steps: list[RecordedTurn]) -> None:
+    rows = merge_turns(steps)
     masked = [i for row in rows for i, m in zip(row.input_ids, row.action_mask, strict=True) if m]
     assert masked == [i for step in steps for i in step["token_ids"]]
 
 
 def test_recorded_logprobs_stay_with_their_tokens_in_every_row() -> None:
-    rows = merge_steps(
+    rows = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4], "logprobs": [-0.5, -0.25]},
             {"prompt_token_ids": [1, 2, 3, 4, 5], "token_ids": [6], "logprobs": [-1.0]},
@@ -53,13 +53,13 @@ def test_recorded_logprobs_stay_with_their_tokens_in_every_row() -> None:
         ]
     )
     assert [row.old_logp for row in rows] == [[0, 0, -0.5, -0.25, 0, -1.0], [0, 0, -2.0, -3.0]]
-    kept = cut_to_length(rows, 3).segments
+    kept = truncate_segments(rows, 3).segments
     assert [row.old_logp for row in kept] == [[0, 0, -0.5], [0, 0, -2.0]]
 
 
 @given(steps_strategy)
-def test_every_action_is_seen_after_the_prompt_it_was_sampled_from(steps: list[Step]) -> None:
-    rows = iter(merge_steps(steps))
+def test_every_action_is_seen_after_the_prompt_it_was_sampled_from(steps: list[RecordedTurn]) -> None:
+    rows = iter(merge_turns(steps))
     row, at = next(rows), 0
     for step in steps:
         prompt, action = step["prompt_token_ids"], step["token_ids"]
@@ -71,24 +71,24 @@ def test_every_action_is_seen_after_the_prompt_it_was_sampled_from(steps: list[S
 
 
 def test_rows_are_cut_and_rows_without_an_action_dropped_and_what_is_lost_is_counted() -> None:
-    rows = merge_steps(
+    rows = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
             {"prompt_token_ids": [1, 2, 3, 4, 5], "token_ids": [6, 7]},
             {"prompt_token_ids": [5] * 9, "token_ids": [6]},
         ]
     )
-    cut = cut_to_length(rows, 3)
+    cut = truncate_segments(rows, 3)
     assert [row.input_ids for row in cut.segments] == [[1, 2, 3]]
     # The first action was cut short, the other two were lost; of the second row nothing is left
-    assert (cut.truncated, cut.tokens, cut.actions) == (2, 4 + 10, 3)
+    assert (cut.rows, cut.tokens, cut.actions) == (2, 4 + 10, 3)
 
 
 @given(steps_strategy, st.integers(1, 12))
-def test_what_is_kept_and_what_is_lost_add_up(steps: list[Step], max_length: int) -> None:
-    rows = merge_steps(steps)
-    cut = cut_to_length(rows, max_length)
+def test_what_is_kept_and_what_is_lost_add_up(steps: list[RecordedTurn], max_length: int) -> None:
+    rows = merge_turns(steps)
+    cut = truncate_segments(rows, max_length)
     assert sum(len(r.input_ids) for r in rows) == cut.tokens + sum(len(r.input_ids) for r in cut.segments)
-    assert cut.truncated == sum(len(row.input_ids) > max_length for row in rows)
-    whole = cut_to_length(rows, 10**6)
-    assert (whole.truncated, whole.actions) == (0, 0)
+    assert cut.rows == sum(len(row.input_ids) > max_length for row in rows)
+    whole = truncate_segments(rows, 10**6)
+    assert (whole.rows, whole.actions) == (0, 0)

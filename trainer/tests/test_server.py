@@ -197,4 +197,4 @@ def test_without_a_token_only_loopback_is_served() -> None:
         command, env=os.environ | {"PYTHONPATH": str(SOURCES)}, capture_output=True, text=True
     )
     assert child.returncode == 2
-    assert "--host 0.0.0.0 is not loopback: give --token-file" in child.stderr
+    assert "--host 0.0.0.0 is not loopback: add --token-file" in child.stderr

@@ -10,15 +10,15 @@ from torch import Tensor
 
 from coevolve_trainer.chat.encoder import ChatEncoder, Segment
 from coevolve_trainer.data.dataset import Example, read_dataset
-from coevolve_trainer.data.packed_batch import Rows
+from coevolve_trainer.data.packed_batch import PackedBatch
 from coevolve_trainer.data.packing import Packing
 from coevolve_trainer.losses.scorer import PolicyScorer, Scores
 from coevolve_trainer.models.cost import activation_bytes, flops_per_token, needs_checkpointing
-from coevolve_trainer.process_group import Ranks
+from coevolve_trainer.process_group import ProcessGroup
 from coevolve_trainer.settings import DpoSettings, TargetSettings
-from coevolve_trainer.updates.accumulate import accumulate
 from coevolve_trainer.updates.dataset_objectives import PairObjective, SftObjective
 from coevolve_trainer.updates.reference_logprobs import reference_logprobs
+from coevolve_trainer.updates.update import accumulate_gradients
 from job_folder import expert_rows, pair_rows, write_rows
 from loaded_policy import load_model
 
@@ -46,8 +46,8 @@ def test_the_parts_of_any_size_add_up_to_the_same_loss_and_gradient(
     found = []
     for max_tokens in (8, 150, 400, 10**6):
         model = load_model(trained)
-        parts = objective.parts(list(range(len(chosen))), max_tokens)
-        totals = accumulate(objective, parts, PolicyScorer(model), Ranks())
+        parts = objective.split(list(range(len(chosen))), max_tokens)
+        totals = accumulate_gradients(objective, parts, PolicyScorer(model), ProcessGroup())
         gradient = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
         found.append((len(parts), totals, gradient))
     counts = [count for count, _, _ in found]
@@ -72,15 +72,15 @@ def test_pairs_of_both_kinds_agree_with_a_hand_computation() -> None:
     ]
     per_token = torch.tensor([-0.5, -1.0, -1.0, -0.5])  # chosen of both, rejected of both
 
-    def scorer(rows: Rows) -> Scores:
-        return Scores(per_token[rows.owner], None)
+    def scorer(rows: PackedBatch) -> Scores:
+        return Scores(per_token[rows.trajectory_index], None)
 
     objective = PairObjective(made, PACKING, torch.zeros(2, 2), TargetSettings())
-    (part,) = objective.parts([0, 1], 10**6)
+    (part,) = objective.split([0, 1], 10**6)
     by_hand = [0.5 * math.log(1 + math.exp(-0.2)) + 0.5 * 0.5, math.log(1 + math.exp(0.1))]
-    share = objective.share(scorer, part)
+    share = objective.loss(scorer, part)
     assert share.loss.item() == pytest.approx(sum(by_hand) / 2, abs=1e-6)
-    assert share.sums["accuracy"] == (1.0, 2)
+    assert share.metric_sums["accuracy"] == (1.0, 2)
 
 
 def test_the_reference_is_asked_once_and_a_damaged_or_foreign_file_is_not_believed(
@@ -93,7 +93,7 @@ def test_the_reference_is_asked_once_and_a_damaged_or_foreign_file_is_not_believ
         return PolicyScorer(load_model(trained).requires_grad_(False))
 
     def read(key: str, max_tokens: int = 200) -> Tensor:
-        alike = {"packing": PACKING, "max_tokens": max_tokens, "ranks": Ranks()}
+        alike = {"packing": PACKING, "max_tokens": max_tokens, "process_group": ProcessGroup()}
         return reference_logprobs(cache, key, load, examples, **alike)  # type: ignore[arg-type]
 
     first = read("a" * 64)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coevolve_trainer.models.kernels import tiled_attention as module
-from coevolve_trainer.models.kernels.tiled_attention import tiled_attention, tiles_of
+from coevolve_trainer.models.kernels.tiled_attention import plan_tiles, tiled_attention
 
 
 def both_ways(last: list[int], keys: int, rows: int, dtype: torch.dtype) -> tuple[list[Tensor], list[Tensor]]:
@@ -19,7 +19,7 @@ def both_ways(last: list[int], keys: int, rows: int, dtype: torch.dtype) -> tupl
     wide = [tensor.detach().float().requires_grad_() for tensor in given]
     visible = torch.arange(keys) <= torch.tensor(last)[:, None]
     query, key, value = given
-    found = tiled_attention(query, key, value, tiles_of(torch.tensor(last)), 0.3)
+    found = tiled_attention(query, key, value, plan_tiles(torch.tensor(last)), 0.3)
     expected = F.scaled_dot_product_attention(wide[0], wide[1], wide[2], visible, scale=0.3, enable_gqa=True)
     slope = torch.randn(expected.shape, generator=generator).to(dtype)
     return (
@@ -41,7 +41,7 @@ def test_tiles_of_any_size_give_what_the_whole_gives(
     """Kept or computed again; with keys that no query sees."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "TILE", sizes[0])
-        patch.setattr(module, "KEPT_KEYS", sizes[1])
+        patch.setattr(module, "MAX_KEYS_KEPT", sizes[1])
         found, expected = both_ways(last, last[-1] + 1 + more, rows, torch.float32)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 

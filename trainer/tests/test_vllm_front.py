@@ -16,8 +16,8 @@ from coevolve_policy_server.api_errors import ApiError
 from coevolve_policy_server.chat_request import ChatRequest, parse_chat_request
 from coevolve_trainer.chat.tokenizer import train_tokenizer, write_tokenizer
 from coevolve_trainer.files.policy_files import write_manifest
-from coevolve_vllm.backend import Front
-from coevolve_vllm.vllm_process import Command
+from coevolve_vllm.backend import VllmBackend
+from coevolve_vllm.vllm_process import VllmCommand
 from random_policies import random_adapter, random_policy
 
 SCRIPTED = Path(__file__).parent / "scripted_vllm"
@@ -27,7 +27,7 @@ SCRIPTED = Path(__file__).parent / "scripted_vllm"
 class Stage:
     """A front, policies to load, and what the scripted vLLM wrote down."""
 
-    front: Front
+    front: VllmBackend
     store: Path
     script: Path
 
@@ -56,8 +56,8 @@ class Stage:
 
 def staged(tmp_path: Path, play: Callable[[Stage], Awaitable[None]], *arguments: str) -> Stage:
     os.environ["COEVOLVE_SCRIPT"] = str(tmp_path / "script.jsonl")
-    command = Command(Path(sys.executable), arguments, max_context=300, threads=None, on_cpu=False)
-    stage = Stage(Front(command), tmp_path / "store", tmp_path / "script.jsonl")
+    command = VllmCommand(Path(sys.executable), arguments, max_context=300, threads=None, on_cpu=False)
+    stage = Stage(VllmBackend(command), tmp_path / "store", tmp_path / "script.jsonl")
 
     async def run() -> None:
         async with stage.front.running():
@@ -145,9 +145,9 @@ def test_a_vllm_that_ended_is_started_with_the_next_load(tmp_path: Path) -> None
         await stage.load(name)
         waiting = asyncio.create_task(stage.front.complete(asked(name, "slow")))
         await asyncio.sleep(0.2)
-        assert stage.front._child is not None
-        os.kill(stage.front._child._process.pid, signal.SIGKILL)
-        with pytest.raises(ApiError, match="vLLM gave no answer") as ended:
+        assert stage.front._vllm is not None
+        os.kill(stage.front._vllm._process.pid, signal.SIGKILL)
+        with pytest.raises(ApiError, match="vLLM sent no response") as ended:
             await waiting
         assert (ended.value.status, ended.value.retry_after) == (503, 1)
         while stage.front.policies:
@@ -177,7 +177,7 @@ def test_what_vllm_refuses_is_told_in_its_words(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         name = stage.policy("llama")
         await stage.load(name)
-        with pytest.raises(ApiError, match="vLLM answered: this cannot be asked") as refused:
+        with pytest.raises(ApiError, match="vLLM responded: this cannot be asked") as refused:
             await stage.front.complete(asked(name, "refuse"))
         assert refused.value.status == 400
 
@@ -186,7 +186,7 @@ def test_what_vllm_refuses_is_told_in_its_words(tmp_path: Path) -> None:
 
 def test_a_vllm_that_does_not_start_says_how_it_ended(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
-        with pytest.raises(ApiError, match="vLLM ended with code 3; its output is in this server's log"):
+        with pytest.raises(ApiError, match="vLLM exited with code 3; its output is in this server's log"):
             await stage.load(stage.policy("llama"))
         assert stage.front.health() == {"vllm": {"state": "idle", "base": None}}
 

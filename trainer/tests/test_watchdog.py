@@ -46,7 +46,7 @@ def test_a_job_that_hangs_is_stalled_and_goes_on_when_it_is_started_again(
     assert child.returncode == EXIT_CODES["stalled"]
     failure = hanging.status["failure"]
     assert (hanging.status["state"], failure["type"]) == ("failed", "stalled")
-    assert "no sign of life for 6 s" in failure["message"]
+    assert "no progress for 6 s" in failure["message"]
 
     assert hanging.run() == 0
     (resumed,) = (event["step"] for event in hanging.events if event["event"] == "resumed")

@@ -1,1 +1,1 @@
-"""A small policy server in vLLM's dialect of the OpenAI protocol, for policies that a CPU can serve."""
+"""A small policy server for CPUs, compatible with vLLM's version of the OpenAI API."""

@@ -1,4 +1,4 @@
-"""The command line of the policy server."""
+"""Command line of the policy server."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="coevolve_policy_server", description="Serves policies over HTTP.")
-    add_address(parser)
+    add_server_options(parser)
     for name, default, meaning in (
-        ("--slots", 32, "most requests of one policy in flight"),
-        ("--max-context", 4096, "most tokens of prompt and answer"),
-        ("--max-waiting", 256, "requests queued per policy before 429"),
+        ("--slots", 32, "max concurrent requests per policy"),
+        ("--max-context", 4096, "max tokens of prompt plus completion"),
+        ("--max-waiting", 256, "max queued requests per policy before 429"),
         ("--threads", 1, "torch threads"),
     ):
         parser.add_argument(name, type=positive_integer, default=default, help=f"{meaning} ({default})")
     arguments = parser.parse_args()
     token = read_token(parser, arguments)
 
-    # Read by torch and tokenizers when they are imported, so set before that
+    # torch and tokenizers read these when they are imported
     os.environ |= {"OMP_NUM_THREADS": str(arguments.threads), "TOKENIZERS_PARALLELISM": "false"}
-    gc.set_threshold(50_000)  # what is imported stays, and is not worth a look for garbage
+    gc.set_threshold(50_000)  # the objects of the imports live until the exit: collecting them is useless
     from .engine import Engine
 
     engine = Engine(
@@ -39,23 +39,23 @@ def main() -> int:
     return 0
 
 
-def add_address(parser: argparse.ArgumentParser) -> None:
-    """Where a policy server listens, and the token that it wants."""
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for address and token."""
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--token-file", type=Path, help="file with the token that clients must send")
+    parser.add_argument("--token-file", type=Path, help="file with the clients' bearer token")
 
 
 def read_token(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> str | None:
-    """The token in the file that was given; ends the program when a server without one would be reachable."""
+    """Returns the token in the file; exits if the host is not loopback and there is no token."""
     token = arguments.token_file.read_text().strip() if arguments.token_file else None
     if not token and not _is_loopback(arguments.host):
-        parser.error(f"--host {arguments.host} is not loopback: give --token-file")
+        parser.error(f"--host {arguments.host} is not loopback: add --token-file")
     return token or None
 
 
 def serve(backend: Backend, arguments: argparse.Namespace, token: str | None) -> None:
-    """Answers at the address of `add_address` until the process is told to end."""
+    """Serves requests until the process is terminated."""
     import uvicorn
 
     from .app import create_app
@@ -66,7 +66,7 @@ def serve(backend: Backend, arguments: argparse.Namespace, token: str | None) ->
         port=arguments.port,
         log_level="warning",
         access_log=False,
-        timeout_keep_alive=75,  # longer than any client's, so that no request meets a closing connection
+        timeout_keep_alive=75,  # longer than any client's, so that no request reaches a closing connection
         timeout_graceful_shutdown=2,
     )
 

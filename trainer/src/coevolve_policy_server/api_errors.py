@@ -1,4 +1,4 @@
-"""Errors as an OpenAI client expects them."""
+"""Errors in the format of the OpenAI API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class ApiError(Exception):
-    """A refusal: HTTP status, OpenAI's `code`, the parameter at fault if any, and seconds to wait."""
+    """An error response: HTTP status, OpenAI's `code`, the wrong parameter, and the seconds until a retry."""
 
     def __init__(
         self,
@@ -21,18 +21,18 @@ class ApiError(Exception):
         self.status, self.code, self.param, self.retry_after = status, code, param, retry_after
 
     def body(self) -> dict[str, object]:
-        kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
-        kind = kinds.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
-        return {"error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}}
+        types = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+        type_ = types.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
+        return {"error": {"message": str(self), "type": type_, "param": self.param, "code": self.code}}
 
 
-def room_left(context: int, prompt_ids: Sequence[int]) -> int:
-    """Tokens left for an answer; raises ApiError `context_length_exceeded` when there is not one."""
-    room = context - len(prompt_ids)
-    if room < 1:
+def remaining_context(context: int, prompt_ids: Sequence[int]) -> int:
+    """Returns the max tokens of a completion; raises ApiError `context_length_exceeded` for less than 1."""
+    remaining = context - len(prompt_ids)
+    if remaining < 1:
         message = f"This model's context is {context} tokens; the messages are {len(prompt_ids)} tokens."
         raise ApiError(400, "context_length_exceeded", message, param="messages")
-    return room
+    return remaining
 
 
 def unknown_model(name: str) -> ApiError:

@@ -1,4 +1,4 @@
-"""The HTTP routes: vLLM's dialect of the OpenAI protocol."""
+"""The HTTP routes, compatible with vLLM's version of the OpenAI API."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from starlette.routing import Route
 
 from .api_errors import ApiError
 from .chat_request import ChatRequest, parse_chat_request
-from .completion import Answer, completion_of
+from .completion import Completion, completion_body
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Backend(Protocol):
-    """What computes the answers: this package's engine, or vLLM. All raise ApiError for what they refuse."""
+    """The inference engine: this package's, or vLLM. All methods raise ApiError for invalid requests."""
 
     @property
     def policies(self) -> Sequence[str]:
-        """Names of the policies that are served."""
+        """Hashes of the loaded policies."""
 
     def health(self) -> dict[str, object]:
-        """What /health tells beside `status` and the number of policies."""
+        """Returns further fields for /health, in addition to `status` and the number of policies."""
 
     async def load(self, policy_hash: str, folder: Path) -> None:
-        """Serves the policy in `folder` under its hash; loading it again changes nothing."""
+        """Loads the policy in `folder` under its hash; loading it again changes nothing."""
 
     async def unload(self, policy_hash: str) -> None:
-        """Takes no new request for the policy; those on their way are finished."""
+        """Accepts no new request for the policy; running requests are completed."""
 
-    async def complete(self, request: ChatRequest) -> Answer:
-        """Answers; cancelled when the client has left."""
+    async def complete(self, request: ChatRequest) -> Completion:
+        """Generates a completion; cancelled when the client disconnects."""
 
     def running(self) -> contextlib.AbstractAsyncContextManager[None]:
-        """Whatever must run while the server does."""
+        """Returns a context that is active while the server runs."""
 
 
 def create_app(backend: Backend, *, token: str | None) -> Starlette:
-    """The server's application. With a token, every route but /health wants it as `Authorization: Bearer`."""
+    """Returns the application. With a token, every route except /health requires `Authorization: Bearer`."""
 
     async def health(_: Request) -> Response:
         status = {"status": "healthy", "policies": len(backend.policies)}
@@ -57,30 +57,31 @@ def create_app(backend: Backend, *, token: str | None) -> Starlette:
         return JSONResponse({"object": "list", "data": data})
 
     async def load(request: Request) -> Response:
-        name, path = _texts(await _json(request), "lora_name", "lora_path")
+        name, path = _strings(await _json(request), "lora_name", "lora_path")
         await backend.load(name, Path(path))
         return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
 
     async def unload(request: Request) -> Response:
-        (name,) = _texts(await _json(request), "lora_name")
+        (name,) = _strings(await _json(request), "lora_name")
         await backend.unload(name)
         return PlainTextResponse(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def complete(request: Request) -> Response:
-        wanted = parse_chat_request(await _json(request))
-        answer = asyncio.ensure_future(backend.complete(wanted))
-        gone = asyncio.ensure_future(request.receive())  # after the body, a message means the client has left
-        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
-        gone.cancel()
-        if not answer.done():
-            answer.cancel()
+        chat_request = parse_chat_request(await _json(request))
+        completion = asyncio.ensure_future(backend.complete(chat_request))
+        # After the body, the only further message is the client's disconnect
+        disconnect = asyncio.ensure_future(request.receive())
+        await asyncio.wait((completion, disconnect), return_when=asyncio.FIRST_COMPLETED)
+        disconnect.cancel()
+        if not completion.done():
+            completion.cancel()
             return Response(status_code=499)
-        return JSONResponse(completion_of(wanted, answer.result()))
+        return JSONResponse(completion_body(chat_request, completion.result()))
 
     def guarded(handler: Handler) -> Handler:
         async def respond(request: Request) -> Response:
             try:
-                _authorise(request, token)
+                _authorize(request, token)
                 return await handler(request)
             except ApiError as error:
                 headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
@@ -105,21 +106,21 @@ def create_app(backend: Backend, *, token: str | None) -> Starlette:
     )
 
 
-def _authorise(request: Request, token: str | None) -> None:
+def _authorize(request: Request, token: str | None) -> None:
     given = request.headers.get("authorization", "")
     if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        raise ApiError(401, "invalid_api_key", "the Authorization header must carry the server's token")
+        raise ApiError(401, "invalid_api_key", "Authorization header: expected the server's token")
 
 
 async def _json(request: Request) -> Any:
     try:
         return json.loads(await request.body())
     except ValueError as error:
-        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}") from None
 
 
-def _texts(body: Any, *names: str) -> list[str]:
+def _strings(body: Any, *names: str) -> list[str]:
     for name in names:
         if not isinstance(body, dict) or not isinstance(body.get(name), str):
-            raise ApiError(400, "invalid_value", f"{name}: expected a text", param=name)
+            raise ApiError(400, "invalid_value", f"{name}: expected a string", param=name)
     return [body[name] for name in names]

@@ -1,4 +1,4 @@
-"""A chat completion request, read strictly: what the server cannot honour, it refuses by name."""
+"""Parses a chat completion request strictly: unsupported parameters are rejected by name."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ PARAMETERS = (
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """What one completion is asked for."""
-
     model: str
     messages: list[Message]
     temperature: float
     top_p: float
     seed: int
-    max_tokens: int | None  # None: what the context leaves
+    max_tokens: int | None  # None: the remaining context
     stop: tuple[str, ...]
     logprobs: bool
     return_token_ids: bool
 
 
 def parse_chat_request(body: object) -> ChatRequest:
-    """Raises ApiError 400, naming the parameter, what was found and what is expected."""
+    """Parses the body; raises ApiError 400 with the parameter, the value found and the value expected."""
     if not isinstance(body, dict):
         raise ApiError(400, "invalid_json", "the body must be a JSON object")
     given = {name: value for name, value in body.items() if value is not None}
@@ -44,12 +42,12 @@ def parse_chat_request(body: object) -> ChatRequest:
                 400, "unsupported_parameter", f"{name} is not supported by this server", param=name
             )
     if given.get("n", 1) != 1:
-        raise _wrong("n", given["n"], "1")
+        raise _invalid("n", given["n"], "1")
     if given.get("stream", False) is not False:
-        raise _wrong("stream", given["stream"], "false")
+        raise _invalid("stream", given["stream"], "false")
     max_tokens = given.get("max_completion_tokens", given.get("max_tokens"))
     return ChatRequest(
-        model=_text(given, "model"),
+        model=_string(given, "model"),
         messages=_messages(given.get("messages")),
         temperature=_number(given, "temperature", 1.0, 0.0, 100.0),
         top_p=_number(given, "top_p", 1.0, 1e-6, 1.0),
@@ -65,54 +63,54 @@ def parse_chat_request(body: object) -> ChatRequest:
 
 def _messages(value: object) -> list[Message]:
     if not isinstance(value, list) or not value:
-        raise _wrong("messages", value, "a list of at least one message")
+        raise _invalid("messages", value, "a list of at least one message")
     for index, message in enumerate(value):
-        where = f"messages[{index}]"
+        field = f"messages[{index}]"
         if not isinstance(message, dict) or message.get("role") not in ROLES:
-            raise _wrong(f"{where}.role", message, f"one of {', '.join(ROLES)}")
+            raise _invalid(f"{field}.role", message, f"one of {', '.join(ROLES)}")
         if not isinstance(message.get("content"), str):
-            raise _wrong(f"{where}.content", message.get("content"), "a string")
-        # tool_call_id is required by OpenAI's types; the chat template has no place for it
+            raise _invalid(f"{field}.content", message.get("content"), "a string")
+        # OpenAI's types require tool_call_id; chat templates do not use it
         for name in message.keys() - {"role", "content", "tool_call_id"}:
-            raise ApiError(400, "unsupported_parameter", f"{where}.{name} is not supported", param=where)
+            raise ApiError(400, "unsupported_parameter", f"{field}.{name} is not supported", param=field)
     return value
 
 
 def _stop(value: object) -> tuple[str, ...]:
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
-        raise _wrong("stop", value, "a text or a list of texts")
-    return tuple(texts)
+    strings = [value] if isinstance(value, str) else value
+    if not isinstance(strings, list) or not all(isinstance(string, str) and string for string in strings):
+        raise _invalid("stop", value, "a non-empty string or a list of them")
+    return tuple(strings)
 
 
-def _text(given: dict[str, Any], name: str) -> str:
+def _string(given: dict[str, Any], name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str):
-        raise _wrong(name, value, "a text")
+        raise _invalid(name, value, "a string")
     return value
 
 
 def _flag(given: dict[str, Any], name: str) -> bool:
     value = given.get(name, False)
     if not isinstance(value, bool):
-        raise _wrong(name, value, "true or false")
+        raise _invalid(name, value, "true or false")
     return value
 
 
 def _number(given: dict[str, Any], name: str, default: float, low: float, high: float) -> float:
     value = given.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise _wrong(name, value, f"a number from {low:g} to {high:g}")
-    # Below this a float32 softmax is greedy anyway, and dividing by it overflows
+        raise _invalid(name, value, f"a number from {low:g} to {high:g}")
+    # Below this a float32 softmax is greedy, and the division overflows
     return 0.0 if value < 1e-4 or math.isclose(value, 0.0) else float(value)
 
 
 def _integer(given: dict[str, Any], name: str, low: int, high: int) -> int:
     value = given[name]
     if type(value) is not int or not low <= value <= high:
-        raise _wrong(name, value, f"an integer from {low} to {high}")
+        raise _invalid(name, value, f"an integer from {low} to {high}")
     return value
 
 
-def _wrong(param: str, found: object, expected: str) -> ApiError:
+def _invalid(param: str, found: object, expected: str) -> ApiError:
     return ApiError(400, "invalid_value", f"{param}: found {found!r:.200}, expected {expected}", param=param)

@@ -1,15 +1,16 @@
-"""Inference of a policy in fixed shapes, so that a row never depends on its neighbours.
+"""Inference of a policy in fixed shapes, so that a request never depends on concurrent requests.
 
-Prefill runs one slot in chunks of CHUNK tokens; a decode step in float32 always runs all slots. Every matrix
-product thus has one shape for the life of the server, and a request's numbers are bit-identical alone and in
-company. In bfloat16, where a model is larger and a step for nobody is dear, a step runs the slots up to the
-last one in use, in steps of the powers of 2: there company changes an answer within the rounding of bfloat16.
+Prefill computes one slot in chunks of CHUNK tokens; decoding in float32 always computes all slots. Therefore
+every matrix product has the same shape while the server runs, and a request's numbers are bit-identical with
+and without concurrent requests. In bfloat16, where models are larger and idle slots expensive, decoding
+computes the slots up to the last one in use, rounded up to a power of 2: there concurrent requests change a
+completion within the rounding of bfloat16.
 
-Weights and key-value cache are in the type in which the policy is stored; the residual stream, the norms, the
-rotation and the logits are in float32 whichever it is.
+Weights and key-value cache have the stored type of the policy; residual stream, norms, rotation and logits
+are always float32.
 
-Why not transformers' module: its cache gives all rows of a batch one position, where every slot here has
-its own, and the process saves the 2.3 s and 110 MB of the import. A test holds both to each other.
+Reason for not using transformers' module: in its cache all rows of a batch have the same position, and its
+import takes 2.3 s and 110 MB. A test compares both.
 """
 
 from __future__ import annotations
@@ -21,69 +22,69 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .lazy_zeros import lazy_zeros
-from .model_config import Architecture, read_architecture
+from .model_config import DecoderConfig, read_decoder_config
 from .weights import PolicyWeights
 
-# Positions per prefill pass; decode attends to a multiple of it, and masked positions add exact zeros
+# Positions per prefill pass; decoding attends to a multiple of it, and masked positions add exact zeros
 CHUNK = 64
-CACHE_BYTES = 2 * 2**30  # of keys and values of one policy, once all its slots are full
+CACHE_BYTES = 2 * 2**30  # max bytes of keys and values of one policy, when all its slots are full
 
 
 class Layer(NamedTuple):
-    """Weights of one block, fused where they multiply the same input."""
+    """Weights of one layer, concatenated where they multiply the same input."""
 
-    gain: Tensor  # [D] of the norm before attention
+    attention_norm: Tensor  # [D]
     qkv: Tensor  # [(H + 2K) * E, D]
     qkv_bias: Tensor | None  # [(H + 2K) * E]
-    turn: Tensor | None  # [H + K, E] gains of q_norm and k_norm
+    qk_norm: Tensor | None  # [H + K, E] weights of q_norm and k_norm
     output: Tensor  # [D, H * E]
     output_bias: Tensor | None  # [D]
-    up_gain: Tensor  # [D] of the norm before the feed-forward part
+    feed_forward_norm: Tensor  # [D]
     gate_up: Tensor  # [2F, D]
     down: Tensor  # [D, F]
 
 
 class Decoder:
-    """Weights, key-value cache and forward passes of one policy. Axes: S slots, N of them in a step,
+    """Weights, key-value cache and forward passes of one policy. Axes: S slots, N of them in a decoding pass,
     P positions, V vocabulary, D hidden, H query heads, K key-value heads, G = H / K, E head size."""
 
     def __init__(self, weights: PolicyWeights, *, slots: int, max_context: int) -> None:
-        self._shape = shape = read_architecture(weights.model)
+        self._shape = shape = read_decoder_config(weights.model)
         self.dtype = weights.dtype
         self.context = min(max_context, shape.positions)
-        """Longest prompt plus answer in tokens."""
+        """Max tokens of prompt plus completion."""
         positions = -(-self.context // CHUNK) * CHUNK
-        self.slots = min(slots, max(1, CACHE_BYTES // self._bytes_of(positions)))
-        """Requests in flight: as many as asked for, or as CACHE_BYTES has room for."""
+        self.slots = min(slots, max(1, CACHE_BYTES // self._slot_bytes(positions)))
+        """Max concurrent requests: `slots`, or as many as fit into CACHE_BYTES."""
         self._embedding = weights.embedding  # [V, D]
         head = weights.find("lm_head.weight")
         self._head = self._embedding if head is None else head.float()  # [V, D]
-        self._gain = weights.get("model.norm.weight").float()
+        self._final_norm = weights.get("model.norm.weight").float()
         self._layers = [_layer(weights, index, shape) for index in range(shape.layers)]
         self._cos, self._sin = _rotation(positions, shape)
         cache = (shape.layers, 2, self.slots, shape.kv_heads, positions, shape.head_size)
         self.cache = lazy_zeros(*cache, dtype=self.dtype)
         """Keys (0) and values (1): [layers, 2, S, K, P, E]."""
-        future = torch.full((CHUNK, CHUNK), -torch.inf).triu(1)  # what a chunk must not see of itself
-        ahead = torch.cat((torch.zeros(CHUNK, positions - CHUNK), future), 1)
-        self._ahead = ahead.repeat(self._group, 1).to(self.dtype)  # [G * CHUNK, P]
+        future = torch.full((CHUNK, CHUNK), -torch.inf).triu(1)  # causal mask within a chunk
+        mask = torch.cat((torch.zeros(CHUNK, positions - CHUNK), future), 1)
+        self._prefill_mask = mask.repeat(self._group, 1).to(self.dtype)  # [G * CHUNK, P]
         self._rows = torch.arange(self.slots)
         self._columns = torch.arange(positions)
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
-        """Of the keys and values of one chunk of one slot: [layers, 2, K, CHUNK, E]."""
+        """Shape of the keys and values of one chunk of one slot: [layers, 2, K, CHUNK, E]."""
         return self._shape.layers, 2, self._shape.kv_heads, CHUNK, self._shape.head_size
 
     @torch.inference_mode()
     def prefill(self, slot: int, start: int, ids: Tensor) -> Tensor:
-        """Writes CHUNK tokens into `slot` from position `start`, a multiple of CHUNK; returns what `logits`
-        takes, [CHUNK, D].
+        """Writes CHUNK tokens into `slot` from position `start`, a multiple of CHUNK; returns the last
+        layer's states [CHUNK, D], the argument of `logits`.
 
-        `ids` is [CHUNK]; of a prompt's last chunk the end is padding, overwritten later.
+        `ids` is [CHUNK]; the end of a prompt's last chunk is padding, which is overwritten later.
         """
         end = start + CHUNK
-        mask = self._ahead[:, -end:]  # [G * CHUNK, end]
+        mask = self._prefill_mask[:, -end:]  # [G * CHUNK, end]
         stacked = (1, self._shape.kv_heads, self._group * CHUNK, -1)
         x = F.embedding(ids, self._embedding)  # [CHUNK, D]
         for layer, cache in zip(self._layers, self.cache, strict=True):
@@ -91,19 +92,19 @@ class Decoder:
             keys, values = cache[0, slot : slot + 1], cache[1, slot : slot + 1]  # [1, K, P, E]
             keys[0, :, start:end] = k.transpose(0, 1)
             values[0, :, start:end] = v.transpose(0, 1)
-            # The G query heads of one key head are stacked as rows, so keys are never repeated
+            # The G query heads of one key head are stacked as rows, so that keys need not be repeated
             q = q.view(CHUNK, self._shape.kv_heads, self._group, -1).permute(1, 2, 0, 3).reshape(stacked)
             mixed = F.scaled_dot_product_attention(q, keys[:, :, :end], values[:, :, :end], mask)
             mixed = mixed.view(self._shape.kv_heads, self._group, CHUNK, -1).permute(2, 0, 1, 3)
-            x = self._finish(x, mixed.reshape(CHUNK, -1), layer)
+            x = self._finish_layer(x, mixed.reshape(CHUNK, -1), layer)
         return x
 
     @torch.inference_mode()
     def decode(self, ids: Tensor, positions: Tensor, longest: int, used: int) -> Tensor:
-        """One token for the slots: `ids` [S] go to `positions` [S], the greatest of which is `longest`; slots
-        from `used` on are idle.
+        """Adds one token to each slot: `ids` [S] at `positions` [S], the largest of which is `longest`; slots
+        from index `used` on are idle.
 
-        Returns logits [N, V] with used <= N <= S. Rows of idle slots (position 0) hold nothing of meaning.
+        Returns logits [N, V] with used <= N <= S. Rows of idle slots (position 0) are undefined.
         """
         count = self.slots if self.dtype == torch.float32 else min(self.slots, 1 << (used - 1).bit_length())
         ids, positions, rows = ids[:count], positions[:count], self._rows[:count]
@@ -120,46 +121,48 @@ class Decoder:
             q = q.view(count, self._shape.kv_heads, self._group, -1)
             keys, values = cache[0, :count, :, :width], cache[1, :count, :, :width]
             mixed = F.scaled_dot_product_attention(q, keys, values, mask)
-            x = self._finish(x, mixed.reshape(count, -1), layer)
+            x = self._finish_layer(x, mixed.reshape(count, -1), layer)
         return self.logits(x)
 
     @torch.inference_mode()
     def logits(self, x: Tensor) -> Tensor:
-        """[N, V] of what the last layer gave, [N, D]."""
-        return F.linear(self._norm(x, self._gain), self._head)
+        """Returns logits [N, V] of the last layer's states [N, D]."""
+        return F.linear(self._norm(x, self._final_norm), self._head)
 
     @property
     def _group(self) -> int:
         return self._shape.heads // self._shape.kv_heads
 
-    def _bytes_of(self, positions: int) -> int:
-        """Of the keys and values of one slot."""
+    def _slot_bytes(self, positions: int) -> int:
+        """Returns the bytes of the keys and values of one slot."""
         heads = self._shape.kv_heads * self._shape.head_size
         return 2 * self._shape.layers * heads * positions * self.dtype.itemsize
 
     def _project(self, x: Tensor, layer: Layer, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries [N, H, E] and keys [N, K, E], normed and rotated, and values [N, K, E]."""
+        """Returns queries [N, H, E] and keys [N, K, E], normed and rotated, and values [N, K, E]."""
         heads = self._shape.heads + self._shape.kv_heads
-        normed = self._norm(x, layer.gain).to(self.dtype)
-        fused = F.linear(normed, layer.qkv, layer.qkv_bias).view(len(x), -1, self._shape.head_size)
-        turned = fused[:, :heads].float()
-        if layer.turn is not None:
-            turned = self._norm(turned, layer.turn)
+        normed = self._norm(x, layer.attention_norm).to(self.dtype)
+        qkv = F.linear(normed, layer.qkv, layer.qkv_bias).view(len(x), -1, self._shape.head_size)
+        qk = qkv[:, :heads].float()
+        if layer.qk_norm is not None:
+            qk = self._norm(qk, layer.qk_norm)
         half = self._shape.head_size // 2
-        swapped = torch.cat((turned[..., half:], turned[..., :half]), -1)
-        turned = (turned * cos).addcmul_(swapped, sin).to(self.dtype)
-        return turned[:, : self._shape.heads], turned[:, self._shape.heads :], fused[:, heads:]
+        swapped = torch.cat((qk[..., half:], qk[..., :half]), -1)
+        qk = (qk * cos).addcmul_(swapped, sin).to(self.dtype)
+        return qk[:, : self._shape.heads], qk[:, self._shape.heads :], qkv[:, heads:]
 
-    def _finish(self, x: Tensor, mixed: Tensor, layer: Layer) -> Tensor:
+    def _finish_layer(self, x: Tensor, mixed: Tensor, layer: Layer) -> Tensor:
+        """Applies the output projection and the feed-forward part after attention."""
         x = x + F.linear(mixed, layer.output, layer.output_bias)
-        gate, up = F.linear(self._norm(x, layer.up_gain).to(self.dtype), layer.gate_up).chunk(2, -1)
+        normed = self._norm(x, layer.feed_forward_norm).to(self.dtype)
+        gate, up = F.linear(normed, layer.gate_up).chunk(2, -1)
         return x + F.linear(F.silu(gate).mul_(up), layer.down)
 
-    def _norm(self, x: Tensor, gain: Tensor) -> Tensor:
-        return (x * torch.rsqrt(x.square().mean(-1, keepdim=True).add_(self._shape.epsilon))).mul_(gain)
+    def _norm(self, x: Tensor, weight: Tensor) -> Tensor:
+        return (x * torch.rsqrt(x.square().mean(-1, keepdim=True).add_(self._shape.epsilon))).mul_(weight)
 
 
-def _layer(weights: PolicyWeights, index: int, shape: Architecture) -> Layer:
+def _layer(weights: PolicyWeights, index: int, shape: DecoderConfig) -> Layer:
     def find(name: str) -> Tensor | None:
         return weights.find(f"model.layers.{index}.{name}")
 
@@ -167,24 +170,24 @@ def _layer(weights: PolicyWeights, index: int, shape: Architecture) -> Layer:
         return weights.get(f"model.layers.{index}.{name}.weight")
 
     biases = [bias for part in "qkv" if (bias := find(f"self_attn.{part}_proj.bias")) is not None]
-    gains = [gain for part in "qk" if (gain := find(f"self_attn.{part}_norm.weight")) is not None]
+    norms = [norm for part in "qk" if (norm := find(f"self_attn.{part}_norm.weight")) is not None]
     counts = (shape.heads, shape.kv_heads)
-    turn = [gain.float().expand(count, -1) for gain, count in zip(gains, counts, strict=bool(gains))]
+    qk_norm = [norm.float().expand(count, -1) for norm, count in zip(norms, counts, strict=bool(norms))]
     return Layer(
-        gain=get("input_layernorm").float(),
+        attention_norm=get("input_layernorm").float(),
         qkv=torch.cat([get(f"self_attn.{part}_proj") for part in "qkv"]),
         qkv_bias=torch.cat(biases) if biases else None,
-        turn=torch.cat(turn) if turn else None,
+        qk_norm=torch.cat(qk_norm) if qk_norm else None,
         output=get("self_attn.o_proj"),
         output_bias=find("self_attn.o_proj.bias"),
-        up_gain=get("post_attention_layernorm").float(),
+        feed_forward_norm=get("post_attention_layernorm").float(),
         gate_up=torch.cat([get("mlp.gate_proj"), get("mlp.up_proj")]),
         down=get("mlp.down_proj"),
     )
 
 
-def _rotation(positions: int, shape: Architecture) -> tuple[Tensor, Tensor]:
-    """Cosine and signed sine [P, 1, E] of rotary embedding in the half-split layout of transformers."""
+def _rotation(positions: int, shape: DecoderConfig) -> tuple[Tensor, Tensor]:
+    """Returns cosine and signed sine [P, 1, E] of the rotary embedding in transformers' half-split layout."""
     size = shape.head_size
     frequency = shape.theta ** -(torch.arange(0, size, 2).float() / size)
     angle = torch.outer(torch.arange(positions).float(), frequency)[:, None]

@@ -1,7 +1,7 @@
-"""The policies being served, and the loop that advances them.
+"""The loaded policies, and the loop that generates their completions.
 
-Model and HTTP share one thread on purpose: two would only hand the interpreter's lock to and fro. The loop
-yields after each step, so a socket waits one step (2 ms at 0.4 M parameters) at most.
+Model and HTTP server deliberately share one thread: two threads would only contend for the interpreter's
+lock. The loop yields after each pass, so a socket waits at most one pass (2 ms at 0.4 M parameters).
 """
 
 from __future__ import annotations
@@ -17,78 +17,73 @@ from safetensors import SafetensorError
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import JobFailure
 
-from .api_errors import ApiError, room_left, unknown_model
+from .api_errors import ApiError, remaining_context, unknown_model
 from .chat_request import ChatRequest
-from .completion import Answer
+from .completion import Completion
 from .decoder import Decoder
 from .prefix_cache import PrefixCache
 from .sampling import Sampler
-from .scheduler import Generation, Lane
+from .scheduler import Generation, Scheduler
 from .weights import PolicyWeights
 
 
 class Engine:
-    """Loads policies under their hashes and generates with them."""
+    """Loads policies under their hashes and generates completions with them."""
 
     def __init__(self, *, slots: int, max_context: int, max_waiting: int) -> None:
         self._slots, self._max_context, self._max_waiting = slots, max_context, max_waiting
-        self._lanes: dict[str, Lane] = {}
-        self._leaving: list[Lane] = []  # unloaded, with requests still on their way
-        # By the shape and type of a chunk
-        self._prefixes: dict[tuple[tuple[int, ...], torch.dtype], PrefixCache] = {}
-        self._work = asyncio.Event()
+        self._schedulers: dict[str, Scheduler] = {}
+        self._unloading: list[Scheduler] = []  # unloaded policies with running requests
+        # By shape and type of a chunk
+        self._prefix_caches: dict[tuple[tuple[int, ...], torch.dtype], PrefixCache] = {}
+        self._has_work = asyncio.Event()
 
     @property
     def policies(self) -> Sequence[str]:
-        return list(self._lanes)
+        return list(self._schedulers)
 
     async def load(self, policy_hash: str, folder: Path) -> None:
-        """Serves the policy in `folder` under its hash; loading it again changes nothing.
+        """Loads the policy in `folder` under its hash; loading it again changes nothing.
 
         Raises:
-            ApiError: 400 when the directory's manifest is not `policy_hash`, or a file is not the manifest's.
+            ApiError: 400 when the manifest's hash is not `policy_hash`, or a file does not match it.
         """
-        if policy_hash in self._lanes:
+        if policy_hash in self._schedulers:
             return
         try:
-            self._lanes[policy_hash] = self._open(policy_hash, folder)
+            self._schedulers[policy_hash] = self._open(policy_hash, folder)
         except (JobFailure, OSError, ValueError, KeyError, SafetensorError) as error:
             raise ApiError(
                 400, "invalid_policy", f"cannot load {folder}: {error}", param="lora_path"
             ) from error
 
     async def unload(self, policy_hash: str) -> None:
-        """Takes no new request for the policy; those on their way are finished."""
-        self._leaving.append(self.lane(policy_hash))
-        del self._lanes[policy_hash]
+        """Accepts no new request for the policy; running requests are completed."""
+        self._unloading.append(self._find(policy_hash))
+        del self._schedulers[policy_hash]
 
-    def lane(self, policy_hash: str) -> Lane:
-        if policy_hash not in self._lanes:
-            raise unknown_model(policy_hash)
-        return self._lanes[policy_hash]
-
-    async def complete(self, request: ChatRequest) -> Answer:
-        """Queues a request and waits for its answer; a request that is cancelled frees its slot.
+    async def complete(self, request: ChatRequest) -> Completion:
+        """Queues a request and waits for its completion; a cancelled request frees its slot.
 
         Raises:
             ApiError: 404 for an unknown model, 400 for a prompt beyond the context, 429 for a full queue, 500
-                when the policy's numbers are not finite.
+                when the policy's logits are not finite.
         """
-        lane = self.lane(request.model)
-        generation = self._submit(lane, request)
+        scheduler = self._find(request.model)
+        generation = self._submit(scheduler, request)
         try:
             await generation.done
         except asyncio.CancelledError:
-            lane.drop(generation)
+            scheduler.remove(generation)
             raise
         except Exception as error:
             raise ApiError(500, "generation_failed", f"{type(error).__name__}: {error}") from error
-        return Answer(
+        return Completion(
             prompt_ids=generation.prompt_ids,
             token_ids=generation.token_ids,
             logprobs=generation.logprobs,
             finish_reason=generation.finish_reason,
-            reader=lane.reader,
+            decoder=scheduler.completion_decoder,
         )
 
     def health(self) -> dict[str, object]:
@@ -96,46 +91,51 @@ class Engine:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        loop = asyncio.create_task(self._advance_forever())
+        loop = asyncio.create_task(self._run_loop())
         yield
         loop.cancel()
 
-    def _submit(self, lane: Lane, request: ChatRequest) -> Generation:
-        if len(lane.waiting) >= self._max_waiting:
-            raise ApiError(429, "overloaded", f"{len(lane.waiting)} requests are waiting", retry_after=1)
-        prompt = lane.encoder.prompt_ids(request.messages)
-        room = room_left(lane.context, prompt)
+    def _find(self, policy_hash: str) -> Scheduler:
+        if policy_hash not in self._schedulers:
+            raise unknown_model(policy_hash)
+        return self._schedulers[policy_hash]
+
+    def _submit(self, scheduler: Scheduler, request: ChatRequest) -> Generation:
+        if len(scheduler.waiting) >= self._max_waiting:
+            raise ApiError(429, "overloaded", f"{len(scheduler.waiting)} requests are waiting", retry_after=1)
+        prompt_ids = scheduler.encoder.prompt_ids(request.messages)
+        remaining = remaining_context(scheduler.context, prompt_ids)
         generation = Generation(
-            prompt_ids=prompt,
-            max_tokens=min(request.max_tokens or room, room),
+            prompt_ids=prompt_ids,
+            max_tokens=min(request.max_tokens or remaining, remaining),
             sampler=Sampler.seeded(request.seed, temperature=request.temperature, top_p=request.top_p),
             stop=request.stop,
             done=asyncio.get_running_loop().create_future(),
         )
-        lane.waiting.append(generation)
-        self._work.set()
+        scheduler.waiting.append(generation)
+        self._has_work.set()
         return generation
 
-    async def _advance_forever(self) -> None:
-        """Runs until cancelled; sleeps while no request is on its way."""
+    async def _run_loop(self) -> None:
+        """Runs until cancelled; sleeps while there is no request."""
         while True:
-            await self._work.wait()
-            self._leaving = [lane for lane in self._leaving if lane.busy]
-            busy = [*(lane for lane in self._lanes.values() if lane.busy), *self._leaving]
+            await self._has_work.wait()
+            self._unloading = [scheduler for scheduler in self._unloading if scheduler.is_busy]
+            busy = [*(s for s in self._schedulers.values() if s.is_busy), *self._unloading]
             if not busy:
-                self._work.clear()
-            for lane in busy:
+                self._has_work.clear()
+            for scheduler in busy:
                 try:
-                    lane.advance()
-                except Exception as error:  # a fault of one policy must not silence the others
-                    lane.fail(error)
+                    scheduler.advance()
+                except Exception as error:  # an error of one policy must not affect the others
+                    scheduler.fail(error)
                 await asyncio.sleep(0)
 
-    def _open(self, policy_hash: str, folder: Path) -> Lane:
+    def _open(self, policy_hash: str, folder: Path) -> Scheduler:
         weights = PolicyWeights.open(folder, policy_hash)
         with contextlib.closing(weights):
             decoder = Decoder(weights, slots=self._slots, max_context=self._max_context)
-        kind = (decoder.chunk_shape, decoder.dtype)
-        if kind not in self._prefixes:
-            self._prefixes[kind] = PrefixCache(*kind)
-        return Lane(policy_hash, decoder, ChatEncoder.load(folder), self._prefixes[kind])
+        chunk = (decoder.chunk_shape, decoder.dtype)
+        if chunk not in self._prefix_caches:
+            self._prefix_caches[chunk] = PrefixCache(*chunk)
+        return Scheduler(policy_hash, decoder, ChatEncoder.load(folder), self._prefix_caches[chunk])

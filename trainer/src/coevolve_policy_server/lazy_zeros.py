@@ -1,4 +1,4 @@
-"""Memory that is taken when it is written."""
+"""Tensors whose memory is allocated when it is first written."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from torch import Tensor
 
 
 def lazy_zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Zeros that cost memory only where they are written: most slots never see most of their positions.
+    """Returns zeros that use memory only after they are written: most slots use few of their positions.
 
-    Zeros, because a masked position takes part with weight 0, and 0 times garbage may be NaN. Pages are as
-    small as they can be: with huge ones a first token took a whole slot, 94 MB of SmolLM2 at 4096 positions.
+    Zeros, because a masked position contributes with weight 0, and 0 times an undefined value may be NaN.
+    Huge pages are disabled: with them a first token allocated a whole slot, 94 MB for SmolLM2 at 4096
+    positions.
     """
     memory = mmap.mmap(-1, math.prod(shape) * dtype.itemsize)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):  # Linux

@@ -1,4 +1,4 @@
-"""What a policy's config.json says of its decoder: Qwen3, Qwen2 or Llama (SmolLM2 is one), and no other."""
+"""Reads the decoder's configuration from config.json: Qwen3, Qwen2 or Llama (SmolLM2 is a Llama)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from coevolve_trainer.failures import bad_input
 
 
 @dataclass(frozen=True)
-class Architecture:
-    """Sizes and switches. The three families differ in biases and in the norm of queries and keys alone."""
+class DecoderConfig:
+    """Sizes of a decoder. The three families differ only in biases and in the norm of queries and keys."""
 
     layers: int
     heads: int
     kv_heads: int
     head_size: int
     epsilon: float
-    """Of every RMS norm."""
+    """Epsilon of every RMS norm."""
     theta: float
     """Base of the rotary frequencies."""
     positions: int
-    """Longest prompt plus answer that the model was made for, in tokens."""
+    """Max tokens of prompt plus completion that the model supports."""
 
 
-def read_architecture(model: Path) -> Architecture:
-    """Reads config.json, in the spelling of transformers 5 or of 4.
+def read_decoder_config(model: Path) -> DecoderConfig:
+    """Reads config.json in the format of transformers 5 or 4.
 
     Raises:
-        JobFailure: `bad-input` for a model that this server would compute wrongly; vLLM serves those.
+        JobFailure: `bad-input` for a model that this decoder would compute wrongly; vLLM serves those.
     """
     config: dict[str, Any] = json.loads((model / "config.json").read_bytes())
     family = config.get("model_type")
@@ -46,7 +46,7 @@ def read_architecture(model: Path) -> Architecture:
         if found != expected:
             raise bad_input(name, found, f"{expected}; vLLM serves others")
     heads = config["num_attention_heads"]
-    return Architecture(
+    return DecoderConfig(
         layers=config["num_hidden_layers"],
         heads=heads,
         kv_heads=config.get("num_key_value_heads") or heads,

@@ -1,8 +1,8 @@
-"""Keys and values of prompt chunks seen before.
+"""Cache of the keys and values of prompt chunks.
 
-A chunk's entry depends on the tokens up to its end and on nothing else, and it was computed in the shape in
-which it would be computed again: a hit gives the same bits as a miss. Answers are never entered, because
-their keys come from decode steps, whose sums run in another order.
+An entry depends only on the tokens up to the chunk's end, and it was computed in the shape in which it would
+be computed again: a hit gives the same bits as a miss. Completions are not cached, because decoding computes
+their keys with sums in another order.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from torch import Tensor
 
 from .lazy_zeros import lazy_zeros
 
-CHUNKS = 512  # 32 conversations of a thousand tokens; memory is taken as chunks come
+CHUNKS = 512  # 32 conversations of a thousand tokens; memory is allocated with each chunk
 SMALLEST_BYTES, LARGEST_BYTES = 64 * 2**20, 1024 * 2**20
 Key = tuple[str, tuple[int, ...]]  # policy hash, tokens up to the chunk's end
 
 
 class PrefixCache:
-    """Shared by policies of one shape; when it is full, the least recently used chunk gives up its place.
+    """A least-recently-used cache, shared by policies of the same shape.
 
-    The places are one block of memory: chunks allocated one by one left 140 MB of holes after 4,000 requests.
+    All entries are in one tensor: chunks allocated one by one fragmented 140 MB after 4,000 requests.
     """
 
     def __init__(self, chunk_shape: Sequence[int], dtype: torch.dtype) -> None:
         chunk_bytes = math.prod(chunk_shape) * dtype.itemsize
         limit_bytes = min(max(CHUNKS * chunk_bytes, SMALLEST_BYTES), LARGEST_BYTES)
-        self._places = lazy_zeros(max(1, limit_bytes // chunk_bytes), *chunk_shape, dtype=dtype)
-        self._taken: OrderedDict[Key, int] = OrderedDict()
+        self._entries = lazy_zeros(max(1, limit_bytes // chunk_bytes), *chunk_shape, dtype=dtype)
+        self._index_by_key: OrderedDict[Key, int] = OrderedDict()
 
     def find(self, policy: str, prefix: tuple[int, ...]) -> Tensor | None:
-        """Keys and values of the last chunk of `prefix` under the policy of that hash, or None."""
-        place = self._taken.get((policy, prefix))
-        if place is None:
+        """Returns the keys and values of the last chunk of `prefix`; None if it is not in the cache."""
+        index = self._index_by_key.get((policy, prefix))
+        if index is None:
             return None
-        self._taken.move_to_end((policy, prefix))
-        return self._places[place]
+        self._index_by_key.move_to_end((policy, prefix))
+        return self._entries[index]
 
     def save(self, policy: str, prefix: tuple[int, ...], chunk: Tensor) -> None:
-        """Copies a chunk that `find` did not find."""
-        full = len(self._taken) == len(self._places)
-        place = self._taken.popitem(last=False)[1] if full else len(self._taken)
-        self._places[place].copy_(chunk)
-        self._taken[policy, prefix] = place
+        """Copies a chunk that is not in the cache; evicts the least recently used one if it is full."""
+        is_full = len(self._index_by_key) == len(self._entries)
+        index = self._index_by_key.popitem(last=False)[1] if is_full else len(self._index_by_key)
+        self._entries[index].copy_(chunk)
+        self._index_by_key[policy, prefix] = index

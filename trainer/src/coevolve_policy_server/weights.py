@@ -1,4 +1,4 @@
-"""The weights of a policy: of a full one as they are stored, of an adapter merged into the model beneath."""
+"""The weights of a policy: as stored, or, for an adapter, merged into the base model."""
 
 from __future__ import annotations
 
@@ -20,91 +20,92 @@ from coevolve_trainer.models.adapter import ADAPTER_CONFIG, is_adapter
 from coevolve_trainer.models.weight_files import ADAPTER_WEIGHTS, weight_paths
 
 EMBEDDING = "model.embed_tokens.weight"
-PREFIX = "base_model.model."  # peft's, before the model's own name of a layer
-# Kinds of adapter that would need more than W + scale * B A
-REFUSED = ("use_dora", "use_rslora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out")
+PREFIX = "base_model.model."  # peft's prefix of the model's layer names
+# Options of adapters that are not W + scale * B A
+UNSUPPORTED = ("use_dora", "use_rslora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out")
 
 
-_embeddings: WeakValueDictionary[str, Tensor] = WeakValueDictionary()  # by model hash, while one is served
+_embeddings: WeakValueDictionary[str, Tensor] = WeakValueDictionary()  # by model hash, of loaded policies
 
 
 class PolicyWeights:
-    """Tensors by the names of transformers. The embedding of one model is in memory once, however many
-    adapters of it are served; their other weights are merged, so that an answer costs what the model costs.
+    """Tensors by their names in transformers. All adapters of a model share its embedding in memory; their
+    other weights are merged, so that a completion takes as long as with the base model.
 
-    The model computes in the type in which its embedding is stored: bfloat16, or else float32.
+    The model computes in the stored type of its embedding if that is bfloat16, else in float32.
     """
 
     def __init__(self, model: Path, model_hash: str, adapter: Path | None) -> None:
         self.model = model
         with ExitStack() as files:
             self._tensors = _readers(weight_paths(model), files)
-            self._updates = _Updates(adapter, files) if adapter else None
+            self._lora = _LoraWeights(adapter, files) if adapter else None
             self._files = files.pop_all()
         stored = self._tensors[EMBEDDING]()
         self.dtype = torch.bfloat16 if stored.dtype == torch.bfloat16 else torch.float32
-        # In float32 whichever it is: it serves as the output head too, and logits are not to be rounded
+        # Always float32: it may be the output head too, and logits must not be rounded
         self.embedding = _embeddings.setdefault(model_hash, stored.float())
         """[V, D], shared."""
-        if self._updates is not None:
-            self._updates.require_known(self._tensors)
+        if self._lora is not None:
+            self._lora.require_layers_in(self._tensors)
 
     @classmethod
     def open(cls, folder: Path, policy_hash: str) -> PolicyWeights:
-        """Opens the policy in `folder` after it, and the model beneath an adapter, were verified.
+        """Verifies and opens the policy in `folder`, for an adapter with its base model.
 
         Raises:
-            JobFailure: `bad-input` when a manifest or a file of either is not what its hash says.
+            JobFailure: `bad-input` when a manifest or a file of either does not match its hash.
         """
         verify_policy(folder, policy_hash, field="lora_path")
         if not is_adapter(folder):
             return cls(folder, policy_hash, None)
         model_hash = read_manifest(folder).get("model_hash")
         if not isinstance(model_hash, str):
-            raise bad_input(f"{folder}: model_hash", model_hash, "the hash of the model beneath the adapter")
+            raise bad_input(f"{folder}: model_hash", model_hash, "the hash of the adapter's base model")
         model = folder.parent / model_hash
         verify_policy(model, model_hash, field="model")
         return cls(model, model_hash, folder)
 
     def find(self, name: str) -> Tensor | None:
-        """The tensor in the type the model computes in, with what the adapter adds; None: there is none."""
+        """Returns the tensor in the computing type, with the adapter's product added; None if missing."""
         if name not in self._tensors:
             return None
         stored = self._tensors[name]()
-        if self._updates is not None:
-            stored = self._updates.applied(name, stored)
+        if self._lora is not None:
+            stored = self._lora.add_to(name, stored)
         return stored.to(self.dtype)
 
     def get(self, name: str) -> Tensor:
         if (found := self.find(name)) is None:
-            raise bad_input(f"{self.model}: weights", f"no {name}", "the weights that config.json implies")
+            raise bad_input(f"{self.model}: weights", f"no {name}", "all weights of config.json's model")
         return found
 
     def close(self) -> None:
         self._files.close()
 
 
-class _Updates:
-    """A LoRA adapter: what is added to the weights of linear layers."""
+class _LoraWeights:
+    """The weights of a LoRA adapter."""
 
     def __init__(self, adapter: Path, files: ExitStack) -> None:
         config: dict[str, Any] = json.loads((adapter / ADAPTER_CONFIG).read_bytes())
         if config.get("peft_type") != "LORA":
             raise bad_input("peft_type", config.get("peft_type"), "LORA")
-        for name in REFUSED:
+        for name in UNSUPPORTED:
             if config.get(name):
                 raise bad_input(f"{adapter / ADAPTER_CONFIG}: {name}", config[name], "a plain LoRA adapter")
         self._scale = config["lora_alpha"] / config["r"]
         self._tensors = _readers(weight_paths(adapter), files)
 
-    def require_known(self, model: dict[str, Callable[[], Tensor]]) -> None:
+    def require_layers_in(self, model: dict[str, Callable[[], Tensor]]) -> None:
+        """Raises `bad-input` when a tensor belongs to no layer of the model."""
         for name in self._tensors:
             layer, _, rest = name.removeprefix(PREFIX).rpartition(".lora_")
             if f"{layer}.weight" not in model or rest not in ("A.weight", "B.weight"):
-                raise bad_input(f"{ADAPTER_WEIGHTS}: {name}", "no such layer", "LoRA of the model beneath")
+                raise bad_input(f"{ADAPTER_WEIGHTS}: {name}", "no such layer", "a layer of the base model")
 
-    def applied(self, name: str, weight: Tensor) -> Tensor:
-        """W + alpha / r * B A, in float32; `weight` itself where the adapter has nothing for it."""
+    def add_to(self, name: str, weight: Tensor) -> Tensor:
+        """Returns W + alpha / r * B A in float32; `weight` unchanged if the adapter does not include it."""
         layer = PREFIX + name.removesuffix(".weight")
         if f"{layer}.lora_A.weight" not in self._tensors:
             return weight
@@ -113,7 +114,7 @@ class _Updates:
 
 
 def _readers(paths: Iterable[Path], files: ExitStack) -> dict[str, Callable[[], Tensor]]:
-    """For every tensor in the files what reads it; the files stay open until `files` is closed."""
+    """Returns a function per tensor that reads it; the files stay open until `files` is closed."""
     readers: dict[str, Callable[[], Tensor]] = {}
     for path in paths:
         file = files.enter_context(safe_open(path, framework="pt"))

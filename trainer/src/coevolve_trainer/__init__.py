@@ -1,1 +1,1 @@
-"""Training jobs of coevolve: a job directory in, a hashed policy directory out; knows no service."""
+"""Training jobs of coevolve: files in, a policy out."""

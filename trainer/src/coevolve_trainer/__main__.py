@@ -1,4 +1,4 @@
-"""The command line: does a job, keeps a checkpoint of it, prints every setting with its default."""
+"""Command line of the trainer: runs a job, pins a checkpoint, prints the default settings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from typing import NoReturn
 def main() -> int:
     parser = argparse.ArgumentParser(prog="coevolve_trainer", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="do the job that <job-dir>/job.json describes")
+    run = commands.add_parser("run", help="run or resume the job in <job-dir>/job.json")
     run.add_argument("job_dir", type=Path)
-    for name, help in (("pin", "keep the checkpoint of an update for good"), ("unpin", "keep it no longer")):
+    for name, help in (
+        ("pin", "exclude the checkpoint of an update from removal"),
+        ("unpin", "allow the removal of a pinned checkpoint"),
+    ):
         command = commands.add_parser(name, help=help)
         command.add_argument("job_dir", type=Path)
         command.add_argument("step", type=int)
-    commands.add_parser("settings", help="print the settings of every method with their defaults, as JSON")
+    commands.add_parser("settings", help="print every method's default settings as JSON")
     arguments = parser.parse_args()
 
     if arguments.command == "settings":
@@ -33,31 +36,32 @@ def main() -> int:
     job_dir = arguments.job_dir.absolute()
     if arguments.command == "run":
         _run(job_dir)
-    return _keep(job_dir, arguments.command, arguments.step)
+    return _set_pin(job_dir, arguments.command, arguments.step)
 
 
 def _run(job_dir: Path) -> NoReturn:
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    # Read by torch, CUDA and tokenizers when they are imported, so set before that. One thread unless the job
-    # says otherwise, because workers run beside us.
+    # torch, CUDA and tokenizers read these when they are imported. One thread by default, because workers run
+    # on the same machine.
     os.environ |= {"OMP_NUM_THREADS": str(_threads(job_dir)), "TOKENIZERS_PARALLELISM": "false"}
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it its sums have no fixed order
-    # What is imported stays, a million objects: to look for garbage among them takes a sixth of the start.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required for deterministic sums in cuBLAS
+    # The imports create a million objects that live until the exit; collecting them takes a sixth of the
+    # start
     gc.set_threshold(50_000)
     from .run import run_job
 
     code = run_job(job_dir, stop)
-    # Everything is written. To tear down what was imported takes a fifth of a short job; and torn down under
-    # threads of torch.distributed, which outlive its process group, one process in some ten aborts.
+    # All files are written. A regular interpreter exit takes a fifth of a short job; with threads of
+    # torch.distributed, which outlive its process group, about one process in ten aborts in it.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
 def _threads(job_dir: Path) -> int:
-    """The job's threads, read before the job is; what is wrong with it is said when it is read."""
+    """Returns the job's threads before the job is parsed; `read_job` reports errors later."""
     try:
         threads = json.loads((job_dir / "job.json").read_bytes())["settings"]["threads"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -65,7 +69,7 @@ def _threads(job_dir: Path) -> int:
     return threads if type(threads) is int and threads > 0 else 1
 
 
-def _keep(job_dir: Path, command: str, step: int) -> int:
+def _set_pin(job_dir: Path, command: str, step: int) -> int:
     from .failures import EXIT_CODES, JobFailure
     from .updates.retention import pin, unpin
 

@@ -1,4 +1,4 @@
-"""The ranks of a job of several processes, over torch.distributed: gloo for CPUs, NCCL between GPUs."""
+"""A process group of several processes over torch.distributed: gloo for CPUs, NCCL between GPUs."""
 
 from __future__ import annotations
 
@@ -12,74 +12,74 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from .failures import FailureType, JobFailure, as_job_failure, bad_input
-from .process_group import P, Ranks
+from .process_group import M, ProcessGroup
 from .settings import ComputeSettings
 
 T = TypeVar("T")
 
-BUCKET_NUMBERS = 2**23  # gradients summed in one message: 32 MB of float32
-# The watchdog decides when a wait has been too long; a resident job may wait for its batch for days
+BUCKET_SIZE = 2**23  # gradients in one all-reduce: 32 MB of float32
+# The watchdog limits waits of the work itself; an RL job may wait for its batch for days
 TIMEOUT = timedelta(days=30)
 
 
-class Several(Ranks):
-    """One of `size` processes. With `lockstep` the model is sharded: every pass is one that all make."""
+class DistributedGroup(ProcessGroup):
+    """One of `size` processes. With `sharded` every pass is collective: all ranks make it together."""
 
-    def __init__(self, rank: int, size: int, *, lockstep: bool) -> None:
+    def __init__(self, rank: int, size: int, *, sharded: bool) -> None:
         super().__init__()
-        self.rank, self.size, self.lockstep = rank, size, lockstep
-        self.gradient_scale = float(size) if lockstep else 1.0
+        self.rank, self.size, self.sharded = rank, size, sharded
+        self.gradient_scale = float(size) if sharded else 1.0
 
     @classmethod
-    def join(cls, settings: ComputeSettings) -> Several:
-        """Meets the other processes; returns when all are there."""
+    def join(cls, settings: ComputeSettings) -> DistributedGroup:
+        """Connects to the other processes; returns when all have connected."""
         device = device_of(settings)
         backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
         rank, size = int(os.environ.get("RANK", "0")), settings.processes
         if device.type == "cuda":
             torch.cuda.set_device(device)
-        # Without a launcher a job of one process has nobody to meet
+        # Without a launcher a job of one process has no rendezvous address
         store = None if "MASTER_ADDR" in os.environ else dist.HashStore()  # type: ignore[attr-defined]
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
-        return cls(rank, size, lockstep=settings.sharding == "fsdp")
+        return cls(rank, size, sharded=settings.sharding == "fsdp")
 
-    def share_of(self, parts: Sequence[P]) -> Iterator[tuple[P, bool]]:
-        mine = [(part, True) for part in parts[self.rank :: self.size]]
-        if self.lockstep:
-            passes = -(-len(parts) // self.size)
-            mine += [(parts[0], False)] * (passes - len(mine))
-        for part, counts in mine:
-            yield part, counts
-            self.beat()
+    def local_micro_batches(self, micro_batches: Sequence[M]) -> Iterator[tuple[M, bool]]:
+        local = [(micro_batch, True) for micro_batch in micro_batches[self.rank :: self.size]]
+        if self.sharded:
+            passes = -(-len(micro_batches) // self.size)
+            local += [(micro_batches[0], False)] * (passes - len(local))
+        for micro_batch, counts in local:
+            yield micro_batch, counts
+            self.on_pass()
 
-    def gather(self, parts: Sequence[P], compute: Callable[[P], Tensor]) -> list[Tensor]:
+    def parallel_map(self, micro_batches: Sequence[M], compute: Callable[[M], Tensor]) -> list[Tensor]:
         devices: list[torch.device] = []
 
-        def own() -> list[Tensor]:
+        def compute_local() -> list[Tensor]:
             with torch.no_grad():
-                found = [(compute(part), counts) for part, counts in self.share_of(parts)]
-            devices.extend(tensor.device for tensor, _ in found[:1])
-            return [tensor.cpu() for tensor, counts in found if counts]
+                results = [(compute(m), counts) for m, counts in self.local_micro_batches(micro_batches)]
+            devices.extend(tensor.device for tensor, _ in results[:1])
+            return [tensor.cpu() for tensor, counts in results if counts]
 
-        shares = self.together(own)
+        by_rank = self.all_gather(compute_local)
         device = devices[0] if devices else torch.device("cpu")
-        return [shares[i % self.size][i // self.size].to(device) for i in range(len(parts))]
+        return [by_rank[i % self.size][i // self.size].to(device) for i in range(len(micro_batches))]
 
-    def together(self, action: Callable[[], T]) -> list[T]:
-        mine = self._attempt(action, raises=self.lockstep)
+    def all_gather(self, action: Callable[[], T]) -> list[T]:
+        local = self._outcome_of(action, raises=self.sharded)
         outcomes: list[Any] = [None] * self.size
-        dist.all_gather_object(outcomes, mine)
-        return [_value(outcome) for outcome in outcomes]
+        dist.all_gather_object(outcomes, local)
+        return [_value_of(outcome) for outcome in outcomes]
 
-    def first(self, action: Callable[[], T]) -> T:
-        outcome: list[Any] = [self._attempt(action) if self.is_first else None]
+    def on_rank_zero(self, action: Callable[[], T]) -> T:
+        outcome: list[Any] = [self._outcome_of(action) if self.is_rank_zero else None]
         dist.broadcast_object_list(outcome, src=0)
-        value: T = _value(outcome[0])
+        value: T = _value_of(outcome[0])
         return value
 
-    def reduce_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        if self.lockstep:
-            return  # reduced by each backward pass
+    def all_reduce_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        if self.sharded:
+            return  # each backward pass has reduced them
         gradients = []
         for parameter in parameters:
             if parameter.grad is None:
@@ -92,14 +92,14 @@ class Several(Ranks):
             for gradient, summed in zip(bucket, torch.split(flat, sizes), strict=True):
                 gradient.copy_(summed.view_as(gradient))
 
-    def leave(self) -> None:
+    def destroy(self) -> None:
         dist.destroy_process_group()
 
-    def _attempt(self, action: Callable[[], T], *, raises: bool = False) -> tuple[T | None, Any]:
-        """The value and no failure, or no value and the failure's type and message.
+    def _outcome_of(self, action: Callable[[], T], *, raises: bool = False) -> tuple[T | None, Any]:
+        """Returns the value and no failure, or no value and the failure's type and message.
 
-        With `raises` a failure leaves at once: the others are in the middle of a pass and hear of it when
-        this process ends.
+        With `raises` a failure is raised at once: the other ranks are in a collective pass and fail when this
+        process exits.
         """
         try:
             return action(), None
@@ -111,10 +111,10 @@ class Several(Ranks):
 
 
 def device_of(settings: ComputeSettings) -> torch.device:
-    """Where this process computes: its own GPU, or the CPU.
+    """Returns this process's device: its GPU, or the CPU.
 
     Raises:
-        JobFailure: `bad-input` when CUDA is asked for where there is none.
+        JobFailure: `bad-input` when the settings require CUDA and there is none.
     """
     if settings.device == "cuda" and not torch.cuda.is_available():
         raise bad_input("settings.device", "cuda", "cpu or auto: torch finds no CUDA device")
@@ -123,7 +123,7 @@ def device_of(settings: ComputeSettings) -> torch.device:
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 
-def _value(outcome: tuple[Any, tuple[FailureType, str] | None]) -> Any:
+def _value_of(outcome: tuple[Any, tuple[FailureType, str] | None]) -> Any:
     value, failure = outcome
     if failure is not None:
         raise JobFailure(*failure)
@@ -133,7 +133,7 @@ def _value(outcome: tuple[Any, tuple[FailureType, str] | None]) -> Any:
 def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
     bucket: list[Tensor] = []
     for gradient in gradients:
-        if bucket and sum(g.numel() for g in bucket) + gradient.numel() > BUCKET_NUMBERS:
+        if bucket and sum(g.numel() for g in bucket) + gradient.numel() > BUCKET_SIZE:
             yield bucket
             bucket = []
         bucket.append(gradient)

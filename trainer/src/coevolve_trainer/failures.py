@@ -1,4 +1,4 @@
-"""How a job fails: every failure has a type that the caller can act on and an exit code of its own."""
+"""The failure types of a job, each with its exit code."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import errno
 from typing import Literal
 
 FailureType = Literal[
-    "internal",  # a fault of this program: report it
-    "bad-input",  # the job, its files or its settings are wrong: mend them
-    "already-running",  # another process holds the job: wait for it
-    "diverged",  # loss or gradient is not finite, or the loss runs away: lower the learning rate
-    "disk-full",  # make room, then start again: the job resumes
+    "internal",  # a bug in this program: report it
+    "bad-input",  # the job, its files or its settings are wrong: correct them
+    "already-running",  # another process runs the job: wait for it
+    "diverged",  # loss or gradient is not finite, or the loss keeps growing: lower the learning rate
+    "disk-full",  # free some space, then start again: the job resumes
     "out-of-memory",  # lower batch_size, micro_batch_tokens or max_length
-    "cancelled",  # stopped by SIGTERM, or no batch came; all that was done is kept: start again to go on
-    "stalled",  # nothing moved for stall_timeout_s: start again to go on
+    "cancelled",  # SIGTERM, or no batch arrived; start again to resume
+    "stalled",  # no progress for stall_timeout_s; start again to resume
 ]
 
 EXIT_CODES: dict[FailureType, int] = {
@@ -29,21 +29,25 @@ EXIT_CODES: dict[FailureType, int] = {
 
 
 class JobFailure(Exception):
-    """A failure of a known type, with a message for the person who must act on it."""
+    """A failure of a known type, with a message for the operator."""
 
     def __init__(self, type: FailureType, message: str) -> None:
         super().__init__(message)
         self.type: FailureType = type
         self.message = message
 
+    def fields(self) -> dict[str, str]:
+        """Returns the failure as status.json holds it."""
+        return {"type": self.type, "message": self.message}
+
 
 def bad_input(field: str, found: object, expected: str) -> JobFailure:
-    """The one form of every input error: the field, what was found, what was expected."""
+    """Returns an input error in its only form: field, value found, value expected."""
     return JobFailure("bad-input", f"{field}: found {found}, expected {expected}")
 
 
 def as_job_failure(error: BaseException) -> JobFailure:
-    """Names the type of any exception that left the training code."""
+    """Converts any exception of the training code to a failure of a known type."""
     if isinstance(error, JobFailure):
         return error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -54,7 +58,7 @@ def as_job_failure(error: BaseException) -> JobFailure:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    # torch raises its own class on accelerators, and a plain RuntimeError with these words on a CPU
+    # torch raises its own class on accelerators, and a RuntimeError with this text on a CPU
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"

@@ -1,4 +1,4 @@
-"""Reads job.json strictly and checks every input against its hash before anything is spent."""
+"""Parses job.json strictly and verifies every input against its hash before any work."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from typing import Any
 
 from .failures import bad_input
 from .files.atomic_files import canonical_json, verify_file
-from .files.policy_files import model_beneath, verify_policy
+from .files.policy_files import base_model_of, verify_policy
 from .settings import SETTINGS, DpoSettings, RlSettings, Settings, parse_settings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
-RESIDENT = ("steps", "trainer_state", "trainer_state_sha256")
-OPTIONAL = ("base", "base_hash", "reference", "reference_hash", "settings", *RESIDENT)
+RL_FIELDS = ("steps", "trainer_state", "trainer_state_sha256")
+OPTIONAL = ("base", "base_hash", "reference", "reference_hash", "settings", *RL_FIELDS)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One training run. Paths are absolute; hashes are sha256 in hex."""
+    """A training job. Paths are absolute; hashes are sha256 in hex."""
 
     job_key: str
     method: str
     dataset: Path | None
-    """None for grpo and ppo: their batches arrive one by one."""
+    """None for grpo and ppo, whose batches arrive during the job."""
     dataset_sha256: str | None
     output: Path
-    """Appears by rename when the job succeeds, and not before."""
+    """Appears by rename when the job succeeds, not earlier."""
     seed: int
     base: Path | None
-    """Policy to start from; none for `init`."""
+    """Policy to start from; None for `init`."""
     base_hash: str | None
     reference: Path | None
-    """Frozen policy of the loss; the base when not given. Not for init and sft."""
+    """Frozen policy of the loss; default: the base. None for init, sft and rft."""
     reference_hash: str | None
     settings: Settings
     steps: int = 0
     """Updates of a grpo or ppo job, one per batch."""
     trainer_state: Path | None = None
-    """Optimizer moments and value head to begin with, as an earlier grpo or ppo job left them."""
+    """Initial optimizer moments and value head: the output of an earlier grpo or ppo job."""
     trainer_state_sha256: str | None = None
 
-    def facts(self) -> dict[str, object]:
-        """What decides the resulting policy; goes into its manifest."""
+    def manifest_fields(self) -> dict[str, object]:
+        """Returns the inputs that determine the resulting policy; its manifest contains them."""
         return {
             "method": self.method,
             "base_hash": self.base_hash,
@@ -54,22 +54,25 @@ class Job:
             "settings": asdict(self.settings),
         }
 
-    def identity(self) -> str:
-        """Whose checkpoints these are. A resident job's dataset is not known yet; its steps are."""
-        resident = {name: getattr(self, name) for name in ("steps", "trainer_state_sha256")}
-        facts = self.facts() | (resident if self.steps else {})
-        return hashlib.sha256(canonical_json(facts)).hexdigest()
+    def checkpoint_key(self) -> str:
+        """Returns the key that the job's checkpoints carry: equal inputs, equal key.
+
+        The dataset of an RL job is not yet available when it starts, so its number of steps counts instead.
+        """
+        rl_fields = {name: getattr(self, name) for name in ("steps", "trainer_state_sha256")}
+        fields = self.manifest_fields() | (rl_fields if self.steps else {})
+        return hashlib.sha256(canonical_json(fields)).hexdigest()
 
 
 def read_job(job_dir: Path) -> Job:
-    """Parses `job.json`; raises `bad-input` naming the field, what was found and what was expected."""
+    """Parses `job.json`; raises `bad-input` with field, value found and value expected."""
     path = job_dir / "job.json"
     try:
         given = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise bad_input("job.json", f"no file {path}", "the job's description") from None
+        raise bad_input("job.json", f"no file {path}", "a job description") from None
     except ValueError as error:
-        raise bad_input("job.json", f"no JSON ({error})", "a JSON object") from None
+        raise bad_input("job.json", f"invalid JSON ({error})", "a JSON object") from None
     if not isinstance(given, dict):
         raise bad_input("job.json", type(given).__name__, "a JSON object")
     for name in given:
@@ -78,30 +81,29 @@ def read_job(job_dir: Path) -> Job:
     for name in REQUIRED:
         if name not in given:
             raise bad_input(name, "nothing", "a value")
-    return _job(given)
+    return _parse_job(given)
 
 
 def verify_inputs(job: Job) -> None:
-    """Raises `bad-input` when a policy or a file is not what the job's hashes say."""
+    """Raises `bad-input` when a policy or a file does not match the hash in the job."""
     if job.dataset is not None and job.dataset_sha256 is not None:
         verify_file(job.dataset, job.dataset_sha256, field="dataset")
     if job.trainer_state is not None and job.trainer_state_sha256 is not None:
         verify_file(job.trainer_state, job.trainer_state_sha256, field="trainer_state")
     if job.base is not None:
-        _verify_whole(job.base, job.base_hash, field="base")
+        _verify_with_base_model(job.base, job.base_hash, field="base")
     if job.reference is not None and job.reference != job.base:
-        _verify_whole(job.reference, job.reference_hash, field="reference")
+        _verify_with_base_model(job.reference, job.reference_hash, field="reference")
 
 
-def _verify_whole(policy: Path, policy_hash: str | None, *, field: str) -> None:
-    """Checks a policy and, where it is an adapter, the model beneath it."""
+def _verify_with_base_model(policy: Path, policy_hash: str | None, *, field: str) -> None:
     verify_policy(policy, policy_hash, field=field)
-    beneath = model_beneath(policy)
-    if beneath != policy:
-        verify_policy(beneath, beneath.name, field=f"the model beneath {field}")
+    model = base_model_of(policy)
+    if model != policy:
+        verify_policy(model, model.name, field=f"base model of the adapter in {field}")
 
 
-def _job(given: dict[str, Any]) -> Job:
+def _parse_job(given: dict[str, Any]) -> Job:
     method = given["method"]
     if method not in SETTINGS:
         raise bad_input("method", repr(method), f"one of {', '.join(SETTINGS)}")
@@ -115,16 +117,16 @@ def _job(given: dict[str, Any]) -> Job:
             "nothing: init starts from random weights" if method == "init" else "the policy to start from"
         )
         raise bad_input("base", base or "nothing", expected)
-    resident = issubclass(SETTINGS[method], RlSettings)
-    has_reference = resident or issubclass(SETTINGS[method], DpoSettings)
+    is_rl = issubclass(SETTINGS[method], RlSettings)
+    has_reference = is_rl or issubclass(SETTINGS[method], DpoSettings)
     if reference is not None and not has_reference:
         raise bad_input("reference", reference, f"nothing: {method} has no reference")
     if reference is None and has_reference:
         reference, reference_hash = base, base_hash
-    dataset, dataset_sha256 = _file(given, "dataset", wanted=not resident)
-    trainer_state, trainer_state_sha256 = _file(given, "trainer_state", wanted=None if resident else False)
+    dataset, dataset_sha256 = _file(given, "dataset", required=not is_rl)
+    trainer_state, trainer_state_sha256 = _file(given, "trainer_state", required=None if is_rl else False)
     return Job(
-        job_key=_text(given, "job_key"),
+        job_key=_string(given, "job_key"),
         method=method,
         dataset=dataset,
         dataset_sha256=dataset_sha256,
@@ -135,7 +137,7 @@ def _job(given: dict[str, Any]) -> Job:
         reference=reference,
         reference_hash=reference_hash,
         settings=parse_settings(method, given.get("settings", {})),
-        steps=_steps(given, resident),
+        steps=_steps(given, is_rl),
         trainer_state=trainer_state,
         trainer_state_sha256=trainer_state_sha256,
     )
@@ -146,42 +148,42 @@ def _policy(given: dict[str, Any], name: str) -> tuple[Path | None, str | None]:
         if given.get(f"{name}_hash") is not None:
             raise bad_input(name, "nothing", f"a policy directory, because {name}_hash is given")
         return None, None
-    return _path(given, name), _text(given, f"{name}_hash")
+    return _path(given, name), _string(given, f"{name}_hash")
 
 
-def _file(given: dict[str, Any], name: str, *, wanted: bool | None) -> tuple[Path | None, str | None]:
-    """A path and its hash; `wanted` says whether they must be there, None that they may."""
+def _file(given: dict[str, Any], name: str, *, required: bool | None) -> tuple[Path | None, str | None]:
+    """Returns a path and its hash. `required`: True for mandatory, None for optional, False for forbidden."""
     hash_name = f"{name}_sha256"
-    if wanted is False:
+    if required is False:
         for field in (name, hash_name):
             if given.get(field) is not None:
                 raise bad_input(field, repr(given[field]), f"nothing: {given['method']} has no {name}")
         return None, None
-    if wanted is None and given.get(name) is None and given.get(hash_name) is None:
+    if required is None and given.get(name) is None and given.get(hash_name) is None:
         return None, None
-    return _path(given, name), _text(given, hash_name)
+    return _path(given, name), _string(given, hash_name)
 
 
-def _steps(given: dict[str, Any], resident: bool) -> int:
+def _steps(given: dict[str, Any], is_rl: bool) -> int:
     steps = given.get("steps")
-    if not resident:
+    if not is_rl:
         if steps is not None:
             raise bad_input("steps", repr(steps), f"nothing: {given['method']} counts in epochs")
         return 0
     if type(steps) is not int or steps < 1:
-        raise bad_input("steps", repr(steps), "an integer from 1")
+        raise bad_input("steps", repr(steps), "an integer of at least 1")
     return steps
 
 
-def _text(given: dict[str, Any], name: str) -> str:
+def _string(given: dict[str, Any], name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str) or not value:
-        raise bad_input(name, repr(value), "a text")
+        raise bad_input(name, repr(value), "a non-empty string")
     return value
 
 
 def _path(given: dict[str, Any], name: str) -> Path:
-    path = Path(_text(given, name))
+    path = Path(_string(given, name))
     if not path.is_absolute():
         raise bad_input(name, repr(str(path)), "an absolute path")
     return path

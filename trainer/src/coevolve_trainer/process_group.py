@@ -1,101 +1,77 @@
-"""The processes of one job: who computes which part, and how what they found comes together.
+"""The processes of one job: how micro-batches are divided among them and how results are combined.
 
-Torch is imported late: a job with a wrong input should not pay for it.
+This module does not import torch when it is loaded: a job with a wrong input fails before that cost.
 """
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
-
-from .failures import bad_input
-from .settings import ComputeSettings, Settings
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-P = TypeVar("P")
+M = TypeVar("M")
 T = TypeVar("T")
 
-Sums = Mapping[str, tuple[float, float]]  # what is watched: sum and count
+MetricSums = Mapping[str, tuple[float, float]]  # sum and count per metric
 
 
-class Ranks:
-    """A job of one process; `several.Several` gives the same words their meaning for a job of many."""
+class ProcessGroup:
+    """A group of one process; `distributed.DistributedGroup` has the same methods for several."""
 
     rank: int = 0
     size: int = 1
     gradient_scale: float = 1.0
-    """Undoes the mean over processes that a sharded model takes of its gradients."""
+    """Reverts the mean over processes that a sharded model applies to its gradients."""
 
     def __init__(self) -> None:
-        self.beat: Callable[[], None] = lambda: None
-        """Called after every pass: the watchdog's sign of life."""
+        self.on_pass: Callable[[], None] = lambda: None
+        """Called after every forward pass; resets the watchdog."""
 
     @property
-    def is_first(self) -> bool:
-        """The first process alone writes files."""
+    def is_rank_zero(self) -> bool:
+        """Only rank zero writes files."""
         return self.rank == 0
 
-    def share_of(self, parts: Sequence[P]) -> Iterator[tuple[P, bool]]:
-        """This process's parts in their order, each with whether it counts.
+    def local_micro_batches(self, micro_batches: Sequence[M]) -> Iterator[tuple[M, bool]]:
+        """Yields this rank's micro-batches in order, each with whether it counts.
 
-        The processes of a sharded model must make equally many passes: a part that does not count is computed
-        for that alone.
+        All ranks of a sharded model must make the same number of passes: a micro-batch that does not count
+        fills up a rank that has one fewer.
         """
-        for part in parts:
-            yield part, True
-            self.beat()
+        for micro_batch in micro_batches:
+            yield micro_batch, True
+            self.on_pass()
 
-    def gather(self, parts: Sequence[P], compute: Callable[[P], Tensor]) -> list[Tensor]:
-        """What `compute` gives for every part, in the parts' order and on every process; no gradients."""
+    def parallel_map(self, micro_batches: Sequence[M], compute: Callable[[M], Tensor]) -> list[Tensor]:
+        """Returns `compute` of every micro-batch, in order and on every rank; without gradients."""
         from torch import no_grad
 
         with no_grad():
-            return [compute(part) for part, _ in self.share_of(parts)]
+            return [compute(micro_batch) for micro_batch, _ in self.local_micro_batches(micro_batches)]
 
-    def together(self, action: Callable[[], T]) -> list[T]:
-        """What `action` gives on every process, in the order of ranks; what one of them raises, all raise."""
+    def all_gather(self, action: Callable[[], T]) -> list[T]:
+        """Runs `action` on every rank; returns results in rank order. A failure is raised on all ranks."""
         return [action()]
 
-    def first(self, action: Callable[[], T]) -> T:
-        """What `action` gives or raises on the first process, on all of them; the others wait for it."""
+    def on_rank_zero(self, action: Callable[[], T]) -> T:
+        """Runs `action` on rank zero; returns its result, or raises its failure, on every rank."""
         return action()
 
-    def reduce_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
-        """Adds up the gradients of all processes where each of them holds the whole model."""
+    def all_reduce_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
+        """Sums the gradients of all processes where each process holds the whole model."""
 
-    def leave(self) -> None:
-        """Says goodbye to the other processes."""
-
-
-def join(settings: Settings) -> Ranks:
-    """The ranks of this process, from the environment that torchrun gives.
-
-    Raises:
-        JobFailure: `bad-input` when the launch is not what the settings say: then every process would train
-            the whole model by itself, unnoticed.
-    """
-    launched = int(os.environ.get("WORLD_SIZE", "1"))
-    wanted = settings.processes if isinstance(settings, ComputeSettings) else 1
-    if launched != wanted:
-        raise bad_input("settings.processes", wanted, f"{launched}, as many as were launched")
-    if not isinstance(settings, ComputeSettings) or settings.sharding == "none":
-        if wanted > 1:
-            raise bad_input("settings.sharding", f"none with {wanted} processes", "ddp or fsdp")
-        return Ranks()
-    from .distributed import Several
-
-    return Several.join(settings)
+    def destroy(self) -> None:
+        """Closes the connections to the other processes."""
 
 
-def added(many: Sequence[Sums]) -> dict[str, tuple[float, float]]:
-    """Sums and counts, name by name."""
+def add_sums(parts: Sequence[MetricSums]) -> dict[str, tuple[float, float]]:
+    """Adds sums and counts by metric."""
     totals: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-    for sums in many:
+    for sums in parts:
         for name, (total, count) in sums.items():
             before = totals[name]
             totals[name] = (before[0] + total, before[1] + count)

@@ -1,4 +1,4 @@
-"""What a watcher sees of a job: progress.jsonl, line by line, and status.json, whole at any moment."""
+"""The observable state of a job: progress.jsonl, one line per event, and status.json, always complete."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import psutil
 from .failures import JobFailure
 from .files.atomic_files import canonical_json, write_atomically
 
-OTHER = ".failure-of-another.json"  # the first failure of a process that is not the first one
-NEWEST = (  # what status.json repeats of the newest `step` line
+PEER_FAILURE = ".failure-of-another.json"  # the first failure of a rank other than zero
+STATUS_METRICS = (  # numbers of the newest `step` line that status.json repeats
     "step",
     "total_steps",
     "epoch",
@@ -36,32 +36,32 @@ NEWEST = (  # what status.json repeats of the newest `step` line
 )
 
 
-class Clock:
-    """Seconds of work on a job, over all processes that resumed one another."""
+class WorkClock:
+    """Seconds of work on a job, summed over all processes that resumed it."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._started = time.monotonic()
         self.earlier_seconds = 0.0
-        """Seconds that earlier processes spent on what this one resumed."""
+        """Seconds of the processes from which this one resumed."""
 
     @property
     def seconds(self) -> float:
-        return self.earlier_seconds + time.monotonic() - self._began
+        return self.earlier_seconds + time.monotonic() - self._started
 
-    def waited(self, seconds: float) -> None:
-        """Takes time that a resident job spent without a batch out of the seconds of work."""
-        self._began += seconds
+    def exclude(self, seconds: float) -> None:
+        """Subtracts the time for which an RL job waited for a batch."""
+        self._started += seconds
 
 
-class Progress(Clock):
-    """Reports one process's work on one job."""
+class Progress(WorkClock):
+    """Reports the work of rank zero."""
 
     def __init__(self, job_dir: Path) -> None:
         super().__init__()
-        self._status_path, self._other_path = job_dir / "status.json", job_dir / OTHER
-        self._other_path.unlink(missing_ok=True)
-        self.promised = _promised(self._status_path)
-        """The hash of the policy that an earlier process of this job ended with, if one did."""
+        self._status_path, self._peer_failure_path = job_dir / "status.json", job_dir / PEER_FAILURE
+        self._peer_failure_path.unlink(missing_ok=True)
+        self.finished_policy_hash = _policy_hash_in(self._status_path)
+        """Hash of the policy with which an earlier process finished this job, if one did."""
         self._lines_path = job_dir / "progress.jsonl"
         self._lines: Any = None
         self._status: dict[str, Any] = {
@@ -77,85 +77,82 @@ class Progress(Clock):
             "truncated": 0,
             "segments": 0,
         }
-        self.update()
+        self.update_status()
 
-    def update(self, **facts: object) -> None:
-        """Rewrites status.json with these facts and the time spent so far."""
-        self._status |= {**facts, "seconds": round(self.seconds, 3)}
-        # No sync: a watcher that reads after a power loss finds no running process either way
+    def update_status(self, **fields: object) -> None:
+        """Rewrites status.json with these fields and the seconds of work so far."""
+        self._status |= {**fields, "seconds": round(self.seconds, 3)}
+        # Not synced: after a power loss no process runs, whatever status.json holds
         write_atomically(self._status_path, canonical_json(self._status), sync=False)
 
-    def event(self, event: str, **facts: object) -> None:
-        """Adds a line to progress.jsonl."""
+    def log_event(self, event: str, **fields: object) -> None:
+        """Appends a line to progress.jsonl."""
         if self._lines is None:
             self._lines = self._lines_path.open("a", encoding="utf-8", buffering=1)
-            if not ends_whole(
-                self._lines_path
-            ):  # a killed process left half a line, which is not ours to go on
+            if not _ends_with_newline(self._lines_path):  # a killed process wrote half a line
                 self._lines.write("\n")
-        self._lines.write(json.dumps({"event": event, **facts}) + "\n")
+        self._lines.write(json.dumps({"event": event, **fields}) + "\n")
 
-    def damaged(self, fault: str) -> None:
-        """Says what was found damaged, in the log too: it is made again."""
-        self.event("damaged", fault=fault)
+    def log_damage(self, fault: str) -> None:
+        """Logs a damaged checkpoint or output, which the job makes again; also to stderr."""
+        self.log_event("damaged", fault=fault)
         print(f"damaged: {fault}", file=sys.stderr, flush=True)
 
-    def stepped(self, **facts: object) -> None:
-        """Tells of an update in both places."""
-        self.event("step", **facts)
-        self.update(**{name: facts[name] for name in NEWEST if name in facts})
+    def log_step(self, **fields: object) -> None:
+        """Reports an update in both files."""
+        self.log_event("step", **fields)
+        self.update_status(**{name: fields[name] for name in STATUS_METRICS if name in fields})
 
-    def succeeded(self, policy_hash: str) -> None:
-        self.update(state="succeeded", policy_hash=policy_hash)
+    def report_success(self, policy_hash: str) -> None:
+        self.update_status(state="succeeded", policy_hash=policy_hash)
 
-    def failed(self, failure: JobFailure) -> None:
-        """Tells of the failure, or of another process's: what failed here may be but its echo."""
-        told = {"type": failure.type, "message": failure.message}
+    def report_failure(self, failure: JobFailure) -> None:
+        """Reports the failure, or that of another rank, of which this one may be a consequence."""
+        fields = failure.fields()
         with suppress(FileNotFoundError, ValueError):
-            told = json.loads(self._other_path.read_bytes())
-        self.update(state="failed", failure=told)
+            fields = json.loads(self._peer_failure_path.read_bytes())
+        self.update_status(state="failed", failure=fields)
 
 
-def ends_whole(lines: Path) -> bool:
-    """Whether the last line has its end; an empty file has no line that lacks it, and a pipe keeps none."""
+class PeerProgress(Progress):
+    """Progress of a rank other than zero: it measures time and writes nothing but its failure."""
+
+    def __init__(self, job_dir: Path) -> None:
+        WorkClock.__init__(self)
+        self.finished_policy_hash = None
+        self._status_path, self._peer_failure_path = job_dir / "status.json", job_dir / PEER_FAILURE
+
+    def update_status(self, **fields: object) -> None:
+        pass
+
+    def log_event(self, event: str, **fields: object) -> None:
+        pass
+
+    def report_failure(self, failure: JobFailure) -> None:
+        """Reports the failure on behalf of rank zero, which may hang or be killed because of it.
+
+        The failure also goes into a file of its own, because rank zero may write status.json once more.
+        """
+        write_atomically(self._peer_failure_path, canonical_json(failure.fields()), sync=False)
+        with suppress(FileNotFoundError, ValueError):  # damaged: rank zero writes it again
+            status = json.loads(self._status_path.read_bytes())
+            if status["state"] == "running":
+                status |= {"state": "failed", "failure": failure.fields()}
+                write_atomically(self._status_path, canonical_json(status), staging="another")
+
+
+def _policy_hash_in(status: Path) -> str | None:
+    try:
+        policy_hash = json.loads(status.read_bytes())["policy_hash"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    return policy_hash if isinstance(policy_hash, str) else None
+
+
+def _ends_with_newline(lines: Path) -> bool:
+    """Returns whether the last line is complete; true for an empty file and for a pipe."""
     with lines.open("rb") as file:
         if not file.seekable() or file.seek(0, os.SEEK_END) == 0:
             return True
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"
-
-
-def _promised(status: Path) -> str | None:
-    try:
-        promised = json.loads(status.read_bytes())["policy_hash"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
-    return promised if isinstance(promised, str) else None
-
-
-class Silent(Progress):
-    """A process that is not its job's first: it keeps time, and writes nothing but its own failure."""
-
-    def __init__(self, job_dir: Path) -> None:
-        Clock.__init__(self)
-        self.promised = None
-        self._status_path, self._other_path = job_dir / "status.json", job_dir / OTHER
-
-    def update(self, **facts: object) -> None:
-        pass
-
-    def event(self, event: str, **facts: object) -> None:
-        pass
-
-    def failed(self, failure: JobFailure) -> None:
-        """Tells of the failure in the first process's name, which may hang or die of it without a word.
-
-        And leaves it for the first process to find, which may write once more before it ends.
-        """
-        told = {"type": failure.type, "message": failure.message}
-        write_atomically(self._other_path, canonical_json(told), sync=False)
-        with suppress(FileNotFoundError, ValueError):  # damaged: the first process writes another
-            status = json.loads(self._status_path.read_bytes())
-            if status["state"] == "running":
-                status |= {"state": "failed", "failure": told}
-                write_atomically(self._status_path, canonical_json(status), writer="another")

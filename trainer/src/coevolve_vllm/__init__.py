@@ -1,1 +1,1 @@
-"""vLLM behind the policy server's routes: starts it, gives it adapters, and speaks to it in token ids."""
+"""Serves policies with vLLM behind the policy server's routes."""

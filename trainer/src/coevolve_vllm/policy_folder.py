@@ -1,4 +1,4 @@
-"""What vLLM must know of a policy: which model to start with, and which adapter to load beside it."""
+"""Reads the parts of a policy that vLLM needs: the base model to start with, and the adapter to load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from coevolve_policy_server.completion import AnswerReader
+from coevolve_policy_server.completion import CompletionDecoder
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import bad_input
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
@@ -17,51 +17,51 @@ from coevolve_trainer.models.weight_files import weight_paths
 
 
 @dataclass(frozen=True)
-class Base:
-    """The model that vLLM runs, a whole policy."""
+class BaseModel:
+    """The model that vLLM is started with, a whole policy."""
 
     folder: Path
     model_hash: str
     dtype: str
-    """`bfloat16` or `float32`, as the small server chooses: the type in which the weights are stored."""
+    """Stored type of the weights: `bfloat16` or `float32`, as in the small policy server."""
     positions: int
-    """Longest prompt plus answer that the model was made for, in tokens."""
+    """Max tokens of prompt plus completion that the model supports."""
 
 
 @dataclass(frozen=True)
 class PolicyFolder:
-    """A verified policy. `rank` is that of its adapter, 0 for a whole policy."""
+    """A verified policy. `lora_rank` is 0 for a whole policy."""
 
     folder: Path
-    base: Base
-    rank: int
+    base_model: BaseModel
+    lora_rank: int
     encoder: ChatEncoder
-    reader: AnswerReader
+    decoder: CompletionDecoder
 
     @classmethod
-    def open(cls, folder: Path, policy_hash: str, *, running: str | None) -> PolicyFolder:
-        """Reads a policy after it, and the model beneath an adapter, were verified.
+    def open(cls, folder: Path, policy_hash: str, *, running_model: str | None) -> PolicyFolder:
+        """Verifies and reads a policy, for an adapter with its base model.
 
-        The model that is `running` is not verified again: vLLM has read its bytes.
+        The model that vLLM is running is not verified again: vLLM has already read its files.
 
         Raises:
-            JobFailure: `bad-input` when a manifest or a file of either is not what its hash says.
+            JobFailure: `bad-input` when a manifest or a file of either does not match its hash.
         """
         verify_policy(folder, policy_hash, field="lora_path")
         encoder = ChatEncoder.load(folder)
-        model, model_hash, rank = folder, policy_hash, 0
+        model, model_hash, lora_rank = folder, policy_hash, 0
         if is_adapter(folder):
             model_hash = str(read_manifest(folder).get("model_hash"))
             model = folder.parent / model_hash
-            if model_hash != running:
+            if model_hash != running_model:
                 verify_policy(model, model_hash, field="model")
-            rank = json.loads((folder / ADAPTER_CONFIG).read_bytes())["r"]
-        return cls(folder, _base(model, model_hash), rank, encoder, AnswerReader(encoder))
+            lora_rank = json.loads((folder / ADAPTER_CONFIG).read_bytes())["r"]
+        return cls(folder, _base_model(model, model_hash), lora_rank, encoder, CompletionDecoder(encoder))
 
 
-def _base(model: Path, model_hash: str) -> Base:
+def _base_model(model: Path, model_hash: str) -> BaseModel:
     config = json.loads((model / "config.json").read_bytes())
-    return Base(model, model_hash, _stored_type(model), config["max_position_embeddings"])
+    return BaseModel(model, model_hash, _stored_type(model), config["max_position_embeddings"])
 
 
 def _stored_type(model: Path) -> str:

@@ -1,4 +1,4 @@
-"""vLLM as a child process: one base model, and the LoRA adapters that it is told to load."""
+"""vLLM as a child process with one base model, into which LoRA adapters are loaded."""
 
 from __future__ import annotations
 
@@ -18,58 +18,61 @@ import httpx
 
 from coevolve_policy_server.api_errors import ApiError
 
-from .policy_folder import Base
+from .policy_folder import BaseModel
 
-RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # those for which vLLM has room to offer
-START_S = 1800.0  # weights of some hundred GB are read, and kernels compiled
-STOP_S = 3.0  # whoever stops this server does not wait much longer
+LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # supported values of vLLM's --max-lora-rank
+START_TIMEOUT_S = 1800.0  # it reads up to several hundred GB of weights and compiles kernels
+STOP_TIMEOUT_S = 3.0  # shorter than the timeout of the process that stops this server
 
 
 @dataclass(frozen=True)
-class Command:
-    """How vLLM is started."""
+class VllmCommand:
+    """The command line of vLLM."""
 
     python: Path
     """Interpreter with vLLM."""
     arguments: tuple[str, ...]
-    """Added to vLLM's command line; they win over ours."""
+    """Appended to the command line, so that they override ours."""
     max_context: int
-    """Most tokens of prompt and answer."""
+    """Max tokens of prompt plus completion."""
     threads: int | None
-    """Of vLLM's build for CPUs; None: as many as it likes."""
+    """Threads of vLLM's CPU build; None for its default."""
     on_cpu: bool
-    """Whether it is vLLM's build for CPUs."""
+    """True for vLLM's CPU build."""
 
 
-class Child:
-    """A vLLM that answers. Its address and key are known to this process alone."""
+class VllmProcess:
+    """A running vLLM. Only this process has its address and key."""
 
-    def __init__(self, process: asyncio.subprocess.Process, client: httpx.AsyncClient, base: Base) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, client: httpx.AsyncClient, base_model: BaseModel
+    ) -> None:
         self._process, self._client = process, client
-        self.base = base
+        self.base_model = base_model
         self.context = 0
-        """Longest prompt plus answer in tokens."""
-        self.max_rank = 0
-        """Largest rank of adapters that it has room for; 0: it takes none."""
+        """Max tokens of prompt plus completion."""
+        self.max_lora_rank = 0
+        """Max rank of adapters; 0 if adapters are disabled."""
 
     @classmethod
-    async def start(cls, command: Command, base: Base, *, rank: int) -> Child:
-        """Starts vLLM with room for adapters of `rank`, and waits until it answers.
+    async def start(cls, command: VllmCommand, base_model: BaseModel, *, lora_rank: int) -> VllmProcess:
+        """Starts vLLM for adapters of at least `lora_rank` and waits until it is healthy.
 
         Raises:
-            ApiError: 500 when it ends, or does not answer within half an hour.
+            ApiError: 500 when it exits, or is not healthy within half an hour.
         """
-        if rank > RANKS[-1]:
-            raise ApiError(400, "invalid_policy", f"lora_rank: found {rank}, expected at most {RANKS[-1]}")
+        if lora_rank > LORA_RANKS[-1]:
+            expected = f"at most {LORA_RANKS[-1]}"
+            raise ApiError(400, "invalid_policy", f"lora_rank: found {lora_rank}, expected {expected}")
         port, key = _free_port(), secrets.token_hex(16)
-        context = min(command.max_context, base.positions)
-        max_rank = next(room for room in RANKS if rank <= room) if rank else 0
+        context = min(command.max_context, base_model.positions)
+        max_lora_rank = next(rank for rank in LORA_RANKS if lora_rank <= rank) if lora_rank else 0
         process = await asyncio.create_subprocess_exec(
-            *_arguments(command, base, port=port, context=context, max_rank=max_rank),
+            *_arguments(command, base_model, port=port, context=context, max_lora_rank=max_lora_rank),
             env=os.environ | _variables(command) | {"VLLM_API_KEY": key},
             stdout=sys.stderr,
-            start_new_session=True,  # so that its own processes can be stopped with it
-            preexec_fn=_end_with_parent,
+            start_new_session=True,  # so that its child processes can be killed as a group
+            preexec_fn=_terminate_with_parent,
         )
         client = httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{port}",
@@ -78,74 +81,77 @@ class Child:
             limits=httpx.Limits(max_connections=None),
             trust_env=False,
         )
-        child = cls(process, client, base)
-        child.context, child.max_rank = context, max_rank
+        vllm = cls(process, client, base_model)
+        vllm.context, vllm.max_lora_rank = context, max_lora_rank
         try:
-            await child._wait_until_it_answers()
+            await vllm._wait_until_healthy()
         except BaseException:
-            await child.stop()
+            await vllm.stop()
             raise
-        return child
+        return vllm
 
     @property
-    def alive(self) -> bool:
+    def is_running(self) -> bool:
         return self._process.returncode is None
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """What vLLM answers; a text where it is no JSON.
+        """Returns vLLM's response, parsed if it is JSON, else as text.
 
         Raises:
-            ApiError: with the status and the words of vLLM; 503 when it has ended.
+            ApiError: with vLLM's status and message; 503 when it has exited.
         """
         try:
-            reply = await self._client.post(path, json=body)
+            response = await self._client.post(path, json=body)
         except httpx.HTTPError as error:
-            problem = f"vLLM gave no answer: {type(error).__name__} {error}"
+            problem = f"vLLM sent no response: {type(error).__name__} {error}"
             raise ApiError(503, "engine_ended", problem, retry_after=1) from error
-        if reply.status_code != 200:
-            raise ApiError(reply.status_code, "vllm_error", f"vLLM answered: {_message(reply)}")
-        return reply.json() if "json" in reply.headers.get("content-type", "") else reply.text
+        if response.status_code != 200:
+            raise ApiError(response.status_code, "vllm_error", f"vLLM responded: {_message(response)}")
+        return response.json() if "json" in response.headers.get("content-type", "") else response.text
 
     async def stop(self) -> None:
-        """Ends vLLM and all that it started."""
+        """Terminates vLLM and its child processes."""
         await self._client.aclose()
-        if self.alive:
+        if self.is_running:
             self._process.send_signal(signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), STOP_S)
+                await asyncio.wait_for(self._process.wait(), STOP_TIMEOUT_S)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
 
-    async def _wait_until_it_answers(self) -> None:
+    async def _wait_until_healthy(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(START_S):
-                while self.alive:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                while self.is_running:
                     with contextlib.suppress(httpx.HTTPError):
                         if (await self._client.get("/health", timeout=5.0)).status_code == 200:
                             return
                     await asyncio.sleep(0.25)
-        end = f"ended with code {self._process.returncode}" if not self.alive else "did not answer in time"
-        raise ApiError(500, "engine_failed", f"vLLM {end}; its output is in this server's log")
+        reason = "start timed out" if self.is_running else f"exited with code {self._process.returncode}"
+        raise ApiError(500, "engine_failed", f"vLLM {reason}; its output is in this server's log")
 
 
-def _arguments(command: Command, base: Base, *, port: int, context: int, max_rank: int) -> list[str]:
+def _arguments(
+    command: VllmCommand, base_model: BaseModel, *, port: int, context: int, max_lora_rank: int
+) -> list[str]:
     options: dict[str, object] = {
         "--host": "127.0.0.1",
         "--port": port,
-        "--model": base.folder,
-        "--served-model-name": base.model_hash,
-        "--dtype": base.dtype,
+        "--model": base_model.folder,
+        "--served-model-name": base_model.model_hash,
+        "--dtype": base_model.dtype,
         "--max-model-len": context,
-        "--generation-config": "vllm",  # sampling is the request's, never a file's
+        "--generation-config": "vllm",  # sampling parameters come from the request, never from a file
         "--uvicorn-log-level": "warning",
     }
     flags = []
-    if max_rank:
-        options |= {"--max-loras": 4, "--max-cpu-loras": 16, "--max-lora-rank": max_rank}
+    if max_lora_rank:
+        options |= {"--max-loras": 4, "--max-cpu-loras": 16, "--max-lora-rank": max_lora_rank}
         flags += ["--enable-lora"]
     if command.on_cpu:
-        # vLLM 0.32 ends with "CPU Generator does not use offset" when it cuts the prompt of a seeded request
+        # vLLM 0.32 crashes with "CPU Generator does not use offset" when it chunks the prompt of a seeded
+        # request
         options |= {"--max-num-batched-tokens": max(context, 4096)}
         flags += ["--no-enable-chunked-prefill", "--enforce-eager"]
     return [
@@ -157,32 +163,32 @@ def _arguments(command: Command, base: Base, *, port: int, context: int, max_ran
     ]
 
 
-def _variables(command: Command) -> dict[str, str]:
-    """vLLM's own variables; those that are set already are left as they are, but for the first two."""
+def _variables(command: VllmCommand) -> dict[str, str]:
+    """Returns vLLM's environment variables; only the first two override existing ones."""
     fixed = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True", "HF_HUB_OFFLINE": "1"}
     defaults = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # it is not alone on the machine
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # other processes run on the same cores
     }
     if command.threads is not None:
         fixed["OMP_NUM_THREADS"] = str(command.threads)
     return {name: os.environ.get(name, value) for name, value in defaults.items()} | fixed
 
 
-def _end_with_parent() -> None:
-    """Has the kernel end vLLM when this process dies, however it does."""
+def _terminate_with_parent() -> None:
+    """Makes the kernel terminate vLLM when this process exits for any reason."""
     if sys.platform == "linux":
         PR_SET_PDEATHSIG = 1
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _message(reply: httpx.Response) -> str:
+def _message(response: httpx.Response) -> str:
     try:
-        body = reply.json()
-        return str(body.get("error", body).get("message", reply.text))
+        body = response.json()
+        return str(body.get("error", body).get("message", response.text))
     except (ValueError, AttributeError):
-        return f"{reply.status_code} {reply.text[:200]}"
+        return f"{response.status_code} {response.text[:200]}"
 
 
 def _free_port() -> int:

@@ -1,1 +1,1 @@
-"""Messages to token ids and back: the one chat encoding, and the tokenizer of a fresh policy."""
+"""Messages to token ids and back, the chat formats, and the tokenizer of a new policy."""

@@ -1,4 +1,4 @@
-"""Which chat format a model's own template writes: found by what it renders, not by how it is spelt."""
+"""Detects the chat format of a model's template by the prompts that it renders."""
 
 from __future__ import annotations
 
@@ -17,31 +17,34 @@ _ASSISTANT: Message = {"role": "assistant", "content": "SELECT 1"}
 _TOOL: Message = {"role": "tool", "content": "[(7,)]"}
 _PROBES = ([_USER], [_SYSTEM, _USER], [_SYSTEM, _USER, _ASSISTANT, _USER])
 _TOOL_PROBE = [_USER, _ASSISTANT, _TOOL, _TOOL]
-_DATE = "26 Jul 2024"  # the day that Llama's templates name where nobody tells them another
+_DATE = "26 Jul 2024"  # default date of Llama's templates
 
 
-def recognise(template: str | None, tokenizer: Tokenizer, *, begin: str | None) -> ChatFormat:
-    """The format whose prompts are those of `template`; `begin` is the tokenizer's `bos_token`.
+def detect_chat_format(template: str | None, tokenizer: Tokenizer, *, bos_token: str | None) -> ChatFormat:
+    """Returns the format that renders the same prompts as `template`.
 
     Raises:
-        JobFailure: `bad-input` when there is no template, or it writes prompts as no known format does.
+        JobFailure: `bad-input` when there is no template, or no known format renders its prompts.
     """
-    known = ", ".join(FORMATS)
+    names = ", ".join(FORMATS)
     if not template:
-        raise bad_input("chat template", "none", f"one; or say --chat-format, one of {known}")
+        raise bad_input("chat template", "none", f"one; or set --chat-format to one of {names}")
     added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
-    talks = [_render(template, probe, begin) for probe in _PROBES]
-    tools = _render(template, _TOOL_PROBE, begin)  # None where a template refuses tools: the talks decide
+    prompts = [_render(template, probe, bos_token) for probe in _PROBES]
+    tool_prompt = _render(
+        template, _TOOL_PROBE, bos_token
+    )  # None: the template rejects tools, so it is ignored
     for chat_format in FORMATS.values():
-        alike = talks == [chat_format.text(probe, ask=True) for probe in _PROBES]
-        alike = alike and tools in (None, chat_format.text(_TOOL_PROBE, ask=True))
-        if alike and {chat_format.end, chat_format.opening[0].text} <= added:
+        expected = [chat_format.render_text(probe, add_generation_prompt=True) for probe in _PROBES]
+        expected_tool_prompt = chat_format.render_text(_TOOL_PROBE, add_generation_prompt=True)
+        is_equal = prompts == expected and tool_prompt in (None, expected_tool_prompt)
+        if is_equal and {chat_format.end_token, chat_format.generation_prompt[0].text} <= added:
             return chat_format
-    raise bad_input("chat template", f"one that writes {talks[0]!r}", f"the prompts of one of {known}")
+    raise bad_input("chat template", f"one that renders {prompts[0]!r}", f"the prompts of one of {names}")
 
 
-def _render(template: str, messages: list[Message], begin: str | None) -> str | None:
-    """The prompt that a template makes of messages; None where it refuses them."""
+def _render(template: str, messages: list[Message], bos_token: str | None) -> str | None:
+    """Returns the prompt that a template renders; None if it rejects the messages."""
     from jinja2.exceptions import TemplateError
     from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -51,7 +54,7 @@ def _render(template: str, messages: list[Message], begin: str | None) -> str | 
             [conversation],
             chat_template=template,
             add_generation_prompt=True,
-            bos_token=begin or "",
+            bos_token=bos_token or "",
             date_string=_DATE,
         )
     except TemplateError:

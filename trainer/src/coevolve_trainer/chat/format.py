@@ -1,4 +1,4 @@
-"""What a chat format is: how a conversation becomes marks and texts, and which marks end an action."""
+"""The interface of a chat format: how a conversation is rendered as special tokens and texts."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ class Message(TypedDict):
 
 
 class Piece(NamedTuple):
-    """A stretch of a conversation. Only a mark becomes a special token; the rest stays text."""
+    """A consecutive part of a conversation; only a special piece can become a special token."""
 
     text: str
-    mark: bool = False
-    spoken: bool = False
-    """The policy's own words, or the mark that ends them."""
+    is_special: bool = False
+    is_action: bool = False
+    """True for the policy's output and for the token that ends it."""
 
 
 @dataclass(frozen=True)
 class ChatFormat:
-    """One way to write conversations down; `template` is the same way in Jinja, with generation marks."""
+    """A chat format in Python; `template` is the same format in Jinja, with generation blocks."""
 
     name: str
-    conversation: Callable[[Sequence[Message]], Iterator[Piece]]
-    opening: tuple[Piece, ...]
-    """Asks the assistant to speak; comes after a conversation in a prompt."""
-    end: str
-    """The mark that ends an action, and belongs to it."""
-    stops: tuple[str, ...]
-    """Other marks at which a server stops, where the tokenizer has them."""
-    pads: tuple[str, ...]
-    """Marks that may fill rows up; the first that the tokenizer has."""
+    render: Callable[[Sequence[Message]], Iterator[Piece]]
+    generation_prompt: tuple[Piece, ...]
+    """Header of the assistant's turn, which ends a prompt."""
+    end_token: str
+    """The special token that ends an action and belongs to it."""
+    other_stop_tokens: tuple[str, ...]
+    """Further special tokens at which a server stops, if the tokenizer has them."""
+    pad_tokens: tuple[str, ...]
+    """Candidates for padding; the first that the tokenizer has is used."""
     template: str
 
-    def text(self, messages: Sequence[Message], *, ask: bool) -> str:
-        """The conversation as a template renders it; with `ask` the assistant is to speak next."""
-        pieces = [*self.conversation(messages), *(self.opening if ask else ())]
+    def render_text(self, messages: Sequence[Message], *, add_generation_prompt: bool) -> str:
+        """Returns the conversation as the template renders it."""
+        pieces = [*self.render(messages), *(self.generation_prompt if add_generation_prompt else ())]
         return "".join(piece.text for piece in pieces)
 
 
-def mark(text: str) -> Piece:
-    return Piece(text, mark=True)
+def special(text: str) -> Piece:
+    return Piece(text, is_special=True)
 
 
-def words(text: str) -> Piece:
+def plain(text: str) -> Piece:
     return Piece(text)
 
 
-def spoken(content: str, end: str) -> tuple[Piece, Piece]:
-    """An action and the mark that ends it."""
-    return Piece(content, spoken=True), Piece(end, mark=True, spoken=True)
+def action(content: str, end_token: str) -> tuple[Piece, Piece]:
+    """Returns an action and the special token that ends it."""
+    return Piece(content, is_action=True), Piece(end_token, is_special=True, is_action=True)

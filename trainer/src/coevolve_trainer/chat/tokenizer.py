@@ -1,4 +1,4 @@
-"""Trains the tokenizer of a fresh policy and writes its files."""
+"""Trains the tokenizer of a new policy and writes its files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 from ..files.atomic_files import canonical_json, write_synced
 from .format import ChatFormat
-from .formats.chatml import CHATML, END, FILL, START
+from .formats.chatml import CHATML, END, PAD, START
 
 
 def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
-    """Byte-level BPE: every text has an encoding, and decoding gives it back.
+    """Trains a byte-level BPE: every text has an encoding, and decoding reverses it.
 
-    Newlines always stand alone. So the ids of `a + newline + b` are those of a, newline and b, and encoding a
-    conversation message by message gives what encoding its whole text gives.
+    A newline is always a separate token. Therefore the ids of `a + newline + b` are those of a, newline and
+    b, and the messages of a conversation can be encoded one by one.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -28,7 +28,7 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
-        special_tokens=[FILL, START, END],
+        special_tokens=[PAD, START, END],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
@@ -42,13 +42,13 @@ def write_tokenizer(
     *,
     max_positions: int,
     chat_format: ChatFormat = CHATML,
-    pad_token: str = FILL,
+    pad_token: str = PAD,
 ) -> None:
-    """Writes the files from which transformers' AutoTokenizer loads the same tokenizer and template."""
+    """Writes the files from which transformers' AutoTokenizer loads the same tokenizer and chat template."""
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
-        "eos_token": chat_format.end,
+        "eos_token": chat_format.end_token,
         "pad_token": pad_token,
         "model_max_length": max_positions,
     }

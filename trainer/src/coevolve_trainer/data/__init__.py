@@ -1,1 +1,1 @@
-"""From files to token rows: datasets, rollouts, batches."""
+"""Datasets and rollouts as token rows, and their division into batches and micro-batches."""

@@ -1,4 +1,4 @@
-"""Trajectories as one row of tokens, in which what several begin with stands once."""
+"""Packs trajectories into one row of tokens, in which a common prefix occurs once."""
 
 from __future__ import annotations
 
@@ -12,94 +12,95 @@ import torch
 from torch import Tensor
 
 from ..chat.encoder import Segment
-from .prefix_tree import Stretch, grow_tree
+from .prefix_tree import PrefixNode, build_prefix_tree
 
 IntArray = npt.NDArray[np.int64]
 
 
 class Block(NamedTuple):
-    """Some stretches of equal width, one after the other in the row, which all continue the same tokens.
+    """Consecutive nodes of equal width in the row, which all continue the same prefix.
 
-    A token sees those of its own stretch up to itself, and the whole of the blocks in `before`.
+    A token attends to the tokens of its own node up to itself, and to all of the blocks in `prefix`.
     """
 
-    stretches: int
+    node_count: int
     width: int
-    before: tuple[int, ...]
-    """Blocks, of one stretch each, from the beginning of the trajectory to where this one goes on."""
+    prefix: tuple[int, ...]
+    """Indices of the blocks, of one node each, from the start of the trajectory to this block."""
 
 
 @dataclass(frozen=True)
-class Rows:
-    """N tokens of B trajectories, with P different predictions that make up A action tokens."""
+class PackedBatch:
+    """N tokens of B trajectories, with P distinct predictions for A action tokens."""
 
     input_ids: Tensor  # [N]
-    positions: Tensor  # [N] each token's place in its trajectory
+    position_ids: Tensor  # [N] position of each token in its trajectory
     blocks: tuple[Block, ...]  # in the order of the tokens, all of them
-    predicts_at: Tensor  # [P] the token whose state predicts an action token
-    predicted: Tensor  # [P] that action token's id
-    prediction: Tensor  # [A] which prediction each trajectory's action token is; sides that agree share it
-    owner: Tensor  # [A] trajectory of each action token
-    counts: Tensor  # [B] action tokens per trajectory
-    tokens: int  # of all trajectories, as if nothing were shared and nothing padded
+    source_index: Tensor  # [P] index of the token whose state predicts an action token
+    target_ids: Tensor  # [P] id of that action token
+    prediction_index: Tensor  # [A] index of each action token's prediction; equal prefixes share one
+    trajectory_index: Tensor  # [A] trajectory of each action token
+    action_counts: Tensor  # [B] action tokens per trajectory
+    token_count: int  # of all trajectories, shared prefixes counted every time, without padding
 
-    def to(self, device: torch.device) -> Rows:
-        """The same on `device`; a copy from pinned memory, which need not be waited for."""
+    def to(self, device: torch.device) -> PackedBatch:
+        """Returns the batch on `device`; the copy is asynchronous, from pinned memory."""
         if self.input_ids.device == device:
             return self
-        names = ("input_ids", "positions", "predicts_at", "predicted", "prediction", "owner", "counts")
+        names = [name for name, value in vars(self).items() if isinstance(value, Tensor)]
         tensors = {name: getattr(self, name) for name in names}
         if device.type == "cuda":
             tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
         return replace(self, **{name: t.to(device, non_blocking=True) for name, t in tensors.items()})
 
 
-def join_rows(
-    trajectories: Sequence[Sequence[Segment]], pad_id: int, *, call_tokens: int = 0, room: int = 0
-) -> Rows:
-    """All segments in one row.
+def pack_trajectories(
+    trajectories: Sequence[Sequence[Segment]], pad_id: int, *, block_cost: int = 0, max_padding: int = 0
+) -> PackedBatch:
+    """Packs all segments into one row.
 
-    `call_tokens` is what one more block costs, in tokens: stretches become rows of one block, and a beginning
-    is not taken apart, where that costs less. Padding takes at most `room` tokens. A row ends with the last
-    token that predicts an action: nothing is learnt from what follows.
+    `block_cost` is the cost of one more block, in tokens: nodes share a block, and a prefix is not separated,
+    when that is cheaper. Padding takes at most `max_padding` tokens. A segment ends with the last token that
+    predicts an action, because the tokens after it have no loss.
     """
     owned = [(owner, segment) for owner, segments in enumerate(trajectories) for segment in segments]
-    spoken = [np.flatnonzero(segment.action_mask[1:]) for _, segment in owned]
-    seen = [predicting(segment) for _, segment in owned]
-    tree = grow_tree(seen, least=least_shared(call_tokens))
-    laid = _lay_out(tree.stretches, pad_id, call_tokens, room)
-    at, ids = [], []
-    for (_, segment), places, end in zip(owned, spoken, tree.ends, strict=True):
-        if end is not None:
-            at.append(laid.path(end)[places])
-            ids.append(np.asarray(segment.input_ids)[places + 1])
-    predicts_at, predicted = np.concatenate(at), np.concatenate(ids)
-    pairs, prediction = np.unique(np.stack([predicts_at, predicted]), axis=1, return_inverse=True)
-    counts = np.array([len(places) for places in spoken])
-    owner = torch.from_numpy(np.repeat([owner for owner, _ in owned], counts))
-    return Rows(
-        input_ids=torch.from_numpy(laid.ids),
-        positions=torch.from_numpy(laid.positions),
-        blocks=tuple(laid.blocks),
-        predicts_at=torch.from_numpy(pairs[0].copy()),
-        predicted=torch.from_numpy(pairs[1].copy()),
-        prediction=torch.from_numpy(prediction.reshape(-1)),
-        owner=owner,
-        counts=torch.bincount(owner, minlength=len(trajectories)).float(),
-        tokens=sum(len(segment.input_ids) for _, segment in owned),
+    sources = [np.flatnonzero(segment.action_mask[1:]) for _, segment in owned]
+    sequences = [predicting_tokens(segment) for _, segment in owned]
+    tree = build_prefix_tree(sequences, min_saved_tokens=min_shared_tokens(block_cost))
+    layout = _lay_out(tree.nodes, pad_id, block_cost, max_padding)
+    source_indices, target_ids = [], []
+    for (_, segment), source, leaf in zip(owned, sources, tree.leaves, strict=True):
+        if leaf is not None:
+            source_indices.append(layout.token_indices(leaf)[source])
+            target_ids.append(np.asarray(segment.input_ids)[source + 1])
+    predictions, prediction_index = np.unique(
+        np.stack([np.concatenate(source_indices), np.concatenate(target_ids)]), axis=1, return_inverse=True
+    )
+    counts = np.array([len(source) for source in sources])
+    trajectory_index = torch.from_numpy(np.repeat([owner for owner, _ in owned], counts))
+    return PackedBatch(
+        input_ids=torch.from_numpy(layout.ids),
+        position_ids=torch.from_numpy(layout.positions),
+        blocks=tuple(layout.blocks),
+        source_index=torch.from_numpy(predictions[0].copy()),
+        target_ids=torch.from_numpy(predictions[1].copy()),
+        prediction_index=torch.from_numpy(prediction_index.reshape(-1)),
+        trajectory_index=trajectory_index,
+        action_counts=torch.bincount(trajectory_index, minlength=len(trajectories)).float(),
+        token_count=sum(len(segment.input_ids) for _, segment in owned),
     )
 
 
-def predicting(segment: Segment) -> list[int]:
-    """The tokens up to the last that predicts an action."""
+def predicting_tokens(segment: Segment) -> list[int]:
+    """Returns the tokens up to the last one that predicts an action."""
     mask = segment.action_mask
     end = next((t for t in range(len(mask) - 1, 0, -1) if mask[t]), 0)
     return segment.input_ids[:end]
 
 
-def least_shared(call_tokens: int) -> int:
-    """From how many tokens on it pays to compute a common beginning once: it makes a block more or two."""
-    return 1 + 2 * call_tokens
+def min_shared_tokens(block_cost: int) -> int:
+    """Returns the min length of a shared prefix: separating it adds one or two blocks."""
+    return 1 + 2 * block_cost
 
 
 @dataclass
@@ -107,61 +108,61 @@ class _Layout:
     ids: IntArray  # [N]
     positions: IntArray  # [N]
     blocks: list[Block]
-    starts: dict[int, int]  # by id of the stretch: its first token's place in the row
+    starts: dict[int, int]  # by id of the node: index of its first token in the row
 
-    def path(self, end: Stretch) -> IntArray:
-        """Places in the row of the tokens of a sequence, whose last stretch is `end`."""
-        pieces: list[IntArray] = []
-        stretch: Stretch | None = end
-        while stretch is not None:
-            start = self.starts[id(stretch)]
-            pieces.append(np.arange(start, start + len(stretch.tokens)))
-            stretch = stretch.parent
-        return np.concatenate(pieces[::-1])
+    def token_indices(self, leaf: PrefixNode) -> IntArray:
+        """Returns the indices in the row of the sequence that ends with `leaf`."""
+        ranges: list[IntArray] = []
+        node: PrefixNode | None = leaf
+        while node is not None:
+            start = self.starts[id(node)]
+            ranges.append(np.arange(start, start + len(node.tokens)))
+            node = node.parent
+        return np.concatenate(ranges[::-1])
 
 
-def _lay_out(stretches: Sequence[Stretch], pad_id: int, call_tokens: int, room: int) -> _Layout:
-    """First what others continue, each a block of its own; then what nothing continues, alike in length."""
-    inner = [stretch for stretch in stretches if stretch.children]
-    number = {id(stretch): block for block, stretch in enumerate(inner)}
-    leaves = [stretch for stretch in stretches if not stretch.children]
+def _lay_out(nodes: Sequence[PrefixNode], pad_id: int, block_cost: int, max_padding: int) -> _Layout:
+    """Places inner nodes first, each in a block, and then the leaves, in blocks of similar length."""
+    inner = [node for node in nodes if node.children]
+    block_of = {id(node): block for block, node in enumerate(inner)}
+    leaves = [node for node in nodes if not node.children]
     layout = _Layout(np.empty(0, np.int64), np.empty(0, np.int64), [], {})
     ids: list[IntArray] = []
     positions: list[IntArray] = []
-    place = 0
-    for group in [*([stretch] for stretch in inner), *_alike(leaves, number, call_tokens, room)]:
+    start = 0
+    for group in [*([node] for node in inner), *_group_leaves(leaves, block_of, block_cost, max_padding)]:
         width = len(group[0].tokens)
-        layout.blocks.append(Block(len(group), width, _before(group[0], number)))
-        for stretch in group:
-            layout.starts[id(stretch)] = place
-            padding = [pad_id] * (width - len(stretch.tokens))
-            ids.append(np.array([*stretch.tokens, *padding], dtype=np.int64))
-            positions.append(np.arange(stretch.depth, stretch.depth + width))
-            place += width
+        layout.blocks.append(Block(len(group), width, _prefix_blocks(group[0], block_of)))
+        for node in group:
+            layout.starts[id(node)] = start
+            padding = [pad_id] * (width - len(node.tokens))
+            ids.append(np.array([*node.tokens, *padding], dtype=np.int64))
+            positions.append(np.arange(node.depth, node.depth + width))
+            start += width
     layout.ids, layout.positions = np.concatenate(ids), np.concatenate(positions)
     return layout
 
 
-def _alike(
-    leaves: Sequence[Stretch], number: dict[int, int], call_tokens: int, room: int
-) -> list[list[Stretch]]:
-    """Leaves in groups that continue the same stretch; a group is padded to its first, the longest."""
-    groups: list[list[Stretch]] = []
-    siblings = {id(leaf): -1 if leaf.parent is None else number[id(leaf.parent)] for leaf in leaves}
-    for leaf in sorted(leaves, key=lambda leaf: (siblings[id(leaf)], -len(leaf.tokens))):
+def _group_leaves(
+    leaves: Sequence[PrefixNode], block_of: dict[int, int], block_cost: int, max_padding: int
+) -> list[list[PrefixNode]]:
+    """Groups leaves with the same parent; a group is padded to its first leaf, the longest."""
+    groups: list[list[PrefixNode]] = []
+    parents = {id(leaf): -1 if leaf.parent is None else block_of[id(leaf.parent)] for leaf in leaves}
+    for leaf in sorted(leaves, key=lambda leaf: (parents[id(leaf)], -len(leaf.tokens))):
         padding = len(groups[-1][0].tokens) - len(leaf.tokens) if groups else 0
-        if groups and groups[-1][0].parent is leaf.parent and padding <= min(call_tokens, room):
+        if groups and groups[-1][0].parent is leaf.parent and padding <= min(block_cost, max_padding):
             groups[-1].append(leaf)
-            room -= padding
+            max_padding -= padding
         else:
             groups.append([leaf])
     return groups
 
 
-def _before(stretch: Stretch, number: dict[int, int]) -> tuple[int, ...]:
+def _prefix_blocks(node: PrefixNode, block_of: dict[int, int]) -> tuple[int, ...]:
     blocks: list[int] = []
-    parent = stretch.parent
+    parent = node.parent
     while parent is not None:
-        blocks.append(number[id(parent)])
+        blocks.append(block_of[id(parent)])
         parent = parent.parent
     return tuple(reversed(blocks))

@@ -1,4 +1,4 @@
-"""Which trajectories of an update are computed together, and how they become rows."""
+"""Divides the examples of an update into micro-batches and packs each of them."""
 
 from __future__ import annotations
 
@@ -8,57 +8,59 @@ from dataclasses import dataclass
 import torch
 
 from ..chat.encoder import Segment
-from .packed_batch import Rows, join_rows, least_shared, predicting
-from .prefix_tree import common_beginning
+from .packed_batch import PackedBatch, min_shared_tokens, pack_trajectories, predicting_tokens
+from .prefix_tree import common_prefix_length
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How trajectories become rows."""
+    """The packing of trajectories on a device."""
 
     pad_id: int
-    call_tokens: int = 8
-    """What one more block costs, in tokens. Of a small policy a call takes as long as two tokens on a CPU; on
-    a GPU, where calls are launched one by one, as long as some hundreds."""
+    block_cost: int = 8
+    """Cost of one more block, in tokens. With a small policy, a kernel call takes as long as two tokens on a
+    CPU; on a GPU, where kernels are launched one by one, as long as several hundred."""
 
     @classmethod
-    def on(cls, device: torch.device, pad_id: int) -> Packing:
-        return cls(pad_id, call_tokens=512 if device.type == "cuda" else 8)
+    def for_device(cls, device: torch.device, pad_id: int) -> Packing:
+        return cls(pad_id, block_cost=512 if device.type == "cuda" else 8)
 
-    def plan(self, units: Sequence[Sequence[Segment]], max_tokens: int) -> list[list[int]]:
-        """Indices of units in parts of at most `max_tokens` tokens to compute; a larger unit stands alone.
+    def plan(self, examples: Sequence[Sequence[Segment]], max_tokens: int) -> list[list[int]]:
+        """Returns the example indices of micro-batches of at most `max_tokens`; a larger example is alone.
 
-        Neighbours in lexicographic order come together, so that what they begin alike with is computed once.
+        Neighbors in lexicographic order are packed together, so that their common prefix is computed once.
         """
-        unshared = least_shared(self.call_tokens) - 1
-        parts: list[list[int]] = []
-        size, past = 0, list[int]()
-        sequences = [sorted(predicting(segment) for segment in unit) for unit in units]
-        for i in sorted(range(len(units)), key=lambda i: sequences[i]):
-            alone = _size(sequences[i], [], unshared)
-            added = _size(sequences[i], past, unshared) if parts else alone
-            if parts and size + added <= max_tokens:
-                parts[-1].append(i)
+        unshared = min_shared_tokens(self.block_cost) - 1
+        plan: list[list[int]] = []
+        size, previous = 0, list[int]()
+        sequences = [sorted(predicting_tokens(segment) for segment in segments) for segments in examples]
+        for i in sorted(range(len(examples)), key=lambda i: sequences[i]):
+            size_alone = _size_after([], sequences[i], unshared)
+            added = _size_after(previous, sequences[i], unshared) if plan else size_alone
+            if plan and size + added <= max_tokens:
+                plan[-1].append(i)
                 size += added
             else:
-                parts.append([i])
-                size = alone
-            past = sequences[i][-1]
-        return parts
+                plan.append([i])
+                size = size_alone
+            previous = sequences[i][-1]
+        return plan
 
-    def rows(self, trajectories: Sequence[Sequence[Segment]], max_tokens: int) -> Rows:
-        """The trajectories of one part, in their order."""
-        joined = join_rows(trajectories, self.pad_id, call_tokens=self.call_tokens)
-        room = max_tokens - len(joined.input_ids)
-        if room <= 0 or self.call_tokens == 0:
-            return joined
-        return join_rows(trajectories, self.pad_id, call_tokens=self.call_tokens, room=room)
+    def pack(self, trajectories: Sequence[Sequence[Segment]], max_tokens: int) -> PackedBatch:
+        """Packs the trajectories of one micro-batch, in order."""
+        packed = pack_trajectories(trajectories, self.pad_id, block_cost=self.block_cost)
+        max_padding = max_tokens - len(packed.input_ids)
+        if max_padding <= 0 or self.block_cost == 0:
+            return packed
+        return pack_trajectories(
+            trajectories, self.pad_id, block_cost=self.block_cost, max_padding=max_padding
+        )
 
 
-def _size(sequences: Sequence[list[int]], past: list[int], unshared: int) -> int:
-    """Tokens to compute, at most, when sequences follow `past` in lexicographic order."""
+def _size_after(previous: list[int], sequences: Sequence[list[int]], unshared: int) -> int:
+    """Returns the max number of computed tokens when sequences follow `previous` in lexicographic order."""
     size = 0
     for sequence in sequences:
-        size += len(sequence) - max(0, common_beginning(past, sequence) - unshared)
-        past = sequence
+        size += len(sequence) - max(0, common_prefix_length(previous, sequence) - unshared)
+        previous = sequence
     return size

@@ -1,56 +1,57 @@
-"""How ETO shortens a pair before it is learnt from.
+"""ETO's truncation of preference pairs.
 
-From `construct_preference` of the code of "Trial and Error" (ETO, arXiv:2403.02502).
+From `construct_preference` in the code of "Trial and Error" (ETO, arXiv:2403.02502).
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-MORE_MESSAGES = 10
-MORE_ACTIONS = MORE_MESSAGES // 2
-"""Ten messages are five actions and the five answers of the environment."""
+EXTRA_MESSAGES = 10
+EXTRA_ACTIONS = EXTRA_MESSAGES // 2
+"""Ten messages are five actions and the environment's five responses."""
 
 
-class ShortPair(NamedTuple):
+class TruncatedPair(NamedTuple):
     chosen: dict[str, Any]
     rejected: dict[str, Any]
-    cut: bool  # whether the rejected side lost an action
+    is_cut: bool  # True if the rejected side lost an action
 
 
-def shorten_pair(chosen: dict[str, Any], rejected: dict[str, Any]) -> ShortPair | None:
-    """The rejected side cut to the chosen one's messages and ten more; none unless both end on an action.
+def truncate_pair(chosen: dict[str, Any], rejected: dict[str, Any]) -> TruncatedPair | None:
+    """Truncates the rejected side to the chosen side's messages plus ten; None if a side has no final action.
 
-    Messages after a trajectory's last action are left out first. Where a side has steps, which are actions,
-    instead of messages, actions are counted and five more are left. A side has either messages or steps.
+    Messages after a trajectory's last action are removed first. If a side has steps, each of which is an
+    action, instead of messages, the limit is the chosen side's actions plus five. A side has either messages
+    or steps.
     """
     chosen, rejected = _until_last_action(chosen), _until_last_action(rejected)
-    if not _actions(chosen) or not _actions(rejected):
+    if not _action_count(chosen) or not _action_count(rejected):
         return None
     if "messages" in chosen and "messages" in rejected:
-        kept = rejected["messages"][: len(chosen["messages"]) + MORE_MESSAGES]
+        kept = rejected["messages"][: len(chosen["messages"]) + EXTRA_MESSAGES]
         if kept[-1]["role"] != "assistant":
             return None
-        short = {**rejected, "messages": kept}
+        truncated = {**rejected, "messages": kept}
     else:
-        short = _first_actions(rejected, _actions(chosen) + MORE_ACTIONS)
-    return ShortPair(chosen, short, _actions(short) < _actions(rejected))
+        truncated = _first_actions(rejected, _action_count(chosen) + EXTRA_ACTIONS)
+    return TruncatedPair(chosen, truncated, _action_count(truncated) < _action_count(rejected))
 
 
-def _actions(trajectory: dict[str, Any]) -> int:
+def _action_count(trajectory: dict[str, Any]) -> int:
     if "steps" in trajectory:
         return len(trajectory["steps"])
     return sum(message["role"] == "assistant" for message in trajectory["messages"])
 
 
 def _until_last_action(trajectory: dict[str, Any]) -> dict[str, Any]:
-    return _first_actions(trajectory, _actions(trajectory))
+    return _first_actions(trajectory, _action_count(trajectory))
 
 
 def _first_actions(trajectory: dict[str, Any], count: int) -> dict[str, Any]:
-    """What ends with the action of this number, from 1; all where there are fewer."""
+    """Returns the trajectory up to its `count`-th action; all of it if it has fewer."""
     if "steps" in trajectory:
         return {**trajectory, "steps": trajectory["steps"][:count]}
-    places = [i for i, message in enumerate(trajectory["messages"]) if message["role"] == "assistant"]
-    end = places[min(count, len(places)) - 1] + 1 if places and count else 0
+    actions = [i for i, message in enumerate(trajectory["messages"]) if message["role"] == "assistant"]
+    end = actions[min(count, len(actions)) - 1] + 1 if actions and count else 0
     return {**trajectory, "messages": trajectory["messages"][:end]}

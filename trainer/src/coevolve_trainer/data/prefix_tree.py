@@ -1,4 +1,4 @@
-"""Token sequences as a tree: what several of them begin with is one stretch, held once."""
+"""A prefix tree of token sequences: a common prefix of several sequences is one node."""
 
 from __future__ import annotations
 
@@ -7,52 +7,51 @@ from dataclasses import dataclass, field
 
 
 @dataclass(eq=False)
-class Stretch:
-    """Tokens that one sequence has alone, or that several begin alike with, after those of its `parent`."""
+class PrefixNode:
+    """Tokens of one sequence, or the common tokens of several, which follow the tokens of `parent`."""
 
     tokens: list[int]
-    parent: Stretch | None
+    parent: PrefixNode | None
     depth: int
-    """Tokens before the first: its position."""
-    children: list[Stretch] = field(default_factory=list)
+    """Position of the first token: number of tokens before it."""
+    children: list[PrefixNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Tree:
-    stretches: list[Stretch]
+class PrefixTree:
+    nodes: list[PrefixNode]
     """Every parent before its children."""
-    ends: list[Stretch | None]
-    """The last stretch of each sequence: with its ancestors, the sequence. None for an empty one."""
+    leaves: list[PrefixNode | None]
+    """The last node of each sequence: with its ancestors, the sequence. None for an empty one."""
 
     @property
     def tokens(self) -> int:
-        return sum(len(stretch.tokens) for stretch in self.stretches)
+        return sum(len(node.tokens) for node in self.nodes)
 
 
-def grow_tree(sequences: Sequence[list[int]], *, least: int) -> Tree:
-    """The tree in which a beginning becomes a stretch of its own where that saves at least `least` tokens.
+def build_prefix_tree(sequences: Sequence[list[int]], *, min_saved_tokens: int) -> PrefixTree:
+    """Builds the tree in which a common prefix is a node if that saves at least `min_saved_tokens`.
 
-    A function of its arguments alone. What is shared is found between neighbours in lexicographic order.
+    A pure function. Common prefixes are found between neighbors in lexicographic order.
     """
     order = sorted(range(len(sequences)), key=lambda i: sequences[i])
-    tree = Tree([], [None] * len(sequences))
-    pending: list[tuple[list[int], int, Stretch | None]] = [(order, 0, None)]
+    tree = PrefixTree([], [None] * len(sequences))
+    pending: list[tuple[list[int], int, PrefixNode | None]] = [(order, 0, None)]
     while pending:
         members, offset, parent = pending.pop()
         first = sequences[members[0]]
         if len(members) == 1:
-            tree.ends[members[0]] = _grown(tree, first, offset, len(first), parent)
+            tree.leaves[members[0]] = _add_node(tree, first, offset, len(first), parent)
             continue
-        shared = common_beginning(first, sequences[members[-1]])
-        if (shared - offset) * (len(members) - 1) >= max(least, 1):
-            parent, offset = _grown(tree, first, offset, shared, parent), shared
-        groups = _by_token(members, sequences, shared)
+        common = common_prefix_length(first, sequences[members[-1]])
+        if (common - offset) * (len(members) - 1) >= max(min_saved_tokens, 1):
+            parent, offset = _add_node(tree, first, offset, common, parent), common
+        groups = _group_by_token(members, sequences, common)
         pending += [(group, offset, parent) for group in reversed(groups)]
     return tree
 
 
-def common_beginning(one: list[int], other: list[int]) -> int:
-    """How many tokens two sequences begin alike with."""
+def common_prefix_length(one: list[int], other: list[int]) -> int:
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -63,23 +62,25 @@ def common_beginning(one: list[int], other: list[int]) -> int:
     return low
 
 
-def _grown(tree: Tree, sequence: list[int], start: int, end: int, parent: Stretch | None) -> Stretch | None:
-    """A new stretch below `parent`; `parent` itself when there is no token to add."""
+def _add_node(
+    tree: PrefixTree, sequence: list[int], start: int, end: int, parent: PrefixNode | None
+) -> PrefixNode | None:
+    """Adds a node below `parent`; returns `parent` itself when the range is empty."""
     if start == end:
         return parent
-    stretch = Stretch(sequence[start:end], parent, start)
-    tree.stretches.append(stretch)
+    node = PrefixNode(sequence[start:end], parent, start)
+    tree.nodes.append(node)
     if parent is not None:
-        parent.children.append(stretch)
-    return stretch
+        parent.children.append(node)
+    return node
 
 
-def _by_token(members: list[int], sequences: Sequence[list[int]], at: int) -> list[list[int]]:
-    """Members in groups of the same token at place `at`; one that ends there is a group of its own."""
+def _group_by_token(members: list[int], sequences: Sequence[list[int]], position: int) -> list[list[int]]:
+    """Groups members by their token at `position`; a sequence that ends there is a separate group."""
     groups: list[list[int]] = []
     latest: int | None = None
     for member in members:
-        token = sequences[member][at] if at < len(sequences[member]) else None
+        token = sequences[member][position] if position < len(sequences[member]) else None
         if token is not None and token == latest:
             groups[-1].append(member)
         else:

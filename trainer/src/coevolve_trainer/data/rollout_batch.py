@@ -1,4 +1,4 @@
-"""Reads one batch of rollouts for a reinforcement learning update; every fault names its line and field."""
+"""Reads one batch of rollouts for an RL update; every error has its line and field."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ..chat.encoder import ChatEncoder, Segment
 from ..failures import bad_input
-from .dataset import checked_steps, json_lines, kind_of
-from .segments import cut_to_length, merge_steps
+from .json_rows import check_turns, describe, json_lines
+from .segments import merge_turns, truncate_segments
 
 FLOAT32_MAX = 3.4e38
-SCORES = {"advantage": (-math.inf, math.inf), "reward": (0.0, 1.0)}
+SCORE_RANGES = {"advantage": (-math.inf, math.inf), "reward": (0.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class RolloutBatch:
     """B trajectories as S token rows with N action tokens, trajectory by trajectory."""
 
     segments: list[Segment]  # S
-    places: list[range]  # S: which of the N action tokens each row holds
+    token_ranges: list[range]  # S: each row's range among the N action tokens
     old_logp: Tensor  # [N] nats, recorded when the token was sampled
     trajectory: Tensor  # [N] trajectory of each action token
     group: Tensor  # [B] group of each trajectory, numbered from 0
@@ -32,46 +32,46 @@ class RolloutBatch:
     truncated: int
 
     @property
-    def tokens(self) -> int:
-        """All rows, without padding."""
+    def token_count(self) -> int:
+        """Tokens of all rows, without padding."""
         return sum(len(segment.input_ids) for segment in self.segments)
 
 
 def read_rollouts(
     path: Path, encoder: ChatEncoder, *, name: str, score: str, max_length: int
 ) -> RolloutBatch:
-    """Reads the rollouts of one update. `score` is the field that each row brings: advantage or reward.
+    """Reads the rollouts of one update. `score` is the field that each row has: advantage or reward.
 
-    Rows are cut at `max_length` tokens; what is left is the trajectory, and PPO's reward comes at its end.
+    Rows are truncated at `max_length` tokens; PPO's reward then belongs to the last remaining action token.
 
     Raises:
-        JobFailure: `bad-input`, naming line and field, both after `name`.
+        JobFailure: `bad-input` with `name`, line and field.
     """
-    vocabulary = encoder.tokenizer.get_vocab_size()
+    vocabulary_size = encoder.tokenizer.get_vocab_size()
     segments: list[Segment] = []
     owners: list[int] = []
-    groups: dict[str, int] = {}
+    group_ids: dict[str, int] = {}
     group_of: dict[str, int] = {}
     scores: list[float] = []
-    truncated = 0
-    for where, row in json_lines(path, name):
-        trajectory = _text(where, row, "trajectory_id")
+    truncated_rows = 0
+    for location, row in json_lines(path, name):
+        trajectory = _string(location, row, "trajectory_id")
         if trajectory in group_of:
-            raise bad_input(f"{where}.trajectory_id", repr(trajectory), "one that no line before it has")
-        steps = checked_steps(where, row.get("steps"), vocabulary)
-        _check_logprobs(where, steps)
-        cut = cut_to_length(merge_steps(steps), max_length)
-        if not cut.segments:
+            raise bad_input(f"{location}.trajectory_id", repr(trajectory), "an id of no earlier line")
+        turns = check_turns(location, row.get("steps"), vocabulary_size)
+        _check_logprobs(location, turns)
+        truncated = truncate_segments(merge_turns(turns), max_length)
+        if not truncated.segments:
             found = f"no action token in the first {max_length} tokens"
-            raise bad_input(f"{where}.steps", found, "an action to learn from")
-        owners += [len(scores)] * len(cut.segments)
-        segments += cut.segments
-        truncated += cut.truncated
-        scores.append(_score(where, row, score))
-        group_of[trajectory] = groups.setdefault(_text(where, row, "group"), len(groups))
+            raise bad_input(f"{location}.steps", found, "an action to train on")
+        owners += [len(scores)] * len(truncated.segments)
+        segments += truncated.segments
+        truncated_rows += truncated.rows
+        scores.append(_score(location, row, score))
+        group_of[trajectory] = group_ids.setdefault(_string(location, row, "group"), len(group_ids))
     if not scores:
         raise bad_input(name, f"no row in {path}", "at least one")
-    return _batch(segments, owners, list(group_of.values()), scores, truncated)
+    return _batch(segments, owners, list(group_of.values()), scores, truncated_rows)
 
 
 def _batch(
@@ -79,18 +79,18 @@ def _batch(
 ) -> RolloutBatch:
     old_logp: list[float] = []
     trajectory: list[int] = []
-    places: list[range] = []
+    token_ranges: list[range] = []
     for owner, segment in zip(owners, segments, strict=True):
         assert segment.old_logp is not None
-        # The token at position 0 has nothing before it that could predict it
+        # No token predicts the token at position 0
         columns = zip(segment.action_mask[1:], segment.old_logp[1:], strict=True)
-        spoken = [logp for acted, logp in columns if acted]
-        places.append(range(len(old_logp), len(old_logp) + len(spoken)))
-        old_logp += spoken
-        trajectory += [owner] * len(spoken)
+        action_logp = [logp for is_action, logp in columns if is_action]
+        token_ranges.append(range(len(old_logp), len(old_logp) + len(action_logp)))
+        old_logp += action_logp
+        trajectory += [owner] * len(action_logp)
     return RolloutBatch(
         segments=segments,
-        places=places,
+        token_ranges=token_ranges,
         old_logp=torch.tensor(old_logp),
         trajectory=torch.tensor(trajectory),
         group=torch.tensor(groups),
@@ -99,29 +99,29 @@ def _batch(
     )
 
 
-def _check_logprobs(where: str, steps: list[Any]) -> None:
-    for index, step in enumerate(steps):
-        logprobs, count = step.get("logprobs"), len(step["token_ids"])
-        numbers = isinstance(logprobs, list) and all(_is_finite(value) for value in logprobs)
-        if not numbers or len(logprobs) != count:
-            found = "nothing" if logprobs is None else kind_of(logprobs)
+def _check_logprobs(location: str, turns: list[Any]) -> None:
+    for index, turn in enumerate(turns):
+        logprobs, count = turn.get("logprobs"), len(turn["token_ids"])
+        are_numbers = isinstance(logprobs, list) and all(_is_finite(value) for value in logprobs)
+        if not are_numbers or len(logprobs) != count:
+            found = "nothing" if logprobs is None else describe(logprobs)
             expected = f"{count} finite numbers, one for each of token_ids"
-            raise bad_input(f"{where}.steps[{index}].logprobs", found, expected)
+            raise bad_input(f"{location}.steps[{index}].logprobs", found, expected)
 
 
-def _score(where: str, row: dict[str, Any], name: str) -> float:
-    low, high = SCORES[name]
+def _score(location: str, row: dict[str, Any], name: str) -> float:
+    low, high = SCORE_RANGES[name]
     value = row.get(name)
     if not _is_finite(value) or not low <= value <= high:
         expected = "a finite number" if high == math.inf else f"a number from {low:g} to {high:g}"
-        raise bad_input(f"{where}.{name}", repr(value), expected)
+        raise bad_input(f"{location}.{name}", repr(value), expected)
     return float(value)
 
 
-def _text(where: str, row: dict[str, Any], name: str) -> str:
+def _string(location: str, row: dict[str, Any], name: str) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not value:
-        raise bad_input(f"{where}.{name}", repr(value), "a text")
+        raise bad_input(f"{location}.{name}", repr(value), "a non-empty string")
     return value
 
 

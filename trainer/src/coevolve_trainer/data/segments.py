@@ -1,4 +1,4 @@
-"""Turns a trajectory into token rows with action masks, without tokenizing anything twice."""
+"""Converts the turns of a trajectory to token rows with action masks; no text is tokenized twice."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import NamedTuple, NotRequired, TypedDict
 from ..chat.encoder import Segment
 
 
-class Step(TypedDict):
-    """What the policy server returned for one action."""
+class RecordedTurn(TypedDict):
+    """The policy server's response for one action; an element of a trajectory's `steps`."""
 
     prompt_token_ids: list[int]
     token_ids: list[int]
     logprobs: NotRequired[list[float]]
-    """Log-softmax of the raw logits at each of `token_ids`, nats; in all steps of a trajectory or in none."""
+    """Log-softmax of the raw logits at each of `token_ids`, nats; in all turns of a trajectory or in none."""
 
 
-class Cut(NamedTuple):
-    """What is left of a trajectory's rows, and what was lost."""
+class TruncatedSegments(NamedTuple):
+    """A trajectory's rows after truncation, and counts of the dropped data."""
 
     segments: list[Segment]
-    truncated: int = 0  # rows that were cut or dropped
-    tokens: int = 0  # of them, lost
-    actions: int = 0  # lost, or cut short
+    rows: int = 0  # truncated or dropped
+    tokens: int = 0  # dropped
+    actions: int = 0  # dropped or truncated
 
 
-def merge_steps(steps: Iterable[Step]) -> list[Segment]:
-    """One row while each prompt extends the row before it; a new row where it does not.
+def merge_turns(turns: Iterable[RecordedTurn]) -> list[Segment]:
+    """Appends each turn to the row while its prompt extends the row; starts a new row otherwise.
 
-    A prompt does not extend the row when the text of an earlier action tokenizes to other ids than were
-    sampled. Training must see the sampled ids, so the old row is kept as it is and nothing is re-tokenized:
-    every sampled token lies under a mask of 1 in exactly one row, with its log-probability where it has one.
+    A prompt does not extend the row when the text of an earlier action is tokenized to other ids than the
+    sampled ones. Training needs the sampled ids, so nothing is tokenized again: every sampled token has mask
+    1 in exactly one row, with its log-probability if it was recorded.
     """
     segments: list[Segment] = []
-    for step in steps:
-        prompt, action, logprobs = step["prompt_token_ids"], step["token_ids"], step.get("logprobs")
+    for turn in turns:
+        prompt, action, logprobs = turn["prompt_token_ids"], turn["token_ids"], turn.get("logprobs")
         if segments and prompt[: len(segments[-1].input_ids)] == segments[-1].input_ids:
             row = segments[-1]
         else:
@@ -50,18 +50,18 @@ def merge_steps(steps: Iterable[Step]) -> list[Segment]:
     return segments
 
 
-def cut_to_length(segments: Sequence[Segment], max_length: int) -> Cut:
-    """Cuts rows at `max_length` tokens, drops rows in which no action is left, and counts what is lost."""
+def truncate_segments(segments: Sequence[Segment], max_length: int) -> TruncatedSegments:
+    """Truncates rows at `max_length` tokens and drops rows without an action in that length."""
     kept: list[Segment] = []
-    truncated = tokens = actions = 0
+    rows = tokens = actions = 0
     for segment in segments:
         ids, mask = segment.input_ids, segment.action_mask
-        truncated += len(ids) > max_length
-        actions += sum(acts and not following for acts, following in pairwise([*mask[max_length:], 0]))
+        rows += len(ids) > max_length
+        actions += sum(acts and not next_acts for acts, next_acts in pairwise([*mask[max_length:], 0]))
         old_logp = None if segment.old_logp is None else segment.old_logp[:max_length]
-        cut = Segment(ids[:max_length], mask[:max_length], old_logp)
-        acting = any(cut.action_mask[1:])
-        if acting:
-            kept.append(cut)
-        tokens += len(ids) - (len(cut.input_ids) if acting else 0)
-    return Cut(kept, truncated, tokens, actions)
+        truncated = Segment(ids[:max_length], mask[:max_length], old_logp)
+        has_action = any(truncated.action_mask[1:])
+        if has_action:
+            kept.append(truncated)
+        tokens += len(ids) - (len(truncated.input_ids) if has_action else 0)
+    return TruncatedSegments(kept, rows, tokens, actions)

@@ -1,4 +1,4 @@
-"""The batches of a resident job: one file per step, put there by whoever plays the rollouts."""
+"""The batches of an RL job: one file per step, written by the caller that collects the rollouts."""
 
 from __future__ import annotations
 
@@ -19,37 +19,36 @@ class StepBatch(NamedTuple):
     sha256: str
 
 
-def batch_file(job_dir: Path, step: int) -> Path:
-    """{"dataset": absolute path of a .jsonl file, "sha256": its hash}, written whole; steps count from 1."""
+def batch_file_path(job_dir: Path, step: int) -> Path:
+    """The file is {"dataset": absolute path of a .jsonl file, "sha256": its hash}; steps count from 1."""
     return job_dir / "batches" / f"step-{step:06d}.json"
 
 
 def wait_for_batch(job_dir: Path, step: int, *, idle_timeout_s: float, stop: Event) -> StepBatch:
-    """The batch of `step`, as soon as its file is there; its dataset is what its hash says.
+    """Waits for the batch file of `step` and verifies the hash of its dataset.
 
     Raises:
-        JobFailure: `cancelled` when `stop` is set or nothing came for `idle_timeout_s`; `bad-input`.
+        JobFailure: `cancelled` when `stop` is set or no file appears within `idle_timeout_s`; `bad-input`.
     """
-    path = batch_file(job_dir, step)
-    until = time.monotonic() + idle_timeout_s
+    path = batch_file_path(job_dir, step)
+    deadline = time.monotonic() + idle_timeout_s
     while not stop.is_set():
         batch = read_batch_file(path)
         if batch is not None:
             verify_file(batch.path, batch.sha256, field=f"batch {step}: dataset")
             return batch
-        if time.monotonic() > until:
-            raise JobFailure(
-                "cancelled", f"no batch for update {step} within {idle_timeout_s:g} s: no {path}"
-            )
+        if time.monotonic() > deadline:
+            found = f"no batch for update {step} within {idle_timeout_s:g} s"
+            raise JobFailure("cancelled", f"{found}: no file {path}; start the job again to resume")
         stop.wait(POLL_S)
-    raise JobFailure("cancelled", f"stopped while it waited for the batch of update {step}")
+    raise JobFailure("cancelled", f"stopped while waiting for the batch of update {step}")
 
 
 def read_batch_file(path: Path) -> StepBatch | None:
-    """None for no file, and for one that was torn with its machine: whoever put it there does so again.
+    """Returns None for a missing file and for one that a power loss truncated: the caller writes it again.
 
     Raises:
-        JobFailure: `bad-input` when it does not name a dataset and its hash.
+        JobFailure: `bad-input` when the file does not contain a dataset and its hash.
     """
     expected = 'an object with "dataset", an absolute path, and "sha256"'
     try:

@@ -1,1 +1,1 @@
-"""Files that survive a crash, and the policy directory."""
+"""Crash-safe files, disk space and the policy directory."""

@@ -8,17 +8,17 @@ import os
 import shutil
 from pathlib import Path
 
-from ..failures import JobFailure, bad_input
+from ..failures import bad_input
 
 
-def write_atomically(path: Path, data: bytes, *, sync: bool = True, writer: str = "staging") -> None:
-    """Readers see the old file or the new one, never a part; with `sync` that holds after power loss too.
+def write_atomically(path: Path, data: bytes, *, sync: bool = True, staging: str = "staging") -> None:
+    """Replaces a file in one step: readers see the old or the new content, with `sync` even after power loss.
 
-    Two processes that write one file at once need names of their own: `writer`.
+    Two processes that write the same file at the same time need different `staging` suffixes.
     """
-    staging = path.with_name(f".{path.name}.{writer}")
-    write_synced(staging, data) if sync else staging.write_bytes(data)
-    os.replace(staging, path)
+    staged = path.with_name(f".{path.name}.{staging}")
+    write_synced(staged, data) if sync else staged.write_bytes(data)
+    os.replace(staged, path)
     if sync:
         sync_directory(path.parent)
 
@@ -31,14 +31,14 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def publish_directory(staging: Path, final: Path) -> None:
-    """Makes a finished staging directory appear under its name in one step."""
+    """Renames a complete staging directory to its final name."""
     sync_directory(staging)
     os.rename(staging, final)
     sync_directory(final.parent)
 
 
-def fresh_directory(path: Path) -> Path:
-    """Makes `path` empty; what a killed process left in it goes."""
+def create_empty_directory(path: Path) -> Path:
+    """Creates `path` without content; removes the files of a killed process."""
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return path
@@ -58,7 +58,7 @@ def sha256_of_file(path: Path) -> str:
 
 
 def verify_file(path: Path, expected_sha256: str, *, field: str) -> None:
-    """Raises `bad-input` when there is no such file, or another one than its hash says."""
+    """Raises `bad-input` when the file is missing or has another hash."""
     if not path.is_file():
         raise bad_input(field, f"no file {path}", "a file")
     found = sha256_of_file(path)
@@ -67,12 +67,5 @@ def verify_file(path: Path, expected_sha256: str, *, field: str) -> None:
 
 
 def canonical_json(value: object) -> bytes:
-    """One spelling per value, so that equal content has equal hashes."""
+    """Serializes equal values to equal bytes, so that they have equal hashes."""
     return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
-def require_free_disk(folder: Path, needed_bytes: int) -> None:
-    """Raises `disk-full` before any work is spent when `folder` cannot take `needed_bytes` more."""
-    free = shutil.disk_usage(folder).free
-    if free < needed_bytes:
-        raise JobFailure("disk-full", f"{folder}: {free:,} bytes are free, the job needs {needed_bytes:,}")

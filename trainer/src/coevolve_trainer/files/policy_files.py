@@ -1,6 +1,6 @@
-"""A policy directory: model, tokenizer, and a manifest whose sha256 is the policy's name.
+"""A policy directory: model, tokenizer, and a manifest whose sha256 is the policy hash.
 
-The manifest holds no time and no path, so the same job gives the same bytes and the same policy hash.
+The manifest contains no time and no path, so that the same job gives the same bytes and the same policy hash.
 """
 
 from __future__ import annotations
@@ -18,23 +18,28 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 
 
-def write_manifest(policy: Path, facts: Mapping[str, object]) -> str:
-    """Closes a policy directory with its manifest and returns the policy hash (64 hex digits)."""
+def write_manifest(policy: Path, fields: Mapping[str, object]) -> str:
+    """Completes a policy directory with its manifest; returns the policy hash (64 hex digits)."""
     files = [
         {"path": file.name, "sha256": sha256_of_file(file), "bytes": file.stat().st_size}
         for file in sorted(policy.iterdir())
         if file.name != MANIFEST
     ]
-    data = canonical_json({"format": FORMAT, "files": files, **facts})
+    data = canonical_json({"format": FORMAT, "files": files, **fields})
     write_synced(policy / MANIFEST, data)
     return hashlib.sha256(data).hexdigest()
 
 
+def read_manifest(policy: Path) -> dict[str, object]:
+    manifest: dict[str, object] = json.loads((policy / MANIFEST).read_bytes())
+    return manifest
+
+
 def verify_policy(policy: Path, expected_hash: str | None = None, *, field: str = "policy") -> str:
-    """Checks every file of a policy against its manifest; returns the policy hash.
+    """Verifies every file of a policy against its manifest; returns the policy hash.
 
     Raises:
-        JobFailure: `bad-input` when the manifest is not `expected_hash`, or a file is missing or changed.
+        JobFailure: `bad-input` when the manifest has another hash, or a file is missing or changed.
     """
     manifest_path = policy / MANIFEST
     if not manifest_path.is_file():
@@ -46,41 +51,41 @@ def verify_policy(policy: Path, expected_hash: str | None = None, *, field: str 
     try:
         manifest = json.loads(data)
     except ValueError as error:
-        raise bad_input(f"{field}: {manifest_path}", f"no JSON ({error})", "a policy's manifest") from None
+        raise bad_input(f"{field}: {manifest_path}", f"invalid JSON ({error})", "a manifest") from None
     found_format = manifest.get("format") if isinstance(manifest, dict) else None
     if found_format != FORMAT:
         raise bad_input(f"{field}: {manifest_path}: format", found_format, str(FORMAT))
     for entry in manifest["files"]:
         path = policy / entry["path"]
         if not path.is_file():
-            raise bad_input(f"{field}: {path}", "no such file", "the file that the manifest lists")
+            raise bad_input(f"{field}: {path}", "no such file", "the file in the manifest")
         found = sha256_of_file(path)
         if found != entry["sha256"]:
             raise bad_input(f"{field}: {path}: sha256", found, entry["sha256"])
     return policy_hash
 
 
-def is_whole(policy: Path, expected_hash: str) -> bool:
-    """Whether the policy of that hash is there, with every one of its files."""
+def is_intact(policy: Path, expected_hash: str) -> bool:
+    """Returns whether the policy of that hash exists with all of its files."""
     try:
         return verify_policy(policy, expected_hash) == expected_hash
     except JobFailure:
         return False
 
 
-def discard_damaged(policy: Path, tell: Callable[[str], None], expected_hash: str | None = None) -> None:
-    """Removes a policy of which a file is missing or changed, after it told what is wrong with it."""
+def remove_if_damaged(policy: Path, report: Callable[[str], None], expected_hash: str | None = None) -> None:
+    """Reports and removes a policy with a missing or changed file."""
     if not policy.exists():
         return
     try:
         verify_policy(policy, expected_hash, field=str(policy))
     except JobFailure as failure:
-        tell(failure.message)
+        report(failure.message)
         shutil.rmtree(policy)
 
 
-def model_beneath(policy: Path) -> Path:
-    """The folder of the whole model that an adapter changes, beside the adapter's; else the policy itself.
+def base_model_of(policy: Path) -> Path:
+    """Returns the folder of an adapter's base model, which lies beside the adapter; else the policy itself.
 
     Raises:
         JobFailure: `bad-input` when there is no such folder.
@@ -94,8 +99,3 @@ def model_beneath(policy: Path) -> Path:
     if not (folder / MANIFEST).is_file():
         raise bad_input(f"model_hash of {policy}", model_hash, f"the hash of a model in {policy.parent}")
     return folder
-
-
-def read_manifest(policy: Path) -> dict[str, object]:
-    manifest: dict[str, object] = json.loads((policy / MANIFEST).read_bytes())
-    return manifest

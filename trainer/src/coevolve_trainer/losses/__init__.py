@@ -1,1 +1,1 @@
-"""Log-probabilities and the equations over them; pure functions."""
+"""Log-probabilities and the losses over them; the losses are pure functions."""

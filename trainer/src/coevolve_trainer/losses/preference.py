@@ -1,7 +1,7 @@
-"""The losses, equation by equation; pure functions of log-probabilities.
+"""The losses of demonstrations and preference pairs; pure functions of log-probabilities.
 
-Numbers are those of "Co-Evolving Agents" (arXiv:2511.22254v1). Log-probabilities are in nats, summed over the
-action tokens of a trajectory. [B] is the batch axis; the caller reduces it.
+Equation numbers are those of "Co-Evolving Agents" (arXiv:2511.22254v1). Log-probabilities are in nats, summed
+over the action tokens of a trajectory. [B] is the batch axis; the caller reduces it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def dpo_loss(
     *,
     beta: float,
 ) -> DpoLoss:
-    """-log sigmoid(beta * (chosen log-ratio - rejected log-ratio)), per pair: Eq. 7.
+    """Returns -log sigmoid(beta * (chosen log-ratio - rejected log-ratio)) per pair: Eq. 7.
 
-    After Rafailov et al. 2023, arXiv:2305.18290. Every tensor is [B].
+    Source: Rafailov et al. 2023, arXiv:2305.18290. Every tensor is [B].
 
     Raises:
-        ValueError: beta is not positive, or the shapes differ.
+        ValueError: `beta` is not positive, or the shapes differ.
     """
     if beta <= 0:
         raise ValueError(f"beta must be positive, got {beta}")
@@ -42,14 +42,14 @@ def dpo_loss(
 
 
 def sft_loss(logp: Tensor, weight: Tensor) -> Tensor:
-    """Weighted negative log-likelihood of action tokens, scalar: Eq. 5.
+    """Returns the weighted negative log-likelihood of action tokens, scalar: Eq. 5.
 
-    `logp` and `weight` are [A], per token; the weights of an update sum to 1, so that it is a mean. The sum
-    over a part of the tokens is that part's share: shares of micro-batches add up to the loss.
+    `logp` and `weight` are [A], per token; the weights of an update sum to 1, so that it is a mean. The
+    losses of micro-batches add up to the loss of the batch.
     """
     return -(weight * logp).sum()
 
 
 def target_loss(dpo: Tensor, chosen_nll: Tensor, lambda_dpo: Tensor, lambda_sft: Tensor) -> Tensor:
-    """lambda_dpo * DPO + lambda_sft * NLL(chosen), [B], both lambdas per pair: Eq. 9."""
+    """Returns lambda_dpo * DPO + lambda_sft * NLL(chosen), [B], both lambdas per pair: Eq. 9."""
     return lambda_dpo * dpo + lambda_sft * chosen_nll

@@ -1,7 +1,7 @@
-"""The losses of reinforcement learning, equation by equation; pure functions of log-probabilities per token.
+"""The losses of reinforcement learning; pure functions of log-probabilities per token.
 
-Numbers are those of "CoEvolve" (arXiv:2604.15840v1). Log-probabilities are in nats. [N] is the axis of a
-batch's action tokens, in the order of its trajectories; [B] is the axis of the trajectories.
+Equation numbers are those of "CoEvolve" (arXiv:2604.15840v1). Log-probabilities are in nats. [N] is the axis
+of a batch's action tokens, in the order of its trajectories; [B] is the axis of the trajectories.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from torch import Tensor
 
 
 class Surrogate(NamedTuple):
-    value: Tensor  # [N] to be maximised
+    value: Tensor  # [N] to be maximized
     ratio: Tensor  # [N] pi_theta / pi_old, detached
-    clipped_low: Tensor  # [N] bool: the lower bound holds the token's gradient at 0
-    clipped_high: Tensor  # [N] bool: the upper one does
+    clipped_low: Tensor  # [N] bool: the token's gradient is 0 because of the lower bound
+    clipped_high: Tensor  # [N] bool: ... because of the upper bound
 
 
 def clipped_surrogate(
@@ -24,17 +24,17 @@ def clipped_surrogate(
 ) -> Surrogate:
     """CLIP(r, A) = min[r * A, clip(r, 1 - clip_low, 1 + clip_high) * A] with r = pi_theta / pi_old: Eq. 1.
 
-    Eq. 1 prints one epsilon; table 9 gives 0.20 below and 0.28 above. All tensors are [N]; `old_logp` is what
-    the policy server recorded when it sampled.
+    Eq. 1 has one epsilon; table 9 gives 0.20 below and 0.28 above. All tensors are [N]; the policy server
+    recorded `old_logp` when it sampled.
     """
     ratio = torch.exp(logp - old_logp)
     clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
-    seen = ratio.detach()
+    detached = ratio.detach()
     return Surrogate(
         value=torch.minimum(ratio * advantage, clipped * advantage),
-        ratio=seen,
-        clipped_low=(seen < 1 - clip_low) & (advantage < 0),
-        clipped_high=(seen > 1 + clip_high) & (advantage > 0),
+        ratio=detached,
+        clipped_low=(detached < 1 - clip_low) & (advantage < 0),
+        clipped_high=(detached > 1 + clip_high) & (advantage > 0),
     )
 
 
@@ -43,65 +43,65 @@ def kl_to_reference(logp: Tensor, reference_logp: Tensor) -> Tensor:
 
         k3 = exp(d) - d - 1   with   d = log pi_ref - log pi_theta
 
-    [N] nats, >= 0, and 0 where the two agree. Unbiased when the tokens are drawn from pi_theta: ours are, up
-    to the rollout's temperature, because a batch makes one update. Source: Schulman 2020, "Approximating KL
-    divergence".
+    [N] nats, >= 0, and 0 where both are equal. Unbiased when the tokens are drawn from pi_theta, as here (up
+    to the sampling temperature), because each batch is used for one update. Source: Schulman 2020,
+    "Approximating KL divergence".
     """
     difference = reference_logp - logp
     return torch.expm1(difference) - difference
 
 
 def token_weights(trajectory: Tensor, group: Tensor, aggregation: str) -> Tensor:
-    """What each action token counts in the mean, [N]; the weights sum to 1.
+    """Returns the weight of each action token in the mean, [N]; the weights sum to 1.
 
-    `trajectory` is [N], each token's trajectory; `group` is [B], each trajectory's group. `group` is Eq. 1:
-    the mean over a group's tokens, 1 / sum_k |tau_k|, then the mean over groups. `batch` is the mean over all
-    tokens.
+    `trajectory` is [N], each token's trajectory; `group` is [B], each trajectory's group. Aggregation `group`
+    is Eq. 1: the mean over a group's tokens, 1 / sum_k |tau_k|, then the mean over groups. `batch` is the
+    mean over all tokens.
 
     Raises:
-        ValueError: another aggregation.
+        ValueError: `aggregation` is neither.
     """
     if aggregation == "batch":
         return torch.full((len(trajectory),), 1 / len(trajectory))
     if aggregation != "group":
         raise ValueError(f"aggregation must be group or batch, got {aggregation}")
-    of_token = group[trajectory]
-    counts = torch.bincount(of_token)
-    return 1 / (counts[of_token] * counts.count_nonzero())
+    group_of_token = group[trajectory]
+    counts = torch.bincount(group_of_token)
+    return 1 / (counts[group_of_token] * counts.count_nonzero())
 
 
 def policy_loss(surrogate: Tensor, kl: Tensor, weight: Tensor, *, kl_coefficient: float) -> Tensor:
-    """-J(theta) of Eq. 1, scalar: the weighted mean of CLIP - kl_coefficient * KL. All tensors are [N].
+    """Returns -J(theta) of Eq. 1, scalar: minus the weighted mean of CLIP - kl_coefficient * KL.
 
-    The sum over a part of the tokens is that part's share: shares of micro-batches add up to the loss.
+    All tensors are [N]. The losses of micro-batches add up to the loss of the batch.
     """
     return -(weight * (surrogate - kl_coefficient * kl)).sum()
 
 
 def value_loss(value: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-    """Weighted mean of (V - return)^2, scalar. All tensors are [N]; the unit is that of rewards, squared."""
+    """Returns the weighted mean of (V - return)^2, scalar, in squared rewards. All tensors are [N]."""
     return (weight * (value - target).square()).sum()
 
 
 def generalized_advantages(values: Tensor, reward: float, *, gamma: float, gae_lambda: float) -> Tensor:
-    """Advantages of one trajectory's action tokens, [T], when the reward comes at its end.
+    """Returns the advantages of one trajectory's action tokens, [T], with the reward at the last token.
 
         delta_t = r_t + gamma * V_{t+1} - V_t,   A_t = delta_t + gamma * gae_lambda * A_{t+1}
 
-    `values` is [T]: V before each action token. r_t is 0 but for the last token, after which V and A are 0.
-    A + V is what the value head learns. Source: Schulman et al. 2016, arXiv:1506.02438, Eq. 16.
+    `values` is [T]: V before each action token. r_t is 0 except for the last token, after which V and A are
+    0. A + V is the target of the value head. Source: Schulman et al. 2016, arXiv:1506.02438, Eq. 16.
     """
     advantages: list[float] = []
-    following, advantage = 0.0, 0.0
-    for place, value in enumerate(reversed(values.tolist())):
-        delta = (reward if place == 0 else 0.0) + gamma * following - value
+    next_value, advantage = 0.0, 0.0
+    for tokens_to_end, value in enumerate(reversed(values.tolist())):
+        delta = (reward if tokens_to_end == 0 else 0.0) + gamma * next_value - value
         advantage = delta + gamma * gae_lambda * advantage
-        following = value
+        next_value = value
         advantages.append(advantage)
     return torch.tensor(advantages[::-1], dtype=values.dtype)
 
 
-def normalised(advantages: Tensor) -> Tensor:
-    """[N] shifted to mean 0 and scaled to standard deviation 1; all 0 when they are all equal."""
-    centred = advantages - advantages.mean()
-    return centred / (centred.square().mean().sqrt() + 1e-6)
+def normalize_advantages(advantages: Tensor) -> Tensor:
+    """Shifts [N] to mean 0 and scales it to standard deviation 1; all 0 when all are equal."""
+    centered = advantages - advantages.mean()
+    return centered / (centered.square().mean().sqrt() + 1e-6)

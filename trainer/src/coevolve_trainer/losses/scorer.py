@@ -1,4 +1,4 @@
-"""The policy as the losses see it: rows in, log-probabilities of their action tokens out."""
+"""Computes the log-probabilities of the action tokens of a packed batch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..data.packed_batch import Rows
-from ..models.kernels.block_attention import attend_by_blocks, looks_of, looks_of_some
-from ..models.kernels.fast_layers import quicken
+from ..data.packed_batch import PackedBatch
+from ..models.kernels.block_attention import plan_attention, plan_query_attention, use_block_attention
+from ..models.kernels.fast_layers import use_fast_layers
 from .linear_logprobs import linear_logprobs
 
 if TYPE_CHECKING:
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class Scores(NamedTuple):
-    """What the policy says about the action tokens of some rows; [A] is their axis."""
+    """The policy's outputs for the action tokens of a packed batch; [A] is their axis."""
 
     logp: Tensor  # [A] nats
-    values: Tensor | None  # [A] units of reward; only where there is a value head
+    values: Tensor | None  # [A] in units of reward; only with a value head
 
 
-Scorer = Callable[[Rows], Scores]
+Scorer = Callable[[PackedBatch], Scores]
 
 
 class PolicyScorer(nn.Module):
-    """A decoder's body, its output head over action positions alone, and PPO's value head where there is one.
+    """The decoder's body, its output head at action positions only, and PPO's value head if there is one.
 
-    The only caller of body and head, so that what shards a model can wrap it. It takes the decoder over: its
-    attention goes by blocks from here on. Under `precision: bfloat16` products are computed in bfloat16 and
-    the softmax in float32; the caller enters no autocast of its own.
+    All calls of body and head go through this module, so that FSDP can wrap it. It modifies the decoder,
+    whose attention is computed by blocks from then on. With `precision: bfloat16` products are computed in
+    bfloat16 and the softmax in float32; the caller must not use autocast.
     """
 
     def __init__(
@@ -41,33 +41,34 @@ class PolicyScorer(nn.Module):
         super().__init__()
         self.decoder, self.value_head = decoder, value_head
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        attend_by_blocks(decoder)
-        quicken(decoder)
+        use_block_attention(decoder)
+        use_fast_layers(decoder)
 
-    def forward(self, rows: Rows) -> Scores:
-        """Scores of the rows' A action tokens, in the rows' order, on the decoder's device."""
+    def forward(self, packed: PackedBatch) -> Scores:
+        """Returns the scores of the batch's A action tokens, in order, on the decoder's device."""
         device = self.decoder.device
-        rows = rows.to(device)
+        packed = packed.to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
-            states = self._states(rows)
+            states = self._states(packed)
             values = None if self.value_head is None else self.value_head(states).squeeze(-1).float()
         head: Any = self.decoder.get_output_embeddings()  # type: ignore[no-untyped-call]
-        logp = linear_logprobs(states.to(self.dtype), head.weight, head.bias, rows.predicted)
-        return Scores(logp[rows.prediction], None if values is None else values[rows.prediction])
+        logp = linear_logprobs(states.to(self.dtype), head.weight, head.bias, packed.target_ids)
+        index = packed.prediction_index
+        return Scores(logp[index], None if values is None else values[index])
 
-    def _states(self, rows: Rows) -> Tensor:
-        """[P, D]: the state from which each prediction is made."""
-        device, keep = rows.input_ids.device, rows.predicts_at
-        places, inverse = torch.unique(keep, return_inverse=True)
-        # On a GPU one layer's queries are not worth calls of their own
-        some = looks_of_some(rows.blocks, places, self.dtype) if device.type == "cpu" else None
-        found: Tensor = self.decoder.base_model(
-            input_ids=rows.input_ids[None],
-            position_ids=rows.positions[None],
+    def _states(self, packed: PackedBatch) -> Tensor:
+        """Returns [P, D]: the state from which each prediction is made."""
+        device = packed.input_ids.device
+        kept, inverse = torch.unique(packed.source_index, return_inverse=True)
+        # On a GPU the additional kernel calls cost more than the queries that they save in one layer
+        kept_plan = plan_query_attention(packed.blocks, kept, self.dtype) if device.type == "cpu" else None
+        states: Tensor = self.decoder.base_model(
+            input_ids=packed.input_ids[None],
+            position_ids=packed.position_ids[None],
             use_cache=False,
-            looks=looks_of(rows.blocks, self.dtype, device),
-            keep=places,
-            kept_looks=some,
+            attention_plan=plan_attention(packed.blocks, self.dtype, device),
+            kept=kept,
+            kept_plan=kept_plan,
         ).last_hidden_state[0]
-        found = found if len(found) == len(places) else found.index_select(0, places)
-        return found.index_select(0, inverse)
+        states = states if len(states) == len(kept) else states.index_select(0, kept)
+        return states.index_select(0, inverse)

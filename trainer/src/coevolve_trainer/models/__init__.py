@@ -1,1 +1,1 @@
-"""Makes, loads and stores the decoder."""
+"""Creates, imports, loads and stores models."""

@@ -1,4 +1,4 @@
-"""Low-rank adapters beside frozen weights, in peft's layers and under peft's names."""
+"""Low-rank adapters (LoRA) over frozen weights, in peft's layers and file format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ADAPTER_CONFIG = "adapter_config.json"
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 _NAME = "default"
-_PREFIX = "base_model.model."  # what peft puts before a model's own names in its files
+_PREFIX = "base_model.model."  # peft's prefix of tensor names in files
 
 
 def is_adapter(policy: Path) -> bool:
@@ -30,10 +30,10 @@ def has_adapter(model: nn.Module) -> bool:
 
 
 def add_adapter(model: PreTrainedModel, compute: ComputeSettings) -> None:
-    """Puts a fresh adapter into `model`, frozen beside it; its weights depend on torch's seed alone.
+    """Adds a new adapter to `model`, whose own weights are frozen; its weights depend only on torch's seed.
 
-    Source: Hu et al. 2021, arXiv:2106.09685, section 4.1: the second factor begins at 0, so the policy begins
-    as the model beneath it.
+    Source: Hu et al. 2021, arXiv:2106.09685, section 4.1: the second factor is initially 0, so the policy is
+    initially equal to its base model.
     """
     _inject(
         model,
@@ -47,33 +47,33 @@ def add_adapter(model: PreTrainedModel, compute: ComputeSettings) -> None:
 
 
 def restore_adapter(model: PreTrainedModel, policy: Path, compute: ComputeSettings) -> None:
-    """Puts the adapter's layers of `policy` into `model`; its weights are loaded by the caller.
+    """Adds the layers of the adapter in `policy` to `model`; the caller loads its weights.
 
     Raises:
-        JobFailure: `bad-input` when `compute` asks for an adapter of another shape.
+        JobFailure: `bad-input` when `compute` requires an adapter of another shape.
     """
     config: dict[str, Any] = json.loads((policy / ADAPTER_CONFIG).read_bytes())
-    wanted = {
+    settings = {
         "lora_rank": (compute.lora_rank, config["r"]),
         "lora_alpha": (compute.lora_alpha, config["lora_alpha"]),
         "lora_targets": (_targets(model, compute.lora_targets), sorted(config["target_modules"])),
     }
-    for name, (asked, found) in wanted.items():
-        if compute.adapter == "lora" and asked != found:
-            raise bad_input(f"settings.{name}", asked, f"{found}, as the base has it, an adapter itself")
+    for name, (required, found) in settings.items():
+        if compute.adapter == "lora" and required != found:
+            raise bad_input(f"settings.{name}", required, f"{found}, the value of the base, an adapter")
     shape = {name: config[name] for name in ("r", "lora_alpha", "target_modules")}
     _inject(model, {**shape, "lora_dropout": compute.lora_dropout})
 
 
 def adapter_config(model: PreTrainedModel, model_hash: str) -> dict[str, object]:
-    """What peft and vLLM need to know; the model beneath is named by its hash, since bytes hold no path."""
+    """Returns the configuration for peft and vLLM, with the hash of the base model instead of its path."""
     config: Any = model.peft_config[_NAME]
     return {
         "base_model_name_or_path": model_hash,
         "bias": "none",
         "fan_in_fan_out": False,
         "inference_mode": True,
-        "lora_alpha": _plain(config.lora_alpha),
+        "lora_alpha": _as_integer(config.lora_alpha),
         "lora_dropout": config.lora_dropout,
         "modules_to_save": None,
         "peft_type": "LORA",
@@ -84,7 +84,7 @@ def adapter_config(model: PreTrainedModel, model_hash: str) -> dict[str, object]
 
 
 def adapter_parameters(model: nn.Module) -> dict[str, Tensor]:
-    """The adapter's tensors under the names of peft's files."""
+    """Returns the adapter's tensors by their names in peft's files."""
     return {
         _PREFIX + name.replace(f".{_NAME}.", "."): parameter
         for name, parameter in model.named_parameters()
@@ -100,21 +100,21 @@ def _inject(model: PreTrainedModel, shape: dict[str, Any]) -> None:
     inject_adapter_in_model(config, model, _NAME)
     for module in model.modules():
         if isinstance(module, LoraLayer):
-            # Autocast chooses the type of each product; peft's cast to float32 would only copy activations
+            # Autocast selects the type of each product; peft's cast to float32 would only copy activations
             module.cast_input_dtype_enabled = False
     for parameter in adapter_parameters(model).values():
         parameter.data = parameter.data.to(torch.float32)
 
 
-def _plain(value: float) -> float | int:
-    """A whole number without its point: vLLM declares an adapter's alpha as an integer."""
+def _as_integer(value: float) -> float | int:
+    """Converts a whole number to an integer: vLLM declares an adapter's alpha as an integer."""
     return int(value) if value == int(value) else value
 
 
 def _targets(model: nn.Module, kind: str) -> list[str]:
-    """Last parts of the names of the linear layers to adapt, in order."""
+    """Returns the last parts of the names of the linear layers to adapt, sorted."""
     names = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    # Once an adapter is in, a layer's own weights are its child `base_layer`
+    # In a model with an adapter, the weights of a layer are in its child `base_layer`
     parts = {name.removesuffix(".base_layer").rsplit(".", 1)[-1] for name in names if ".lora_" not in name}
     found = sorted(parts - {"lm_head"} if kind == "all-linear" else parts & set(ATTENTION))
     if not found:

@@ -1,4 +1,4 @@
-"""What a pass costs before it is made: floating-point operations, and memory for activations."""
+"""Estimates of a pass: floating-point operations and memory for activations."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import torch
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-FREE_SHARE = 0.6  # of the memory that is free: the rest is for gradients, moments and fragments
+FREE_SHARE = 0.6  # fraction of the free memory for activations; the rest is for temporary tensors
 
 
 def flops_per_token(model: PreTrainedModel, length: float, action_share: float = 1.0) -> float:
-    """Floating-point operations of one training token, forward and backward, in rows of `length` tokens.
+    """Returns the floating-point operations of a training token, forward and backward, in rows of `length`.
 
-    Two per weight and token forward; four backward where the weight is trained, two where it is frozen and
-    only passes gradients on (LoRA). Attention adds 4 * layers * heads * head_dim * length / 2 forward (half
-    of the square is masked) and twice that backward. The output head, as large as the embedding, sees the
-    `action_share` of the tokens; looking an embedding up costs nothing. After Kaplan et al. 2020,
+    Two per weight and token forward; four backward if the weight is trained, two if it is frozen and only
+    propagates gradients (LoRA). Attention adds 4 * layers * heads * head_dim * length / 2 forward (half of
+    the square is masked) and twice that backward. The output head, as large as the embedding, is applied to
+    the fraction `action_share` of the tokens; an embedding lookup costs nothing. Source: Kaplan et al. 2020,
     arXiv:2001.08361, section 2.1.
     """
     config = model.config
@@ -34,12 +34,12 @@ def flops_per_token(model: PreTrainedModel, length: float, action_share: float =
 
 
 def activation_bytes(model: PreTrainedModel, tokens: int) -> int:
-    """Bytes that a forward pass over `tokens` tokens keeps for its backward pass, an upper estimate.
+    """Returns an upper estimate of the bytes that a forward pass keeps for its backward pass.
 
     Per token and layer: ten vectors of the hidden size (residuals, norms, inputs of products), six of the
     width of all heads (query, key, value, before and after rotation, and the output) and four of the
-    feed-forward width, each number in the type of the embedding; after the last layer the states that the
-    output head sees.
+    feed-forward width, each number in the type of the embedding; after the last layer the input states of the
+    output head.
     """
     config = model.config
     embedding: Any = model.get_input_embeddings()
@@ -49,9 +49,10 @@ def activation_bytes(model: PreTrainedModel, tokens: int) -> int:
 
 
 def needs_checkpointing(model: PreTrainedModel, micro_batch_tokens: int, device: torch.device) -> bool:
-    """Whether the activations of a micro-batch would take more than 60 % of the memory that is free now.
+    """Returns whether the activations of a micro-batch would exceed 60 % of the memory that is free now.
 
-    Call it before gradients and moments exist: they, two or three copies of what is trained, are counted in.
+    Must be called before gradients and moments exist: it reserves memory for three copies of the trained
+    weights.
     """
     cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if cuda else psutil.virtual_memory().available
@@ -60,6 +61,6 @@ def needs_checkpointing(model: PreTrainedModel, micro_batch_tokens: int, device:
 
 
 def _attention_width(config: Any) -> int:
-    """Numbers in a token's queries, over all heads."""
+    """Returns the size of a token's queries, over all heads."""
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return int(config.num_attention_heads * head_dim)

@@ -1,5 +1,5 @@
-"""The tokenizer inside a GGUF file. Transformers builds one too, but splits digits and spaces in one way for
-all families; here the file's `tokenizer.ggml.pre` decides, as in llama.cpp."""
+"""Builds the tokenizer of a GGUF file. Unlike transformers, which splits digits and spaces in the same way
+for all families, it follows the file's `tokenizer.ggml.pre`, as llama.cpp does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 from ..failures import bad_input
 
-_NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4  # kinds of tokens, as GGUF numbers them
+_CONTROL, _USER_DEFINED = 3, 4  # token types of GGUF
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN2_SPLIT = _WORDS + r"\p{N}" + _REST
@@ -18,14 +18,14 @@ LLAMA3_SPLIT = _WORDS + r"\p{N}{1,3}" + _REST
 
 
 def gguf_tokenizer(fields: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer that a GGUF file's `tokenizer.ggml.*` fields describe.
+    """Builds the tokenizer described by a GGUF file's `tokenizer.ggml.*` fields.
 
     Raises:
-        JobFailure: `bad-input` when it is no byte-level BPE, or splits texts in a way that is not known here.
+        JobFailure: `bad-input` when it is not a byte-level BPE, or its pre-tokenizer is not supported.
     """
     kind, pre = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
     if kind != "gpt2":
-        raise bad_input("tokenizer.ggml.model", kind, "gpt2: byte-level BPE")
+        raise bad_input("tokenizer.ggml.model", kind, "gpt2 (byte-level BPE)")
     if pre not in PRE_TOKENIZERS:
         raise bad_input("tokenizer.ggml.pre", pre, f"one of {', '.join(PRE_TOKENIZERS)}")
     tokens, kinds = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
@@ -39,8 +39,8 @@ def gguf_tokenizer(fields: Mapping[str, Any]) -> Tokenizer:
 
 
 def byte_level_bpe(vocabulary: dict[str, int], merges: list[Any], pre: str) -> Tokenizer:
-    """A byte-level BPE that splits texts as the family `pre` does."""
-    # Llama 3's vocabulary holds whole words that no sequence of its merges reaches
+    """Returns a byte-level BPE with the pre-tokenizer of the family `pre`."""
+    # Llama 3's vocabulary contains whole words that its merges cannot produce
     tokenizer = Tokenizer(models.BPE(vocabulary, merges, ignore_merges=pre == "llama-bpe"))
     if pre == "qwen2":
         tokenizer.normalizer = normalizers.NFC()

@@ -1,7 +1,7 @@
-"""Turns a model that was trained elsewhere into a base policy.
+"""Imports a pretrained model as a policy.
 
-The same source gives the same bytes, and so the same policy hash. What is known of the source, its licence
-and its chat format stands in the manifest.
+The same source gives the same bytes, and therefore the same policy hash. The manifest contains the source,
+its licence and its chat format.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokenizers import Tokenizer
 
-from ..chat.detect_format import recognise
+from ..chat.detect_format import detect_chat_format
 from ..chat.encoder import CHAT_FORMAT, ChatEncoder
 from ..chat.format import ChatFormat
 from ..chat.formats import FORMATS
@@ -23,72 +23,77 @@ from ..chat.tokenizer import write_tokenizer
 from ..failures import EXIT_CODES, as_job_failure, bad_input
 from ..files.atomic_files import (
     canonical_json,
-    fresh_directory,
+    create_empty_directory,
     publish_directory,
-    require_free_disk,
     write_synced,
 )
+from ..files.disk_space import require_free_space
 from ..files.policy_files import write_manifest
 from .model_sources import Source, find_source
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-WEIGHTS_AS = ("as-found", "bfloat16", "float32")
+WEIGHT_TYPES = ("as-found", "bfloat16", "float32")
 
 
-class Found(NamedTuple):
-    """A model as its source holds it."""
+class SourceModel(NamedTuple):
+    """A model as it was read from its source."""
 
     model: PreTrainedModel
-    as_found: str  # the type of its weights
+    dtype: str  # of its weights
     tokenizer: Tokenizer
     template: str | None
-    begin: str | None  # the tokenizer's bos_token, which templates may write
+    bos_token: str | None  # may occur in the template
     licence: str | None
 
 
 def import_model(
     source: str, output: Path, *, weights: str = "as-found", chat_format: str | None = None
 ) -> dict[str, object]:
-    """Makes the policy in `output` and returns what its manifest says, with its hash as `policy_hash`.
+    """Writes the policy `output`; returns the fields of its manifest and its hash as `policy_hash`.
 
-    `weights` is the type in which they are stored; as found, which for GGUF's packed types is bfloat16.
-    `chat_format` names the format of a model that has no chat template of its own.
+    `weights` is the stored type; `as-found` is bfloat16 for GGUF's packed types. `chat_format` names the
+    format of a model without a chat template.
 
     Raises:
-        JobFailure: `bad-input` for a source, architecture or chat template that is not known; `disk-full`.
+        JobFailure: `bad-input` for an unsupported source, architecture or chat template; `disk-full`.
     """
     if output.exists():
-        raise bad_input("output", f"{output}, which is there", "a new name")
-    found_source = find_source(source)
+        raise bad_input("output", f"{output}, which exists", "a new name")
+    found = find_source(source)
     output.parent.mkdir(parents=True, exist_ok=True)
-    found = _from_gguf(found_source) if found_source.path.is_file() else _from_folder(found_source)
-    known = FORMATS[chat_format] if chat_format else None
-    format_ = known or recognise(found.template, found.tokenizer, begin=found.begin)
-    staging = fresh_directory(output.with_name(f".{output.name}.staging"))
-    facts = {
+    model = _read_gguf(found) if found.path.is_file() else _read_folder(found)
+    given_format = FORMATS[chat_format] if chat_format else None
+    format_ = given_format or detect_chat_format(model.template, model.tokenizer, bos_token=model.bos_token)
+    staging = create_empty_directory(output.with_name(f".{output.name}.staging"))
+    fields = {
         "method": "import",
-        "source": found_source.record,
-        "licence": found_source.licence or found.licence or "not stated",
+        "source": found.record,
+        "licence": found.licence or model.licence or "not stated",
         "chat_format": format_.name,
-        **_write(found, format_, weights, staging),
+        **_write_files(model, format_, weights, staging),
     }
-    policy_hash = write_manifest(staging, facts)
+    policy_hash = write_manifest(staging, fields)
     publish_directory(staging, output)
-    return {**facts, "policy_hash": policy_hash}
+    return {**fields, "policy_hash": policy_hash}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="coevolve_trainer.models.import_model", description=__doc__)
     parser.add_argument("source", help="a GGUF file, a folder, package:<name>, or <owner>/<name> of a hub")
-    parser.add_argument("--output", type=Path, required=True, help="the policy's folder, which is made")
-    parser.add_argument("--weights", choices=WEIGHTS_AS, default="as-found")
-    parser.add_argument("--chat-format", choices=tuple(FORMATS), default=None)
+    parser.add_argument("--output", type=Path, required=True, help="new folder of the policy")
+    parser.add_argument("--weights", choices=WEIGHT_TYPES, default="as-found", help="stored type of weights")
+    parser.add_argument(
+        "--chat-format",
+        choices=tuple(FORMATS),
+        default=None,
+        help="format of a model without a chat template",
+    )
     arguments = parser.parse_args()
     os.environ |= {"TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1"}
     try:
-        facts = import_model(
+        fields = import_model(
             arguments.source,
             arguments.output.absolute(),
             weights=arguments.weights,
@@ -98,11 +103,11 @@ def main() -> int:
         failure = as_job_failure(error)
         print(f"{failure.type}: {failure.message}", file=sys.stderr)
         return EXIT_CODES[failure.type]
-    print(json.dumps(facts))
+    print(json.dumps(fields))
     return 0
 
 
-def _from_gguf(source: Source) -> Found:
+def _read_gguf(source: Source) -> SourceModel:
     import torch
     from gguf import GGUFReader
     from transformers import AutoModelForCausalLM
@@ -122,47 +127,47 @@ def _from_gguf(source: Source) -> Found:
     except (ValueError, KeyError) as error:
         name = fields.get("general.architecture")
         raise bad_input("general.architecture", name, f"one that transformers reads ({error})") from None
-    # Its packed types are gone with the file; a configuration that still named them could not be loaded
+    # The weights are no longer packed; a configuration with this entry could not be loaded
     del model.config.quantization_config
-    begin = fields.get("tokenizer.ggml.bos_token_id")
-    return Found(
+    bos_id = fields.get("tokenizer.ggml.bos_token_id")
+    return SourceModel(
         model=model,
-        as_found="bfloat16",  # no packed type holds more
+        dtype="bfloat16",  # no packed type is more precise
         tokenizer=tokenizer,
         template=fields.get("tokenizer.chat_template"),
-        begin=None if begin is None else fields["tokenizer.ggml.tokens"][begin],
+        bos_token=None if bos_id is None else fields["tokenizer.ggml.tokens"][bos_id],
         licence=fields.get("general.license"),
     )
 
 
-def _from_folder(source: Source) -> Found:
+def _read_folder(source: Source) -> SourceModel:
     from .policy import CONFIG, load_model
 
     folder = source.path
     for name in (CONFIG, "tokenizer.json"):
         if not (folder / name).is_file():
-            raise bad_input(f"source {folder}", f"no {name}", "a folder as transformers saves models")
+            raise bad_input(f"source {folder}", f"no {name}", "a folder in the format of transformers")
     config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
-    _require_causal(config)
+    _require_causal_model(config)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     path = folder / "tokenizer_config.json"
-    described: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
+    tokenizer_config: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
     template = folder / "chat_template.jinja"
     model = load_model(folder, "auto")
-    begin = described.get("bos_token")
-    return Found(
+    bos_token = tokenizer_config.get("bos_token")
+    return SourceModel(
         model=model,
-        as_found=str(model.dtype).removeprefix("torch."),
+        dtype=str(model.dtype).removeprefix("torch."),
         tokenizer=tokenizer,
-        template=template.read_text() if template.is_file() else described.get("chat_template"),
-        begin=begin["content"] if isinstance(begin, dict) else begin,
+        template=template.read_text() if template.is_file() else tokenizer_config.get("chat_template"),
+        bos_token=bos_token["content"] if isinstance(bos_token, dict) else bos_token,
         licence=None,
     )
 
 
-def _require_causal(config: dict[str, Any]) -> None:
+def _require_causal_model(config: dict[str, Any]) -> None:
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
     model_type = config.get("model_type")
@@ -172,24 +177,26 @@ def _require_causal(config: dict[str, Any]) -> None:
         )
 
 
-def _write(found: Found, chat_format: ChatFormat, weights: str, folder: Path) -> dict[str, object]:
-    """Writes everything but the manifest; returns what it says of the weights."""
+def _write_files(
+    source: SourceModel, chat_format: ChatFormat, weights: str, folder: Path
+) -> dict[str, object]:
+    """Writes all files except the manifest; returns the manifest's fields about the weights."""
     import torch
 
     from .policy import GENERATION_CONFIG, parameter_count, write_model
 
-    model = found.model
-    stored = found.as_found if weights == "as-found" else weights
+    model = source.model
+    stored = source.dtype if weights == "as-found" else weights
     torch.nn.Module.to(model, getattr(torch, stored))
     model.config.dtype = getattr(torch, stored)
-    require_free_disk(folder, 2 * sum(p.nbytes for p in model.parameters()))
-    encoder = ChatEncoder(found.tokenizer, chat_format)
+    require_free_space(folder, 2 * sum(p.nbytes for p in model.parameters()))
+    encoder = ChatEncoder(source.tokenizer, chat_format)
     write_model(model, folder)
     generation = {"eos_token_id": list(encoder.stop_ids), "pad_token_id": encoder.pad_id}
     write_synced(folder / GENERATION_CONFIG, canonical_json(generation))
     write_synced(folder / CHAT_FORMAT, canonical_json({"name": chat_format.name}))
     write_tokenizer(
-        found.tokenizer,
+        source.tokenizer,
         folder,
         max_positions=model.config.max_position_embeddings,
         chat_format=chat_format,

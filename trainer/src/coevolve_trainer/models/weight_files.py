@@ -1,4 +1,4 @@
-"""Weights on disk as transformers lays them out: one safetensors file, or shards with an index."""
+"""Weight files in the layout of transformers: one safetensors file, or shards with an index."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..files.atomic_files import canonical_json, write_synced
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
-SHARD_BYTES = 4 * 2**30  # a shard is held in memory once more while it is written
+SHARD_BYTES = 4 * 2**30  # writing a shard needs its size in memory again
 
 
 def weight_paths(policy: Path) -> list[Path]:
-    """The files that hold a policy's own weights: its adapter, one file, or its shards in their order."""
+    """Returns the files with a policy's own weights: its adapter, one file, or its shards in order."""
     for name in (ADAPTER_WEIGHTS, WEIGHTS):
         if (policy / name).is_file():
             return [policy / name]
@@ -29,37 +29,38 @@ def weight_paths(policy: Path) -> list[Path]:
 
 
 def weight_bytes(policy: Path) -> int:
-    """Size of a policy's own weights on disk; of an adapter without the model beneath it."""
+    """Returns the size of a policy's own weights on disk; for an adapter without its base model."""
     return sum(path.stat().st_size for path in weight_paths(policy))
 
 
 def read_weights(policy: Path) -> dict[str, Tensor]:
-    """A policy's own weights by name, in the type in which they are stored."""
+    """Returns a policy's own weights by name, in the stored type."""
     return {name: tensor for path in weight_paths(policy) for name, tensor in load_file(path).items()}
 
 
 def write_weights(folder: Path, weights: Mapping[str, Tensor], *, shard_bytes: int = SHARD_BYTES) -> None:
-    """Writes one file, or shards of at most `shard_bytes` unless one tensor alone is larger."""
+    """Writes one file, or shards of at most `shard_bytes` (more if a single tensor is larger)."""
     shards = list(_shards(weights, shard_bytes))
     if len(shards) == 1:
         write_synced(folder / WEIGHTS, save(shards[0], metadata={"format": "pt"}))
         return
-    places: dict[str, str] = {}
+    weight_map: dict[str, str] = {}
     for number, shard in enumerate(shards, 1):
         name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
         write_synced(folder / name, save(shard, metadata={"format": "pt"}))
-        places |= dict.fromkeys(shard, name)
+        weight_map |= dict.fromkeys(shard, name)
     total = sum(tensor.nbytes for tensor in weights.values())
-    write_synced(folder / INDEX, canonical_json({"metadata": {"total_size": total}, "weight_map": places}))
+    index = {"metadata": {"total_size": total}, "weight_map": weight_map}
+    write_synced(folder / INDEX, canonical_json(index))
 
 
 def _shards(weights: Mapping[str, Tensor], shard_bytes: int) -> Iterator[dict[str, Tensor]]:
     shard: dict[str, Tensor] = {}
-    held = 0
+    size_bytes = 0
     for name, tensor in weights.items():
-        if shard and held + tensor.nbytes > shard_bytes:
+        if shard and size_bytes + tensor.nbytes > shard_bytes:
             yield shard
-            shard, held = {}, 0
+            shard, size_bytes = {}, 0
         shard[name] = tensor
-        held += tensor.nbytes
+        size_bytes += tensor.nbytes
     yield shard

@@ -1,1 +1,1 @@
-"""The training loops: what an update is, when it is committed, how it is resumed."""
+"""The training loops: updates, checkpoints, and how a killed job resumes (resume.py)."""

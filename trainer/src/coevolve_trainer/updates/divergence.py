@@ -1,4 +1,4 @@
-"""Knows a loss that runs away from one that merely jumps."""
+"""Detects a diverging loss, as opposed to a single outlier."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import math
 
 from ..failures import JobFailure
 
-FACTOR = 3.0
-PATIENCE = 8
-DECAY = 0.95  # of the running mean: some twenty updates
+LOSS_FACTOR = 3.0
+CONSECUTIVE_UPDATES = 8
+MEAN_DECAY = 0.95  # of the running mean: about twenty updates
 
 
-class Divergence:
-    """A loss has diverged when it is not finite, or when for eight updates in a row it was above three times
-    its running mean and above that of the first update: then the policy is worse than before it learnt.
+class DivergenceDetector:
+    """A loss has diverged when it is not finite, or when for eight consecutive updates it exceeded three
+    times its running mean and the loss of the first update: then the policy is worse than before the
+    training.
 
-    The running mean leaves out the losses that are under suspicion. Losses that may be negative, as those of
-    reinforcement learning, have no such multiple: of them only a finite value is asked.
+    The running mean excludes these suspicious losses. A multiple of the mean is undefined for losses that may
+    be negative (reinforcement learning), so those must only be finite.
     """
 
     def __init__(self, state: dict[str, float], *, nonnegative: bool) -> None:
@@ -24,22 +25,24 @@ class Divergence:
         self._nonnegative = nonnegative
 
     @property
-    def is_suspected(self) -> bool:
-        """Whether the newest losses are such; a checkpoint of now may be none to go back to."""
+    def is_suspicious(self) -> bool:
+        """True while the newest losses exceed the limit; such a state must not become a checkpoint."""
         return self.state.get("above", 0) > 0
 
     def check(self, step: int, loss: float, grad_norm: float) -> None:
-        """Raises `diverged`; called before the update is made, which then is not."""
+        """Raises `diverged`; called before the optimizer step, which is then skipped."""
         if not math.isfinite(loss) or not math.isfinite(grad_norm):
             raise JobFailure("diverged", f"update {step}: loss {loss}, gradient norm {grad_norm}")
         if not self._nonnegative:
             return
         first = self.state.setdefault("first", loss)
         mean = self.state.setdefault("mean", loss)
-        if loss > max(FACTOR * mean, first):
+        if loss > max(LOSS_FACTOR * mean, first):
             self.state["above"] = self.state.get("above", 0) + 1
-            if self.state["above"] >= PATIENCE:
-                found = f"loss {loss:.6g}, for {PATIENCE} updates above {FACTOR:g} times {mean:.6g}"
-                raise JobFailure("diverged", f"update {step}: {found}, its running mean")
+            if self.state["above"] >= CONSECUTIVE_UPDATES:
+                limit = (
+                    f"{CONSECUTIVE_UPDATES} updates above {LOSS_FACTOR:g} times the running mean {mean:.6g}"
+                )
+                raise JobFailure("diverged", f"update {step}: loss {loss:.6g}, {limit}")
         else:
-            self.state |= {"above": 0, "mean": DECAY * mean + (1 - DECAY) * loss}
+            self.state |= {"above": 0, "mean": MEAN_DECAY * mean + (1 - MEAN_DECAY) * loss}

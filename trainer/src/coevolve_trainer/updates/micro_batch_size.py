@@ -1,4 +1,4 @@
-"""Fits an update into memory: when it runs out, the parts are halved, once for a job."""
+"""The size of micro-batches, halved once per job when memory runs out."""
 
 from __future__ import annotations
 
@@ -13,39 +13,37 @@ from ..failures import JobFailure, as_job_failure
 T = TypeVar("T")
 
 
-class Memory:
-    """How many tokens are in memory at once; `halved` hears of it when they become half as many."""
+class MicroBatchSize:
+    """Max tokens of a micro-batch; calls `on_halved` with the new value when it is halved."""
 
     def __init__(
-        self, micro_batch_tokens: int, *, may_halve: bool, halved: Callable[[int], None] = lambda _: None
+        self, tokens: int, *, may_halve: bool, on_halved: Callable[[int], None] = lambda _: None
     ) -> None:
-        """`may_halve` is False where it has been done, and where processes are in the middle of a common
-        pass from which one alone cannot return."""
-        self.micro_batch_tokens = micro_batch_tokens
-        self._may_halve, self._halved = may_halve, halved
+        """`may_halve` is False after the first time, and if one process cannot leave a collective pass."""
+        self.tokens = tokens
+        self._may_halve, self._on_halved = may_halve, on_halved
 
-    def fit(self, compute: Callable[[int], T], undo: Callable[[], None]) -> T:
-        """What `compute` gives with parts of so many tokens. What it leaves behind, `undo` takes away.
+    def retry_on_oom(self, compute: Callable[[int], T], undo: Callable[[], None]) -> T:
+        """Returns `compute(tokens)`; when memory runs out, calls `undo` and retries with half the tokens.
 
         Raises:
-            JobFailure: `out-of-memory` when half as many tokens are too many as well.
+            JobFailure: `out-of-memory` when half the tokens do not fit either.
         """
         failure = None
         try:
-            return compute(self.micro_batch_tokens)
+            return compute(self.tokens)
         except Exception as error:
             failure = as_job_failure(error)
             if failure.type != "out-of-memory":
                 raise
-        # Outside of the handler, whose exception holds on to every tensor of the failed pass
+        # Outside of the handler, because its exception references all tensors of the failed pass
         undo()
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        if not self._may_halve or self.micro_batch_tokens < 2:
-            parts = f"with parts of {self.micro_batch_tokens} tokens"
-            raise JobFailure("out-of-memory", f"{parts}: {failure.message}")
+        if not self._may_halve or self.tokens < 2:
+            raise JobFailure("out-of-memory", f"micro-batches of {self.tokens} tokens: {failure.message}")
         self._may_halve = False
-        self.micro_batch_tokens //= 2
-        self._halved(self.micro_batch_tokens)
-        return self.fit(compute, undo)
+        self.tokens //= 2
+        self._on_halved(self.tokens)
+        return self.retry_on_oom(compute, undo)

@@ -1,8 +1,8 @@
-"""What one update is made of: parts that fit into memory, and each part's share of the loss.
+"""The interface between a method and the update: micro-batches, and the loss of each.
 
-Every weight in a loss is known before the first part is computed. So the shares of all parts add up to the
-loss of the whole batch and their gradients to its gradient, however the parts are cut and on however many
-processes they are computed: both change an update by rounding alone.
+All weights in a loss are computed before the first micro-batch. Therefore the losses of all micro-batches add
+up to the loss of the whole batch, and their gradients to its gradient, for every split and number of
+processes: both change an update only by rounding.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from torch import Tensor
 
-from ..data.packed_batch import Rows
+from ..data.packed_batch import PackedBatch
 from ..losses.scorer import Scorer as Scorer
 from ..losses.scorer import Scores as Scores
 
 
-class Part(Protocol):
-    """One forward and backward pass."""
+class MicroBatch(Protocol):
+    """The input of one forward and backward pass."""
 
     @property
-    def rows(self) -> Rows: ...
+    def packed(self) -> PackedBatch: ...
 
 
 B = TypeVar("B", contravariant=True)
-P = TypeVar("P", bound=Part)
+M = TypeVar("M", bound=MicroBatch)
 
 
-class Share(NamedTuple):
-    loss: Tensor  # scalar, nats: this part's share of the update's loss
-    sums: dict[str, tuple[float, float]]  # what is watched: sum and count, so that parts and processes add up
+class MicroBatchLoss(NamedTuple):
+    loss: Tensor  # scalar, nats: this micro-batch's summand of the update's loss
+    metric_sums: dict[str, tuple[float, float]]  # sum and count per metric, which can be added
 
 
-class Objective(Protocol[B, P]):
-    """A method's loss over batches of type B, in parts of type P."""
+class Objective(Protocol[B, M]):
+    """A method's loss over batches of type B, split into micro-batches of type M."""
 
-    def parts(self, batch: B, max_tokens: int) -> Sequence[P]:
-        """The batch in parts of at most `max_tokens` tokens to compute; what cannot be cut stands alone."""
+    def split(self, batch: B, max_tokens: int) -> Sequence[M]:
+        """Splits the batch into micro-batches of at most `max_tokens`; a larger example is not split."""
         ...
 
-    def share(self, scorer: Scorer, part: P) -> Share:
-        """The part's share of the loss of the batch that it was cut from."""
+    def loss(self, scorer: Scorer, micro_batch: M) -> MicroBatchLoss:
+        """Computes the micro-batch's summand of the loss of its batch."""
         ...

@@ -1,4 +1,4 @@
-"""The reference's log-probabilities, computed once: any job over the same data may read the file."""
+"""Log-probabilities under the frozen reference, computed once and cached in a file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from ..data.dataset import Example
-from ..data.packed_batch import Rows
+from ..data.packed_batch import PackedBatch
 from ..data.packing import Packing
 from ..files.atomic_files import canonical_json, sha256_of_file, write_atomically
 from ..job import Job
 from ..losses.scorer import Scorer
-from ..process_group import Ranks
+from ..process_group import ProcessGroup
 from ..settings import DpoSettings
 
 
 def reference_key(job: Job, settings: DpoSettings) -> str:
-    """What the log-probabilities depend on, and nothing else of the job: sha256 in hex."""
+    """Returns the sha256, in hex, of all inputs on which the log-probabilities depend."""
     assert job.base is not None
-    facts = {
+    inputs = {
         "dataset_sha256": job.dataset_sha256,
         "reference_hash": job.reference_hash,
         "tokenizer_sha256": sha256_of_file(job.base / "tokenizer.json"),
@@ -32,73 +32,80 @@ def reference_key(job: Job, settings: DpoSettings) -> str:
         "pair_truncation": settings.pair_truncation,
         "precision": settings.precision,
     }
-    return hashlib.sha256(canonical_json(facts)).hexdigest()
+    return hashlib.sha256(canonical_json(inputs)).hexdigest()
 
 
 def reference_logprobs(
     cache: Path,
     key: str,
-    load_scorer: Callable[[], Scorer],
+    load_reference: Callable[[], Scorer],
     examples: Sequence[Example],
     *,
     packing: Packing,
     max_tokens: int,
-    ranks: Ranks,
+    process_group: ProcessGroup,
 ) -> Tensor:
-    """[N, 2] nats: log-probability of each pair's chosen and rejected under the frozen reference, else 0.
+    """Returns [N, 2] nats: the reference's log-probability of each pair's two sides; 0 for demonstrations.
 
-    Read from `cache` when it holds those of `key` whole; else computed, by all processes in parts of at most
-    `max_tokens`, and written there. `load_scorer` is called in that case alone.
+    Reads them from `cache` if it is intact and has this key. Otherwise loads the reference, computes them on
+    all processes in micro-batches of at most `max_tokens`, and writes the cache.
     """
-    cached = ranks.first(lambda: _read(cache, key, len(examples)))
+    cached = process_group.on_rank_zero(lambda: _read_cache(cache, key, len(examples)))
     if cached is not None:
         return cached
-    computed = _compute(load_scorer(), examples, packing, max_tokens, ranks)
-    ranks.first(lambda: write_atomically(cache, _bytes(key, computed)))
+    computed = _compute(load_reference(), examples, packing, max_tokens, process_group)
+    process_group.on_rank_zero(lambda: write_atomically(cache, _cache_bytes(key, computed)))
     return computed
 
 
 def _compute(
-    scorer: Scorer, examples: Sequence[Example], packing: Packing, max_tokens: int, ranks: Ranks
+    scorer: Scorer,
+    examples: Sequence[Example],
+    packing: Packing,
+    max_tokens: int,
+    process_group: ProcessGroup,
 ) -> Tensor:
     logprobs = torch.zeros(len(examples), 2)
     pairs = [i for i, example in enumerate(examples) if example.rejected]
     plan = packing.plan([[*examples[i].chosen, *examples[i].rejected] for i in pairs], max_tokens)
-    parts = [[pairs[place] for place in places] for places in plan]
+    micro_batches = [[pairs[index] for index in indices] for indices in plan]
 
-    def sums(part: list[int]) -> Tensor:
-        sides = [examples[i].chosen for i in part] + [examples[i].rejected for i in part]
-        rows = packing.rows(sides, max_tokens)
-        return trajectory_logprobs(scorer, rows).cpu()
+    def logprobs_of(micro_batch: list[int]) -> Tensor:
+        sides = [examples[i].chosen for i in micro_batch] + [examples[i].rejected for i in micro_batch]
+        return _trajectory_logprobs(scorer, packing.pack(sides, max_tokens)).cpu()
 
-    for part, found in zip(parts, ranks.gather(parts, sums), strict=True):
-        logprobs[part] = found.view(2, -1).T
+    results = process_group.parallel_map(micro_batches, logprobs_of)
+    for micro_batch, result in zip(micro_batches, results, strict=True):
+        logprobs[micro_batch] = result.view(2, -1).T
     return logprobs
 
 
-def trajectory_logprobs(scorer: Scorer, rows: Rows) -> Tensor:
-    """Log-probability in nats per trajectory, [B], summed over its action tokens in all of its rows."""
-    logp = scorer(rows).logp
-    return torch.zeros(len(rows.counts), device=logp.device).index_add(0, rows.owner.to(logp.device), logp)
+def _trajectory_logprobs(scorer: Scorer, packed: PackedBatch) -> Tensor:
+    """Returns [B] nats per trajectory, summed over the action tokens of all of its segments."""
+    logp = scorer(packed).logp
+    sums = torch.zeros(len(packed.action_counts), device=logp.device)
+    return sums.index_add(0, packed.trajectory_index.to(logp.device), logp)
 
 
-def _bytes(key: str, logprobs: Tensor) -> bytes:
+def _cache_bytes(key: str, logprobs: Tensor) -> bytes:
     digest = hashlib.sha256(logprobs.contiguous().numpy().tobytes()).hexdigest()
-    named = {"logprobs": logprobs.contiguous(), "key": _text(key), "sha256": _text(digest)}
+    named = {"logprobs": logprobs.contiguous(), "key": _as_tensor(key), "sha256": _as_tensor(digest)}
     return save(named)
 
 
-def _read(cache: Path, key: str, examples: int) -> Tensor | None:
-    """None for no file, a damaged one, and one of another key."""
+def _read_cache(cache: Path, key: str, examples: int) -> Tensor | None:
+    """Returns None when the file is missing, damaged, or has another key."""
     try:
         found = load(cache.read_bytes())
         logprobs = found["logprobs"]
         digest = hashlib.sha256(logprobs.numpy().tobytes()).hexdigest()
-        whole = torch.equal(found["sha256"], _text(digest)) and torch.equal(found["key"], _text(key))
+        valid = torch.equal(found["sha256"], _as_tensor(digest)) and torch.equal(
+            found["key"], _as_tensor(key)
+        )
     except (SafetensorError, OSError, KeyError):
         return None
-    return logprobs if whole and logprobs.shape == (examples, 2) else None
+    return logprobs if valid and logprobs.shape == (examples, 2) else None
 
 
-def _text(text: str) -> Tensor:
+def _as_tensor(text: str) -> Tensor:
     return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""Which checkpoints stay: the newest two, the best one, and those that somebody pinned."""
+"""Removal of old checkpoints: the newest two, the best one and the pinned ones are kept."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 from ..failures import bad_input
 
-KEPT = 2  # the newest, and one more should the newest be damaged
+KEPT = 2  # the newest, and another in case the newest gets damaged
 
 
-def prune(folder: Path, newest: Path) -> bool:
-    """Removes the checkpoints in `folder` that need not stay; returns whether `newest` is the best.
+def remove_old_checkpoints(folder: Path, newest: Path) -> bool:
+    """Removes the checkpoints in `folder` that need not be kept; returns whether `newest` is the best.
 
-    The best has the lowest mean loss since the checkpoint before it. The best so far is always among those
-    that are there, so no other needs to be remembered.
+    The best has the lowest mean loss since the previous checkpoint. The best so far is always among the kept
+    ones, so no other record of it is needed.
     """
     newest_first = sorted(folder.glob("step-*"), reverse=True)
-    own = newest_first.index(newest)  # what lies beyond is of this folder's job when it had other settings
-    of_job = [path for path in newest_first[own:] if _job_of(path) == _job_of(newest)]
+    own = newest_first.index(newest)  # newer ones belong to this folder's job with earlier settings
+    of_job = [path for path in newest_first[own:] if _key_of(path) == _key_of(newest)]
     best = min(of_job, key=_mean_loss)
     kept = {*of_job[:KEPT], best, *(folder / name for name in _pinned(folder.parent))}
     for path in newest_first:
@@ -29,16 +29,16 @@ def prune(folder: Path, newest: Path) -> bool:
 
 
 def pin(job_dir: Path, step: int) -> None:
-    """Keeps the checkpoint of update `step` for good; it may be called while the job runs.
+    """Excludes the checkpoint of update `step` from removal; the job may be running.
 
     Raises:
-        JobFailure: `bad-input` when there is no such checkpoint, or not any more.
+        JobFailure: `bad-input` when there is no such checkpoint, or no longer.
     """
     name = f"step-{step:06d}"
     mark = job_dir / "pins" / name
     mark.parent.mkdir(exist_ok=True)
     mark.touch()
-    # Looked for after the mark is set, so that a running job cannot remove it in between
+    # Checked after the mark is set, so that a running job cannot remove the checkpoint in between
     if not (job_dir / "checkpoints" / name / "manifest.json").is_file():
         mark.unlink()
         found = sorted(int(path.name[5:]) for path in (job_dir / "checkpoints").glob("step-*"))
@@ -46,7 +46,7 @@ def pin(job_dir: Path, step: int) -> None:
 
 
 def unpin(job_dir: Path, step: int) -> None:
-    """Leaves a checkpoint to the job again, which removes it at its next one unless it is new or best."""
+    """Allows the job to remove a pinned checkpoint when it writes the next one."""
     mark = job_dir / "pins" / f"step-{step:06d}"
     if not mark.exists():
         raise bad_input("step", step, f"one of the pinned {sorted(_pinned(job_dir))}")
@@ -57,7 +57,7 @@ def _pinned(job_dir: Path) -> list[str]:
     return [mark.name for mark in (job_dir / "pins").glob("step-*")]
 
 
-def _job_of(path: Path) -> str | None:
+def _key_of(path: Path) -> str | None:
     try:
         return str(json.loads((path / "manifest.json").read_bytes())["job"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""A resident job: waits for one batch of rollouts after the other, and publishes a policy after each."""
+"""An RL job (grpo, ppo): waits for one batch of rollouts per update and publishes a policy after each."""
 
 from __future__ import annotations
 
@@ -10,151 +10,150 @@ from pathlib import Path
 from ..chat.encoder import ChatEncoder
 from ..data.packing import Packing
 from ..data.rollout_batch import RolloutBatch, read_rollouts
-from ..data.step_batches import StepBatch, batch_file, read_batch_file, wait_for_batch
-from ..failures import JobFailure, bad_input
-from ..files.atomic_files import fresh_directory, publish_directory
-from ..files.policy_files import discard_damaged, is_whole, verify_policy
+from ..data.step_batches import StepBatch, wait_for_batch
+from ..failures import JobFailure
+from ..files.atomic_files import create_empty_directory, publish_directory
+from ..files.policy_files import is_intact, remove_if_damaged, verify_policy
 from ..settings import GrpoSettings, RlSettings
-from .rollout_objective import PreparedRollouts, RolloutObjective, described, prepare_rollouts
-from .train_state import load_scorer, read_trainer_state, save_trainer_state
-from .trainer import Session
+from .resume import discard_unpublished_policies, verify_consumed_batches
+from .rollout_objective import PreparedRollouts, RolloutObjective, batch_metrics, prepare_rollouts
+from .train_state import load_reference, read_trainer_state, write_trainer_state
+from .trainer import Trainer
 
 TRAINER_STATE = "trainer-state.safetensors"
 
 
-def run_resident(session: Session, settings: RlSettings) -> str:
-    """Makes `job.steps` updates, each committed and published before the next; returns the last policy.
+def run_rl_job(trainer: Trainer, settings: RlSettings) -> str:
+    """Makes `job.steps` updates, each published before the next; returns the hash of the last policy.
 
-    Killed at any moment and started again, it goes on after the last committed update, with the same bits.
+    A killed job resumes after the last committed update and computes the same bits.
 
     Raises:
-        JobFailure: `cancelled` when the session is told to stop or no batch comes; `bad-input`; `diverged`.
+        JobFailure: `cancelled` after SIGTERM or when no batch arrives; `bad-input`; `diverged`.
     """
-    resident = _Resident(session, settings)
-    for step in range(session.cursor.step + 1, session.job.steps + 1):
-        resident.learn(step, resident.next_batch(step))
-    return resident.finish()
+    rl_job = _RlJob(trainer, settings)
+    for step in range(trainer.cursor.step + 1, trainer.job.steps + 1):
+        rl_job.update(step, rl_job.next_batch(step))
+    return rl_job.finish()
 
 
-class _Resident:
-    """The state between two batches: what is learnt, and the record of how."""
+class _RlJob:
+    """The train state between two batches, and the record of the updates."""
 
-    def __init__(self, session: Session, settings: RlSettings) -> None:
-        job = session.job
+    def __init__(self, trainer: Trainer, settings: RlSettings) -> None:
+        job = trainer.job
         assert job.base is not None
         assert job.reference is not None
-        self.session, self.settings = session, settings
-        self.job, self.job_dir, self.cursor = job, session.job_dir, session.cursor
-        self.progress, self.ranks = session.progress, session.ranks
+        self.trainer, self.settings = trainer, settings
+        self.job, self.job_dir, self.cursor = job, trainer.job_dir, trainer.cursor
+        self.progress, self.process_group = trainer.progress, trainer.process_group
         self.encoder = ChatEncoder.load(job.base)
-        self.packing = Packing.on(session.device, self.encoder.pad_id)
+        self.packing = Packing.for_device(trainer.device, self.encoder.pad_id)
         self.policies = self.job_dir / "policies"
-        self.ranks.first(self._tidy)
-        earlier = read_trainer_state(job.trainer_state) if job.trainer_state is not None else None
-        self.reference = load_scorer(
-            job.reference, settings, job.base, device=session.device, ranks=self.ranks
+        self.process_group.on_rank_zero(lambda: discard_unpublished_policies(self.policies))
+        self.process_group.on_rank_zero(lambda: verify_consumed_batches(self.job_dir, self.cursor.updates))
+        handed_over = read_trainer_state(job.trainer_state) if job.trainer_state is not None else None
+        self.reference = load_reference(
+            job.reference, settings, job.base, device=trainer.device, process_group=self.process_group
         )
-        session.load(job.steps, earlier)
-        self.learner = session.learner
+        trainer.load(job.steps, handed_over)
+        self.train_state = trainer.train_state
         if self.cursor.step:
             self._publish()
-            self._tell()
+            self._update_status()
 
     def next_batch(self, step: int) -> StepBatch:
-        """Waits for it, which is neither work nor a stall."""
-        self.progress.event("waiting", step=step)
-        began = time.monotonic()
-        timeout_s, stop = self.settings.idle_timeout_s, self.session.stop
-        with self.session.watchdog.waiting():
-            batch = self.ranks.first(
+        """Waits for the batch of an update; this time counts neither as work nor as a stall."""
+        self.progress.log_event("waiting", step=step)
+        started = time.monotonic()
+        timeout_s, stop = self.settings.idle_timeout_s, self.trainer.stop
+        with self.trainer.watchdog.paused():
+            batch = self.process_group.on_rank_zero(
                 lambda: wait_for_batch(self.job_dir, step, idle_timeout_s=timeout_s, stop=stop)
             )
-        self.progress.waited(time.monotonic() - began)
+        self.progress.exclude(time.monotonic() - started)
         return batch
 
-    def learn(self, step: int, batch: StepBatch) -> None:
-        """One update, from its rollouts to its published policy."""
+    def update(self, step: int, batch: StepBatch) -> None:
+        """Makes one update: reads its rollouts, trains on them, commits and publishes the policy."""
         score = "advantage" if isinstance(self.settings, GrpoSettings) else "reward"
         name, max_length = f"batch {step}", self.settings.max_length
         rollouts = read_rollouts(batch.path, self.encoder, name=name, score=score, max_length=max_length)
-        self.progress.event("update", step=step, trajectories=len(rollouts.score))
-        session, tokens = self.session, rollouts.tokens
-        session.measure_flops(tokens / len(rollouts.segments), len(rollouts.old_logp) / tokens)
-        session.meter.begin()
-        totals = session.update(RolloutObjective(self.settings, self.packing), self._prepare(rollouts))
-        read = session.meter.read(self.job.steps - step)
-        metrics = {**totals.means(), **described(rollouts, self.settings), "grad_norm": read["grad_norm"]}
+        self.progress.log_event("update", step=step, trajectories=len(rollouts.score))
+        trainer, tokens = self.trainer, rollouts.token_count
+        trainer.set_row_statistics(tokens / len(rollouts.segments), len(rollouts.old_logp) / tokens)
+        trainer.meter.reset()
+        totals = trainer.update(RolloutObjective(self.settings, self.packing), self._prepare(rollouts))
+        numbers = trainer.meter.read(self.job.steps - step)
+        metrics = {
+            **totals.means(),
+            **batch_metrics(rollouts, self.settings),
+            "grad_norm": numbers["grad_norm"],
+        }
         self._commit(step, batch, totals.loss, metrics)
-        session.tell(self.job.steps, {**read, **metrics})
+        trainer.log(self.job.steps, {**numbers, **metrics})
         self._publish()
-        self._tell()
+        self._update_status()
 
     def finish(self) -> str:
-        """Leaves the trainer state and, last of all, the output; both follow from the last checkpoint."""
-        learnt = self.learner.state()
-        state = self.ranks.first(lambda: save_trainer_state(self.job_dir / TRAINER_STATE, learnt))
-        self.progress.update(trainer_state_sha256=state)
-        if self.ranks.first(self._is_out):
+        """Writes the trainer state and then the output; both are functions of the last checkpoint."""
+        optimizer_state = self.train_state.optimizer_state()
+        sha256 = self.process_group.on_rank_zero(
+            lambda: write_trainer_state(self.job_dir / TRAINER_STATE, optimizer_state)
+        )
+        self.progress.update_status(trainer_state_sha256=sha256)
+        if self.process_group.on_rank_zero(self._is_output_published):
             return self._newest_hash
         staging = self.job.output.with_name(f".{self.job.output.name}.staging")
-        self._write_again(staging)
-        self.ranks.first(lambda: publish_directory(staging, self.job.output))
+        self._rewrite_policy(staging)
+        self.process_group.on_rank_zero(lambda: publish_directory(staging, self.job.output))
         return self._newest_hash
 
-    def _tidy(self) -> None:
-        """Removes what a killed process left, and checks that the batches are those learnt from."""
-        self.policies.mkdir(exist_ok=True)
-        for unfinished in self.policies.glob(".staging-*"):
-            shutil.rmtree(unfinished)
-        for update in self.cursor.updates:
-            path = batch_file(self.job_dir, update["step"])
-            found = read_batch_file(path)
-            if found is not None and found.sha256 != update["dataset_sha256"]:
-                expected = f"{update['dataset_sha256']}, which update {update['step']} was made from"
-                raise bad_input(str(path), found.sha256, expected)
-
     def _prepare(self, rollouts: RolloutBatch) -> PreparedRollouts:
-        """The passes before the update, in parts as large as memory allows."""
-        packing, scorer = self.packing, self.learner.scorer
+        """Makes the passes before the update, in micro-batches as large as memory allows."""
+        packing, scorer = self.packing, self.train_state.scorer
 
         def prepare(tokens: int) -> PreparedRollouts:
             settings = replace(self.settings, micro_batch_tokens=tokens)
-            return prepare_rollouts(rollouts, scorer, self.reference, settings, self.ranks, packing=packing)
+            return prepare_rollouts(
+                rollouts, scorer, self.reference, settings, self.process_group, packing=packing
+            )
 
-        return self.session.memory.fit(prepare, undo=self.learner.optimizer.zero_grad)
+        undo = self.train_state.optimizer.zero_grad
+        return self.trainer.micro_batch_size.retry_on_oom(prepare, undo=undo)
 
     def _commit(self, step: int, batch: StepBatch, loss: float, metrics: dict[str, float]) -> None:
-        """Checkpoints the update with its policy's hash: from here on it is never made again."""
+        """Writes a checkpoint with the update and its policy's hash: the update is never repeated."""
         record = {"step": step, "dataset_sha256": batch.sha256, "loss": loss, "metrics": metrics}
         self.cursor.updates = [*self.cursor.updates, record]
         record["policy_hash"] = self._write_policy(self._staging(step))
-        self.session.commit()
+        self.trainer.commit()
 
     def _publish(self) -> None:
-        """Makes the newest policy appear, once. One that was moved away since appears again, to no harm."""
+        """Publishes the newest policy if it is missing, also when the caller has moved it away."""
         staging, policy = self._staging(self.cursor.step), self.policies / f"step-{self.cursor.step:06d}"
 
-        def is_there() -> bool:
-            there = is_whole(policy, self._newest_hash)
-            if there:  # an update made twice, because its checkpoint was damaged
+        def is_published() -> bool:
+            intact = is_intact(policy, self._newest_hash)
+            if intact:  # the update was repeated, because its checkpoint was damaged
                 shutil.rmtree(staging, ignore_errors=True)
-            return there
+            return intact
 
         def publish() -> None:
-            shutil.rmtree(policy, ignore_errors=True)  # damaged, or of the job when it had other settings
+            shutil.rmtree(policy, ignore_errors=True)  # damaged, or from a job with other settings
             publish_directory(staging, policy)
 
-        if self.ranks.first(is_there):
+        if self.process_group.on_rank_zero(is_published):
             return
-        if not self.ranks.first(staging.exists):
-            self._write_again(staging)
-        self.ranks.first(publish)
+        if not self.process_group.on_rank_zero(staging.exists):
+            self._rewrite_policy(staging)
+        self.process_group.on_rank_zero(publish)
 
-    def _tell(self) -> None:
-        """Updates what a watcher sees; a policy that is told of is published."""
+    def _update_status(self) -> None:
+        """Adds the updates to the status, after their policies are published."""
         updates = self.cursor.updates
         totals = {name: sum(u["metrics"][name] for u in updates) for name in ("truncated", "segments")}
-        self.progress.update(
+        self.progress.update_status(
             step=self.cursor.step,
             tokens=self.cursor.tokens,
             loss=updates[-1]["loss"],
@@ -166,37 +165,42 @@ class _Resident:
     def _newest_hash(self) -> str:
         return str(self.cursor.updates[-1]["policy_hash"])
 
-    def _is_out(self) -> bool:
+    def _is_output_published(self) -> bool:
         self.job.output.parent.mkdir(parents=True, exist_ok=True)
-        if is_whole(self.job.output, self._newest_hash):
+        if is_intact(self.job.output, self._newest_hash):
             return True
-        discard_damaged(self.job.output, self.progress.damaged)
-        if self.job.output.exists():  # whole, and another
+        remove_if_damaged(self.job.output, self.progress.log_damage)
+        if self.job.output.exists():  # intact, but another policy: raises
             verify_policy(self.job.output, self._newest_hash, field="output")
         return False
 
     def _staging(self, step: int) -> Path:
         return self.policies / f".staging-{step:06d}"
 
-    def _write_again(self, staging: Path) -> None:
-        """Writes the newest policy a second time, from its checkpoint; the same hash must come out."""
+    def _rewrite_policy(self, staging: Path) -> None:
+        """Writes the newest policy again from its checkpoint; its hash must be the committed one."""
         found = self._write_policy(staging)
         if found != self._newest_hash:
-            message = f"update {self.cursor.step} gives {found} now, gave {self._newest_hash} when committed"
-            raise JobFailure("internal", f"{message}: was transformers exchanged since?")
+            change = (
+                f"the policy of update {self.cursor.step} has hash {found}, committed was {self._newest_hash}"
+            )
+            raise JobFailure("internal", f"{change}: check whether transformers was updated since")
 
     def _write_policy(self, staging: Path) -> str:
-        """Writes the learner's policy as that of the newest update; returns its hash.
+        """Writes the policy of the newest update; returns its hash.
 
-        The facts chain: each policy names the one it was made from, and the first the state it began with.
+        The manifests form a chain: each names the policy before its update, and the first the initial trainer
+        state.
         """
         updates = self.cursor.updates
-        first = len(updates) == 1
-        facts = {
-            **self.job.facts(),
-            "base_hash": self.job.base_hash if first else updates[-2]["policy_hash"],
+        is_first = len(updates) == 1
+        fields = {
+            **self.job.manifest_fields(),
+            "base_hash": self.job.base_hash if is_first else updates[-2]["policy_hash"],
             "dataset_sha256": updates[-1]["dataset_sha256"],
-            "trainer_state_sha256": self.job.trainer_state_sha256 if first else None,
+            "trainer_state_sha256": self.job.trainer_state_sha256 if is_first else None,
         }
-        weights = self.learner.weights()
-        return self.ranks.first(lambda: self.session.write_policy(fresh_directory(staging), facts, weights))
+        weights = self.train_state.weights()
+        return self.process_group.on_rank_zero(
+            lambda: self.trainer.write_policy(create_empty_directory(staging), fields, weights)
+        )

@@ -1,4 +1,4 @@
-"""One update of reinforcement learning from one batch of rollouts, in parts that fit into memory."""
+"""The objective of reinforcement learning over one batch of rollouts: Eq. 1, for PPO with the value loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..data.packed_batch import Rows
+from ..data.packed_batch import PackedBatch
 from ..data.packing import Packing
 from ..data.rollout_batch import RolloutBatch
 from ..losses.reinforcement import (
@@ -15,31 +15,31 @@ from ..losses.reinforcement import (
     clipped_surrogate,
     generalized_advantages,
     kl_to_reference,
-    normalised,
+    normalize_advantages,
     policy_loss,
     token_weights,
     value_loss,
 )
-from ..process_group import Ranks
+from ..process_group import ProcessGroup
 from ..settings import PpoSettings, RlSettings
-from .objective import Scorer, Share
+from .objective import MicroBatchLoss, Scorer
 
 
 @dataclass(frozen=True)
-class RolloutPart:
-    """Some rows of a batch of rollouts, with what the loss must know of their A action tokens."""
+class RolloutMicroBatch:
+    """Packed segments of a batch of rollouts, with the inputs of the loss for their A action tokens."""
 
-    rows: Rows
+    packed: PackedBatch
     old_logp: Tensor
     reference_logp: Tensor
     advantage: Tensor
-    target: Tensor  # PPO: what the value should be
-    weight: Tensor  # what the token counts in the update's mean
+    target: Tensor  # PPO: the return that the value head should predict
+    weight: Tensor  # weight of the token in the update's mean
 
 
 @dataclass(frozen=True)
 class PreparedRollouts:
-    """A batch with what the frozen reference and, for PPO, the value head say of it before the update."""
+    """A batch with the outputs of the frozen reference and, for PPO, of the value head before the update."""
 
     batch: RolloutBatch
     reference_logp: Tensor  # [N] nats
@@ -52,27 +52,31 @@ def prepare_rollouts(
     scorer: Scorer,
     reference: Scorer,
     settings: RlSettings,
-    ranks: Ranks,
+    process_group: ProcessGroup,
     *,
     packing: Packing,
 ) -> PreparedRollouts:
-    """The passes without gradient that an update begins with, shared among the processes."""
-    parts = _passes(batch, settings.micro_batch_tokens, packing)
+    """Makes the passes without gradient that precede an update, divided among the processes."""
+    passes = _pack_batch(batch, settings.micro_batch_tokens, packing)
     zeros = torch.zeros(len(batch.old_logp))
-    reference_logp = zeros.clone()
-    for part, logp in zip(parts, ranks.gather(parts, lambda p: reference(p.rows).logp), strict=True):
-        reference_logp[part.at] = logp.to(zeros.device)
+
+    def scatter(results: list[Tensor]) -> Tensor:
+        """Puts results of passes at the indices of their action tokens: [N]."""
+        scattered = zeros.clone()
+        for part, result in zip(passes, results, strict=True):
+            scattered[part.token_index] = result.to(zeros.device)
+        return scattered
+
+    reference_logp = scatter(process_group.parallel_map(passes, lambda p: reference(p.packed).logp))
     if not isinstance(settings, PpoSettings):
         return PreparedRollouts(batch, reference_logp, batch.score[batch.trajectory], zeros)
 
     def values_of(part: _Pass) -> Tensor:
-        values = scorer(part.rows).values
+        values = scorer(part.packed).values
         assert values is not None
         return values
 
-    values = zeros.clone()
-    for part, found in zip(parts, ranks.gather(parts, values_of), strict=True):
-        values[part.at] = found.to(zeros.device)
+    values = scatter(process_group.parallel_map(passes, values_of))
     lengths = torch.bincount(batch.trajectory).tolist()
     plain = torch.cat(
         [
@@ -80,7 +84,7 @@ def prepare_rollouts(
             for trajectory, reward in zip(torch.split(values, lengths), batch.score.tolist(), strict=True)
         ]
     )
-    advantage = normalised(plain) if settings.advantages == "normalised" else plain
+    advantage = normalize_advantages(plain) if settings.advantages == "normalised" else plain
     return PreparedRollouts(batch, reference_logp, advantage, plain + values)
 
 
@@ -90,68 +94,76 @@ class RolloutObjective:
     def __init__(self, settings: RlSettings, packing: Packing) -> None:
         self.settings, self.packing = settings, packing
 
-    def parts(self, batch: PreparedRollouts, max_tokens: int) -> list[RolloutPart]:
+    def split(self, batch: PreparedRollouts, max_tokens: int) -> list[RolloutMicroBatch]:
         rollouts = batch.batch
         weight = token_weights(rollouts.trajectory, rollouts.group, self.settings.aggregation)
         columns = (rollouts.old_logp, batch.reference_logp, batch.advantage, batch.target, weight)
         return [
-            RolloutPart(part.rows, *(column[part.at] for column in columns))
-            for part in _passes(rollouts, max_tokens, self.packing)
+            RolloutMicroBatch(part.packed, *(column[part.token_index] for column in columns))
+            for part in _pack_batch(rollouts, max_tokens, self.packing)
         ]
 
-    def share(self, scorer: Scorer, part: RolloutPart) -> Share:
-        settings, (logp, values) = self.settings, scorer(part.rows)
-        columns = (part.old_logp, part.reference_logp, part.advantage, part.target, part.weight)
-        old_logp, reference_logp, advantage, target, weight = (c.to(logp.device) for c in columns)
+    def loss(self, scorer: Scorer, micro_batch: RolloutMicroBatch) -> MicroBatchLoss:
+        settings, (logp, values) = self.settings, scorer(micro_batch.packed)
+        old_logp, reference_logp, advantage, target, weight = (
+            column.to(logp.device)
+            for column in (
+                micro_batch.old_logp,
+                micro_batch.reference_logp,
+                micro_batch.advantage,
+                micro_batch.target,
+                micro_batch.weight,
+            )
+        )
         clip = {"clip_low": settings.clip_low, "clip_high": settings.clip_high}
         surrogate = clipped_surrogate(logp, old_logp, advantage, **clip)
         kl = kl_to_reference(logp, reference_logp)
         loss = policy_loss(surrogate.value, kl, weight, kl_coefficient=settings.kl_coefficient)
-        watched = _watched(surrogate, kl, (logp - old_logp).abs())
+        metrics = _token_metrics(surrogate, kl, (logp - old_logp).abs())
         if values is not None and isinstance(settings, PpoSettings):
             loss = loss + settings.value_coefficient * value_loss(values, target, weight)
-            watched["value_loss"] = (values - target).square()
-        totals = torch.stack([found.detach().double().sum() for found in watched.values()]).tolist()
-        return Share(loss, {name: (total, len(logp)) for name, total in zip(watched, totals, strict=True)})
+            metrics["value_loss"] = (values - target).square()
+        totals = torch.stack([column.detach().double().sum() for column in metrics.values()]).tolist()
+        sums = {name: (float(total), float(len(logp))) for name, total in zip(metrics, totals, strict=True)}
+        return MicroBatchLoss(loss, sums)
 
 
 @dataclass(frozen=True)
 class _Pass:
-    rows: Rows
-    at: Tensor  # [A] which of the batch's N action tokens these are
+    packed: PackedBatch
+    token_index: Tensor  # [A] indices of these action tokens among the batch's N
 
 
-def _passes(batch: RolloutBatch, max_tokens: int, packing: Packing) -> list[_Pass]:
-    """Rows of one prompt come together: the attempts of a group share it."""
+def _pack_batch(batch: RolloutBatch, max_tokens: int, packing: Packing) -> list[_Pass]:
+    """Packs segments with a common prefix together: the attempts of a group share their prompt."""
     return [
         _Pass(
-            rows=packing.rows([[batch.segments[i]] for i in places], max_tokens),
-            at=torch.tensor([token for i in places for token in batch.places[i]]),
+            packed=packing.pack([[batch.segments[i]] for i in indices], max_tokens),
+            token_index=torch.tensor([token for i in indices for token in batch.token_ranges[i]]),
         )
-        for places in packing.plan([[segment] for segment in batch.segments], max_tokens)
+        for indices in packing.plan([[segment] for segment in batch.segments], max_tokens)
     ]
 
 
-def described(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:
-    """What a batch is like, told beside the means of the update that it made."""
+def batch_metrics(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:
+    """Returns the metrics of a batch that do not depend on the policy."""
     groups = int(batch.group.max()) + 1
-    counts = {"trajectories": len(batch.score), "groups": groups, "segments": len(batch.segments)}
-    described: dict[str, float] = {
-        **counts,
+    metrics: dict[str, float] = {
+        "trajectories": len(batch.score),
+        "groups": groups,
+        "segments": len(batch.segments),
         "truncated": batch.truncated,
         "action_tokens": len(batch.old_logp),
     }
     if isinstance(settings, PpoSettings):
-        return {**described, "reward": batch.score.mean().item()}
-    training = (
-        torch.zeros(groups).index_add(0, batch.group, (batch.score != 0).float()).count_nonzero().item()
-    )
-    return {**described, "zero_advantage_groups": 1 - training / groups}
+        return {**metrics, "reward": batch.score.mean().item()}
+    nonzero_per_group = torch.zeros(groups).index_add(0, batch.group, (batch.score != 0).float())
+    return {**metrics, "zero_advantage_groups": 1 - nonzero_per_group.count_nonzero().item() / groups}
 
 
-def _watched(surrogate: Surrogate, kl: Tensor, gap: Tensor) -> dict[str, Tensor]:
-    """`logp_gap` is |old_logp - logp|: some 1e-4 when the server and the trainer agree about
-    the policy that sampled, and more when the rollouts are another policy's."""
+def _token_metrics(surrogate: Surrogate, kl: Tensor, gap: Tensor) -> dict[str, Tensor]:
+    """`logp_gap` is |old_logp - logp|: about 1e-4 when server and trainer hold the same policy, and more when
+    the rollouts are those of another policy."""
     return {
         "ratio": surrogate.ratio,
         "clipped_low": surrogate.clipped_low,

@@ -1,4 +1,4 @@
-"""Cuts a policy's parameters over the processes of a job, and makes sure that they are cut."""
+"""Shards a policy's parameters over the processes of a job, and verifies that all are sharded."""
 
 from __future__ import annotations
 
@@ -11,44 +11,39 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from ..failures import bad_input
 from ..losses.scorer import PolicyScorer
-from ..process_group import Ranks
+from ..process_group import ProcessGroup
 
 
-def shard(scorer: PolicyScorer, ranks: Ranks) -> None:
-    """Leaves each process its share of every parameter: layer by layer, and what is outside the layers.
+def shard_policy(scorer: PolicyScorer, process_group: ProcessGroup) -> None:
+    """Replaces every parameter by this process's shard: one FSDP unit per layer, and one for the rest.
 
     Raises:
-        JobFailure: `bad-input` when a parameter is still whole.
+        JobFailure: `bad-input` when a parameter is not sharded.
     """
     device = next(scorer.parameters()).device
-    mesh = init_device_mesh(device.type, (ranks.size,))
+    mesh = init_device_mesh(device.type, (process_group.size,))
     decoder: Any = scorer.decoder
     for layer in decoder.model.layers:
         fully_shard(layer, mesh=mesh)
     fully_shard(scorer, mesh=mesh)
-    require_sharded(scorer, ranks.size)
+    require_sharded(scorer, process_group.size)
 
 
 def require_sharded(module: nn.Module, processes: int) -> None:
-    """Raises `bad-input` unless every parameter is cut over `processes`: training whole copies in silence
-    would cost as many times the memory and give no warning."""
-    whole = [
+    """Raises `bad-input` unless every parameter is sharded over `processes`: a full copy on each process
+    would need that many times the memory, without a warning."""
+    unsharded = [
         name
         for name, parameter in module.named_parameters()
         if not isinstance(parameter, DTensor) or parameter.device_mesh.size() != processes
     ]
-    if whole:
-        found = f"{len(whole)} parameters not cut over {processes} processes, first {whole[0]}"
-        raise bad_input("settings.sharding", found, "a model whose every parameter fsdp can cut")
+    if unsharded:
+        found = f"{len(unsharded)} parameters not sharded over {processes} processes, first {unsharded[0]}"
+        raise bad_input("settings.sharding", found, "a model whose every parameter fsdp can shard")
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """The tensor as one process would hold it. Of a cut tensor: call it on every process."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-
-
-def cut_like(tensor: Tensor, parameter: Tensor) -> Tensor:
-    """This process's share of a whole tensor that belongs to `parameter`, where that one is cut."""
+def shard_like(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """Returns this process's shard of a full tensor that belongs to `parameter`, if that is sharded."""
     if not isinstance(parameter, DTensor) or tensor.shape != parameter.shape:
         return tensor
     on_device = tensor.to(parameter.device)

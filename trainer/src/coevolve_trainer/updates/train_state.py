@@ -1,4 +1,4 @@
-"""What training moves: the policy or its adapter, for PPO a value head, and AdamW's moments of both."""
+"""The state that training changes: the policy or its adapter, PPO's value head, and AdamW's moments."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..files.atomic_files import write_atomically
 from ..losses.scorer import PolicyScorer
 from ..models.adapter import is_adapter
 from ..models.cost import needs_checkpointing
-from ..models.policy import load_policy, load_weights, trainable_parameters, weights_of
-from ..process_group import Ranks
+from ..models.policy import full_tensor, load_policy, load_weights, trainable_parameters, trained_weights
+from ..process_group import ProcessGroup
 from ..settings import ComputeSettings, PpoSettings, RlSettings, TrainSettings
-from .sharding import cut_like, shard, whole
+from .sharding import shard_like, shard_policy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -31,123 +31,123 @@ _HEAD = "value_head."
 
 
 @dataclass(frozen=True)
-class Learner:
+class TrainState:
     model: PreTrainedModel
     value_head: nn.Linear | None
-    """From the state [D] that predicts an action token to V, in units of reward. Only PPO has one."""
+    """From the state [D] that predicts an action token to V, in units of reward. Only for PPO."""
     scorer: PolicyScorer
     optimizer: torch.optim.AdamW
-    ranks: Ranks
+    process_group: ProcessGroup
     gradient_checkpointing: bool
 
     def parameters(self) -> list[nn.Parameter]:
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     def weights(self) -> dict[str, Tensor]:
-        """What is trained, by the names of its file. Whole on every process: call it on every one."""
-        return weights_of(self.model)
+        """Returns the trained weights by their names in the file; collective: call it on every process."""
+        return trained_weights(self.model)
 
-    def state(self) -> dict[str, Tensor]:
-        """AdamW's moments and counts as `<index of the parameter>.<name>`, and the value head, on the CPU.
+    def optimizer_state(self) -> dict[str, Tensor]:
+        """Returns AdamW's state as `<parameter index>.<name>`, and the value head, on the CPU.
 
-        Cut tensors are gathered one by one: call it on every process. Only the first one gets them.
+        Collective, because sharded tensors are gathered one by one; empty on ranks other than zero.
         """
-        found: dict[str, Tensor] = {}
+        gathered: dict[str, Tensor] = {}
         head = {} if self.value_head is None else self.value_head.state_dict()
         named = [(_HEAD + name, value) for name, value in head.items()]
         for index, state in self.optimizer.state_dict()["state"].items():
             named += [(f"{index}.{name}", value) for name, value in state.items()]
         for name, value in named:
-            gathered = whole(value)
-            if self.ranks.is_first:
-                found[name] = gathered.detach().cpu().contiguous()
-        return found
+            full = full_tensor(value)
+            if self.process_group.is_rank_zero:
+                gathered[name] = full.detach().cpu().contiguous()
+        return gathered
 
 
 @dataclass(frozen=True)
-class Saved:
-    """What an earlier process, or an earlier job, left of a learner."""
+class SavedState:
+    """Tensors of a train state that an earlier process, or an earlier job, wrote."""
 
     weights: Mapping[str, Tensor] | None
-    state: Mapping[str, Tensor]
+    optimizer_state: Mapping[str, Tensor]
 
 
-def load_learner(
+def load_train_state(
     base: Path,
     settings: TrainSettings | RlSettings,
     *,
     device: torch.device = CPU,
-    ranks: Ranks | None = None,
-    saved: Saved | None = None,
-) -> Learner:
-    """The base policy, or what was saved of one that began there, and its optimizer.
+    process_group: ProcessGroup | None = None,
+    saved: SavedState | None = None,
+) -> TrainState:
+    """Loads the base policy with a new optimizer, and overwrites both with `saved`.
 
-    A fresh adapter depends on torch's seed, which must be the same on every process.
+    The initial weights of a new adapter depend on torch's seed, which must be the same on every process.
     """
-    ranks = ranks or Ranks()
+    process_group = process_group or ProcessGroup()
     model = load_policy(base, settings, device, trainable=True)
-    value_head = _value_head(model, settings, device)
+    value_head = _create_value_head(model, settings, device)
     if saved is not None:
-        _require_fit(saved.state, model, value_head)
+        _require_matching_state(saved.optimizer_state, model, value_head)
         if saved.weights is not None:
             load_weights(model, saved.weights)
         if value_head is not None:
-            value_head.load_state_dict(_head_of(saved.state))
-    checkpointing = _resolve_checkpointing(model, settings, device)
+            value_head.load_state_dict(_value_head_in(saved.optimizer_state))
+    checkpointing = _enable_checkpointing_if_needed(model, settings, device)
     scorer = PolicyScorer(model, value_head, precision=settings.precision)
     if settings.sharding == "fsdp":
-        shard(scorer, ranks)  # weights go in before, while they are whole
+        shard_policy(scorer, process_group)  # after the weights are loaded, because those are full tensors
     groups: list[dict[str, object]] = [{"params": trainable_parameters(model), "lr": settings.learning_rate}]
     if value_head is not None and isinstance(settings, PpoSettings):
         groups.append({"params": list(value_head.parameters()), "lr": settings.value_learning_rate})
     optimizer = torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
     if saved is not None:
-        _restore_optimizer(optimizer, saved.state)
-    return Learner(model, value_head, scorer, optimizer, ranks, checkpointing)
+        _restore_optimizer(optimizer, saved.optimizer_state)
+    return TrainState(model, value_head, scorer, optimizer, process_group, checkpointing)
 
 
-def load_scorer(
+def load_reference(
     policy: Path,
     settings: ComputeSettings,
     base: Path,
     *,
     device: torch.device = CPU,
-    ranks: Ranks | None = None,
+    process_group: ProcessGroup | None = None,
 ) -> PolicyScorer:
-    """A frozen policy that can be asked, the reference, which computes as the learner from `base` does.
+    """Loads a frozen policy, the reference, which computes in the same way as the policy trained from `base`.
 
-    It is cut over the processes as the learner is. Where all weights are trained, its own are float32 too,
-    whatever products are computed in: else a policy would differ from itself as its reference.
+    It is sharded in the same way. Where all weights are trained, the reference's weights are float32 in both
+    precisions: otherwise a policy would differ from itself as its reference.
     """
-    whole = settings.adapter == "none" and not is_adapter(base)
-    kept = replace(settings, precision="float32") if whole else settings
-    model = load_policy(policy, kept, device, trainable=False)
+    trains_all_weights = settings.adapter == "none" and not is_adapter(base)
+    storage = replace(settings, precision="float32") if trains_all_weights else settings
+    model = load_policy(policy, storage, device, trainable=False)
     scorer = PolicyScorer(model, precision=settings.precision)
     if settings.sharding == "fsdp":
-        shard(scorer, ranks or Ranks())
+        shard_policy(scorer, process_group or ProcessGroup())
     return scorer
 
 
-def save_trainer_state(path: Path, state: Mapping[str, Tensor]) -> str:
-    """Writes a learner's state, which the next job needs beside the policy; returns the file's sha256."""
-    data = save(dict(state))
+def write_trainer_state(path: Path, optimizer_state: Mapping[str, Tensor]) -> str:
+    """Writes the state that the next RL job needs in addition to the policy; returns the file's sha256."""
+    data = save(dict(optimizer_state))
     write_atomically(path, data)
     return hashlib.sha256(data).hexdigest()
 
 
-def read_trainer_state(path: Path) -> Saved:
-    """What another job left; learning rate and weight decay stay those of the job that reads it.
+def read_trainer_state(path: Path) -> SavedState:
+    """Reads another job's state; learning rate and weight decay are those of the reading job.
 
     Raises:
-        JobFailure: `bad-input` when the file is none of a trainer's state.
+        JobFailure: `bad-input` when the file is not a trainer state.
     """
     try:
-        return Saved(None, load(path.read_bytes()))
+        return SavedState(None, load(path.read_bytes()))
     except SafetensorError as error:
         raise bad_input("trainer_state", f"{path}: {error}", "a trainer-state.safetensors") from None
 
 
-def _value_head(
+def _create_value_head(
     model: PreTrainedModel, settings: TrainSettings | RlSettings, device: torch.device
 ) -> nn.Linear | None:
     if not isinstance(settings, PpoSettings):
@@ -158,38 +158,42 @@ def _value_head(
     return head
 
 
-def _resolve_checkpointing(model: PreTrainedModel, settings: ComputeSettings, device: torch.device) -> bool:
-    wanted = settings.gradient_checkpointing == "on" or (
+def _enable_checkpointing_if_needed(
+    model: PreTrainedModel, settings: ComputeSettings, device: torch.device
+) -> bool:
+    enabled = settings.gradient_checkpointing == "on" or (
         settings.gradient_checkpointing == "auto"
         and needs_checkpointing(model, settings.micro_batch_tokens, device)
     )
-    if wanted:
+    if enabled:
         decoder: Any = model
         decoder.gradient_checkpointing_enable({"use_reentrant": False})
-    return wanted
+    return enabled
 
 
-def _require_fit(state: Mapping[str, Tensor], model: PreTrainedModel, value_head: nn.Linear | None) -> None:
-    expected = {} if value_head is None else value_head.state_dict()
+def _require_matching_state(
+    state: Mapping[str, Tensor], model: PreTrainedModel, value_head: nn.Linear | None
+) -> None:
+    expected_head = {} if value_head is None else value_head.state_dict()
     parameters = [*trainable_parameters(model), *([] if value_head is None else value_head.parameters())]
-    moments = {(index, tuple(p.shape)) for index, p in enumerate(parameters)}
+    expected = {(index, tuple(p.shape)) for index, p in enumerate(parameters)}
     found = {(int(k.split(".")[0]), tuple(t.shape)) for k, t in state.items() if k.endswith(".exp_avg")}
-    heads = ({k: t.shape for k, t in head.items()} for head in (_head_of(state), expected))
-    if found != moments or next(heads) != next(heads):
-        expectation = "the moments of this policy's parameters and the value head that the method has"
+    heads = ({k: t.shape for k, t in head.items()} for head in (_value_head_in(state), expected_head))
+    if found != expected or next(heads) != next(heads):
+        expectation = "the moments of this policy's parameters and, for ppo, the value head"
         raise bad_input("trainer_state", "other tensors in the file", expectation)
 
 
-def _head_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _value_head_in(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(_HEAD): t for name, t in state.items() if name.startswith(_HEAD)}
 
 
 def _restore_optimizer(optimizer: torch.optim.AdamW, tensors: Mapping[str, Tensor]) -> None:
-    """Takes over moments and counts; learning rate and weight decay stay the optimizer's own."""
+    """Restores moments and step counts; learning rate and weight decay remain those of `optimizer`."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         if not key.startswith(_HEAD):
             index, name = key.split(".", 1)
-            state.setdefault(int(index), {})[name] = cut_like(value, parameters[int(index)])
+            state.setdefault(int(index), {})[name] = shard_like(value, parameters[int(index)])
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,4 +1,4 @@
-"""What every training job has, whatever its method: a learner, its checkpoints, and eyes on both."""
+"""The state of a running training job, common to all methods: train state, checkpoints, progress."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from threading import Event
 import torch
 from torch import Tensor
 
-from ..files.disk_space import require_room
+from ..distributed import device_of
+from ..files.disk_space import require_space_for_job
 from ..files.policy_files import write_manifest
 from ..job import Job
 from ..models.cost import flops_per_token
 from ..models.policy import parameter_count, save_policy
-from ..process_group import Ranks
+from ..process_group import ProcessGroup
 from ..progress import Progress
 from ..settings import RlSettings, TrainSettings
 from ..watchdog import Watchdog
-from .accumulate import Totals
-from .checkpoint import Cursor, read_checkpoint, save_checkpoint
-from .divergence import Divergence
+from .checkpoint import Cursor, save_checkpoint
+from .divergence import DivergenceDetector
 from .meter import Meter
-from .micro_batch_size import Memory
-from .objective import B, Objective, P
-from .train_state import Learner, Saved, load_learner
-from .update import make_update
+from .micro_batch_size import MicroBatchSize
+from .objective import B, M, Objective
+from .resume import read_newest_checkpoint, restore_train_state
+from .train_state import SavedState, TrainState
+from .update import UpdateTotals, make_update
 
 
-class Session:
-    """One process's work on one training job, from the newest checkpoint on if there is one."""
+class Trainer:
+    """One process of a training job. It starts from the newest checkpoint, if there is one."""
 
-    learner: Learner
+    train_state: TrainState
     meter: Meter
 
     def __init__(
@@ -42,142 +43,141 @@ class Session:
         job_dir: Path,
         *,
         progress: Progress,
-        ranks: Ranks,
+        process_group: ProcessGroup,
         stop: Event,
     ) -> None:
         self.job, self.settings, self.job_dir = job, settings, job_dir
-        self.progress, self.ranks, self.stop = progress, ranks, stop
-        self.device = _prepare(settings)
-        self.watchdog = Watchdog(settings.stall_timeout_s, progress.failed)
-        ranks.beat = self.watchdog.beat
+        self.progress, self.process_group, self.stop = progress, process_group, stop
+        self.device = _configure_torch(settings)
+        self.watchdog = Watchdog(settings.stall_timeout_s, progress.report_failure)
+        process_group.on_pass = self.watchdog.reset
         self.checkpoints = job_dir / "checkpoints"
-        ranks.first(lambda: self.checkpoints.mkdir(exist_ok=True))
-        self._checkpoint = read_checkpoint(self.checkpoints, job.identity(), ranks, progress.damaged)
-        fresh = Cursor(micro_batch_tokens=settings.micro_batch_tokens)
-        self.cursor = self._checkpoint.cursor if self._checkpoint else fresh
-        self.memory = Memory(
+        process_group.on_rank_zero(lambda: self.checkpoints.mkdir(exist_ok=True))
+        self._checkpoint = read_newest_checkpoint(
+            self.checkpoints, job.checkpoint_key(), process_group, progress.log_damage
+        )
+        start = Cursor(micro_batch_tokens=settings.micro_batch_tokens)
+        self.cursor = self._checkpoint.cursor if self._checkpoint else start
+        self.micro_batch_size = MicroBatchSize(
             self.cursor.micro_batch_tokens,
             may_halve=self.cursor.micro_batch_tokens == settings.micro_batch_tokens
-            and (ranks.size == 1 or settings.sharding != "fsdp"),
-            halved=self._halved,
+            and (process_group.size == 1 or settings.sharding != "fsdp"),
+            on_halved=self._report_halved_size,
         )
-        self.divergence = Divergence(self.cursor.divergence, nonnegative=isinstance(settings, TrainSettings))
+        self.divergence = DivergenceDetector(
+            self.cursor.divergence, nonnegative=isinstance(settings, TrainSettings)
+        )
         self._losses: list[float] = []  # of the updates since the newest checkpoint
 
-    def load(self, total_steps: int, earlier: Saved | None = None) -> None:
-        """Makes the learner: the checkpoint's, or that of the job's beginning with what `earlier` left.
+    def load(self, total_steps: int, handed_over: SavedState | None = None) -> None:
+        """Loads the train state: that of the checkpoint, or the initial one with the state `handed_over`.
 
         Raises:
-            JobFailure: `disk-full` when there is no room for what the job will write.
+            JobFailure: `disk-full` when the job's files will not fit.
         """
-        assert self.job.base is not None
-        saved = self._checkpoint.saved if self._checkpoint else earlier
-        torch.manual_seed(self.job.seed)
-        learner = load_learner(
-            self.job.base, self.settings, device=self.device, ranks=self.ranks, saved=saved
+        self.train_state = train_state = restore_train_state(
+            self.job,
+            self.settings,
+            self._checkpoint,
+            handed_over,
+            device=self.device,
+            process_group=self.process_group,
         )
-        self.learner = learner
-        if self._checkpoint is not None:
-            self._checkpoint.restore_random()
-            self._checkpoint = None  # its tensors are in the learner
-        elif self.ranks.size > 1:
-            torch.manual_seed(self.job.seed + self.ranks.rank)  # dropout of its own on every process
-        trained = sum(p.numel() for p in learner.parameters())
-        self.ranks.first(lambda: require_room(self.job, self.job_dir, trained))
-        self.meter = Meter(self.device, processes=self.ranks.size)
+        self._checkpoint = None  # frees its tensors
+        trained = sum(p.numel() for p in train_state.parameters())
+        self.process_group.on_rank_zero(lambda: require_space_for_job(self.job, self.job_dir, trained))
+        self.meter = Meter(self.device, processes=self.process_group.size)
         self.progress.earlier_seconds = self.cursor.seconds
-        facts = {
+        fields = {
             "device": self.device.type,
             "precision": self.settings.precision,
             "sharding": self.settings.sharding,
-            "processes": self.ranks.size,
-            "parameters": parameter_count(learner.model),
+            "processes": self.process_group.size,
+            "parameters": parameter_count(train_state.model),
             "trainable_parameters": trained,
         }
-        self.progress.event("started", **facts)
-        self.progress.update(
-            **facts,
+        self.progress.log_event("started", **fields)
+        self.progress.update_status(
+            **fields,
             step=self.cursor.step,
             total_steps=total_steps,
             tokens=self.cursor.tokens,
-            micro_batch_tokens=self.memory.micro_batch_tokens,
-            gradient_checkpointing="on" if learner.gradient_checkpointing else "off",
+            micro_batch_tokens=self.micro_batch_size.tokens,
+            gradient_checkpointing="on" if train_state.gradient_checkpointing else "off",
         )
         if self.cursor.step:
-            self.progress.event("resumed", step=self.cursor.step)
+            self.progress.log_event("resumed", step=self.cursor.step)
 
-    def update(self, objective: Objective[B, P], batch: B) -> Totals:
+    def update(self, objective: Objective[B, M], batch: B) -> UpdateTotals:
         """Makes the next update."""
         step = self.cursor.step + 1
         totals, norm = make_update(
             step,
-            self.learner,
+            self.train_state,
             objective,
             batch,
-            memory=self.memory,
+            micro_batch_size=self.micro_batch_size,
             divergence=self.divergence,
             max_grad_norm=self.settings.max_grad_norm,
         )
-        self.watchdog.beat()
+        self.watchdog.reset()
         self.meter.add(totals, norm)
         self._losses.append(totals.loss)
         self.cursor.step, self.cursor.tokens = step, self.cursor.tokens + totals.tokens
         return totals
 
-    def tell(self, total_steps: int, facts: Mapping[str, float]) -> None:
-        """Writes a progress line: `facts`, what the meter read among them, and where the job stands."""
-        self.progress.stepped(
+    def log(self, total_steps: int, numbers: Mapping[str, float]) -> None:
+        """Writes a progress line with the meter's numbers and the position of the job."""
+        self.progress.log_step(
             step=self.cursor.step,
             total_steps=total_steps,
-            learning_rate=self.learner.optimizer.param_groups[0]["lr"],
+            learning_rate=self.train_state.optimizer.param_groups[0]["lr"],
             tokens=self.cursor.tokens,
-            micro_batch_tokens=self.memory.micro_batch_tokens,
-            **facts,
+            micro_batch_tokens=self.micro_batch_size.tokens,
+            **numbers,
         )
 
     def commit(self) -> None:
-        """Checkpoints what has been learnt: from here on it is never computed again."""
+        """Writes a checkpoint: the updates so far will not be computed again."""
         cursor = self.cursor
-        cursor.seconds, cursor.micro_batch_tokens = self.progress.seconds, self.memory.micro_batch_tokens
+        cursor.seconds, cursor.micro_batch_tokens = self.progress.seconds, self.micro_batch_size.tokens
         cursor.mean_loss = sum(self._losses) / len(self._losses) if self._losses else math.inf
         reserve = self.settings.reserve_disk_bytes
-        best = save_checkpoint(
-            self.checkpoints, self.job.identity(), self.learner, cursor, reserve_bytes=reserve
+        is_best = save_checkpoint(
+            self.checkpoints, self.job.checkpoint_key(), self.train_state, cursor, reserve_bytes=reserve
         )
         self._losses = []
-        self.watchdog.beat()
-        self.progress.event("checkpoint", step=cursor.step, best=best)
+        self.watchdog.reset()
+        self.progress.log_event("checkpoint", step=cursor.step, best=is_best)
 
-    def is_stopping(self) -> bool:
-        """Whether any process was told to stop."""
-        return any(self.ranks.together(self.stop.is_set))
+    def should_stop(self) -> bool:
+        """Returns whether any process received SIGTERM."""
+        return any(self.process_group.all_gather(self.stop.is_set))
 
-    def write_policy(self, folder: Path, facts: Mapping[str, object], weights: dict[str, Tensor]) -> str:
-        """Writes a whole policy into an empty folder; returns its hash. The first process's alone."""
+    def write_policy(self, folder: Path, fields: Mapping[str, object], weights: dict[str, Tensor]) -> str:
+        """Writes the policy into an empty folder; returns its hash. Rank zero only."""
         assert self.job.base is not None
-        model = self.learner.model
+        model = self.train_state.model
         more = save_policy(model, self.job.base, folder, weights)
-        return write_manifest(folder, {**facts, **more, "parameters": parameter_count(model)})
+        return write_manifest(folder, {**fields, **more, "parameters": parameter_count(model)})
 
-    def measure_flops(self, length: float, action_share: float) -> None:
-        """Says how long the rows of the coming updates are and how much of them is action: for `mfu`."""
+    def set_row_statistics(self, length: float, action_share: float) -> None:
+        """Sets the mean row length and the fraction of action tokens, from which `mfu` is computed."""
         if self.device.type == "cuda":
-            model = self.learner.model
+            model = self.train_state.model
             self.meter.flops_per_token = flops_per_token(model, round(length), action_share)
 
-    def _halved(self, tokens: int) -> None:
-        self.progress.event("micro_batch", step=self.cursor.step + 1, micro_batch_tokens=tokens)
-        self.progress.update(micro_batch_tokens=tokens)
+    def _report_halved_size(self, tokens: int) -> None:
+        self.progress.log_event("micro_batch", step=self.cursor.step + 1, micro_batch_tokens=tokens)
+        self.progress.update_status(micro_batch_tokens=tokens)
 
 
-def _prepare(settings: TrainSettings | RlSettings) -> torch.device:
-    """Sets torch up as the job wants it; returns where this process computes."""
-    from ..distributed import device_of
-
+def _configure_torch(settings: TrainSettings | RlSettings) -> torch.device:
+    """Sets threads and determinism; returns this process's device."""
     device = device_of(settings)
     torch.set_num_threads(settings.threads)
-    # Some of CUDA's kernels have no deterministic form; torch warns of them and goes on
+    # Some CUDA kernels have no deterministic form; for those torch only warns
     torch.use_deterministic_algorithms(True, warn_only=device.type == "cuda")
-    # Else every new tensor is filled first, which makes nothing deterministic that is not
+    # By default this mode also fills every new tensor, which costs time and is not needed for equal results
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return device

@@ -1,65 +1,111 @@
-"""One update, the same for every method: parts, gradient, clipping, AdamW."""
+"""One optimizer update, the same for every method: micro-batches, gradient, clipping, AdamW."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..process_group import Ranks
-from .accumulate import Totals, accumulate
-from .divergence import Divergence
-from .micro_batch_size import Memory
-from .objective import B, Objective, P
-from .sharding import whole
-from .train_state import Learner
+from ..models.policy import full_tensor
+from ..process_group import ProcessGroup, add_sums
+from .divergence import DivergenceDetector
+from .micro_batch_size import MicroBatchSize
+from .objective import B, M, Objective, Scorer
+from .train_state import TrainState
+
+_LOSS, _TOKENS, _COMPUTED = "loss", "tokens", "computed"
+
+
+class UpdateTotals(NamedTuple):
+    """Sums over all micro-batches of an update, on all processes."""
+
+    loss: float  # nats
+    tokens: int  # of all trajectories, shared prefixes counted every time, without padding
+    computed_tokens: int  # tokens that were passed through the model
+    metrics: dict[str, tuple[float, float]]  # sum and count
+
+    def means(self) -> dict[str, float]:
+        return {name: total / count for name, (total, count) in self.metrics.items() if count}
 
 
 def make_update(
     step: int,
-    learner: Learner,
-    objective: Objective[B, P],
+    train_state: TrainState,
+    objective: Objective[B, M],
     batch: B,
     *,
-    memory: Memory,
-    divergence: Divergence,
+    micro_batch_size: MicroBatchSize,
+    divergence: DivergenceDetector,
     max_grad_norm: float,
-) -> tuple[Totals, float]:
-    """Moves the learner by one step of AdamW; returns what the parts gave and the norm of the gradient.
+) -> tuple[UpdateTotals, float]:
+    """Makes one step of AdamW; returns the totals of the micro-batches and the norm of the gradient.
 
-    The same batch and learner give the same bits.
+    The same batch and train state give the same bits.
 
     Raises:
-        JobFailure: `diverged`, `out-of-memory`; nothing has moved then.
+        JobFailure: `diverged`, `out-of-memory`; the train state is then unchanged.
     """
+    process_group = train_state.process_group
 
-    def gradient(max_tokens: int) -> Totals:
-        parts = cut(objective, batch, max_tokens, learner.ranks)
-        return accumulate(objective, parts, learner.scorer, learner.ranks)
+    def compute_gradient(max_tokens: int) -> UpdateTotals:
+        micro_batches = split_batch(objective, batch, max_tokens, process_group)
+        return accumulate_gradients(objective, micro_batches, train_state.scorer, process_group)
 
-    totals = memory.fit(gradient, undo=learner.optimizer.zero_grad)
-    parameters = learner.parameters()
-    learner.ranks.reduce_gradients(parameters)
-    norm = _clip(parameters, max_grad_norm)
+    totals = micro_batch_size.retry_on_oom(compute_gradient, undo=train_state.optimizer.zero_grad)
+    parameters = train_state.parameters()
+    process_group.all_reduce_gradients(parameters)
+    norm = _clip_gradients(parameters, max_grad_norm)
     divergence.check(step, totals.loss, norm)
-    learner.optimizer.step()
-    learner.optimizer.zero_grad(set_to_none=True)
+    train_state.optimizer.step()
+    train_state.optimizer.zero_grad(set_to_none=True)
     return totals, norm
 
 
-def cut(objective: Objective[B, P], batch: B, max_tokens: int, ranks: Ranks) -> Sequence[P]:
-    """The parts of a batch: at least as many as there are processes, where the batch gives as many."""
-    parts = objective.parts(batch, max_tokens)
-    while len(parts) < ranks.size and max_tokens > 1:
+def split_batch(
+    objective: Objective[B, M], batch: B, max_tokens: int, process_group: ProcessGroup
+) -> Sequence[M]:
+    """Splits a batch into micro-batches: if possible, at least one per process."""
+    micro_batches = objective.split(batch, max_tokens)
+    while len(micro_batches) < process_group.size and max_tokens > 1:
         max_tokens //= 2
-        parts = objective.parts(batch, max_tokens)
-    return parts
+        micro_batches = objective.split(batch, max_tokens)
+    return micro_batches
 
 
-def _clip(parameters: Sequence[torch.nn.Parameter], max_norm: float) -> float:
-    """Scales the gradients down to `max_norm` where their norm is above it; returns the norm before."""
+def accumulate_gradients(
+    objective: Objective[Any, M], micro_batches: Sequence[M], scorer: Scorer, process_group: ProcessGroup
+) -> UpdateTotals:
+    """Adds the loss gradient of this process's micro-batches to the parameters; returns the totals of all.
+
+    `process_group.all_reduce_gradients` then sums the gradients of all processes.
+    """
+
+    def accumulate_local() -> dict[str, tuple[float, float]]:
+        losses, tokens, computed, metric_sums = [], 0, 0, []
+        for micro_batch, counts in process_group.local_micro_batches(micro_batches):
+            result = objective.loss(scorer, micro_batch)
+            loss = result.loss * (process_group.gradient_scale if counts else 0.0)
+            loss.backward()  # type: ignore[no-untyped-call]
+            if counts:
+                losses.append(result.loss.detach())
+                tokens += micro_batch.packed.token_count
+                computed += micro_batch.packed.input_ids.numel()
+                metric_sums.append(result.metric_sums)
+        # One transfer from the device for all micro-batches
+        loss_sum = torch.stack(losses).double().sum().item() if losses else 0.0
+        counted = {_LOSS: (loss_sum, 1.0), _TOKENS: (tokens, 1.0), _COMPUTED: (computed, 1.0)}
+        return {**counted, **add_sums(metric_sums)}
+
+    totals = add_sums(process_group.all_gather(accumulate_local))
+    loss, tokens, computed = (totals.pop(name)[0] for name in (_LOSS, _TOKENS, _COMPUTED))
+    return UpdateTotals(loss, round(tokens), round(computed), totals)
+
+
+def _clip_gradients(parameters: Sequence[torch.nn.Parameter], max_norm: float) -> float:
+    """Scales gradients whose norm exceeds `max_norm` down to it; returns the norm before."""
     gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
-    norm = whole(torch.nn.utils.get_total_norm(gradients, foreach=True))
+    norm = full_tensor(torch.nn.utils.get_total_norm(gradients, foreach=True))
     torch.nn.utils.clip_grads_with_norm_(parameters, max_norm, norm, foreach=True)
     return norm.item()

@@ -1,4 +1,4 @@
-"""The chat formats that policies may have, by name."""
+"""The supported chat formats by name."""
 
 from __future__ import annotations
 

@@ -1,30 +1,30 @@
-"""ChatML and the three families that write it: `<|im_start|>role\\ncontent<|im_end|>\\n` for every message.
+"""ChatML and its three variants: `<|im_start|>role\\ncontent<|im_end|>\\n` for every message.
 
-Of an assistant's message the header is prompt, the content and `<|im_end|>` are action, and the newline
-after it belongs to the next prompt.
+In an assistant's message the header is prompt, the content and `<|im_end|>` are action, and the newline after
+them belongs to the next prompt.
 
-An assistant's message is written as it was sampled, thinking included. The vendor's template of Qwen3 does
-otherwise: it strips the thinking of earlier turns, and gives the last message an empty one where it has
-none. So a prompt there is no continuation of the one before, and what was sampled is not what is trained
-on. Where no message thinks, prompts are the vendor's token by token.
+An assistant's message is rendered as it was sampled, including its thinking. Qwen3's own template removes the
+thinking of earlier turns, and adds an empty one to a last message without any. With it a prompt would not
+extend the previous prompt, and the training tokens would differ from the sampled ones. For messages without
+thinking, prompts are equal to Qwen3's token by token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..format import ChatFormat, Message, Piece, mark, spoken, words
+from ..format import ChatFormat, Message, Piece, action, plain, special
 
-START, END, FILL = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
-OF_QWEN = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
-OF_SMOLLM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+START, END, PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
+QWEN_SYSTEM_PROMPT = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
+SMOLLM_SYSTEM_PROMPT = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
-_ASSISTANT = """\
+_ASSISTANT_TURN = """\
 {%- if message['role'] == 'assistant' -%}
 {{- '<|im_start|>assistant\\n' -}}
 {%- generation -%}{{- message['content'] + '<|im_end|>' -}}{%- endgeneration -%}{{- '\\n' -}}
 """
-_TOOL_TURNS = """\
+_TOOL_TURN = """\
 {%- elif message['role'] == 'tool' -%}
 {%- if loop.first or messages[loop.index0 - 1]['role'] != 'tool' -%}{{- '<|im_start|>user' -}}{%- endif -%}
 {{- '\\n<tool_response>\\n' + message['content'] + '\\n</tool_response>' -}}
@@ -32,39 +32,40 @@ _TOOL_TURNS = """\
 """
 
 
-def _conversation(system: str | None, tool_turns: bool) -> Callable[[Sequence[Message]], Iterator[Piece]]:
-    """`system` stands in for a missing system prompt; with `tool_turns` tools' results are a user's turn."""
+def _renderer(system: str | None, tools_as_user: bool) -> Callable[[Sequence[Message]], Iterator[Piece]]:
+    """`system` is the default system prompt; `tools_as_user` renders tool results as a user turn."""
 
-    def conversation(messages: Sequence[Message]) -> Iterator[Piece]:
+    def render(messages: Sequence[Message]) -> Iterator[Piece]:
         if system is not None and (not messages or messages[0]["role"] != "system"):
             yield from _turn("system", system)
         for index, message in enumerate(messages):
             role, content = message["role"], message["content"]
             if role == "assistant":
-                yield from (mark(START), words("assistant\n"), *spoken(content, END), words("\n"))
-            elif role == "tool" and tool_turns:
-                before = index > 0 and messages[index - 1]["role"] == "tool"
-                after = index + 1 < len(messages) and messages[index + 1]["role"] == "tool"
-                yield from _result(content, opens=not before, closes=not after)
+                yield from (special(START), plain("assistant\n"), *action(content, END), plain("\n"))
+            elif role == "tool" and tools_as_user:
+                is_first = index == 0 or messages[index - 1]["role"] != "tool"
+                is_last = index + 1 == len(messages) or messages[index + 1]["role"] != "tool"
+                yield from _tool_result(content, is_first=is_first, is_last=is_last)
             else:
                 yield from _turn(role, content)
 
-    return conversation
+    return render
 
 
 def _turn(role: str, content: str) -> Iterator[Piece]:
-    yield from (mark(START), words(f"{role}\n{content}"), mark(END), words("\n"))
+    yield from (special(START), plain(f"{role}\n{content}"), special(END), plain("\n"))
 
 
-def _result(content: str, *, opens: bool, closes: bool) -> Iterator[Piece]:
-    if opens:
-        yield from (mark(START), words("user"))
-    yield from (words("\n"), mark("<tool_response>"), words(f"\n{content}\n"), mark("</tool_response>"))
-    if closes:
-        yield from (mark(END), words("\n"))
+def _tool_result(content: str, *, is_first: bool, is_last: bool) -> Iterator[Piece]:
+    """Renders one of several consecutive tool results, which share one user turn."""
+    if is_first:
+        yield from (special(START), plain("user"))
+    yield from (plain("\n"), special("<tool_response>"), plain(f"\n{content}\n"), special("</tool_response>"))
+    if is_last:
+        yield from (special(END), plain("\n"))
 
 
-def _template(system: str | None, tool_turns: bool) -> str:
+def _template(system: str | None, tools_as_user: bool) -> str:
     default = (
         "{%- if not messages or messages[0]['role'] != 'system' -%}\n"
         f"{{{{- '<|im_start|>system\\n{system}<|im_end|>\\n' -}}}}\n"
@@ -73,8 +74,8 @@ def _template(system: str | None, tool_turns: bool) -> str:
     return (
         (default if system is not None else "")
         + "{%- for message in messages -%}\n"
-        + _ASSISTANT
-        + (_TOOL_TURNS if tool_turns else "")
+        + _ASSISTANT_TURN
+        + (_TOOL_TURN if tools_as_user else "")
         + "{%- else -%}\n"
         + "{{- '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' -}}\n"
         + "{%- endif -%}\n"
@@ -84,21 +85,21 @@ def _template(system: str | None, tool_turns: bool) -> str:
 
 
 def _chatml(
-    name: str, *, system: str | None = None, tool_turns: bool = False, stops: bool = True
+    name: str, *, system: str | None = None, tools_as_user: bool = False, stops_at_pad: bool = True
 ) -> ChatFormat:
     return ChatFormat(
         name=name,
-        conversation=_conversation(system, tool_turns),
-        opening=(mark(START), words("assistant\n")),
-        end=END,
-        stops=(FILL,) if stops else (),
-        pads=(FILL, END),
-        template=_template(system, tool_turns),
+        render=_renderer(system, tools_as_user),
+        generation_prompt=(special(START), plain("assistant\n")),
+        end_token=END,
+        other_stop_tokens=(PAD,) if stops_at_pad else (),
+        pad_tokens=(PAD, END),
+        template=_template(system, tools_as_user),
     )
 
 
-CHATML = _chatml("chatml", stops=False)
-"""Of the policies that we make; no default system prompt."""
-QWEN2_5 = _chatml("qwen2.5", system=OF_QWEN, tool_turns=True)
-QWEN3 = _chatml("qwen3", tool_turns=True)
-SMOLLM2 = _chatml("smollm2", system=OF_SMOLLM)
+CHATML = _chatml("chatml", stops_at_pad=False)
+"""Format of the policies of method `init`; no default system prompt."""
+QWEN2_5 = _chatml("qwen2.5", system=QWEN_SYSTEM_PROMPT, tools_as_user=True)
+QWEN3 = _chatml("qwen3", tools_as_user=True)
+SMOLLM2 = _chatml("smollm2", system=SMOLLM_SYSTEM_PROMPT)

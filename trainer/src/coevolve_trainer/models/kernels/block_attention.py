@@ -1,7 +1,8 @@
-"""Attention over a row of blocks: each token sees its own stretch up to itself, and the blocks before it.
+"""Attention over a packed row: each token attends to its own node up to itself, and to its prefix blocks.
 
-Registered with transformers as an implementation of attention, so that any of its decoders can use it. One
-kernel call per block: no padding is computed, no mask of [N, N] made, and no token sees another trajectory.
+Registered with transformers as an attention implementation, so that any of its decoders can use it. There is
+one kernel call per block: no padding is computed, no [N, N] mask is built, and no token attends to another
+trajectory.
 """
 
 from __future__ import annotations
@@ -15,40 +16,40 @@ from torch import Tensor, nn
 
 from ...data.packed_batch import Block
 from ...failures import bad_input
-from .tiled_attention import Tile, tiled_attention, tiles_of
+from .tiled_attention import Tile, plan_tiles, tiled_attention
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 NAME = "coevolve_blocks"
-WORTH_TILES = 2**14
-"""Scores of a head and stretch from which on tiles pay on a CPU: fewer are one call of torch's kernel."""
+MIN_TILED_SCORES = 2**14
+"""Scores per head and node from which tiles are faster on a CPU than one call of torch's kernel."""
 
 
-class Look(NamedTuple):
-    """Queries that one kernel call answers, and the pieces of the row whose keys they see."""
+class AttentionCall(NamedTuple):
+    """The queries of one kernel call, and the pieces of the row that contain their keys."""
 
-    stretches: int
-    queries: int  # of all stretches
-    pieces: tuple[int, ...]  # the last is their own
+    node_count: int
+    query_count: int  # of all nodes
+    pieces: tuple[int, ...]  # the last piece contains the queries' own nodes
     mask: Tensor | None
-    """[queries, tokens seen], to be added to the scores; none where all of one piece ask and see it alone."""
+    """[queries, keys], added to the scores; None if all tokens of one piece attend to that piece only."""
     tiles: tuple[Tile, ...] = ()
-    """The same in tiles, where those are faster."""
+    """The same in tiles, if those are faster."""
 
 
-class Looks(NamedTuple):
-    """What is to be computed over a row; equal looks of all layers are made once."""
+class AttentionPlan(NamedTuple):
+    """All kernel calls over a row. Built once per batch and used by all layers."""
 
-    sizes: list[int]  # tokens of each piece of the row
-    looks: list[Look]
+    piece_sizes: list[int]  # tokens of each piece of the row
+    calls: list[AttentionCall]
 
 
-def attend_by_blocks(model: PreTrainedModel) -> None:
-    """From here on the model's attention takes `looks`; without them it is causal over whole rows.
+def use_block_attention(model: PreTrainedModel) -> None:
+    """Makes the model's attention accept an `attention_plan`; without one it is causal over whole rows.
 
     Raises:
-        JobFailure: `bad-input` when a layer sees a window instead of everything before a token.
+        JobFailure: `bad-input` when a layer has sliding-window attention.
     """
     from transformers import AttentionInterface
 
@@ -57,11 +58,11 @@ def attend_by_blocks(model: PreTrainedModel) -> None:
         raise bad_input(
             "layer_types of the policy", ", ".join(sorted(kinds)), "full_attention in every layer"
         )
-    AttentionInterface.register(NAME, attention)
+    AttentionInterface.register(NAME, block_attention)
     model.config._attn_implementation = NAME
 
 
-def attention(
+def block_attention(
     module: nn.Module | None,
     query: Tensor,
     key: Tensor,
@@ -70,93 +71,99 @@ def attention(
     *,
     scaling: float | None = None,
     dropout: float = 0.0,
-    looks: Looks | None = None,
+    attention_plan: AttentionPlan | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """[1, Q, H, E] from query [1, H, Q, E], key and value [1, K, N, E], where K divides H."""
-    alike: dict[str, Any] = {
+    """Returns [1, Q, H, E] from query [1, H, Q, E], key and value [1, K, N, E], where K divides H."""
+    options: dict[str, Any] = {
         "scale": scaling,
         "dropout_p": dropout,
         "enable_gqa": query.shape[1] != key.shape[1],
     }
-    if looks is None:
+    if attention_plan is None:
         causal = attention_mask is None
-        found = F.scaled_dot_product_attention(query, key, value, attention_mask, is_causal=causal, **alike)
-        return found.transpose(1, 2), None
-    queries = torch.split(query, [look.queries for look in looks.looks], dim=2)
-    keys, values = (torch.split(x, looks.sizes, dim=2) for x in (key, value))
-    results = []
-    for look, own_queries in zip(looks.looks, queries, strict=True):
-        q = _stretches(own_queries, look.stretches)
-        k, v = (_seen([pieces[i] for i in look.pieces], look.stretches) for pieces in (keys, values))
-        if look.tiles and not dropout and scaling is not None:
-            found = tiled_attention(q, k, v, look.tiles, scaling)
+        output = F.scaled_dot_product_attention(
+            query, key, value, attention_mask, is_causal=causal, **options
+        )
+        return output.transpose(1, 2), None
+    calls = attention_plan.calls
+    queries = torch.split(query, [call.query_count for call in calls], dim=2)
+    keys, values = (torch.split(x, attention_plan.piece_sizes, dim=2) for x in (key, value))
+    outputs = []
+    for call, call_queries in zip(calls, queries, strict=True):
+        q = _split_nodes(call_queries, call.node_count)
+        k, v = (_join_pieces([pieces[i] for i in call.pieces], call.node_count) for pieces in (keys, values))
+        if call.tiles and not dropout and scaling is not None:
+            output = tiled_attention(q, k, v, call.tiles, scaling)
         else:
-            found = F.scaled_dot_product_attention(q, k, v, look.mask, is_causal=look.mask is None, **alike)
-        results.append(found.transpose(1, 2).flatten(0, 1))  # [queries, H, E]
-    return torch.cat(results)[None], None
+            causal = call.mask is None
+            output = F.scaled_dot_product_attention(q, k, v, call.mask, is_causal=causal, **options)
+        outputs.append(output.transpose(1, 2).flatten(0, 1))  # [queries, H, E]
+    return torch.cat(outputs)[None], None
 
 
-def looks_of(blocks: Sequence[Block], dtype: torch.dtype, device: torch.device) -> Looks:
-    """Every token of the row asks."""
-    looks = []
-    for own, block in enumerate(blocks):
-        past = sum(blocks[i].width for i in block.before)
-        offsets = torch.arange(block.width, device=device)
-        last, seen = offsets + past, past + block.width
-        mask = _mask(last, seen, dtype) if block.before else None
-        # Where none is hidden but by order, torch's kernel is as fast in float32
-        worth = block.before or dtype == torch.bfloat16
-        tiles = _tiles(last, seen) if worth else ()
-        looks.append(Look(block.stretches, block.stretches * block.width, (*block.before, own), mask, tiles))
-    return Looks([block.stretches * block.width for block in blocks], looks)
+def plan_attention(blocks: Sequence[Block], dtype: torch.dtype, device: torch.device) -> AttentionPlan:
+    """Plans the attention of all tokens of the row; each block is a piece."""
+    calls = []
+    for index, block in enumerate(blocks):
+        prefix_tokens = sum(blocks[i].width for i in block.prefix)
+        last_keys = torch.arange(block.width, device=device) + prefix_tokens
+        key_count = prefix_tokens + block.width
+        mask = _mask(last_keys, key_count, dtype) if block.prefix else None
+        # For plain causal attention torch's kernel is as fast in float32
+        may_tile = block.prefix or dtype == torch.bfloat16
+        tiles = _tiles(last_keys, key_count) if may_tile else ()
+        query_count = block.node_count * block.width
+        calls.append(AttentionCall(block.node_count, query_count, (*block.prefix, index), mask, tiles))
+    return AttentionPlan([block.node_count * block.width for block in blocks], calls)
 
 
-def looks_of_some(blocks: Sequence[Block], asking: Tensor, dtype: torch.dtype) -> Looks:
-    """The tokens at the places `asking` [Q] of the row ask, in ascending order; each stretch is a piece."""
-    pieces: list[int] = []
-    first: list[int] = []  # piece of each block
+def plan_query_attention(blocks: Sequence[Block], query_indices: Tensor, dtype: torch.dtype) -> AttentionPlan:
+    """Plans the attention of the tokens at `query_indices` [Q], in ascending order; each node is a piece."""
+    piece_sizes: list[int] = []
+    first_piece: list[int] = []  # of each block
     for block in blocks:
-        first.append(len(pieces))
-        pieces += [block.width] * block.stretches
-    owner = [block for block in blocks for _ in range(block.stretches)]
-    edges = torch.tensor([0, *pieces], device=asking.device).cumsum(0)
-    counts = torch.searchsorted(asking, edges).diff().tolist()
-    looks, start = [], 0
-    for own, (block, count) in enumerate(zip(owner, counts, strict=True)):
+        first_piece.append(len(piece_sizes))
+        piece_sizes += [block.width] * block.node_count
+    block_of_piece = [block for block in blocks for _ in range(block.node_count)]
+    edges = torch.tensor([0, *piece_sizes], device=query_indices.device).cumsum(0)
+    counts = torch.searchsorted(query_indices, edges).diff().tolist()
+    calls, start = [], 0
+    for piece, (block, count) in enumerate(zip(block_of_piece, counts, strict=True)):
         if count:
-            past = sum(blocks[i].width for i in block.before)
-            offsets = asking[start : start + count] - edges[own]
-            last, seen = offsets + past, past + block.width
-            before = tuple(first[i] for i in block.before)
-            looks.append(Look(1, count, (*before, own), _mask(last, seen, dtype), _tiles(last, seen)))
+            prefix_tokens = sum(blocks[i].width for i in block.prefix)
+            last_keys = query_indices[start : start + count] - edges[piece] + prefix_tokens
+            key_count = prefix_tokens + block.width
+            mask, tiles = _mask(last_keys, key_count, dtype), _tiles(last_keys, key_count)
+            pieces = (*(first_piece[i] for i in block.prefix), piece)
+            calls.append(AttentionCall(1, count, pieces, mask, tiles))
             start += count
-    return Looks(pieces, looks)
+    return AttentionPlan(piece_sizes, calls)
 
 
-def _tiles(last: Tensor, seen: int) -> tuple[Tile, ...]:
-    """Tiles of the queries that see up to the keys `last`, where there are enough on a CPU."""
-    pays = last.device.type == "cpu" and len(last) * seen >= WORTH_TILES
-    return tiles_of(last) if pays else ()
+def _tiles(last_keys: Tensor, key_count: int) -> tuple[Tile, ...]:
+    """Returns tiles of the queries if there are enough scores on a CPU; `last_keys` as in `plan_tiles`."""
+    is_faster = last_keys.device.type == "cpu" and len(last_keys) * key_count >= MIN_TILED_SCORES
+    return plan_tiles(last_keys) if is_faster else ()
 
 
-def _mask(last: Tensor, seen: int, dtype: torch.dtype) -> Tensor:
-    """[Q, seen]: 0 up to each query's last visible token, minus infinity after it."""
-    hidden = torch.arange(seen, device=last.device) > last[:, None]
-    return torch.zeros(hidden.shape, dtype=dtype, device=last.device).masked_fill_(hidden, float("-inf"))
+def _mask(last_keys: Tensor, key_count: int, dtype: torch.dtype) -> Tensor:
+    """Returns [Q, keys]: 0 up to each query's last visible key, minus infinity after it."""
+    hidden = torch.arange(key_count, device=last_keys.device) > last_keys[:, None]
+    return torch.zeros(hidden.shape, dtype=dtype, device=last_keys.device).masked_fill_(hidden, float("-inf"))
 
 
-def _stretches(flat: Tensor, count: int) -> Tensor:
-    """[count, H, width, E] of [1, H, count * width, E]."""
+def _split_nodes(flat: Tensor, count: int) -> Tensor:
+    """Returns [count, H, width, E] of [1, H, count * width, E]."""
     if count == 1:
         return flat
     _, heads, tokens, size = flat.shape
     return flat[0].view(heads, count, tokens // count, size).transpose(0, 1)
 
 
-def _seen(pieces: Sequence[Tensor], count: int) -> Tensor:
-    """The keys, or values, of what comes before, the same for all stretches, and then of their own."""
-    own = _stretches(pieces[-1], count)
+def _join_pieces(pieces: Sequence[Tensor], count: int) -> Tensor:
+    """Joins the keys, or values, of the prefix, equal for all nodes, with those of the nodes."""
+    own = _split_nodes(pieces[-1], count)
     if len(pieces) == 1:
         return own
     return torch.cat([*(x.expand(count, -1, -1, -1) for x in pieces[:-1]), own], dim=2)
