@@ -16,8 +16,8 @@ from hypothesis import settings
 
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from job_folder import JobFolder, expert_rows, pair_rows, resident_job, write_rows
-from rollouts_of import Rows, rollouts_of
-from serving import start
+from policy_server_process import start
+from sampled_rollouts import Rows, rollouts_of
 
 torch.set_num_threads(1)
 # The same examples in every run, so that a red run is the change's fault

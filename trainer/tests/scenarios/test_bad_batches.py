@@ -9,7 +9,7 @@ import pytest
 
 from coevolve_trainer.failures import EXIT_CODES
 from job_folder import resident_job, write_rows
-from rollouts_of import Rows
+from sampled_rollouts import Rows
 
 STEP = {"prompt_token_ids": [1, 5], "token_ids": [7, 8], "logprobs": [-1.0, -2.0]}
 ROW = {"trajectory_id": "t", "group": "g", "advantage": 1.0, "reward": 1.0, "steps": [STEP]}

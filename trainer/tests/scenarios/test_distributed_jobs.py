@@ -16,13 +16,13 @@ import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
+from test_jobs import bytes_of
 
 from coevolve_trainer.failures import EXIT_CODES, JobFailure
 from coevolve_trainer.run import EXIT_TIMEOUT_S, run_job
 from coevolve_trainer.updates.sharding import require_sharded
 from job_folder import SOURCES, JobFolder, resident_job
-from rollouts_of import Rows
-from test_jobs import bytes_of
+from sampled_rollouts import Rows
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(SOURCES), "OMP_NUM_THREADS": "1"}
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]

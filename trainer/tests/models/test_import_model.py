@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from test_policy import SMALL
 from tokenizers import Tokenizer
 
 from coevolve_trainer.chat.detect_format import detect_chat_format
@@ -18,7 +19,6 @@ from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from coevolve_trainer.models.import_model import import_model
 from job_folder import SOURCES
-from test_policies import SMALL
 from vocabularies import package_file, vocabulary
 
 TALK: list[Message] = [

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_jobs import bytes_of
+from test_rl_jobs import hashes
 
 from coevolve_trainer.files.policy_files import verify_policy
 from coevolve_trainer.job import read_job
@@ -18,8 +20,6 @@ from coevolve_trainer.process_group import ProcessGroup
 from coevolve_trainer.updates.resume import read_newest_checkpoint
 from damage import damage, damages
 from job_folder import JobFolder
-from test_jobs import bytes_of
-from test_resident import hashes
 
 examples = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from test_jobs import bytes_of
 
 from coevolve_trainer.failures import EXIT_CODES
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from job_folder import JobFolder, resident_job
-from rollouts_of import Rows
-from test_jobs import bytes_of
+from sampled_rollouts import Rows
 
 STEPS = 3
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_jobs import bytes_of
 
 from job_folder import JobFolder, resident_job
-from rollouts_of import Rows
-from test_jobs import bytes_of
+from sampled_rollouts import Rows
 
 FULL: dict[str, Any] = {"epochs": 40, "checkpoint_every": 2, "log_every": 5}
 LORA = FULL | {"adapter": "lora", "lora_rank": 4, "lora_dropout": 0.1, "learning_rate": 1e-2}

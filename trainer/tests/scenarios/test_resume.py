@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_jobs import bytes_of
 
 from coevolve_trainer.failures import EXIT_CODES
 from job_folder import JobFolder
-from test_jobs import bytes_of
 
 UPDATES = 144
 SETTINGS: dict[str, Any] = {"checkpoint_every": 10, "log_every": 5}

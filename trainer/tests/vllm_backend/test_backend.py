@@ -20,7 +20,7 @@ from coevolve_vllm.backend import VllmBackend
 from coevolve_vllm.vllm_process import VllmCommand
 from random_policies import random_adapter, random_policy
 
-SCRIPTED = Path(__file__).parent / "scripted_vllm"
+SCRIPTED = Path(__file__).parents[1] / "support" / "scripted_vllm"
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import Any
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.run import run_job
 
-SOURCES = Path(__file__).parent.parent / "src"
+SOURCES = Path(__file__).parents[2] / "src"
 TABLES = ("singer", "stadium", "pets", "airport")
 COLUMNS = ("name", "age", "country", "year")
 

@@ -20,7 +20,7 @@ from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.weight_files import WEIGHTS
 from job_folder import SOURCES
 from loaded_policy import load_model
-from serving import QUESTIONS, ask, start
+from policy_server_process import QUESTIONS, ask, start
 
 
 def test_an_answer_has_the_shape_that_vllm_gives_it(server: str, model: str, trained: Path) -> None:

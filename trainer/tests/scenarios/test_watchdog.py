@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from test_jobs import bytes_of
+
 from coevolve_trainer.failures import EXIT_CODES
 from job_folder import JobFolder, resident_job
-from rollouts_of import Rows
-from test_jobs import bytes_of
+from sampled_rollouts import Rows
 
 PIPE_BYTES = 4096
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from job_folder import resident_job
-from serving import ask
+from policy_server_process import ask
 
 
 def test_the_trainer_agrees_with_the_logprobs_that_the_server_recorded(

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_jobs import bytes_of
+from test_rl_jobs import STEPS, count_of_updates, hashes, until
 
 from coevolve_trainer.failures import EXIT_CODES
 from coevolve_trainer.files.policy_files import verify_policy
 from job_folder import JobFolder, resident_job
-from rollouts_of import Rows
-from test_jobs import bytes_of
-from test_resident import STEPS, count_of_updates, hashes, until
+from sampled_rollouts import Rows
 
 # (the function that is being called, at which call): where the process dies by its own SIGKILL
 MOMENTS = {

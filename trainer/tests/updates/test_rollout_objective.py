@@ -19,7 +19,7 @@ from coevolve_trainer.updates.train_state import TrainState, load_train_state
 from coevolve_trainer.updates.update import UpdateTotals, accumulate_gradients
 from job_folder import expert_rows, write_rows
 from loaded_policy import load_model
-from rollouts_of import rollouts_of, sample
+from sampled_rollouts import rollouts_of, sample
 
 METHODS = [GrpoSettings(), PpoSettings()]
 
