@@ -1,4 +1,4 @@
-"""Real policies for the tests: made once by real jobs, small enough to make in a second."""
+"""Fixtures: small real policies, made once per session by real jobs of about a second each."""
 
 import os
 import signal
@@ -14,64 +14,80 @@ import pytest
 import torch
 from hypothesis import settings
 
+from coevolve_trainer.chat.encoder import ChatEncoder
+from coevolve_trainer.data.dataset import Example, read_dataset
 from coevolve_trainer.files.atomic_files import sha256_of_file
-from job_folder import JobFolder, expert_rows, pair_rows, resident_job, write_rows
+from job_folder import JobFolder, expert_rows, pair_rows, rl_job, write_rows
 from policy_server_process import start
-from sampled_rollouts import Rows, rollouts_of
+from sampled_rollouts import Rows, sample_rollouts
 
 torch.set_num_threads(1)
-# The same examples in every run, so that a red run is the change's fault
+# The same examples in every run, so that only a change of the code can make a test fail
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workshop")
+def datasets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 48 demonstrations and 24 pairs; further session fixtures add their jobs."""
+    folder = tmp_path_factory.mktemp("datasets")
     write_rows(folder / "experts.jsonl", expert_rows(48))
     write_rows(folder / "pairs.jsonl", pair_rows(24))
     return folder
 
 
 @pytest.fixture(scope="session")
-def base(workshop: Path) -> Path:
+def base(datasets: Path) -> Path:
+    """A policy of method `init`."""
     settings = {"hidden_size": 32, "layers": 2, "feed_forward_size": 64, "vocabulary_size": 400}
-    job = JobFolder(workshop / "init", method="init", dataset=workshop / "experts.jsonl", settings=settings)
+    job = JobFolder(datasets / "init", method="init", dataset=datasets / "experts.jsonl", settings=settings)
     assert job.run() == 0
     return job.output
 
 
 @pytest.fixture(scope="session")
-def trained(workshop: Path, base: Path) -> Path:
+def trained(datasets: Path, base: Path) -> Path:
+    """The base after supervised fine-tuning."""
     settings = {"epochs": 6}
-    dataset = workshop / "experts.jsonl"
-    job = JobFolder(workshop / "sft", method="sft", base=base, dataset=dataset, settings=settings)
+    dataset = datasets / "experts.jsonl"
+    job = JobFolder(datasets / "sft", method="sft", base=base, dataset=dataset, settings=settings)
     assert job.run() == 0
     return job.output
+
+
+@pytest.fixture(scope="session")
+def mixed_examples(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
+    """Five pairs, and four demonstrations of different weights."""
+    rows = [*pair_rows(5), *({**row, "weight": 0.25 * i} for i, row in enumerate(expert_rows(4)))]
+    path = write_rows(tmp_path_factory.mktemp("mixed") / "rows.jsonl", rows)
+    encoder = ChatEncoder.load(trained)
+    return read_dataset(path, encoder, pairs=True, demonstrations=True, max_length=512).examples
 
 
 @pytest.fixture(scope="session")
 def batches(trained: Path) -> list[Rows]:
-    return [rollouts_of(trained, seed=seed) for seed in range(4)]
+    """Four batches of rollouts."""
+    return [sample_rollouts(trained, seed=seed) for seed in range(4)]
 
 
 @pytest.fixture(scope="session")
-def finished(workshop: Path, trained: Path, batches: list[Rows]) -> Callable[[str], JobFolder]:
-    """A resident job of the given method whose three batches were all there before it began."""
+def finished_rl_job(datasets: Path, trained: Path, batches: list[Rows]) -> Callable[[str], JobFolder]:
+    """An RL job of the given method whose three batches existed before it started."""
 
     @cache
-    def made(method: str) -> JobFolder:
-        job = resident_job(workshop / method, trained, method=method)
+    def run(method: str) -> JobFolder:
+        job = rl_job(datasets / method, trained, method=method)
         for step in (1, 2, 3):
             job.submit(step, batches[step - 1])
-        assert job.run() == 0, job.status["failure"]
+        assert job.run() == 0, job.failure
         return job
 
-    return made
+    return run
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
+    """The address of a policy server."""
     child, address = start("--max-context", "256", "--max-waiting", "80")
     yield address
     child.send_signal(signal.SIGTERM)
@@ -80,10 +96,11 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def model(server: str, trained: Path) -> str:
-    name = sha256_of_file(trained / "manifest.json")
-    for _ in range(2):  # loading twice is success
-        reply = httpx.post(
-            f"{server}/v1/load_lora_adapter", json={"lora_name": name, "lora_path": str(trained)}
+    """The hash of the trained policy, loaded into the server."""
+    policy_hash = sha256_of_file(trained / "manifest.json")
+    for _ in range(2):  # loading again succeeds
+        response = httpx.post(
+            f"{server}/v1/load_lora_adapter", json={"lora_name": policy_hash, "lora_path": str(trained)}
         )
-        assert reply.status_code == 200, reply.text
-    return name
+        assert response.status_code == 200, response.text
+    return policy_hash

@@ -1,4 +1,4 @@
-"""Steps become rows, and no sampled token is lost, doubled or re-tokenized."""
+"""Turns become rows in which every sampled token occurs once, without tokenization."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from coevolve_trainer.data.segments import RecordedTurn, merge_turns, truncate_segments
 
 ids = st.lists(st.integers(0, 9), max_size=6)
-steps_strategy = st.lists(
+turns_strategy = st.lists(
     st.builds(lambda p, a: RecordedTurn(prompt_token_ids=p, token_ids=a), ids, ids.filter(bool)),
     min_size=1,
     max_size=6,
 )
 
 
-def test_prompts_that_extend_the_row_make_one_row() -> None:
+def test_prompts_that_extend_the_row_give_one_row() -> None:
     (row,) = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
@@ -24,7 +24,7 @@ def test_prompts_that_extend_the_row_make_one_row() -> None:
     assert row.action_mask == [0, 0, 1, 1, 0, 1]
 
 
-def test_a_prompt_that_spells_an_earlier_action_otherwise_starts_a_new_row() -> None:
+def test_a_prompt_with_other_ids_for_an_earlier_action_starts_a_new_row() -> None:
     first, second = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
@@ -37,14 +37,14 @@ def test_a_prompt_that_spells_an_earlier_action_otherwise_starts_a_new_row() -> 
     assert second.action_mask == [0, 0, 0, 0, 1]
 
 
-@given(steps_strategy)
-def test_the_masked_tokens_are_the_sampled_tokens_in_order(steps: list[RecordedTurn]) -> None:
-    rows = merge_turns(steps)
+@given(turns_strategy)
+def test_the_masked_tokens_are_the_sampled_tokens_in_order(turns: list[RecordedTurn]) -> None:
+    rows = merge_turns(turns)
     masked = [i for row in rows for i, m in zip(row.input_ids, row.action_mask, strict=True) if m]
-    assert masked == [i for step in steps for i in step["token_ids"]]
+    assert masked == [i for turn in turns for i in turn["token_ids"]]
 
 
-def test_recorded_logprobs_stay_with_their_tokens_in_every_row() -> None:
+def test_recorded_logprobs_remain_with_their_tokens_in_every_row() -> None:
     rows = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4], "logprobs": [-0.5, -0.25]},
@@ -57,20 +57,19 @@ def test_recorded_logprobs_stay_with_their_tokens_in_every_row() -> None:
     assert [row.old_logp for row in kept] == [[0, 0, -0.5], [0, 0, -2.0]]
 
 
-@given(steps_strategy)
-def test_every_action_is_seen_after_the_prompt_it_was_sampled_from(steps: list[RecordedTurn]) -> None:
-    rows = iter(merge_turns(steps))
-    row, at = next(rows), 0
-    for step in steps:
-        prompt, action = step["prompt_token_ids"], step["token_ids"]
-        if at and row.input_ids[: at + 1][:at] != prompt[:at]:
-            row, at = next(rows), 0
+@given(turns_strategy)
+def test_every_action_follows_the_prompt_from_which_it_was_sampled(turns: list[RecordedTurn]) -> None:
+    rows = iter(merge_turns(turns))
+    row, end = next(rows), 0
+    for turn in turns:
+        prompt, action = turn["prompt_token_ids"], turn["token_ids"]
+        if end and row.input_ids[:end] != prompt[:end]:
+            row, end = next(rows), 0
         end = len(prompt) + len(action)
         assert row.input_ids[:end] == prompt + action
-        at = end
 
 
-def test_rows_are_cut_and_rows_without_an_action_dropped_and_what_is_lost_is_counted() -> None:
+def test_rows_are_truncated_and_rows_without_an_action_dropped_and_both_are_counted() -> None:
     rows = merge_turns(
         [
             {"prompt_token_ids": [1, 2], "token_ids": [3, 4]},
@@ -78,17 +77,18 @@ def test_rows_are_cut_and_rows_without_an_action_dropped_and_what_is_lost_is_cou
             {"prompt_token_ids": [5] * 9, "token_ids": [6]},
         ]
     )
-    cut = truncate_segments(rows, 3)
-    assert [row.input_ids for row in cut.segments] == [[1, 2, 3]]
-    # The first action was cut short, the other two were lost; of the second row nothing is left
-    assert (cut.rows, cut.tokens, cut.actions) == (2, 4 + 10, 3)
+    truncated = truncate_segments(rows, 3)
+    assert [row.input_ids for row in truncated.segments] == [[1, 2, 3]]
+    # The first action was truncated, the other two and the second row were dropped
+    assert (truncated.rows, truncated.tokens, truncated.actions) == (2, 4 + 10, 3)
 
 
-@given(steps_strategy, st.integers(1, 12))
-def test_what_is_kept_and_what_is_lost_add_up(steps: list[RecordedTurn], max_length: int) -> None:
-    rows = merge_turns(steps)
-    cut = truncate_segments(rows, max_length)
-    assert sum(len(r.input_ids) for r in rows) == cut.tokens + sum(len(r.input_ids) for r in cut.segments)
-    assert cut.rows == sum(len(row.input_ids) > max_length for row in rows)
+@given(turns_strategy, st.integers(1, 12))
+def test_kept_and_dropped_tokens_add_up(turns: list[RecordedTurn], max_length: int) -> None:
+    rows = merge_turns(turns)
+    truncated = truncate_segments(rows, max_length)
+    kept = sum(len(r.input_ids) for r in truncated.segments)
+    assert sum(len(r.input_ids) for r in rows) == truncated.tokens + kept
+    assert truncated.rows == sum(len(row.input_ids) > max_length for row in rows)
     whole = truncate_segments(rows, 10**6)
     assert (whole.rows, whole.actions) == (0, 0)

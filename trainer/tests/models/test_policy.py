@@ -1,4 +1,4 @@
-"""Policies of three architectures, whole and as adapters: what is stored is what was trained."""
+"""Policies of three architectures, whole and as adapters, are stored and loaded without changes."""
 
 import json
 import shutil
@@ -46,68 +46,70 @@ IDS = torch.randint(0, 300, (2, 24), generator=torch.Generator().manual_seed(2))
     scope="module", params=FAMILIES, ids=[f"{name}-{'tied' if t else 'untied'}" for name, t in FAMILIES]
 )
 def model_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole policy as transformers itself saves it, under its hash as in the artifact store."""
+    """A whole policy as transformers saves it, under its hash as in the artifact store."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     name, tied = request.param
     torch.manual_seed(1)
     config = AutoConfig.for_model(name, tie_word_embeddings=tied, **SMALL)
     model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
-    folder = tmp_path_factory.mktemp(name) / "made"
+    folder = tmp_path_factory.mktemp(name) / "new"
     model.save_pretrained(folder)
     (folder / "tokenizer.json").write_text("{}")
     (folder / "chat_format.json").write_text('{"name": "qwen3"}')
-    return adopted(folder, {})
+    return rename_to_hash(folder, {})
 
 
-def adopted(folder: Path, facts: dict[str, object]) -> Path:
-    home = folder.parent / write_manifest(folder, facts)
-    shutil.rmtree(home, ignore_errors=True)  # of the same bytes: another test trained the same
-    return folder.rename(home)
+def rename_to_hash(folder: Path, fields: dict[str, object]) -> Path:
+    stored = folder.parent / write_manifest(folder, fields)
+    shutil.rmtree(stored, ignore_errors=True)  # equal bytes, from another test
+    return folder.rename(stored)
 
 
 def logits(model: Any) -> Tensor:
     with torch.no_grad():
-        found: Tensor = model.eval()(input_ids=IDS).logits
-    return found
+        output: Tensor = model.eval()(input_ids=IDS).logits
+    return output
 
 
 @cache
-def by_transformers(folder: Path) -> Tensor:
+def transformers_logits(folder: Path) -> Tensor:
     from transformers import AutoModelForCausalLM
 
     return logits(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32))
 
 
-def trained(base: Path, compute: ComputeSettings, folder: Path) -> tuple[Any, Path]:
-    """A policy after one made-up update, and where it is stored."""
+def perturb(base: Path, compute: ComputeSettings, folder: Path) -> tuple[Any, Path]:
+    """Returns a policy with randomly changed trainable weights, and the folder in which it is stored."""
     torch.manual_seed(3)
     model = load_policy(base, compute, CPU, trainable=True)
     with torch.no_grad():
         for parameter in trainable_parameters(model):
             parameter.add_(torch.randn_like(parameter) * 0.02)
-    facts = save_policy(model, base, create_empty_directory(folder))
-    return model, adopted(folder, facts)
+    fields = save_policy(model, base, create_empty_directory(folder))
+    return model, rename_to_hash(folder, fields)
 
 
-def test_a_whole_policy_is_the_model_that_transformers_loads(model_folder: Path) -> None:
+def test_a_whole_policy_has_the_logits_of_the_model_in_transformers(model_folder: Path) -> None:
     model = load_policy(model_folder, WHOLE, CPU, trainable=True)
-    assert torch.equal(logits(model), by_transformers(model_folder))
+    assert torch.equal(logits(model), transformers_logits(model_folder))
     assert len(trainable_parameters(model)) == len(list(model.parameters()))
 
 
-def test_a_trained_policy_is_stored_whole_with_the_files_of_its_base(model_folder: Path) -> None:
-    model, policy = trained(model_folder, WHOLE, model_folder.parent / "whole")
+def test_a_trained_policy_is_stored_with_all_weights_and_the_files_of_its_base(model_folder: Path) -> None:
+    model, policy = perturb(model_folder, WHOLE, model_folder.parent / "whole")
     assert torch.equal(logits(load_policy(policy, WHOLE, CPU, trainable=False)), logits(model))
-    assert torch.equal(by_transformers(policy), logits(model))
+    assert torch.equal(transformers_logits(policy), logits(model))
     assert (policy / "chat_format.json").read_bytes() == (model_folder / "chat_format.json").read_bytes()
     assert ("lm_head.weight" in read_weights(policy)) != model.config.tie_word_embeddings
 
 
-def test_a_fresh_adapter_changes_nothing_and_is_all_that_is_trained(model_folder: Path) -> None:
+def test_a_new_adapter_keeps_the_logits_and_only_its_weights_are_trained(
+    model_folder: Path,
+) -> None:
     torch.manual_seed(3)
     model = load_policy(model_folder, LORA, CPU, trainable=True)
-    assert torch.equal(logits(model), by_transformers(model_folder))
+    assert torch.equal(logits(model), transformers_logits(model_folder))
     assert {id(p) for p in trainable_parameters(model)} == {
         id(p) for name, p in model.named_parameters() if "lora_" in name
     }
@@ -117,42 +119,42 @@ def test_a_fresh_adapter_changes_nothing_and_is_all_that_is_trained(model_folder
     assert all(torch.equal(trained_weights(model)[k], v) for k, v in trained_weights(again).items())
 
 
-def test_a_stored_adapter_is_the_one_that_peft_loads(model_folder: Path) -> None:
+def test_a_stored_adapter_has_the_same_logits_in_peft(model_folder: Path) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
-    model, policy = trained(model_folder, LORA, model_folder.parent / "adapter")
+    model, policy = perturb(model_folder, LORA, model_folder.parent / "adapter")
     config = json.loads((policy / "adapter_config.json").read_bytes())
     assert config["base_model_name_or_path"] == sha256_of_file(model_folder / "manifest.json")
     peft = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(model_folder), str(policy))
-    assert not torch.equal(logits(model), by_transformers(model_folder))
+    assert not torch.equal(logits(model), transformers_logits(model_folder))
     assert torch.equal(logits(peft), logits(model))
     assert torch.equal(logits(load_policy(policy, WHOLE, CPU, trainable=False)), logits(model))
     assert weight_bytes(policy) < weight_bytes(model_folder)
 
 
-def test_training_an_adapter_on_keeps_it_an_adapter_of_the_same_model(model_folder: Path) -> None:
-    _, first = trained(model_folder, LORA, model_folder.parent / "first")
-    second, policy = trained(first, LORA, model_folder.parent / "second")
+def test_an_adapter_that_is_trained_again_remains_an_adapter_of_the_same_model(model_folder: Path) -> None:
+    _, first = perturb(model_folder, LORA, model_folder.parent / "first")
+    second, policy = perturb(first, LORA, model_folder.parent / "second")
     assert json.loads((policy / "manifest.json").read_bytes())["model_hash"] == model_folder.name
     assert torch.equal(logits(load_policy(policy, WHOLE, CPU, trainable=False)), logits(second))
 
 
-def test_an_adapter_of_another_shape_is_refused(model_folder: Path) -> None:
-    _, policy = trained(model_folder, LORA, model_folder.parent / "shaped")
+def test_an_adapter_of_another_shape_is_rejected(model_folder: Path) -> None:
+    _, policy = perturb(model_folder, LORA, model_folder.parent / "shaped")
     other = ComputeSettings(adapter="lora", lora_rank=8)
     with pytest.raises(JobFailure, match=r"settings\.lora_rank: found 8, expected 4"):
         load_policy(policy, other, CPU, trainable=True)
 
 
-def test_an_adapter_without_the_model_beneath_it_is_refused(model_folder: Path, tmp_path: Path) -> None:
-    _, policy = trained(model_folder, LORA, model_folder.parent / "lonely")
-    shutil.copytree(policy, tmp_path / "alone")
+def test_an_adapter_without_its_base_model_is_rejected(model_folder: Path, tmp_path: Path) -> None:
+    _, policy = perturb(model_folder, LORA, model_folder.parent / "lonely")
+    shutil.copytree(policy, tmp_path / "without-model")
     with pytest.raises(JobFailure, match="model_hash of"):
-        load_policy(tmp_path / "alone", LORA, CPU, trainable=False)
+        load_policy(tmp_path / "without-model", LORA, CPU, trainable=False)
 
 
-def test_bfloat16_leaves_what_is_trained_in_float32(model_folder: Path) -> None:
+def test_trained_weights_are_float32_with_precision_bfloat16(model_folder: Path) -> None:
     compute = ComputeSettings(adapter="lora", lora_rank=4, precision="bfloat16")
     model = load_policy(model_folder, compute, CPU, trainable=True)
     assert {p.dtype for p in trainable_parameters(model)} == {torch.float32}
@@ -164,18 +166,20 @@ def test_bfloat16_leaves_what_is_trained_in_float32(model_folder: Path) -> None:
     assert {p.dtype for p in whole.parameters()} == {torch.float32}
 
 
-def test_weights_that_are_cut_into_shards_are_the_same_weights(model_folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(model_folder, tmp_path / "cut")
-    (tmp_path / "cut" / "model.safetensors").unlink()
+def test_weights_in_several_files_are_the_same_weights(model_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(model_folder, tmp_path / "shards")
+    (tmp_path / "shards" / "model.safetensors").unlink()
     weights = read_weights(model_folder)
-    write_weights(tmp_path / "cut", weights, shard_bytes=16_000)
-    assert len(list((tmp_path / "cut").glob("model-*.safetensors"))) > 2
-    assert all(torch.equal(read_weights(tmp_path / "cut")[name], tensor) for name, tensor in weights.items())
-    model = load_policy(tmp_path / "cut", WHOLE, CPU, trainable=False)
-    assert torch.equal(logits(model), by_transformers(model_folder))
+    write_weights(tmp_path / "shards", weights, shard_bytes=16_000)
+    assert len(list((tmp_path / "shards").glob("model-*.safetensors"))) > 2
+    assert all(
+        torch.equal(read_weights(tmp_path / "shards")[name], tensor) for name, tensor in weights.items()
+    )
+    model = load_policy(tmp_path / "shards", WHOLE, CPU, trainable=False)
+    assert torch.equal(logits(model), transformers_logits(model_folder))
 
 
-def test_weights_of_another_model_are_refused(model_folder: Path, tmp_path: Path) -> None:
+def test_weights_of_another_model_are_rejected(model_folder: Path, tmp_path: Path) -> None:
     model = load_policy(model_folder, WHOLE, CPU, trainable=True)
     weights = trained_weights(model)
     name, tensor = weights.popitem()
@@ -183,10 +187,10 @@ def test_weights_of_another_model_are_refused(model_folder: Path, tmp_path: Path
         load_weights(model, weights)
     with pytest.raises(ValueError, match=r"found shape \[1\]"):
         load_weights(model, {**weights, name: tensor.flatten()[:1]})
-    shutil.copytree(model_folder, tmp_path / "torn")
-    write_weights(tmp_path / "torn", weights)
+    shutil.copytree(model_folder, tmp_path / "incomplete")
+    write_weights(tmp_path / "incomplete", weights)
     with pytest.raises(JobFailure, match="missing_keys"):
-        load_policy(tmp_path / "torn", WHOLE, CPU, trainable=True)
+        load_policy(tmp_path / "incomplete", WHOLE, CPU, trainable=True)
 
 
 def test_a_tied_head_is_counted_once(model_folder: Path) -> None:

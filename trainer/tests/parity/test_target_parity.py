@@ -1,6 +1,6 @@
-"""Eq. 9 of "Co-Evolving Agents" (arXiv:2511.22254v1), by hand on the log-probabilities that TRL finds.
+"""Eq. 9 of "Co-Evolving Agents" (arXiv:2511.22254v1), computed by hand from TRL's log-probabilities.
 
-TRL itself has no weight per pair: its loss weights are one for the whole run.
+TRL has no weight per pair: its loss weights are constant in a run.
 """
 
 import math
@@ -10,9 +10,9 @@ import pytest
 
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from our_run import run_ours
-from token_rows import made_up_pairs, pair_file
+from run_comparison import assert_equal_runs
+from token_rows import pair_file, random_pairs
 from trl_run import collate_pairs, dpo_trainer, run_dpo
-from watched_run import assert_equal_runs
 
 BETA = 0.2
 LAMBDAS = [(0.5, 0.5), (1.0, 0.0), (0.5, 0.5), (1.0, 0.0), (0.5, 0.5)]
@@ -23,10 +23,10 @@ def hash_of(policy: Path) -> str:
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_lambdas_weigh_each_pair_as_by_hand(
+def test_the_loss_with_lambdas_per_pair_equals_a_computation_by_hand(
     reduction: str, base: Path, trained: Path, tmp_path: Path
 ) -> None:
-    pairs = made_up_pairs(len(LAMBDAS), vocabulary=300, padded=True)
+    pairs = random_pairs(len(LAMBDAS), vocabulary=300, padded=True)
     trainer = dpo_trainer(trained, pairs, tmp_path / "trl", reference=base)
     batch = collate_pairs([{"rows": pair} for pair in pairs])
     policy, reference = (
@@ -47,10 +47,8 @@ def test_lambdas_weigh_each_pair_as_by_hand(
     assert ours.losses[0] == pytest.approx(by_hand, abs=1e-5, rel=1e-5)
 
 
-def test_pairs_of_lambdas_1_and_0_train_as_trl_trains_pairs(
-    base: Path, trained: Path, tmp_path: Path
-) -> None:
-    pairs = made_up_pairs(4, vocabulary=300, padded=True)
+def test_training_on_pairs_with_lambdas_1_and_0_equals_trl(base: Path, trained: Path, tmp_path: Path) -> None:
+    pairs = random_pairs(4, vocabulary=300, padded=True)
     dataset = pair_file(tmp_path / "pairs.jsonl", pairs, [(1.0, 0.0)] * 4)
     reference = (base, hash_of(base))
     ours = run_ours(tmp_path / "ours", "target", dataset, trained, reference=reference, beta=BETA)

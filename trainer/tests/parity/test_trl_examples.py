@@ -1,11 +1,11 @@
-"""TRL's own examples of conversational datasets, tokenized and collated by TRL: its loss is ours."""
+"""On TRL's example datasets, tokenized and collated by TRL, our losses equal TRL's."""
 
 from pathlib import Path
 
 from our_run import run_ours
+from run_comparison import assert_equal_runs
 from token_rows import pair_file, sft_file
-from trl_run import run_dpo_as_it_collates, run_sft_as_it_collates
-from watched_run import assert_equal_runs
+from trl_run import run_dpo_with_own_collator, run_sft_with_own_collator
 
 # The conversational examples of TRL's documentation, "Dataset formats and types".
 LANGUAGE_MODELING = [
@@ -37,13 +37,13 @@ PREFERENCE = [
 ]
 
 
-def test_language_modeling_over_every_token(base: Path, tmp_path: Path) -> None:
-    theirs, rows = run_sft_as_it_collates(base, LANGUAGE_MODELING, tmp_path / "trl")
+def test_language_modeling_over_all_tokens_equals_trl(base: Path, tmp_path: Path) -> None:
+    theirs, rows = run_sft_with_own_collator(base, LANGUAGE_MODELING, tmp_path / "trl")
     ours = run_ours(tmp_path / "ours", "sft", sft_file(tmp_path / "rows.jsonl", rows), base)
     assert_equal_runs(ours, theirs)
 
 
-def test_preference_over_the_completion(base: Path, tmp_path: Path) -> None:
-    theirs, pairs = run_dpo_as_it_collates(base, PREFERENCE, tmp_path / "trl")
+def test_preferences_over_completions_equal_trl(base: Path, tmp_path: Path) -> None:
+    theirs, pairs = run_dpo_with_own_collator(base, PREFERENCE, tmp_path / "trl")
     ours = run_ours(tmp_path / "ours", "dpo", pair_file(tmp_path / "pairs.jsonl", pairs), base)
     assert_equal_runs(ours, theirs)

@@ -1,6 +1,5 @@
-"""Resident jobs and batches that are wrong, and how they are refused."""
+"""Wrong RL jobs and batches, and the messages with which they are rejected."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -8,19 +7,19 @@ from typing import Any
 import pytest
 
 from coevolve_trainer.failures import EXIT_CODES
-from job_folder import resident_job, write_rows
+from job_folder import rl_job, write_rows
 from sampled_rollouts import Rows
 
-STEP = {"prompt_token_ids": [1, 5], "token_ids": [7, 8], "logprobs": [-1.0, -2.0]}
-ROW = {"trajectory_id": "t", "group": "g", "advantage": 1.0, "reward": 1.0, "steps": [STEP]}
-BAD_ROWS: list[tuple[str, list[dict[str, Any]], str]] = [
-    ("grpo", [ROW, {**ROW, "trajectory_id": "u", "steps": [{**STEP, "logprobs": None}]}],
+TURN = {"prompt_token_ids": [1, 5], "token_ids": [7, 8], "logprobs": [-1.0, -2.0]}
+ROW = {"trajectory_id": "t", "group": "g", "advantage": 1.0, "reward": 1.0, "steps": [TURN]}
+REJECTED_ROWS: list[tuple[str, list[dict[str, Any]], str]] = [
+    ("grpo", [ROW, {**ROW, "trajectory_id": "u", "steps": [{**TURN, "logprobs": None}]}],
      r"batch 1 line 2.steps\[0\].logprobs: found nothing, expected 2 finite numbers, one for each of"),
-    ("grpo", [{**ROW, "steps": [{**STEP, "logprobs": [-1.0]}]}],
+    ("grpo", [{**ROW, "steps": [{**TURN, "logprobs": [-1.0]}]}],
      r"line 1.steps\[0\].logprobs: found a list of 1"),
-    ("grpo", [{**ROW, "steps": [{**STEP, "logprobs": [-1, "-2"]}]}],
+    ("grpo", [{**ROW, "steps": [{**TURN, "logprobs": [-1, "-2"]}]}],
      r"logprobs: found a list of 2, expected 2 finite numbers"),
-    ("grpo", [{**ROW, "steps": [{**STEP, "token_ids": [7, 10**6]}]}],
+    ("grpo", [{**ROW, "steps": [{**TURN, "token_ids": [7, 10**6]}]}],
      r"batch 1 line 1.steps\[0\].token_ids: found a list of 2, expected a list of ids below \d+"),
     ("grpo", [{**ROW, "steps": "none"}], "batch 1 line 1.steps: found str, expected a list"),
     ("grpo", [{**ROW, "steps": []}], "no action token in the first 512 tokens"),
@@ -33,36 +32,32 @@ BAD_ROWS: list[tuple[str, list[dict[str, Any]], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("method", "rows", "message"), BAD_ROWS)
-def test_a_wrong_batch_is_refused_by_line_and_field(
+@pytest.mark.parametrize(("method", "rows", "message"), REJECTED_ROWS)
+def test_a_wrong_batch_is_rejected_with_line_and_field(
     method: str, rows: list[dict[str, Any]], message: str, tmp_path: Path, base: Path
 ) -> None:
-    job = resident_job(tmp_path / "job", base, method=method)
+    job = rl_job(tmp_path / "job", base, method=method)
     job.submit(1, rows)
     assert job.run() == EXIT_CODES["bad-input"]
-    assert re.search(message, job.status["failure"]["message"]), job.status["failure"]["message"]
+    assert re.search(message, job.failure["message"]), job.failure["message"]
 
 
-def test_a_batch_of_another_hash_and_a_batch_that_was_exchanged_are_refused(
-    tmp_path: Path,
-    trained: Path,
-    batches: list[Rows],
+def test_a_batch_with_another_hash_and_a_replaced_batch_are_rejected(
+    tmp_path: Path, trained: Path, batches: list[Rows]
 ) -> None:
-    job = resident_job(tmp_path / "job", trained, settings={"idle_timeout_s": 0.01})
+    job = rl_job(tmp_path / "job", trained, settings={"idle_timeout_s": 0.01})
     job.submit(1, batches[0])
-    assert job.run() == EXIT_CODES["cancelled"]  # no second batch
+    assert job.run() == EXIT_CODES["cancelled"]  # there is no second batch
     job.submit(2, batches[1])
     write_rows(job.folder / "rows-2.jsonl", batches[2])
     assert job.run() == EXIT_CODES["bad-input"]
-    assert re.search(
-        r"batch 2: dataset_sha256: found \w{64}, expected \w{64}", job.status["failure"]["message"]
-    )
+    assert re.search(r"batch 2: dataset_sha256: found \w{64}, expected \w{64}", job.failure["message"])
     job.submit(1, batches[3])
     assert job.run() == EXIT_CODES["bad-input"]
-    assert "the batch of update 1" in job.status["failure"]["message"]
+    assert "the batch of update 1" in job.failure["message"]
 
 
-BAD_JOBS: list[tuple[dict[str, Any], str]] = [
+REJECTED_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"steps": 0}, "steps: found 0, expected an integer of at least 1"),
     ({"steps": None}, "steps: found None, expected an integer of at least 1"),
     ({"dataset": "/rows.jsonl"}, "dataset: found '/rows.jsonl', expected nothing: grpo has no dataset"),
@@ -78,21 +73,20 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), BAD_JOBS)
-def test_a_wrong_resident_job_is_refused_by_name(
+@pytest.mark.parametrize(("change", "message"), REJECTED_JOBS)
+def test_a_wrong_rl_job_is_rejected_with_the_field(
     change: dict[str, Any], message: str, tmp_path: Path, base: Path
 ) -> None:
-    job = resident_job(tmp_path / "job", base)
-    path = job.folder / "job.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    job = rl_job(tmp_path / "job", base)
+    job.change(**change)
     assert job.run() == EXIT_CODES["bad-input"]
-    assert message in job.status["failure"]["message"]
+    assert message in job.failure["message"]
 
 
-def test_a_loss_that_is_not_finite_is_diverged_and_names_the_update(tmp_path: Path, trained: Path) -> None:
-    row = {**ROW, "steps": [{**STEP, "logprobs": [-200.0, -1.0]}], "advantage": -1.0}
-    job = resident_job(tmp_path / "job", trained)
+def test_a_loss_that_is_not_finite_fails_as_diverged_with_the_update(tmp_path: Path, trained: Path) -> None:
+    row = {**ROW, "steps": [{**TURN, "logprobs": [-200.0, -1.0]}], "advantage": -1.0}
+    job = rl_job(tmp_path / "job", trained)
     job.submit(1, [row])
     assert job.run() == EXIT_CODES["diverged"]
-    assert re.search("update 1: loss (inf|nan), gradient norm", job.status["failure"]["message"])
+    assert re.search("update 1: loss (inf|nan), gradient norm", job.failure["message"])
     assert not list((job.folder / "checkpoints").iterdir())

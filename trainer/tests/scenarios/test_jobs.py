@@ -1,8 +1,9 @@
-"""Whole jobs: what they leave behind, and how they refuse."""
+"""Whole jobs: their results, and the messages with which they reject wrong inputs."""
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,20 +19,16 @@ from coevolve_trainer.failures import EXIT_CODES, as_job_failure
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from coevolve_trainer.run import run_job
-from job_folder import SOURCES, JobFolder, expert_rows, pair_rows, write_rows
+from job_folder import SOURCES, JobFolder, expert_rows, pair_rows, policy_bytes, write_rows
 
 
-def bytes_of(policy: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in policy.iterdir()}
-
-
-def sft_job(folder: Path, workshop: Path, base: Path, **change: Any) -> JobFolder:
-    fields: dict[str, Any] = {"method": "sft", "base": base, "dataset": workshop / "experts.jsonl"}
+def sft_job(folder: Path, datasets: Path, base: Path, **change: Any) -> JobFolder:
+    fields: dict[str, Any] = {"method": "sft", "base": base, "dataset": datasets / "experts.jsonl"}
     return JobFolder(folder, **{**fields, "settings": {"epochs": 1}, **change})
 
 
 @pytest.mark.parametrize("policy", ["base", "trained"])
-def test_transformers_loads_a_policy_by_itself(policy: str, request: pytest.FixtureRequest) -> None:
+def test_transformers_loads_a_policy_without_the_trainer(policy: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(policy)
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     assert type(model).__name__ == "Qwen3ForCausalLM"
@@ -40,14 +37,14 @@ def test_transformers_loads_a_policy_by_itself(policy: str, request: pytest.Fixt
     assert sum(p.numel() for p in model.parameters()) == read_manifest(folder)["parameters"]
 
 
-def test_the_same_job_gives_the_same_bytes(tmp_path: Path, workshop: Path, base: Path) -> None:
-    jobs = [sft_job(tmp_path / name, workshop, base) for name in ("one", "two")]
+def test_the_same_job_gives_the_same_bytes(tmp_path: Path, datasets: Path, base: Path) -> None:
+    jobs = [sft_job(tmp_path / name, datasets, base) for name in ("one", "two")]
     assert [job.run() for job in jobs] == [0, 0]
-    assert bytes_of(jobs[0].output) == bytes_of(jobs[1].output)
+    assert policy_bytes(jobs[0].output) == policy_bytes(jobs[1].output)
     assert jobs[0].status["policy_hash"] == sha256_of_file(jobs[0].output / "manifest.json")
 
 
-def test_progress_and_status_tell_what_was_done(workshop: Path, trained: Path) -> None:
+def test_progress_and_status_report_the_training(trained: Path) -> None:
     folder = trained.parent
     status = json.loads((folder / "status.json").read_text())
     events = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
@@ -58,30 +55,32 @@ def test_progress_and_status_tell_what_was_done(workshop: Path, trained: Path) -
     assert status["truncated"] == 0
     assert last["epoch"] == 6
     assert last["loss"] < first["loss"] / 2
-    told = {"learning_rate", "grad_norm", "tokens", "tokens_per_s", "memory_bytes", "eta_s", "loss"}
-    assert told <= last.keys()
-    assert {name: status[name] for name in told} == {name: last[name] for name in told}
+    numbers = {"learning_rate", "grad_norm", "tokens", "tokens_per_s", "memory_bytes", "eta_s", "loss"}
+    assert numbers <= last.keys()
+    assert {name: status[name] for name in numbers} == {name: last[name] for name in numbers}
     assert last["eta_s"] == 0 < last["memory_bytes"]
-    resolved = (
-        "device",
-        "precision",
-        "sharding",
-        "processes",
-        "micro_batch_tokens",
-        "gradient_checkpointing",
-    )
-    assert [status[name] for name in resolved] == ["cpu", "float32", "none", 1, 8192, "off"]
+    resolved = {
+        "device": "cpu",
+        "precision": "float32",
+        "sharding": "none",
+        "processes": 1,
+        "micro_batch_tokens": 8192,
+        "gradient_checkpointing": "off",
+    }
+    assert {name: status[name] for name in resolved} == resolved
     assert status["parameters"] == status["trainable_parameters"]
 
 
 @pytest.mark.parametrize("method", ["dpo", "target"])
-def test_pairs_raise_the_margin_from_zero(method: str, tmp_path: Path, workshop: Path, trained: Path) -> None:
+def test_training_on_pairs_raises_the_margin_from_zero(
+    method: str, tmp_path: Path, datasets: Path, trained: Path
+) -> None:
     settings = {"epochs": 2, "log_every": 1, "learning_rate": 1e-3}
     job = JobFolder(
-        tmp_path / method, method=method, base=trained, dataset=workshop / "pairs.jsonl", settings=settings
+        tmp_path / method, method=method, base=trained, dataset=datasets / "pairs.jsonl", settings=settings
     )
     assert job.run() == 0
-    steps = [event for event in job.events if event["event"] == "step"]
+    steps = job.events_of("step")
     assert steps[0]["margin"] == pytest.approx(0, abs=1e-4)
     if method == "dpo":
         assert steps[0]["loss"] == pytest.approx(0.6931, abs=1e-4)
@@ -89,14 +88,14 @@ def test_pairs_raise_the_margin_from_zero(method: str, tmp_path: Path, workshop:
     assert {"accuracy", "chosen_logp", "rejected_logp"} <= steps[-1].keys()
 
 
-def test_a_demonstration_gives_the_target_only_the_second_term_of_eq_9(
-    tmp_path: Path, workshop: Path, base: Path, trained: Path
+def test_a_demonstration_contributes_only_the_second_term_of_eq_9(
+    tmp_path: Path, datasets: Path, base: Path, trained: Path
 ) -> None:
     pairs, experts = pair_rows(4), expert_rows(4)
-    # A pair whose first term weighs nothing is the demonstration of its chosen side.
-    silent = [{**pairs[i], "chosen": experts[i], "lambda_dpo": 0.0, "lambda_sft": 1.0} for i in range(4)]
+    # A pair whose first term has weight 0 equals the demonstration of its chosen side
+    unweighted = [{**pairs[i], "chosen": experts[i], "lambda_dpo": 0.0, "lambda_sft": 1.0} for i in range(4)]
     policies = []
-    for name, rows in (("pairs", pairs + silent), ("demonstrations", pairs + experts)):
+    for name, rows in (("pairs", pairs + unweighted), ("demonstrations", pairs + experts)):
         dataset = write_rows(tmp_path / f"{name}.jsonl", rows)
         job = JobFolder(
             tmp_path / name,
@@ -111,26 +110,28 @@ def test_a_demonstration_gives_the_target_only_the_second_term_of_eq_9(
         torch.testing.assert_close(weight, policies[1][key], atol=1e-5, rtol=1e-4)
 
 
-def test_the_servers_token_ids_train_as_they_are(tmp_path: Path, base: Path) -> None:
-    steps = [
+def test_token_ids_of_the_policy_server_are_trained_on_without_tokenization(
+    tmp_path: Path, base: Path
+) -> None:
+    turns = [
         {"prompt_token_ids": [1, 5, 6], "token_ids": [7, 8, 2]},
         {"prompt_token_ids": [1, 5, 6, 9], "token_ids": [2]},
     ]
-    dataset = write_rows(tmp_path / "steps.jsonl", [{"trajectory_id": "sampled", "steps": steps}])
+    dataset = write_rows(tmp_path / "turns.jsonl", [{"trajectory_id": "sampled", "steps": turns}])
     job = JobFolder(tmp_path / "job", method="sft", base=base, dataset=dataset, settings={"epochs": 1})
     assert job.run() == 0
     assert job.status["segments"] == 2
 
 
-def test_a_finished_job_started_again_succeeds_without_work(workshop: Path, trained: Path) -> None:
-    before = bytes_of(trained)
+def test_a_finished_job_that_is_started_again_succeeds_without_training(trained: Path) -> None:
+    before = policy_bytes(trained)
     assert run_job(trained.parent, Event()) == 0
     status = json.loads((trained.parent / "status.json").read_text())
     assert status["policy_hash"] == verify_policy(trained)
-    assert bytes_of(trained) == before
+    assert policy_bytes(trained) == before
 
 
-REFUSED: list[tuple[dict[str, Any], str]] = [
+REJECTED: list[tuple[dict[str, Any], str]] = [
     ({"settings": {"epoch": 3}}, r"settings.epoch: found an unknown setting, expected one of .*epochs"),
     ({"settings": {"epochs": "3"}}, r"settings.epochs: found '3', expected an integer"),
     ({"settings": {"epochs": True}}, r"settings.epochs: found True, expected an integer"),
@@ -147,9 +148,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"speed": 9}, r"speed: found an unknown field, expected one of job_key"),
     ({"base_hash": "f" * 64}, r"base_hash: found [0-9a-f]{64}, expected f{64}"),
     ({"dataset_sha256": "0" * 64}, r"dataset_sha256: found [0-9a-f]{64}, expected 0{64}"),
-    ({"dataset": "/nowhere/rows.jsonl"}, r"dataset: found no file /nowhere/rows.jsonl"),
+    ({"dataset": "/missing/rows.jsonl"}, r"dataset: found no file /missing/rows.jsonl"),
     ({"base": None, "base_hash": None}, r"base: found nothing, expected the policy to start from"),
-    ({"base": "/nowhere"}, r"base: found no manifest.json in /nowhere, expected a policy directory"),
+    ({"base": "/missing"}, r"base: found no manifest.json in /missing, expected a policy directory"),
     (
         {"reference": "/r", "reference_hash": "0"},
         r"reference: found /r, expected nothing: sft has no reference",
@@ -157,21 +158,19 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), REFUSED)
-def test_a_wrong_job_is_refused_by_name(
-    change: dict[str, Any], message: str, tmp_path: Path, workshop: Path, base: Path
+@pytest.mark.parametrize(("change", "message"), REJECTED)
+def test_a_wrong_job_is_rejected_with_the_field(
+    change: dict[str, Any], message: str, tmp_path: Path, datasets: Path, base: Path
 ) -> None:
-    job = sft_job(tmp_path / "job", workshop, base)
-    path = job.folder / "job.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    job = sft_job(tmp_path / "job", datasets, base)
+    job.change(**change)
     assert job.run() == EXIT_CODES["bad-input"]
-    failure = job.status["failure"]
-    assert failure["type"] == "bad-input"
-    assert re.search(message, failure["message"])
+    assert job.failure["type"] == "bad-input"
+    assert re.search(message, job.failure["message"])
     assert not job.output.exists()
 
 
-BAD_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
+REJECTED_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
     ("sft", "{", "dataset line 1: found invalid JSON"),
     ("sft", {"trajectory_id": "x"}, "dataset line 1: found an object with trajectory_id"),
     ("sft", {"messages": [{"role": "user"}]}, r"dataset line 1.messages\[0\].content"),
@@ -185,61 +184,65 @@ BAD_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("method", "row", "message"), BAD_ROWS)
-def test_a_wrong_dataset_is_refused_by_line_and_field(
+@pytest.mark.parametrize(("method", "row", "message"), REJECTED_ROWS)
+def test_a_wrong_dataset_is_rejected_with_line_and_field(
     method: str, row: dict[str, Any] | str, message: str, tmp_path: Path, base: Path
 ) -> None:
     dataset = tmp_path / "rows.jsonl"
     dataset.write_text(row if isinstance(row, str) else json.dumps(row))
     job = JobFolder(tmp_path / "job", method=method, base=base, dataset=dataset)
     assert job.run() == EXIT_CODES["bad-input"]
-    assert re.search(message, job.status["failure"]["message"])
+    assert re.search(message, job.failure["message"])
 
 
-def test_a_changed_policy_file_is_refused_by_path(tmp_path: Path, workshop: Path, base: Path) -> None:
-    copy = tmp_path / "copy"
-    subprocess.run(["cp", "-r", str(base), str(copy)], check=True)
+def test_a_changed_policy_file_is_rejected_with_its_path(tmp_path: Path, datasets: Path, base: Path) -> None:
+    copy = Path(shutil.copytree(base, tmp_path / "copy"))
     weights = bytearray((copy / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (copy / "model.safetensors").write_bytes(weights)
-    job = sft_job(tmp_path / "job", workshop, copy)
+    job = sft_job(tmp_path / "job", datasets, copy)
     assert job.run() == EXIT_CODES["bad-input"]
-    assert "model.safetensors: sha256: found" in job.status["failure"]["message"]
+    assert "model.safetensors: sha256: found" in job.failure["message"]
 
 
-def test_an_output_made_by_another_job_is_refused(tmp_path: Path, workshop: Path, base: Path) -> None:
-    first = sft_job(tmp_path / "first", workshop, base)
+def test_the_output_of_another_job_is_rejected(tmp_path: Path, datasets: Path, base: Path) -> None:
+    first = sft_job(tmp_path / "first", datasets, base)
     assert first.run() == 0
-    second = sft_job(tmp_path / "second", workshop, base, seed=8, output=str(first.output))
+    second = sft_job(tmp_path / "second", datasets, base, seed=8, output=str(first.output))
     assert second.run() == EXIT_CODES["bad-input"]
-    assert "output: seed of the policy in" in second.status["failure"]["message"]
+    assert "output: seed of the policy in" in second.failure["message"]
 
 
-def test_a_loss_that_is_not_finite_is_diverged(tmp_path: Path, base: Path) -> None:
-    rows = [{**row, "weight": 1e39} for row in expert_rows(8)]  # beyond float32
+def test_a_loss_that_is_not_finite_fails_as_diverged(tmp_path: Path, base: Path) -> None:
+    rows = [{**row, "weight": 1e39} for row in expert_rows(8)]  # exceeds float32
     dataset = write_rows(tmp_path / "rows.jsonl", rows)
     job = JobFolder(tmp_path / "job", method="sft", base=base, dataset=dataset)
     assert job.run() == EXIT_CODES["diverged"]
-    assert job.status["failure"] == {"type": "diverged", "message": job.status["failure"]["message"]}
-    assert "update 1: loss nan" in job.status["failure"]["message"]
+    assert job.failure.keys() == {"type", "message"}
+    assert job.failure["type"] == "diverged"
+    assert "update 1: loss nan" in job.failure["message"]
     assert not job.output.exists()
 
 
-def test_too_little_disk_is_said_before_any_work(tmp_path: Path, workshop: Path, base: Path) -> None:
-    job = sft_job(tmp_path / "job", workshop, base, settings={"reserve_disk_bytes": 2**62})
+def test_a_lack_of_disk_space_is_reported_before_the_training(
+    tmp_path: Path, datasets: Path, base: Path
+) -> None:
+    job = sft_job(tmp_path / "job", datasets, base, settings={"reserve_disk_bytes": 2**62})
     assert job.run() == EXIT_CODES["disk-full"]
-    assert "bytes are free, the job needs" in job.status["failure"]["message"]
+    assert "bytes are free, the job needs" in job.failure["message"]
     assert job.status["step"] == 0
 
 
-def test_a_disk_that_fills_up_in_mid_job_is_disk_full(tmp_path: Path, workshop: Path, base: Path) -> None:
-    """A real file system of 400 KB, in a mount namespace of the child's own."""
-    job = sft_job(tmp_path / "job", workshop, base, settings={"checkpoint_every": 1, "epochs": 3})
+def test_a_job_whose_disk_fills_up_fails_as_disk_full_and_resumes(
+    tmp_path: Path, datasets: Path, base: Path
+) -> None:
+    """The disk is a file system of 400 KB, in a mount namespace of the child process."""
+    job = sft_job(tmp_path / "job", datasets, base, settings={"checkpoint_every": 1, "epochs": 3})
     mount = 'mount -t tmpfs -o size=400k tmpfs "$1/checkpoints"'
     (job.folder / "checkpoints").mkdir()
     isolated = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     if subprocess.run([*isolated, mount, "sh", str(job.folder)], capture_output=True).returncode:
-        pytest.skip("this machine gives no mount namespaces to its users")
+        pytest.skip("this machine does not allow mount namespaces")
     command = f'{mount} && exec "$2" -m coevolve_trainer run "$1"'
     child = subprocess.run(
         [*isolated, command, "sh", str(job.folder), sys.executable],
@@ -248,11 +251,11 @@ def test_a_disk_that_fills_up_in_mid_job_is_disk_full(tmp_path: Path, workshop: 
         text=True,
     )
     assert child.returncode == EXIT_CODES["disk-full"], child.stderr
-    assert job.status["failure"]["type"] == "disk-full"
-    assert job.run() == 0  # with room again
+    assert job.failure["type"] == "disk-full"
+    assert job.run() == 0  # on the real disk
 
 
-def test_an_allocation_that_cannot_be_met_is_out_of_memory() -> None:
-    with pytest.raises(RuntimeError) as refused:
+def test_a_failed_allocation_is_classified_as_out_of_memory() -> None:
+    with pytest.raises(RuntimeError) as raised:
         torch.empty(2**50)
-    assert as_job_failure(refused.value).type == "out-of-memory"
+    assert as_job_failure(raised.value).type == "out-of-memory"

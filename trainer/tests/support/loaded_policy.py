@@ -1,4 +1,4 @@
-"""A policy as tests compute with it: all weights trainable, float32, on the CPU."""
+"""Loads a policy for tests: all weights trainable, float32, on the CPU."""
 
 from pathlib import Path
 from typing import Any

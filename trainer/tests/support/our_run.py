@@ -1,4 +1,4 @@
-"""The same updates by our trainer: a whole job, watched from outside."""
+"""Three updates by our trainer, as a whole job."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from safetensors.torch import load_file
 
 from job_folder import JobFolder
+from run_comparison import NO_CLIPPING, RATE, UPDATES, Run, first_gradient
 from trl_run import load, trained_parameters
-from watched_run import NO_CLIPPING, RATE, UPDATES, Run, first_gradient
 
 SETTINGS: dict[str, Any] = {
     "epochs": UPDATES,
@@ -31,14 +31,13 @@ def run_ours(
     reference: tuple[Path, str] | None = None,
     **change: Any,
 ) -> Run:
-    """A job of three updates; `change` are settings, `reference` is a policy and its hash, else the base."""
+    """Runs a job of three updates; `change` are settings, `reference` a policy and its hash."""
     fields = {"reference": str(reference[0]), "reference_hash": reference[1]} if reference else {}
     settings = SETTINGS | change
     job = JobFolder(folder, method=method, base=base, dataset=dataset, settings=settings, **fields)
     with first_gradient() as found:
-        assert job.run() == 0, job.status["failure"]
-    losses = [event["loss"] for event in job.events if event["event"] == "step"]
+        assert job.run() == 0, job.failure
     (file,) = job.output.glob("*model.safetensors")
     weights = load_file(file)
     gradient = {name: g for name, (_, g) in zip(trained_parameters(load(base)), found, strict=True)}
-    return Run(losses, gradient, weights)
+    return Run(job.losses, gradient, weights)

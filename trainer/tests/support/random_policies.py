@@ -1,4 +1,4 @@
-"""Small random policies of every architecture that the policy server serves, whole and as adapters."""
+"""Small random policies of every architecture that the policy server supports, whole and as adapters."""
 
 import json
 from pathlib import Path
@@ -29,13 +29,14 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 
 
 def random_policy(store: Path, family: str, dtype: torch.dtype = torch.float32) -> tuple[Path, str]:
-    """A whole policy without tokenizer, in `store` under its hash."""
+    """Creates a whole policy without tokenizer in `store` under its hash."""
     config = AutoConfig.for_model(**ARCHITECTURES[family])
     torch.manual_seed(3)
     model = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if parameter.ndim == 1:  # norms and biases begin at 1 and 0, where a mistake would not show
+            # Norms are initially 1 and biases 0: a bug in them would have no effect
+            if parameter.ndim == 1:
                 parameter.add_(torch.randn_like(parameter) * 0.3)
             assert "bias" not in name or family == "qwen2"
     folder = store / "new"
@@ -43,35 +44,35 @@ def random_policy(store: Path, family: str, dtype: torch.dtype = torch.float32) 
     weights = {name: weight.detach().to(dtype).contiguous() for name, weight in model.named_parameters()}
     write_weights(folder, weights, shard_bytes=100_000)
     (folder / "config.json").write_text(model.config.to_json_string())
-    return published(folder, {"method": "import"})
+    return publish(folder, {"method": "import"})
 
 
 def random_adapter(model: Path) -> tuple[Path, str]:
-    """An adapter of the whole policy in `model`, beside it; its second factor is not 0."""
+    """Creates an adapter of the whole policy in `model`, beside it; its second factor is not 0."""
     torch.manual_seed(4)
     config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", init_lora_weights=False)
     folder = model.parent / "new"
-    get_peft_model(_loaded(model), config).save_pretrained(str(folder))
+    get_peft_model(_load(model), config).save_pretrained(str(folder))
     (folder / "README.md").unlink()
-    return published(folder, {"method": "sft", "model_hash": model.name})
+    return publish(folder, {"method": "sft", "model_hash": model.name})
 
 
-def published(folder: Path, facts: dict[str, Any]) -> tuple[Path, str]:
-    name = write_manifest(folder, facts)
-    return folder.rename(folder.parent / name), name
+def publish(folder: Path, fields: dict[str, Any]) -> tuple[Path, str]:
+    policy_hash = write_manifest(folder, fields)
+    return folder.rename(folder.parent / policy_hash), policy_hash
 
 
-def plain_logits(policy: Path, tokens: torch.Tensor) -> torch.Tensor:
-    """What transformers, and peft for an adapter, compute in float32: logits [T, V] of tokens [T]."""
-    beneath = json.loads((policy / "manifest.json").read_bytes()).get("model_hash")
-    model: Any = _loaded(policy.parent / beneath if beneath else policy)
-    if beneath:
+def transformers_logits(policy: Path, tokens: torch.Tensor) -> torch.Tensor:
+    """Returns logits [T, V] of tokens [T] in float32, from transformers and, for an adapter, peft."""
+    model_hash = json.loads((policy / "manifest.json").read_bytes()).get("model_hash")
+    model: Any = _load(policy.parent / model_hash if model_hash else policy)
+    if model_hash:
         model = PeftModel.from_pretrained(model, policy)
     with torch.no_grad():
         logits: torch.Tensor = model(input_ids=tokens[None]).logits[0]
     return logits
 
 
-def _loaded(model: Path) -> PreTrainedModel:
+def _load(model: Path) -> PreTrainedModel:
     loaded: PreTrainedModel = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     return loaded

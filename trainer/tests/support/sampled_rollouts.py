@@ -1,4 +1,4 @@
-"""Rollouts as the policy server records them, sampled from a real policy."""
+"""Rollouts in the policy server's format, sampled from a real policy."""
 
 import random
 from pathlib import Path
@@ -15,36 +15,36 @@ Rows = list[dict[str, Any]]
 ACTION_TOKENS = 6
 
 
-def rollouts_of(policy: Path, *, tasks: int = 3, attempts: int = 4, seed: int = 1) -> Rows:
-    """`attempts` trajectories of two actions at each of `tasks` tasks, with made-up advantages and rewards.
+def sample_rollouts(policy: Path, *, tasks: int = 3, attempts: int = 4, seed: int = 1) -> Rows:
+    """Samples `attempts` trajectories of two actions for each task, with random advantages and rewards.
 
-    The second prompt extends the first for even tasks, and spells the first action anew for odd ones.
+    The second prompt extends the first for even tasks; for odd ones the first action's ids differ.
     """
     model, encoder = load_model(policy), ChatEncoder.load(policy)
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     rows = []
     for task in range(tasks):
-        opening = encoder.prompt_ids(expert_rows(tasks)[task]["messages"][:2])
+        first_prompt = encoder.prompt_ids(expert_rows(tasks)[task]["messages"][:2])
         for attempt in range(attempts):
-            prompt, steps = opening, []
+            prompt, turns = first_prompt, []
             for _ in range(2):
-                step = sample(model, prompt, generator)
-                steps.append(step)
-                prompt = [*prompt, *(step["token_ids"] if task % 2 == 0 else [5, 6]), *opening[:4]]
+                turn = sample_turn(model, prompt, generator)
+                turns.append(turn)
+                prompt = [*prompt, *(turn["token_ids"] if task % 2 == 0 else [5, 6]), *first_prompt[:4]]
             rows.append(
                 {
                     "trajectory_id": f"task-{task}/{attempt}",
                     "group": f"task-{task}",
                     "advantage": draw.uniform(-2, 2),
                     "reward": float(draw.random() < 0.5),
-                    "steps": steps,
+                    "steps": turns,
                 }
             )
     return rows
 
 
 @torch.no_grad()
-def sample(
+def sample_turn(
     model: Any, prompt: list[int], generator: torch.Generator, tokens: int = ACTION_TOKENS
 ) -> dict[str, Any]:
     ids, logprobs = list(prompt), []

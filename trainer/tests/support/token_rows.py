@@ -1,4 +1,4 @@
-"""Small multi-turn trajectories as token rows with action masks, and files of them for our trainer."""
+"""Random multi-turn trajectories as token rows with action masks, and dataset files of them."""
 
 import random
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from job_folder import write_rows
 
 class TokenRow(NamedTuple):
     ids: list[int]
-    mask: list[int]  # 1 on the policy's own tokens
+    mask: list[int]  # 1 for action tokens
 
 
 Pair = tuple[TokenRow, TokenRow]  # chosen, rejected
 
 
-def made_up_pairs(count: int, *, vocabulary: int, padded: bool) -> list[Pair]:
-    """Pairs that share a prompt, each side of three actions with observations between them.
+def random_pairs(count: int, *, vocabulary: int, padded: bool) -> list[Pair]:
+    """Returns pairs with a common prompt and three actions per side, with observations between them.
 
-    Rows differ in length, so that a batch is padded, or are all of one length.
+    The rows have different lengths, so that a batch is padded, or the same length.
     """
     draw = random.Random(5)
 
-    def tokens(least: int, most: int) -> list[int]:
-        length = draw.randint(least, most) if padded else most
+    def tokens(min_length: int, max_length: int) -> list[int]:
+        length = draw.randint(min_length, max_length) if padded else max_length
         return [draw.randrange(3, vocabulary) for _ in range(length)]
 
     def row(prompt: list[int]) -> TokenRow:
@@ -38,8 +38,8 @@ def made_up_pairs(count: int, *, vocabulary: int, padded: bool) -> list[Pair]:
     return [(row(prompt), row(prompt)) for prompt in (tokens(4, 12) for _ in range(count))]
 
 
-def steps_of(row: TokenRow) -> list[dict[str, list[int]]]:
-    """The row as the policy server would have recorded it: every action with all that stood before it."""
+def turns_of(row: TokenRow) -> list[dict[str, list[int]]]:
+    """Returns the turns of a row as the policy server records them: every action with its prompt."""
     starts = [t for t in range(1, len(row.ids)) if row.mask[t] and not row.mask[t - 1]]
     ends = [next((e for e in range(t, len(row.ids)) if not row.mask[e]), len(row.ids)) for t in starts]
     return [
@@ -49,18 +49,18 @@ def steps_of(row: TokenRow) -> list[dict[str, list[int]]]:
 
 
 def sft_file(path: Path, rows: Sequence[TokenRow]) -> Path:
-    return write_rows(path, [{"trajectory_id": str(i), "steps": steps_of(r)} for i, r in enumerate(rows)])
+    return write_rows(path, [{"trajectory_id": str(i), "steps": turns_of(r)} for i, r in enumerate(rows)])
 
 
 def pair_file(path: Path, pairs: Sequence[Pair], lambdas: Sequence[tuple[float, float]] = ()) -> Path:
-    def written(index: int, pair: Pair) -> dict[str, Any]:
+    def line(index: int, pair: Pair) -> dict[str, Any]:
         lambda_dpo, lambda_sft = lambdas[index] if lambdas else (1.0, 0.0)
         sides = zip(("chosen", "rejected"), pair, strict=True)
         return {
             "pair_id": f"pair-{index}",
             "lambda_dpo": lambda_dpo,
             "lambda_sft": lambda_sft,
-            **{side: {"trajectory_id": f"{side}-{index}", "steps": steps_of(row)} for side, row in sides},
+            **{side: {"trajectory_id": f"{side}-{index}", "steps": turns_of(row)} for side, row in sides},
         }
 
-    return write_rows(path, [written(index, pair) for index, pair in enumerate(pairs)])
+    return write_rows(path, [line(index, pair) for index, pair in enumerate(pairs)])

@@ -1,4 +1,4 @@
-"""Three updates by TRL's own trainers."""
+"""Three updates by TRL's trainers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,28 +12,28 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from coevolve_trainer.files.policy_files import read_manifest
+from run_comparison import NO_CLIPPING, RATE, UPDATES, Run, first_gradient
 from token_rows import Pair, TokenRow
-from watched_run import NO_CLIPPING, RATE, UPDATES, Run, first_gradient
 
 IGNORED = -100
 
 
 def load(policy: Path) -> Any:
-    """As transformers loads it, or peft where it is an adapter: then the policy beneath lies beside it."""
+    """Loads a policy with transformers; for an adapter, with peft over its base model."""
     if not (policy / "adapter_config.json").exists():
         return AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32)
-    beneath = load(policy.parent / str(read_manifest(policy)["model_hash"]))
-    return PeftModel.from_pretrained(beneath, policy, is_trainable=True)
+    model = load(policy.parent / str(read_manifest(policy)["model_hash"]))
+    return PeftModel.from_pretrained(model, policy, is_trainable=True)
 
 
 def trained_parameters(model: torch.nn.Module) -> dict[str, Tensor]:
-    """By the names of a policy's file, in the model's order; peft's in memory hold the adapter's too."""
+    """Returns parameters by their names in the policy's file, without the adapter name that peft inserts."""
     named = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
     return {name.replace(".default.", "."): parameter for name, parameter in named}
 
 
-def labelled(row: TokenRow) -> dict[str, list[int]]:
-    """A pre-tokenized row for SFTTrainer."""
+def labeled(row: TokenRow) -> dict[str, list[int]]:
+    """Returns a pre-tokenized row for SFTTrainer."""
     return {"input_ids": row.ids, "labels": [t if m else IGNORED for t, m in zip(*row, strict=True)]}
 
 
@@ -56,8 +56,8 @@ def dpo_trainer(
     reference: Path | None = None,
     precomputed: bool = False,
 ) -> Any:
-    """Over the actions alone: DPOTrainer's own collator would count the observations as completion."""
-    text = {"prompt": "a", "chosen": "b", "rejected": "c"}  # it prepares every dataset of texts itself
+    """Returns a DPOTrainer with a loss over actions only: its own collator would include the observations."""
+    text = {"prompt": "a", "chosen": "b", "rejected": "c"}  # DPOTrainer always tokenizes these columns
     arguments = DPOConfig(
         **_arguments(folder, len(pairs)),
         beta=beta,
@@ -74,10 +74,10 @@ def dpo_trainer(
     )
 
 
-def run_dpo_as_it_collates(
+def run_dpo_with_own_collator(
     policy: Path, examples: Sequence[dict[str, Any]], folder: Path
 ) -> tuple[Run, list[Pair]]:
-    """DPOTrainer with its own tokenizing and its own collator; the pairs are those of its batch."""
+    """Runs DPOTrainer with its own tokenization and collator; also returns the pairs of its batch."""
     arguments = DPOConfig(**_arguments(folder, len(examples)))
     dataset = Dataset.from_list(list(examples))
     trainer = _Dpo(args=arguments, train_dataset=dataset, **_policy(policy))
@@ -85,10 +85,10 @@ def run_dpo_as_it_collates(
     return _run(trainer), _pairs(_rows(batch, "completion_mask"))
 
 
-def run_sft_as_it_collates(
+def run_sft_with_own_collator(
     policy: Path, examples: Sequence[dict[str, Any]], folder: Path
 ) -> tuple[Run, list[TokenRow]]:
-    """SFTTrainer with its own tokenizing and its own collator; the rows are those of its batch."""
+    """Runs SFTTrainer with its own tokenization and collator; also returns the rows of its batch."""
     arguments = SFTConfig(**_arguments(folder, len(examples)), shuffle_dataset=False)
     dataset = Dataset.from_list(list(examples))
     trainer = _Sft(args=arguments, train_dataset=dataset, **_policy(policy))
@@ -97,15 +97,15 @@ def run_sft_as_it_collates(
 
 
 def collate_pairs(examples: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
-    """Chosen rows first, then the rejected ones, with the mask of the actions; pads get no attention."""
+    """Returns a batch of the chosen rows followed by the rejected rows, with a mask of the actions."""
     rows = [TokenRow(*example["rows"][side]) for side in (0, 1) for example in examples]
     batch = {
         "input_ids": _padded([row.ids for row in rows]),
         "attention_mask": _padded([[1] * len(row.ids) for row in rows]),
         "completion_mask": _padded([row.mask for row in rows]),
     }
-    known = [name for name in ("ref_chosen_logps", "ref_rejected_logps") if name in examples[0]]
-    return batch | {name: torch.tensor([example[name] for example in examples]) for name in known}
+    precomputed = [name for name in ("ref_chosen_logps", "ref_rejected_logps") if name in examples[0]]
+    return batch | {name: torch.tensor([example[name] for example in examples]) for name in precomputed}
 
 
 class _Losses:
@@ -135,7 +135,7 @@ def _run(trainer: Any) -> Run:
 
 
 def _arguments(folder: Path, rows: int) -> dict[str, Any]:
-    """All rows are one batch, so an epoch is an update; float32, AdamW at a constant rate."""
+    """Returns options for one batch of all rows per epoch, in float32 with AdamW at a constant rate."""
     return {
         "output_dir": str(folder),
         "per_device_train_batch_size": rows,
@@ -170,7 +170,7 @@ def _pairs(rows: list[TokenRow]) -> list[Pair]:
 
 
 def _rows(batch: dict[str, Tensor], mask: str) -> list[TokenRow]:
-    """The rows of a padded batch without their padding; a first token is no action: nothing predicts it."""
+    """Returns the rows of a padded batch without padding; no token predicts the first, so its mask is 0."""
     lengths = batch["attention_mask"].sum(1).tolist()
     columns = zip(batch["input_ids"].tolist(), batch[mask].tolist(), lengths, strict=True)
-    return [TokenRow(ids[:length], [0, *acts[1:length]]) for ids, acts, length in columns]
+    return [TokenRow(ids[:length], [0, *actions[1:length]]) for ids, actions, length in columns]

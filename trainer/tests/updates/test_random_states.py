@@ -1,4 +1,4 @@
-"""Random states: what a checkpoint keeps of them is all that draws depend on."""
+"""Random numbers depend only on the captured random states."""
 
 import random
 from pathlib import Path
@@ -19,9 +19,9 @@ def draws() -> list[float]:
     ]
 
 
-def test_the_same_numbers_are_drawn_after_a_state_was_stored_and_restored(tmp_path: Path) -> None:
-    for odd in (False, True):
-        if odd:  # of a pair of normal numbers the second one waits to be drawn
+def test_restored_states_give_the_same_random_numbers(tmp_path: Path) -> None:
+    for has_cached_gauss in (False, True):
+        if has_cached_gauss:  # the generators make normal numbers in pairs and cache the second
             random.gauss(0, 1)
             numpy.random.normal()
         save_file(capture_random_states(), tmp_path / "random.safetensors")

@@ -1,4 +1,4 @@
-"""What the front does around vLLM, in whose place a scripted one is started."""
+"""The backend starts, restarts and stops vLLM; a scripted process replaces vLLM."""
 
 import asyncio
 import json
@@ -24,20 +24,21 @@ SCRIPTED = Path(__file__).parents[1] / "support" / "scripted_vllm"
 
 
 @dataclass
-class Stage:
-    """A front, policies to load, and what the scripted vLLM wrote down."""
+class Setup:
+    """A backend, policies to load, and the records of the scripted vLLM."""
 
-    front: VllmBackend
+    backend: VllmBackend
     store: Path
     script: Path
 
     @property
-    def notes(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.script.read_text().splitlines()]
 
     @property
     def starts(self) -> list[dict[str, str]]:
-        return [_options(note["start"]) for note in self.notes if "start" in note]
+        """The command line options of each started vLLM."""
+        return [_options(record["start"]) for record in self.records if "start" in record]
 
     def policy(self, family: str) -> str:
         folder, _ = random_policy(self.store, family)
@@ -47,24 +48,32 @@ class Stage:
         folder, _ = random_adapter(self.store / model)
         return _with_tokenizer(folder, {"method": "sft", "model_hash": model})
 
-    async def load(self, name: str) -> None:
-        await self.front.load(name, self.store / name)
+    async def load(self, policy_hash: str) -> None:
+        await self.backend.load(policy_hash, self.store / policy_hash)
+
+    async def start_slow_request(self, policy_hash: str) -> asyncio.Task[Any]:
+        """Sends a request that is not completed before `release`; returns when vLLM has received it."""
+        task = asyncio.create_task(self.backend.complete(chat_request(policy_hash, "slow")))
+        while not any(record.get("path") == "/v1/completions" for record in self.records):
+            await asyncio.sleep(0.01)
+        return task
 
     def release(self) -> None:
         self.script.with_name("release").touch()
 
 
-def staged(tmp_path: Path, play: Callable[[Stage], Awaitable[None]], *arguments: str) -> Stage:
+def run_test(tmp_path: Path, test: Callable[[Setup], Awaitable[None]], *arguments: str) -> Setup:
+    """Runs `test` while the backend runs; vLLM is started with `arguments`."""
     os.environ["COEVOLVE_SCRIPT"] = str(tmp_path / "script.jsonl")
     command = VllmCommand(Path(sys.executable), arguments, max_context=300, threads=None, on_cpu=False)
-    stage = Stage(VllmBackend(command), tmp_path / "store", tmp_path / "script.jsonl")
+    setup = Setup(VllmBackend(command), tmp_path / "store", tmp_path / "script.jsonl")
 
     async def run() -> None:
-        async with stage.front.running():
-            await play(stage)
+        async with setup.backend.running():
+            await test(setup)
 
     asyncio.run(asyncio.wait_for(run(), 60))
-    return stage
+    return setup
 
 
 @pytest.fixture(autouse=True)
@@ -72,25 +81,28 @@ def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(SCRIPTED))
 
 
-def asked(name: str, *stop: str) -> ChatRequest:
+def chat_request(policy_hash: str, *stop: str) -> ChatRequest:
     messages = [{"role": "user", "content": "?"}]
-    return parse_chat_request({"model": name, "messages": messages, "stop": list(stop), "max_tokens": 4})
+    body = {"model": policy_hash, "messages": messages, "stop": list(stop), "max_tokens": 4}
+    return parse_chat_request(body)
 
 
-def test_vllm_starts_with_the_base_of_what_is_loaded_and_room_for_its_adapter(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
-        model = stage.policy("llama")
-        await stage.load(model)
-        adapters = [stage.adapter(model)]
-        await stage.load(adapters[0])
-        answers = [await stage.front.complete(asked(name)) for name in adapters]
-        assert [(answer.token_ids, answer.logprobs) for answer in answers] == [([5], [-0.5])]
-        with pytest.raises(ApiError, match="does not exist"):  # the base came to be served without adapters
-            await stage.front.complete(asked(model))
-        await stage.load(model)
-        assert sorted(stage.front.policies) == sorted([model, *adapters])
+def test_vllm_is_started_with_the_base_model_of_a_policy_and_with_the_rank_of_its_adapter(
+    tmp_path: Path,
+) -> None:
+    async def test(setup: Setup) -> None:
+        model = setup.policy("llama")
+        await setup.load(model)
+        adapter = setup.adapter(model)
+        await setup.load(adapter)
+        completion = await setup.backend.complete(chat_request(adapter))
+        assert (completion.token_ids, completion.logprobs) == ([5], [-0.5])
+        with pytest.raises(ApiError, match="does not exist"):  # vLLM was restarted for the adapter
+            await setup.backend.complete(chat_request(model))
+        await setup.load(model)
+        assert sorted(setup.backend.policies) == sorted([model, adapter])
 
-    whole, adapted = staged(tmp_path, play).starts
+    whole, adapted = run_test(tmp_path, test).starts
     assert "--enable-lora" not in whole
     assert whole == {
         "--host": "127.0.0.1",
@@ -105,104 +117,99 @@ def test_vllm_starts_with_the_base_of_what_is_loaded_and_room_for_its_adapter(tm
     assert (adapted["--model"], adapted["--max-lora-rank"]) == (whole["--model"], "8")
 
 
-def test_a_base_gives_way_only_when_its_last_request_is_answered(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
-        one, other = stage.policy("llama"), stage.policy("qwen3")
-        await stage.load(one)
-        slow = asyncio.create_task(stage.front.complete(asked(one, "slow")))
-        while not any(note.get("path") == "/v1/completions" for note in stage.notes):
-            await asyncio.sleep(0.01)
-        loading = asyncio.create_task(stage.load(other))
-        while stage.front.policies:
+def test_a_base_model_is_replaced_after_its_last_request_is_completed(tmp_path: Path) -> None:
+    async def test(setup: Setup) -> None:
+        one, other = setup.policy("llama"), setup.policy("qwen3")
+        await setup.load(one)
+        request = await setup.start_slow_request(one)
+        loading = asyncio.create_task(setup.load(other))
+        while setup.backend.policies:
             await asyncio.sleep(0.01)
         with pytest.raises(ApiError, match="does not exist"):
-            await stage.front.complete(asked(one))
-        assert len(stage.starts) == 1
-        assert not slow.done()
-        stage.release()
-        assert (await slow).token_ids == [5]
+            await setup.backend.complete(chat_request(one))
+        assert len(setup.starts) == 1
+        assert not request.done()
+        setup.release()
+        assert (await request).token_ids == [5]
         await loading
-        assert stage.front.policies == [other]
+        assert setup.backend.policies == [other]
 
-    assert len(staged(tmp_path, play).starts) == 2
-
-
-def test_a_client_that_left_does_not_keep_the_base(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
-        one, other = stage.policy("llama"), stage.policy("qwen3")
-        await stage.load(one)
-        slow = asyncio.create_task(stage.front.complete(asked(one, "slow")))
-        await asyncio.sleep(0.2)
-        slow.cancel()
-        await stage.load(other)
-
-    staged(tmp_path, play)
+    assert len(run_test(tmp_path, test).starts) == 2
 
 
-def test_a_vllm_that_ended_is_started_with_the_next_load(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
-        name = stage.policy("llama")
-        await stage.load(name)
-        waiting = asyncio.create_task(stage.front.complete(asked(name, "slow")))
-        await asyncio.sleep(0.2)
-        assert stage.front._vllm is not None
-        os.kill(stage.front._vllm._process.pid, signal.SIGKILL)
-        with pytest.raises(ApiError, match="vLLM sent no response") as ended:
-            await waiting
-        assert (ended.value.status, ended.value.retry_after) == (503, 1)
-        while stage.front.policies:
+def test_a_cancelled_request_does_not_delay_the_replacement_of_the_base_model(tmp_path: Path) -> None:
+    async def test(setup: Setup) -> None:
+        one, other = setup.policy("llama"), setup.policy("qwen3")
+        await setup.load(one)
+        (await setup.start_slow_request(one)).cancel()
+        await setup.load(other)
+
+    run_test(tmp_path, test)
+
+
+def test_a_killed_vllm_is_started_again_by_the_next_load(tmp_path: Path) -> None:
+    async def test(setup: Setup) -> None:
+        policy = setup.policy("llama")
+        await setup.load(policy)
+        request = await setup.start_slow_request(policy)
+        assert setup.backend._vllm is not None
+        os.kill(setup.backend._vllm._process.pid, signal.SIGKILL)
+        with pytest.raises(ApiError, match="vLLM sent no response") as failed:
+            await request
+        assert (failed.value.status, failed.value.retry_after) == (503, 1)
+        while setup.backend.policies:
             await asyncio.sleep(0.01)
-        assert stage.front.health()["vllm"] == {"state": "ended", "base": name}
+        assert setup.backend.health()["vllm"] == {"state": "ended", "base": policy}
         with pytest.raises(ApiError, match="does not exist"):
-            await stage.front.complete(asked(name))
-        await stage.load(name)
-        assert (await stage.front.complete(asked(name))).token_ids == [5]
+            await setup.backend.complete(chat_request(policy))
+        await setup.load(policy)
+        assert (await setup.backend.complete(chat_request(policy))).token_ids == [5]
 
-    assert len(staged(tmp_path, play).starts) == 2
+    assert len(run_test(tmp_path, test).starts) == 2
 
 
-def test_an_adapter_is_loaded_once_and_unloaded_when_it_is_told(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
-        name = stage.adapter(stage.policy("qwen2"))
-        await asyncio.gather(stage.load(name), stage.load(name))
-        await stage.front.unload(name)
+def test_an_adapter_is_loaded_into_vllm_once_and_unloaded(tmp_path: Path) -> None:
+    async def test(setup: Setup) -> None:
+        adapter = setup.adapter(setup.policy("qwen2"))
+        await asyncio.gather(setup.load(adapter), setup.load(adapter))
+        await setup.backend.unload(adapter)
         with pytest.raises(ApiError, match="does not exist"):
-            await stage.front.unload(name)
+            await setup.backend.unload(adapter)
 
-    paths = [note["path"] for note in staged(tmp_path, play).notes if "path" in note]
+    paths = [record["path"] for record in run_test(tmp_path, test).records if "path" in record]
     assert paths == ["/v1/load_lora_adapter", "/v1/unload_lora_adapter"]
 
 
-def test_what_vllm_refuses_is_told_in_its_words(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
-        name = stage.policy("llama")
-        await stage.load(name)
-        with pytest.raises(ApiError, match="vLLM responded: this cannot be asked") as refused:
-            await stage.front.complete(asked(name, "refuse"))
-        assert refused.value.status == 400
+def test_an_error_of_vllm_is_returned_with_its_message(tmp_path: Path) -> None:
+    async def test(setup: Setup) -> None:
+        policy = setup.policy("llama")
+        await setup.load(policy)
+        with pytest.raises(ApiError, match="vLLM responded: the request is invalid") as failed:
+            await setup.backend.complete(chat_request(policy, "invalid"))
+        assert failed.value.status == 400
 
-    staged(tmp_path, play)
+    run_test(tmp_path, test)
 
 
-def test_a_vllm_that_does_not_start_says_how_it_ended(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
+def test_a_vllm_that_exits_at_its_start_is_reported_with_its_exit_code(tmp_path: Path) -> None:
+    async def test(setup: Setup) -> None:
         with pytest.raises(ApiError, match="vLLM exited with code 3; its output is in this server's log"):
-            await stage.load(stage.policy("llama"))
-        assert stage.front.health() == {"vllm": {"state": "idle", "base": None}}
+            await setup.load(setup.policy("llama"))
+        assert setup.backend.health() == {"vllm": {"state": "idle", "base": None}}
 
-    staged(tmp_path, play, "--fail")
+    run_test(tmp_path, test, "--fail")
 
 
-def _with_tokenizer(folder: Path, facts: dict[str, str]) -> str:
+def _with_tokenizer(folder: Path, fields: dict[str, str]) -> str:
     (folder / "manifest.json").unlink()
     write_tokenizer(train_tokenizer(["a b"], vocabulary_size=300), folder, max_positions=512)
-    name = write_manifest(folder, facts)
-    folder.rename(folder.parent / name)
-    return name
+    policy_hash = write_manifest(folder, fields)
+    folder.rename(folder.parent / policy_hash)
+    return policy_hash
 
 
-def _options(words: list[str]) -> dict[str, str]:
-    """A command line's options with their values; a flag has none."""
-    following = [*words[1:], "--"]
-    pairs = zip(words, following, strict=True)
+def _options(arguments: list[str]) -> dict[str, str]:
+    """Returns a command line's options with their values; the value of a flag is empty."""
+    following = [*arguments[1:], "--"]
+    pairs = zip(arguments, following, strict=True)
     return {word: "" if value.startswith("--") else value for word, value in pairs if word.startswith("--")}

@@ -1,4 +1,4 @@
-"""Faster layers: states and gradients of transformers' own, for each family whose layers are exchanged."""
+"""The fast layers have the outputs and gradients of transformers' layers, for every supported family."""
 
 from typing import Any
 
@@ -20,30 +20,30 @@ SHAPE = {
 }
 
 
-def model_of(family: str, **change: Any) -> Any:
+def random_model(family: str, **change: Any) -> Any:
     torch.manual_seed(3)
     config = AutoConfig.for_model(family, **{**SHAPE, **change})
-    made: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
-    made.config._attn_implementation = "sdpa"
-    for parameter in made.parameters():
+    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model.config._attn_implementation = "sdpa"
+    for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    return made.float()
+    return model.float()
 
 
 @pytest.mark.parametrize("family", ["qwen3", "qwen2", "llama", "olmo2"])
 @pytest.mark.parametrize("checkpointing", [False, True])
-def test_a_family_scores_as_transformers_computes_it(family: str, checkpointing: bool) -> None:
-    """Layers of olmo2 are none of those that are exchanged: it goes the common way."""
-    plain, quick = model_of(family), model_of(family)
+def test_a_familys_scores_and_gradients_are_those_of_transformers(family: str, checkpointing: bool) -> None:
+    """The layers of olmo2 are not replaced, only its attention."""
+    plain, fast = random_model(family), random_model(family)
     if checkpointing:
-        quick.gradient_checkpointing_enable({"use_reentrant": False})
-        quick.train()
-    scorer = PolicyScorer(quick)
+        fast.gradient_checkpointing_enable({"use_reentrant": False})
+        fast.train()
+    scorer = PolicyScorer(fast)
     generator = torch.Generator().manual_seed(5)
     prompt = torch.randint(3, 90, (20,), generator=generator).tolist()
     sides = [[*prompt, *torch.randint(3, 90, (n,), generator=generator).tolist()] for n in (7, 7, 12)]
-    rows = pack_trajectories([[Segment(ids, [0] * 20 + [1] * (len(ids) - 20))] for ids in sides], 0)
-    found = scorer(rows).logp
+    packed = pack_trajectories([[Segment(ids, [0] * 20 + [1] * (len(ids) - 20))] for ids in sides], 0)
+    found = scorer(packed).logp
     expected = []
     for ids in sides:
         logp = plain(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
@@ -51,11 +51,11 @@ def test_a_family_scores_as_transformers_computes_it(family: str, checkpointing:
     torch.testing.assert_close(found, torch.cat(expected), atol=1e-5, rtol=1e-5)
     found.sum().backward()
     torch.cat(expected).sum().backward()  # type: ignore[no-untyped-call]
-    for one, other in zip(quick.parameters(), plain.parameters(), strict=True):
+    for one, other in zip(fast.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=1e-4)
 
 
-def test_a_layer_that_sees_a_window_is_refused() -> None:
+def test_a_layer_with_sliding_window_attention_is_rejected() -> None:
     window = {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}
     with pytest.raises(Exception, match="found full_attention, sliding_attention, expected full_attention"):
-        PolicyScorer(model_of("qwen2", **window))
+        PolicyScorer(random_model("qwen2", **window))

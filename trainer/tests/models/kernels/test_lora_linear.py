@@ -1,4 +1,4 @@
-"""Adapted layers computed together: what peft's own layers give, and their gradients."""
+"""Layers computed together have the outputs and gradients of peft's layers."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def adapted_layers(dtype: torch.dtype, *, bias: bool = False, dropout: float = 0
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_layers_together_give_what_each_gives_alone(bias: bool) -> None:
+def test_fused_layers_have_the_outputs_and_gradients_of_separate_layers(bias: bool) -> None:
     layers = adapted_layers(torch.float32, bias=bias)
     inputs = [torch.randn(2, 7, 24).requires_grad_() for _ in range(2)]
     inputs[1].data.copy_(inputs[0])
@@ -36,18 +36,18 @@ def test_layers_together_give_what_each_gives_alone(bias: bool) -> None:
     torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
-def test_in_bfloat16_they_are_as_near_to_float32_as_peft_is() -> None:
+def test_fused_layers_in_bfloat16_are_as_close_to_float32_as_peft() -> None:
     x = torch.randn(64, 24)
     exact = [layer.float()(x.bfloat16().float()) for layer in adapted_layers(torch.bfloat16)]
     layers = adapted_layers(torch.bfloat16)
     with torch.autocast("cpu", torch.bfloat16):
         found, peft = fused_linears(layers, x.bfloat16()), [layer(x.bfloat16()) for layer in layers]
-    for ours, theirs, wanted in zip(found, peft, exact, strict=True):
+    for ours, theirs, expected in zip(found, peft, exact, strict=True):
         assert ours.dtype == theirs.dtype == torch.bfloat16
-        assert (ours - wanted).norm() <= 1.1 * (theirs - wanted).norm()
+        assert (ours - expected).norm() <= 1.1 * (theirs - expected).norm()
 
 
-def test_layers_with_dropout_are_called_one_by_one() -> None:
+def test_layers_with_dropout_are_not_fused() -> None:
     layers: list[Any] = adapted_layers(torch.float32, dropout=0.5)
     x = torch.randn(3, 24)
     torch.manual_seed(1)

@@ -1,4 +1,4 @@
-"""Attention by tiles: what torch's own gives, and its gradients, whatever each query sees."""
+"""Attention by tiles has the outputs and gradients of torch's attention for any visible keys."""
 
 import pytest
 import torch
@@ -11,8 +11,10 @@ from coevolve_trainer.models.kernels import tiled_attention as module
 from coevolve_trainer.models.kernels.tiled_attention import plan_tiles, tiled_attention
 
 
-def both_ways(last: list[int], keys: int, rows: int, dtype: torch.dtype) -> tuple[list[Tensor], list[Tensor]]:
-    """States and gradients by tiles, and by torch's kernel in float32."""
+def outputs_and_gradients(
+    last: list[int], keys: int, rows: int, dtype: torch.dtype
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Returns outputs and gradients of tiles, and of torch's kernel in float32."""
     generator = torch.Generator().manual_seed(len(last))
     shapes = [(rows, 4, len(last), 8), (rows, 2, keys, 8), (rows, 2, keys, 8)]
     given = [torch.randn(shape, generator=generator).to(dtype).requires_grad_() for shape in shapes]
@@ -35,19 +37,19 @@ def both_ways(last: list[int], keys: int, rows: int, dtype: torch.dtype) -> tupl
     st.integers(1, 3),
     st.sampled_from([(1, 0), (7, 100), (128, 100)]),
 )
-def test_tiles_of_any_size_give_what_the_whole_gives(
+def test_tiles_of_any_size_give_the_attention_of_the_whole(
     last: list[int], more: int, rows: int, sizes: tuple[int, int]
 ) -> None:
-    """Kept or computed again; with keys that no query sees."""
+    """The softmax is kept or computed again; some keys are not visible to any query."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "TILE", sizes[0])
         patch.setattr(module, "MAX_KEYS_KEPT", sizes[1])
-        found, expected = both_ways(last, last[-1] + 1 + more, rows, torch.float32)
+        found, expected = outputs_and_gradients(last, last[-1] + 1 + more, rows, torch.float32)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
-def test_in_bfloat16_they_are_near_to_float32() -> None:
-    found, expected = both_ways(list(range(10, 310)), 310, 1, torch.bfloat16)
+def test_tiles_in_bfloat16_are_close_to_float32() -> None:
+    found, expected = outputs_and_gradients(list(range(10, 310)), 310, 1, torch.bfloat16)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == torch.bfloat16
         assert (one.float() - other).norm() < 0.01 * other.norm()

@@ -1,8 +1,8 @@
-"""Stands where vLLM is started: says what it was started with, and answers when it is told to.
+"""A scripted replacement for vLLM that records its command line and requests.
 
-For what the front does around vLLM, which the real one, a minute a start, would show too slowly. That vLLM
-itself behaves so is asked by `npm run test:vllm`. The file at COEVOLVE_SCRIPT gets a line of JSON per start
-and per request. A request with the stop text `slow` is answered once a file `release` lies beside it.
+Tests of the backend use it, because the real vLLM takes a minute to start; `npm run test:vllm` verifies the
+behavior of the real one. The file at COEVOLVE_SCRIPT gets one line of JSON per start and per request. The
+response to a request with the stop string `slow` is delayed until a file `release` appears beside it.
 """
 
 import json
@@ -14,24 +14,24 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = Path(os.environ["COEVOLVE_SCRIPT"])
-WORDS = sys.argv[1:]
+ARGUMENTS = sys.argv[1:]
 
 
-def note(**fact: Any) -> None:
+def record(**entry: Any) -> None:
     with SCRIPT.open("a") as file:
-        file.write(json.dumps(fact) + "\n")
+        file.write(json.dumps(entry) + "\n")
 
 
-class Answers(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._send(200, {})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        note(path=self.path, body=body)
+        record(path=self.path, body=body)
         if self.headers["authorization"] != f"Bearer {os.environ['VLLM_API_KEY']}":
             self._send(401, {"error": {"message": "Unauthorized"}})
-        elif self.path == "/v1/load_lora_adapter" and "--enable-lora" not in WORDS:
+        elif self.path == "/v1/load_lora_adapter" and "--enable-lora" not in ARGUMENTS:
             self._send(400, {"error": {"message": "LoRA is not enabled"}})
         elif self.path == "/v1/completions":
             self._complete(body)
@@ -41,8 +41,8 @@ class Answers(BaseHTTPRequestHandler):
     def _complete(self, body: dict[str, Any]) -> None:
         while "slow" in body["stop"] and not SCRIPT.with_name("release").exists():
             time.sleep(0.01)
-        if "refuse" in body["stop"]:
-            self._send(400, {"error": {"message": "this cannot be asked"}})
+        if "invalid" in body["stop"]:
+            self._send(400, {"error": {"message": "the request is invalid"}})
             return
         choice = {"token_ids": [5], "logprobs": {"token_logprobs": [-0.5]}, "finish_reason": "length"}
         self._send(200, {"choices": [choice]})
@@ -58,7 +58,8 @@ class Answers(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    note(start=WORDS)
-    if "--fail" in WORDS:
+    record(start=ARGUMENTS)
+    if "--fail" in ARGUMENTS:
         sys.exit(3)
-    ThreadingHTTPServer(("127.0.0.1", int(WORDS[WORDS.index("--port") + 1])), Answers).serve_forever()
+    port = int(ARGUMENTS[ARGUMENTS.index("--port") + 1])
+    ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
