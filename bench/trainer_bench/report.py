@@ -1,4 +1,4 @@
-"""The table for a person."""
+"""The printed table."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ MIB = 2**20
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """One line per model and method, and below it what all of them ran on."""
+    """Returns one line per model and method, followed by the machine and the versions."""
     against = "trl" if "trl_tokens_s" in rows[0] else "transformers"
     header = [
         "model",
         "method",
-        "what",
+        "trained",
         "ours tok/s",
         f"{against} tok/s",
         "ratio",
         "by cpu",
         "loss diff",
         "ours MiB",
-        "its MiB",
+        f"{against} MiB",
     ]
     on_device = rows[0]["ours_peak_device_bytes"] is not None
     memory = "device" if on_device else "rss"
     lines = [header + (["MFU"] if on_device else [])]
     for row in rows:
         bytes_of = [row[f"{side}_peak_{memory}_bytes"] for side in ("ours", against)]
-        line = [row["model"], row["method"], f"{_what(row)}, {row['precision']}"]
+        line = [row["model"], row["method"], f"{_trained(row)}, {row['precision']}"]
         line += [
             f"{row['ours_tokens_s']:,.0f}",
             f"{row[f'{against}_tokens_s']:,.0f}",
@@ -39,15 +39,16 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         lines.append(line + ([str(row.get("mfu"))] if on_device else []))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([*text, "", *(_ways(row) for row in rows if len(row["ways"]) > 2), _machine(rows[0])])
+    variants = [_variants(row) for row in rows if len(row["variants"]) > 2]
+    return "\n".join([*text, "", *variants, _machine(rows[0])])
 
 
-def _what(row: dict[str, Any]) -> str:
+def _trained(row: dict[str, Any]) -> str:
     return "LoRA" if row["adapter"] == "lora" else "all weights"
 
 
-def _ways(row: dict[str, Any]) -> str:
-    rates = ", ".join(f"{side} {rate:,.0f}" for side, rate in row["ways"].items())
+def _variants(row: dict[str, Any]) -> str:
+    rates = ", ".join(f"{trainer} {rate:,.0f}" for trainer, rate in row["variants"].items())
     return f"{row['model']} {row['method']}: {rates} tokens/s; compared with {row['fastest']}"
 
 

@@ -1,4 +1,4 @@
-"""What one measured process is asked to do, and what it answers."""
+"""Input and output of a measured process."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ METHODS = ("sft", "dpo")
 
 @dataclass(frozen=True)
 class Request:
-    """The same for every side: model, data, batches, learning rate, precision and seed."""
+    """Model, data, batches, learning rate, precision and seed: equal for every trainer."""
 
-    side: str
+    trainer: str
     """`ours`, `trl`, `trl-precomputed` or `transformers`."""
     method: str
     policy: str
-    """Folder of the policy that training starts from; the reference of `dpo` too."""
+    """Folder of the policy from which training starts; also the reference of `dpo`."""
     pairs: str
-    """Token rows by example: see rows.py."""
+    """File of token rows by example: see rows.py."""
     dataset: str
-    """The same examples as our trainer reads them."""
+    """The same examples as our trainer's dataset."""
     work: str
-    """Folder of this process alone."""
+    """Folder of this process."""
     batch_size: int
     micro_batch: int
-    """Examples whose activations a baseline holds at once; a divisor of `batch_size`."""
+    """Examples per micro-batch of a baseline; a divisor of `batch_size`."""
     micro_batch_tokens: int
-    """... and tokens, with padding, that our trainer does."""
+    """Max tokens, with padding, per micro-batch of our trainer."""
     epochs: int
     max_length: int
     learning_rate: float
@@ -43,14 +43,14 @@ class Request:
 @dataclass(frozen=True)
 class Measurement:
     seconds: float
-    """From tokens in memory to the last update, the reference's pass included; no import, no tokenizing, no
-    loading of weights."""
+    """From tokens in memory to the last update, including the reference's passes, without imports,
+    tokenization and loading of weights."""
     cpu_seconds: float
-    """Of all threads of the process in that time: what a busy machine does not stretch."""
+    """CPU time of all threads in that time, which depends less on other load of the machine."""
     tokens: int
-    """Of all rows of all updates, without padding: what `seconds` bought."""
+    """Tokens of all rows of all updates, without padding."""
     losses: list[float]
-    """Nats, one per update."""
+    """Loss of each update in nats."""
     peak_rss_bytes: int
     peak_device_bytes: int | None
     versions: dict[str, str]

@@ -1,4 +1,4 @@
-"""The examples as token rows, and the order in which every side trains on them."""
+"""The examples as token rows, and their order, which is equal for every trainer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row(NamedTuple):
     action_mask: list[int]
 
 
-Example = list[Row]  # the chosen row of a demonstration, or the chosen and the rejected one of a pair
+Example = list[Row]  # the row of a demonstration, or the chosen and the rejected row of a pair
 
 
 class Padded(NamedTuple):
@@ -33,7 +33,7 @@ class Padded(NamedTuple):
 
 
 def encode(pairs: Sequence[Pair], policy: Path, *, method: str, max_length: int) -> list[Example]:
-    """By the policy's own chat format: the ids that our trainer makes of the same messages."""
+    """Encodes messages with the policy's chat format, as our trainer does."""
     encoder = ChatEncoder.load(policy)
     sides = ("chosen", "rejected") if method == "dpo" else ("chosen",)
     examples: list[Example] = []
@@ -53,7 +53,7 @@ def write_examples(path: Path, examples: Sequence[Example]) -> None:
 
 
 def dataset_rows(pairs: Sequence[Pair], method: str) -> list[dict[str, Any]]:
-    """The lines of a training job's dataset."""
+    """Returns the lines of a training job's dataset."""
     if method == "sft":
         return [{"trajectory_id": f"chosen-{i}", "messages": p["chosen"]} for i, p in enumerate(pairs)]
     return [
@@ -69,13 +69,13 @@ def dataset_rows(pairs: Sequence[Pair], method: str) -> list[dict[str, Any]]:
 
 
 def batches_of(examples: Sequence[Example], request: Request) -> list[list[list[int]]]:
-    """[epoch][update]: the indices of an update's examples, as our trainer plans them."""
+    """Returns example indices by epoch and update, as our trainer plans them."""
     lengths = [max(len(row.input_ids) for row in example) for example in examples]
     epochs = range(request.epochs)
     return [plan_epoch(lengths, request.batch_size, seed=request.seed, epoch=epoch) for epoch in epochs]
 
 
-def tokens_of(examples: Sequence[Example]) -> int:
+def token_count(examples: Sequence[Example]) -> int:
     return sum(len(row.input_ids) for example in examples for row in example)
 
 

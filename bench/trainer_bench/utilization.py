@@ -1,4 +1,4 @@
-"""Model FLOPs utilisation: what the training's arithmetic comes to, of what the device can do."""
+"""Model FLOPs utilization (MFU): the training's operations relative to the device's peak."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ PEAK_TFLOPS = {
     "H200": {"bfloat16": 989.0, "float32": 67.0},
     "A100": {"bfloat16": 312.0, "float32": 19.5},
 }
-"""Dense products, as the vendor's data sheets print them."""
+"""Dense products, from the vendor's data sheets."""
 
 
-def utilisation(row: dict[str, Any], policy: Path, examples: Path) -> float | None:
-    """Share of the device's peak in our training's updates and, for pairs, its one pass of the reference.
+def utilization(row: dict[str, Any], policy: Path, examples: Path) -> float | None:
+    """Returns the MFU of our training's updates and, for pairs, its pass of the reference.
 
-    None for a device whose peak is not listed. Tokens are those of the rows as given: what sharing a prefix
-    saves counts as done.
+    None if the device's peak is not listed. All tokens of the rows count, including those that a shared
+    prefix saves.
     """
     peak = next((peaks for name, peaks in PEAK_TFLOPS.items() if name in row["device"]), None)
     if peak is None:
         return None
     rows = [r for example in read_examples(examples) for r in example]
     length = sum(len(r.input_ids) for r in rows) // len(rows)
-    acting = sum(sum(r.action_mask) for r in rows) / sum(len(r.input_ids) for r in rows)
+    action_share = sum(sum(r.action_mask) for r in rows) / sum(len(r.input_ids) for r in rows)
     compute = ComputeSettings(adapter=row["adapter"], precision=row["precision"])
     model = load_policy(policy, compute, torch.device("cpu"), trainable=True)
-    flops = flops_per_token(model, length, acting)
-    if row["method"] == "dpo":  # two of at least four operations per weight, once in the whole training
+    flops = flops_per_token(model, length, action_share)
+    if row["method"] == "dpo":  # a forward pass, half of a frozen model's operations, once per training
         model.requires_grad_(False)
-        flops += flops_per_token(model, length, acting) / 2 / row["epochs"]
+        flops += flops_per_token(model, length, action_share) / 2 / row["epochs"]
     return float(round(flops * row["ours_tokens_s"] / (peak[row["precision"]] * 1e12), 4))

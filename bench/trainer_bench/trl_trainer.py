@@ -1,9 +1,9 @@
-"""TRL's SFTTrainer and DPOTrainer on the same rows, set up as they are fastest.
+"""TRL's SFTTrainer and DPOTrainer on the same rows, with their fastest options.
 
-Pre-tokenized, no evaluation, no logging, no checkpoint, activations kept.
+Pre-tokenized rows, no evaluation, no logging, no checkpoints, no gradient checkpointing.
 
-Batches come in our order, so TRL gets the length buckets that our trainer makes. DPOTrainer's collator would
-count the environment's turns as completion; ours gives it the mask of the actions.
+The batches are those of our trainer, with its length buckets. DPOTrainer's collator would include
+observations in the completion; our collator gives it the mask of the actions.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
-from .measure import Clock, measured
+from .baseline_model import load, pad_id
+from .measure import Clock, measurement
 from .request import Measurement, Request
-from .rows import IGNORED, Example, Row, batches_of, pad, read_examples, tokens_of
-from .transformers_model import load, pad_id
+from .rows import IGNORED, Example, Row, batches_of, pad, read_examples, token_count
 
 
 def train(request: Request) -> Measurement:
     examples = read_examples(Path(request.pairs))
     clock = Clock()
-    make = _sft if request.method == "sft" else _dpo
-    trainer = make(request, examples, clock)
+    create = _sft if request.method == "sft" else _dpo
+    trainer = create(request, examples, clock)
     trainer.train()
     trainer.stop_clock()
     updates, micro = [], request.batch_size // request.micro_batch
     for start in range(0, len(trainer.losses), micro):
         updates.append(torch.stack(trainer.losses[start : start + micro]).sum().item())
-    return measured(clock.spent, tokens_of(examples) * request.epochs, updates)
+    return measurement(clock.elapsed, token_count(examples) * request.epochs, updates)
 
 
-class _Order:
-    """The micro-batches of one epoch after the other; the trainer asks anew for each epoch."""
+class _MicroBatchSampler:
+    """Yields the micro-batches of the next epoch each time it is iterated."""
 
     def __init__(self, examples: Sequence[Example], request: Request) -> None:
         self._epochs = iter(batches_of(examples, request))
@@ -55,21 +55,20 @@ class _Order:
                 yield batch[start : start + self._micro_batch]
 
 
-class _Measured:
-    """What both trainers share: our order of batches, and the loss of every micro-batch."""
+class _MeasuredTrainer:
+    """Gives a trainer our order of batches and records the loss of every micro-batch."""
 
     def measure(self, request: Request, examples: Sequence[Example], clock: Clock) -> None:
         self.losses: list[Tensor] = []
-        self._order, self._clock = _Order(examples, request), clock
-        self._stopped = False
-        self.add_callback(_Begins(clock))  # type: ignore[attr-defined]
+        self._sampler, self._clock = _MicroBatchSampler(examples, request), clock
+        self.add_callback(_StartClock(clock))  # type: ignore[attr-defined]
 
     def stop_clock(self) -> None:
         self._clock.stop()
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         source: Any = self.train_dataset  # type: ignore[attr-defined]
-        return DataLoader(source, batch_sampler=self._order, collate_fn=self.data_collator)  # type: ignore[attr-defined]
+        return DataLoader(source, batch_sampler=self._sampler, collate_fn=self.data_collator)  # type: ignore[attr-defined]
 
     def training_step(self, *arguments: Any, **named: Any) -> Tensor:
         loss: Tensor = super().training_step(*arguments, **named)  # type: ignore[misc]
@@ -77,7 +76,7 @@ class _Measured:
         return loss
 
 
-class _Begins(TrainerCallback):
+class _StartClock(TrainerCallback):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
@@ -85,21 +84,21 @@ class _Begins(TrainerCallback):
         self._clock.start()
 
 
-class _Sft(_Measured, SFTTrainer):  # type: ignore[misc]
+class _Sft(_MeasuredTrainer, SFTTrainer):  # type: ignore[misc]
     pass
 
 
-class _Dpo(_Measured, DPOTrainer):  # type: ignore[misc]
-    """Counts the time of the reference's log-probabilities when they are computed before the training."""
+class _Dpo(_MeasuredTrainer, DPOTrainer):  # type: ignore[misc]
+    """Includes the time of the reference's log-probabilities when they are computed before the training."""
 
     reference_clock: Clock | None = None
 
     def compute_ref_log_probs(self, *arguments: Any, **named: Any) -> Any:
         assert self.reference_clock is not None
         self.reference_clock.start()
-        found = super().compute_ref_log_probs(*arguments, **named)
+        logprobs = super().compute_ref_log_probs(*arguments, **named)
         self.reference_clock.stop()
-        return found
+        return logprobs
 
 
 def _sft(request: Request, examples: Sequence[Example], clock: Clock) -> Any:
@@ -122,10 +121,9 @@ def _sft(request: Request, examples: Sequence[Example], clock: Clock) -> Any:
 
 
 def _dpo(request: Request, examples: Sequence[Example], clock: Clock) -> Any:
-    # DPOTrainer prepares every dataset of texts itself; these three columns give it something to do.
-    text = {"prompt": "a", "chosen": "b", "rejected": "c"}
+    text = {"prompt": "a", "chosen": "b", "rejected": "c"}  # DPOTrainer always tokenizes these columns
     _Dpo.reference_clock = clock
-    precomputed = request.side == "trl-precomputed"
+    precomputed = request.trainer == "trl-precomputed"
     trainer = _Dpo(
         args=DPOConfig(
             **_arguments(request),
@@ -143,7 +141,7 @@ def _dpo(request: Request, examples: Sequence[Example], clock: Clock) -> Any:
 
 
 class _Collator:
-    """Chosen rows first, then the rejected ones, with the mask of the actions."""
+    """Returns a batch of the chosen rows followed by the rejected rows, with a mask of the actions."""
 
     def __init__(self, pad_id: int) -> None:
         self._pad_id = pad_id
@@ -156,8 +154,8 @@ class _Collator:
             "attention_mask": padded.attention_mask,
             "completion_mask": padded.action_mask,
         }
-        known = [name for name in ("ref_chosen_logps", "ref_rejected_logps") if name in examples[0]]
-        return batch | {name: torch.tensor([example[name] for example in examples]) for name in known}
+        precomputed = [name for name in ("ref_chosen_logps", "ref_rejected_logps") if name in examples[0]]
+        return batch | {name: torch.tensor([example[name] for example in examples]) for name in precomputed}
 
 
 def _model(request: Request) -> dict[str, Any]:

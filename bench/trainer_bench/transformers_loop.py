@@ -1,6 +1,6 @@
-"""A plain loop over a transformers model, as one writes it without a training library.
+"""A plain training loop over a transformers model, without a training library.
 
-Padded batches, the output head over actions alone, the reference computed once before the first update.
+Padded batches, the output head over actions only, the reference computed once before the first update.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .measure import Clock, measured
+from .baseline_model import load, pad_id
+from .measure import Clock, measurement
 from .request import Measurement, Request
-from .rows import Example, Row, batches_of, pad, read_examples, tokens_of
-from .transformers_model import load, pad_id
+from .rows import Example, Row, batches_of, pad, read_examples, token_count
 
 
 def train(request: Request) -> Measurement:
@@ -27,11 +27,11 @@ def train(request: Request) -> Measurement:
     clock, losses = Clock(), []
     clock.start()
     if request.method == "dpo":
-        loop.remember_reference()
+        loop.compute_reference()
     for epoch in batches_of(examples, request):
         losses += [loop.update(batch) for batch in epoch]
     clock.stop()
-    return measured(clock.spent, tokens_of(examples) * request.epochs, losses)
+    return measurement(clock.elapsed, token_count(examples) * request.epochs, losses)
 
 
 class _Loop:
@@ -47,22 +47,22 @@ class _Loop:
         self.reference = torch.zeros(len(examples), 2, device=request.device)
 
     @torch.no_grad()
-    def remember_reference(self) -> None:
+    def compute_reference(self) -> None:
         for start in range(0, len(self.examples), self.request.micro_batch):
-            part = list(range(start, min(start + self.request.micro_batch, len(self.examples))))
-            self.reference[part] = self._logprobs(part).view(2, -1).T
+            micro_batch = list(range(start, min(start + self.request.micro_batch, len(self.examples))))
+            self.reference[micro_batch] = self._logprobs(micro_batch).view(2, -1).T
 
     def update(self, batch: list[int]) -> float:
-        """One update in micro-batches; returns its loss in nats."""
+        """Makes one update in micro-batches; returns its loss in nats."""
         actions = sum(sum(row.action_mask) for i in batch for row in self.examples[i])
         total = 0.0
         for start in range(0, len(batch), self.request.micro_batch):
-            part = batch[start : start + self.request.micro_batch]
-            logprobs = self._logprobs(part)
+            micro_batch = batch[start : start + self.request.micro_batch]
+            logprobs = self._logprobs(micro_batch)
             if self.request.method == "sft":
                 loss = -logprobs.sum() / actions
             else:
-                chosen, rejected = (logprobs.view(2, -1) - self.reference[part].T).unbind()
+                chosen, rejected = (logprobs.view(2, -1) - self.reference[micro_batch].T).unbind()
                 loss = -F.logsigmoid(self.request.beta * (chosen - rejected)).sum() / len(batch)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.item()
@@ -71,18 +71,18 @@ class _Loop:
         self.optimizer.zero_grad(set_to_none=True)
         return total
 
-    def _logprobs(self, part: list[int]) -> Tensor:
-        """Per row, chosen ones first: the summed log-probability of its actions, nats, [R]."""
-        sides = range(len(self.examples[part[0]]))
-        rows: list[Row] = [self.examples[i][side] for side in sides for i in part]
+    def _logprobs(self, micro_batch: list[int]) -> Tensor:
+        """Returns [R] nats: the summed log-probability of each row's actions, chosen rows first."""
+        sides = range(len(self.examples[micro_batch[0]]))
+        rows: list[Row] = [self.examples[i][side] for side in sides for i in micro_batch]
         ids, attention, actions = (values.to(self.request.device) for values in pad(rows, self.pad_id))
-        acting = actions[:, 1:].bool()
+        is_action = actions[:, 1:].bool()
         with self._autocast():
             hidden = self.decoder.base_model(input_ids=ids, attention_mask=attention, use_cache=False)
-            # A row of 8,000 tokens and a vocabulary of 150,000 make 5 GB of logits: only actions have some
-            logits = self.decoder.lm_head(hidden.last_hidden_state[:, :-1][acting])
-        logp = -F.cross_entropy(logits.float(), ids[:, 1:][acting], reduction="none")
-        return torch.zeros(len(rows), device=logp.device).index_add(0, acting.nonzero()[:, 0], logp)
+            # Only of actions, because a row of 8,000 tokens with a vocabulary of 150,000 has 5 GB of logits
+            logits = self.decoder.lm_head(hidden.last_hidden_state[:, :-1][is_action])
+        logp = -F.cross_entropy(logits.float(), ids[:, 1:][is_action], reduction="none")
+        return torch.zeros(len(rows), device=logp.device).index_add(0, is_action.nonzero()[:, 0], logp)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         enabled = self.request.precision == "bfloat16"

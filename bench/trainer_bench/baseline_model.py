@@ -1,4 +1,4 @@
-"""The policy as the baselines load it: in transformers, with peft around it where it is an adapter."""
+"""Loads the policy for the baselines: with transformers, and peft for an adapter."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .request import Request
 
 
 def load(request: Request) -> Any:
-    """What is trained is float32; what lies frozen beneath an adapter has the type of the precision."""
-    policy, whole = Path(request.policy), whole_model(request)
-    if whole == policy:
+    """Loads the model; trained weights are float32, an adapter's base model has the precision's type."""
+    policy, model = Path(request.policy), base_model_folder(request)
+    if model == policy:
         return AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32)
     from peft import PeftModel
 
     frozen = torch.bfloat16 if request.precision == "bfloat16" else torch.float32
-    beneath = AutoModelForCausalLM.from_pretrained(whole, dtype=frozen)
-    return PeftModel.from_pretrained(beneath, policy, is_trainable=True)
+    base_model = AutoModelForCausalLM.from_pretrained(model, dtype=frozen)
+    return PeftModel.from_pretrained(base_model, policy, is_trainable=True)
 
 
-def whole_model(request: Request) -> Path:
-    """The policy's folder, or that of the model beneath it."""
+def base_model_folder(request: Request) -> Path:
+    """Returns the policy's folder; for an adapter, that of its base model."""
     policy = Path(request.policy)
     if not (policy / "adapter_config.json").exists():
         return policy

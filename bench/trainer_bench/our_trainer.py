@@ -1,4 +1,4 @@
-"""Our trainer: a whole job, through the door that the service uses."""
+"""Our trainer: runs a whole job with the function that the command line calls."""
 
 from __future__ import annotations
 
@@ -12,57 +12,58 @@ from coevolve_trainer.progress import Progress
 from coevolve_trainer.run import run_job
 from coevolve_trainer.updates import train_state
 
-from .measure import Clock, Instant, measured
+from .measure import Clock, Instant, measurement
 from .request import Measurement, Request
-from .rows import read_examples, tokens_of
+from .rows import read_examples, token_count
 
 
 def train(request: Request) -> Measurement:
-    """Runs the job in this process; raises `RuntimeError` with the job's failure when it does not succeed."""
-    folder = _job(request)
-    watch = _Watch()
+    """Runs the job in this process; raises `RuntimeError` with the job's failure."""
+    folder = _write_job(request)
+    timer = _TrainingTimer()
     if run_job(folder, Event()) != 0:
         failure = json.loads((folder / "status.json").read_text())["failure"]
         raise RuntimeError(f"{failure['type']}: {failure['message']}")
     lines = (folder / "progress.jsonl").read_text().splitlines()
     losses = [event["loss"] for event in map(json.loads, lines) if event["event"] == "step"]
-    tokens = tokens_of(read_examples(Path(request.pairs))) * request.epochs
-    return measured(watch.spent, tokens, losses)
+    tokens = token_count(read_examples(Path(request.pairs))) * request.epochs
+    return measurement(timer.elapsed, tokens, losses)
 
 
-class _Watch:
-    """Counts from the moment when the job has its rows to its last update, loading weights left out."""
+class _TrainingTimer:
+    """Measures from the end of reading the rows to the last update, without loading weights."""
 
     def __init__(self) -> None:
-        self.spent = Instant(0.0, 0.0)
+        self.elapsed = Instant(0.0, 0.0)
         self._clock = Clock()
-        watched: Any = Progress
-        loading: Any = train_state
-        update, event, load = watched.update_status, watched.log_event, loading.load_policy
+        progress_class: Any = Progress
+        loader: Any = train_state
+        update_status, log_event = progress_class.update_status, progress_class.log_event
+        load_policy = loader.load_policy
 
-        def timed_update(progress: Progress, **facts: object) -> None:
-            if facts.get("segments"):
+        def timed_update_status(progress: Progress, **fields: object) -> None:
+            if fields.get("segments"):
                 self._clock.start()
-            update(progress, **facts)
+            update_status(progress, **fields)
 
-        def timed_event(progress: Progress, name: str, **facts: object) -> None:
-            event(progress, name, **facts)
+        def timed_log_event(progress: Progress, name: str, **fields: object) -> None:
+            log_event(progress, name, **fields)
             if name == "step":
                 self._clock.stop()
-                self.spent = self._clock.spent
+                self.elapsed = self._clock.elapsed
                 self._clock.start()
 
-        def untimed_load(*arguments: Any, **named: Any) -> Any:
+        def untimed_load_policy(*arguments: Any, **named: Any) -> Any:
             self._clock.stop()
-            model = load(*arguments, **named)
+            model = load_policy(*arguments, **named)
             self._clock.start()
             return model
 
-        watched.update_status, watched.log_event = timed_update, timed_event
-        loading.load_policy = untimed_load
+        progress_class.update_status, progress_class.log_event = timed_update_status, timed_log_event
+        loader.load_policy = untimed_load_policy
 
 
-def _job(request: Request) -> Path:
+def _write_job(request: Request) -> Path:
     folder, policy, dataset = Path(request.work) / "job", Path(request.policy), Path(request.dataset)
     folder.mkdir()
     settings = {
