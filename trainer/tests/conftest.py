@@ -1,5 +1,6 @@
 """Fixtures: small real policies, made once per session by real jobs of about a second each."""
 
+import gc
 import os
 import signal
 
@@ -22,6 +23,7 @@ from policy_server_process import start
 from sampled_rollouts import Rows, sample_rollouts
 
 torch.set_num_threads(1)
+gc.set_threshold(50_000)  # as the command; the default collects the modules' objects again and again
 # The same examples in every run, so that only a change of the code can make a test fail
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
