@@ -57,7 +57,7 @@ def test_sft_is_the_weighted_mean_over_action_tokens() -> None:
 
 def test_dpo_rejects_a_beta_that_is_not_positive_and_unequal_shapes() -> None:
     two, three = torch.zeros(2), torch.zeros(3)
-    with pytest.raises(ValueError, match="beta must be positive, got 0"):
+    with pytest.raises(ValueError, match=r"^beta must be positive, got 0$"):
         dpo_loss(two, two, two, two, beta=0)
-    with pytest.raises(ValueError, match="share one shape"):
+    with pytest.raises(ValueError, match=r"^the four log-probabilities must share one shape$"):
         dpo_loss(two, two, two, three, beta=0.1)

@@ -35,6 +35,8 @@ def tensor(*values: float) -> torch.Tensor:
         (0.81, -1.0, -0.81, -0.81, None),
         (0.79, -1.0, -0.8, 0.0, "low"),
         (0.79, 1.0, 0.79, 0.79, None),
+        (0.5, 0.5, 0.25, 0.25, None),
+        (0.5, 0.0, 0.0, 0.0, None),
         (1.5, 0.0, 0.0, 0.0, None),
     ],
 )
@@ -49,6 +51,13 @@ def test_the_clip_is_asymmetric_and_stops_only_gradients_away_from_the_old_polic
     assert logp.grad.item() == pytest.approx(gradient)  # dr / dlogp = r
     assert found.ratio.item() == pytest.approx(ratio)
     assert (found.clipped_low.item(), found.clipped_high.item()) == (clipped == "low", clipped == "high")
+
+
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+def test_a_ratio_exactly_at_a_bound_is_not_clipped(advantage: float) -> None:
+    found = clipped_surrogate(tensor(-1.0), tensor(-1.0), tensor(advantage), clip_low=0.0, clip_high=0.0)
+    assert not found.clipped_low.any()
+    assert not found.clipped_high.any()
 
 
 @given(st.lists(st.tuples(logprob, logprob), min_size=1, max_size=6))
@@ -124,6 +133,11 @@ def test_normalized_advantages_have_mean_0_and_deviation_1_and_equal_ones_are_0(
     assert found.mean().item() == pytest.approx(0, abs=1e-6)
     assert found.square().mean().item() == pytest.approx(1, abs=1e-4)
     assert torch.equal(normalize_advantages(torch.full((3,), 0.7)), torch.zeros(3))
+
+
+def test_advantages_that_differ_only_by_rounding_are_not_scaled_to_deviation_1() -> None:
+    found = normalize_advantages(tensor(1e-6, -1e-6))
+    torch.testing.assert_close(found, tensor(0.5, -0.5))  # 1e-6 / (1e-6 + 1e-6)
 
 
 def test_the_value_loss_is_the_weighted_squared_error() -> None:

@@ -34,12 +34,12 @@ class _FrozenLogprobs(torch.autograd.Function):
         logp = torch.empty(len(ids), dtype=torch.float32, device=states.device)
         negative_grad = torch.empty_like(states) if ctx.needs_input_grad[0] else None
         for chunk in _chunks(len(ids), max(1, CHUNK_LOGITS // len(weight))):
-            log_softmax = _logits(states[chunk], cast_weight, bias).log_softmax(-1)
-            logp[chunk] = log_softmax.gather(-1, ids[chunk, None]).squeeze(-1)
+            log_softmax = _logits(states[chunk], cast_weight, bias).log_softmax(1)
+            logp[chunk] = log_softmax.gather(1, ids[chunk, None]).squeeze(1)
             if negative_grad is not None:
                 # softmax - onehot(id): minus the gradient of logp by the logits
                 minus_one = -torch.ones_like(logp[chunk, None])
-                residual = log_softmax.exp_().scatter_add_(-1, ids[chunk, None], minus_one)
+                residual = log_softmax.exp_().scatter_add_(1, ids[chunk, None], minus_one)
                 torch.mm(residual.to(states.dtype), cast_weight, out=negative_grad[chunk])
         ctx.save_for_backward(negative_grad)
         return logp
@@ -47,7 +47,7 @@ class _FrozenLogprobs(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (negative_grad,) = ctx.saved_tensors
-        return (negative_grad * -grad[:, None]).to(negative_grad.dtype), None, None, None
+        return negative_grad * -grad[:, None], None, None, None
 
 
 class _LinearLogprobs(torch.autograd.Function):
@@ -55,38 +55,39 @@ class _LinearLogprobs(torch.autograd.Function):
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, ids: Tensor) -> Tensor:
         cast_weight = weight.to(states.dtype)
         ctx.chunk_size = max(1, KEPT_LOGITS // len(weight))
-        ctx.keeps_logits = len(ids) <= ctx.chunk_size
         logp = torch.empty(len(ids), dtype=torch.float32, device=states.device)
         logsum = torch.empty_like(logp)
-        logits = states.new_empty(0, dtype=torch.float32)
+        kept = []
         for chunk in _chunks(len(ids), ctx.chunk_size):
             logits = _logits(states[chunk], cast_weight, bias)
-            logsum[chunk] = torch.logsumexp(logits, -1)
-            logp[chunk] = logits.gather(-1, ids[chunk, None]).squeeze(-1) - logsum[chunk]
-        ctx.save_for_backward(states, weight, bias, ids, logsum, logits if ctx.keeps_logits else None)
+            logsum[chunk] = torch.logsumexp(logits, 1)
+            logp[chunk] = logits.gather(1, ids[chunk, None]).squeeze(1) - logsum[chunk]
+            if len(ids) <= ctx.chunk_size:
+                kept.append(logits)
+        ctx.save_for_backward(states, weight, bias, ids, logsum, *kept)
         return logp
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """d logp_i / d logits_i = onehot(id_i) - softmax_i."""
-        states, weight, bias, ids, logsum, kept_logits = ctx.saved_tensors
+        states, weight, bias, ids, logsum, *kept = ctx.saved_tensors
         cast_weight = weight.to(states.dtype)
         needs_grad = ctx.needs_input_grad
         grad_states = torch.empty_like(states) if needs_grad[0] else None
         grad_weight = torch.zeros_like(cast_weight) if needs_grad[1] else None
         grad_bias = torch.zeros_like(bias) if bias is not None and needs_grad[2] else None
         for chunk in _chunks(len(ids), ctx.chunk_size):
-            logits = kept_logits if ctx.keeps_logits else _logits(states[chunk], cast_weight, bias)
+            logits = kept[0] if kept else _logits(states[chunk], cast_weight, bias)
             grad_logits = torch.sub(logits, logsum[chunk, None]).exp_().mul_(-grad[chunk, None])
-            grad_logits.scatter_add_(-1, ids[chunk, None], grad[chunk, None])
+            grad_logits.scatter_add_(1, ids[chunk, None], grad[chunk, None])
             if grad_bias is not None:
-                grad_bias += grad_logits.sum(0).to(grad_bias.dtype)
+                grad_bias += grad_logits.sum(0)
             grad_logits = grad_logits.to(states.dtype)
             if grad_states is not None:
                 torch.mm(grad_logits, cast_weight, out=grad_states[chunk])
             if grad_weight is not None:
                 grad_weight.addmm_(grad_logits.T, states[chunk])
-        return grad_states, None if grad_weight is None else grad_weight.to(weight.dtype), grad_bias, None
+        return grad_states, grad_weight, grad_bias, None
 
 
 def _chunks(count: int, size: int) -> list[slice]:

@@ -50,7 +50,7 @@ class PolicyScorer(nn.Module):
         packed = packed.to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
             states = self._states(packed)
-            values = None if self.value_head is None else self.value_head(states).squeeze(-1).float()
+            values = None if self.value_head is None else self.value_head(states).squeeze(1).float()
         head: Any = self.decoder.get_output_embeddings()  # type: ignore[no-untyped-call]
         logp = linear_logprobs(states.to(self.dtype), head.weight, head.bias, packed.target_ids)
         index = packed.prediction_index
