@@ -16,7 +16,7 @@ PACKAGES = ("torch", "transformers", "trl", "peft")
 
 class Instant(NamedTuple):
     wall: float
-    cpu: float  # of this process, all threads
+    cpu: float  # all threads of this process
 
     def since(self, earlier: Instant) -> Instant:
         return Instant(self.wall - earlier.wall, self.cpu - earlier.cpu)

@@ -29,7 +29,7 @@ def main() -> int:
 
     # torch and tokenizers read these when they are imported
     os.environ |= {"OMP_NUM_THREADS": str(arguments.threads), "TOKENIZERS_PARALLELISM": "false"}
-    gc.set_threshold(50_000)  # the objects of the imports live until the exit: collecting them is useless
+    gc.set_threshold(50_000)  # imported objects are never freed: collecting them is useless
     from .engine import Engine
 
     engine = Engine(

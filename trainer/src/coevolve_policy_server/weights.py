@@ -25,7 +25,7 @@ PREFIX = "base_model.model."  # peft's prefix of the model's layer names
 UNSUPPORTED = ("use_dora", "use_rslora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out")
 
 
-_embeddings: WeakValueDictionary[str, Tensor] = WeakValueDictionary()  # by model hash, of loaded policies
+_embeddings: WeakValueDictionary[str, Tensor] = WeakValueDictionary()  # model hash -> embedding, while loaded
 
 
 class PolicyWeights:

@@ -47,8 +47,7 @@ def _run(job_dir: Path) -> NoReturn:
     os.environ |= {"OMP_NUM_THREADS": str(_threads(job_dir)), "TOKENIZERS_PARALLELISM": "false"}
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required for deterministic sums in cuBLAS
-    # The imports create a million objects that live until the exit; collecting them takes a sixth of the
-    # start
+    # The imports create a million objects that are never freed; collecting them takes a sixth of the start
     gc.set_threshold(50_000)
     from .run import run_job
 

@@ -131,7 +131,7 @@ class PeerProgress(Progress):
     def report_failure(self, failure: JobFailure) -> None:
         """Reports the failure on behalf of rank zero, which may hang or be killed because of it.
 
-        The failure also goes into a file of its own, because rank zero may write status.json once more.
+        The failure also goes into a separate file, because rank zero may write status.json once more.
         """
         write_atomically(self._peer_failure_path, canonical_json(failure.fields()), sync=False)
         with suppress(FileNotFoundError, ValueError):  # damaged: rank zero writes it again

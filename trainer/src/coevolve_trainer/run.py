@@ -21,7 +21,7 @@ from .progress import PeerProgress, Progress
 from .settings import ComputeSettings, InitSettings, RlSettings, TrainSettings
 from .updates.resume import find_finished_policy
 
-EXIT_TIMEOUT_S = 60.0  # for which a rank waits for the exit of rank zero
+EXIT_TIMEOUT_S = 60.0  # max wait of a rank for the exit of rank zero
 
 
 def run_job(job_dir: Path, stop: Event) -> int:

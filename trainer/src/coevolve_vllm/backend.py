@@ -35,7 +35,7 @@ class VllmBackend:
         self._vllm: VllmProcess | None = None
         self._is_starting = False
         self._loaded: dict[str, PolicyFolder] = {}
-        self._running_requests: Counter[str] = Counter()  # by policy
+        self._running_requests: Counter[str] = Counter()  # policy hash -> count
         self._request_ended = asyncio.Condition()
         self._load_lock = asyncio.Lock()
 

@@ -44,7 +44,7 @@ def test_the_newest_intact_checkpoint_is_read_and_damaged_newer_ones_are_reporte
         folder = job.folder / "checkpoints"
         newest_first = sorted(folder.iterdir(), reverse=True)
         assert len(newest_first) >= 2
-        staging = newest_first[0].name.replace("step", ".staging")  # of a killed process
+        staging = newest_first[0].name.replace("step", ".staging")  # as a killed process leaves it
         shutil.copytree(newest_first[0], folder / staging)
         damaged = set()
         for file in data.draw(st.lists(st.sampled_from(files_below(folder)), max_size=4, unique=True)):

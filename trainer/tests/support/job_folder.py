@@ -153,7 +153,7 @@ class _Copy(JobFolder):
 
 @contextmanager
 def copy_of(job: JobFolder) -> Iterator[JobFolder]:
-    """Yields a copy of a job's folder with an output path of its own."""
+    """Yields a copy of a job's folder with another output path."""
     with tempfile.TemporaryDirectory() as folder:
         yield _Copy(job, Path(folder) / "job")
 

@@ -17,7 +17,7 @@ NO_CLIPPING = 1e9
 
 class Run(NamedTuple):
     losses: list[float]  # nats, of every update
-    gradient: dict[str, Tensor]  # of every trained parameter in the first update
+    gradient: dict[str, Tensor]  # in the first update, by trained parameter
     weights: dict[str, Tensor]  # after the last update, by their names in the policy's file
 
 

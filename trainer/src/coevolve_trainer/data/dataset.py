@@ -45,7 +45,7 @@ class TruncationCounts:
 @dataclass(frozen=True)
 class Dataset:
     examples: list[Example]
-    tokens: int  # of all rows, without padding
+    tokens: int  # in all rows, without padding
     segments: int
     truncation: TruncationCounts = field(default_factory=TruncationCounts)
     rejected: int = 0

@@ -41,7 +41,7 @@ class PackedBatch:
     prediction_index: Tensor  # [A] index of each action token's prediction; equal prefixes share one
     trajectory_index: Tensor  # [A] trajectory of each action token
     action_counts: Tensor  # [B] action tokens per trajectory
-    token_count: int  # of all trajectories, shared prefixes counted every time, without padding
+    token_count: int  # in all trajectories; a shared prefix counts in each; without padding
 
     def to(self, device: torch.device) -> PackedBatch:
         """Returns the batch on `device`; the copy is asynchronous, from pinned memory."""
@@ -108,7 +108,7 @@ class _Layout:
     ids: IntArray  # [N]
     positions: IntArray  # [N]
     blocks: list[Block]
-    starts: dict[int, int]  # by id of the node: index of its first token in the row
+    starts: dict[int, int]  # id of the node -> index of its first token in the row
 
     def token_indices(self, leaf: PrefixNode) -> IntArray:
         """Returns the indices in the row of the sequence that ends with `leaf`."""

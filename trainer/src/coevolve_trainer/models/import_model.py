@@ -41,7 +41,7 @@ class SourceModel(NamedTuple):
     """A model as it was read from its source."""
 
     model: PreTrainedModel
-    dtype: str  # of its weights
+    dtype: str  # type of its weights
     tokenizer: Tokenizer
     template: str | None
     bos_token: str | None  # may occur in the template

@@ -48,8 +48,7 @@ def load_policy(
     weights depend only on torch's seed; a policy that is an adapter remains one.
 
     Raises:
-        JobFailure: `bad-input` for missing or unexpected weights, when the base model of an adapter does not
-        lie
+        JobFailure: `bad-input` for missing or unexpected weights, for an adapter without its base model
             beside it, or when `compute` requires an adapter of another shape.
     """
     adapted = is_adapter(policy)

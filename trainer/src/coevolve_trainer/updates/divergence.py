@@ -8,7 +8,7 @@ from ..failures import JobFailure
 
 LOSS_FACTOR = 3.0
 CONSECUTIVE_UPDATES = 8
-MEAN_DECAY = 0.95  # of the running mean: about twenty updates
+MEAN_DECAY = 0.95  # the running mean covers about twenty updates
 
 
 class DivergenceDetector:

@@ -1,4 +1,4 @@
-"""How a killed job resumes: everything that a new process takes over from earlier processes of the same job.
+"""Resumes a killed job: all state that a new process takes over from earlier processes of the same job.
 
 A started job calls, in this order:
 

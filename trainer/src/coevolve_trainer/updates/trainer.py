@@ -67,7 +67,7 @@ class Trainer:
         self.divergence = DivergenceDetector(
             self.cursor.divergence, nonnegative=isinstance(settings, TrainSettings)
         )
-        self._losses: list[float] = []  # of the updates since the newest checkpoint
+        self._losses: list[float] = []  # one per update since the newest checkpoint
 
     def load(self, total_steps: int, handed_over: SavedState | None = None) -> None:
         """Loads the train state: that of the checkpoint, or the initial one with the state `handed_over`.

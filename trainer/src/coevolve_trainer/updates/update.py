@@ -22,7 +22,7 @@ class UpdateTotals(NamedTuple):
     """Sums over all micro-batches of an update, on all processes."""
 
     loss: float  # nats
-    tokens: int  # of all trajectories, shared prefixes counted every time, without padding
+    tokens: int  # in all trajectories; a shared prefix counts in each; without padding
     computed_tokens: int  # tokens that were passed through the model
     metrics: dict[str, tuple[float, float]]  # sum and count
 

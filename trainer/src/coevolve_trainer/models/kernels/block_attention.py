@@ -30,7 +30,7 @@ class AttentionCall(NamedTuple):
     """The queries of one kernel call, and the pieces of the row that contain their keys."""
 
     node_count: int
-    query_count: int  # of all nodes
+    query_count: int  # over all nodes
     pieces: tuple[int, ...]  # the last piece contains the queries' own nodes
     mask: Tensor | None
     """[queries, keys], added to the scores; None if all tokens of one piece attend to that piece only."""
@@ -121,7 +121,7 @@ def plan_attention(blocks: Sequence[Block], dtype: torch.dtype, device: torch.de
 def plan_query_attention(blocks: Sequence[Block], query_indices: Tensor, dtype: torch.dtype) -> AttentionPlan:
     """Plans the attention of the tokens at `query_indices` [Q], in ascending order; each node is a piece."""
     piece_sizes: list[int] = []
-    first_piece: list[int] = []  # of each block
+    first_piece: list[int] = []  # one per block
     for block in blocks:
         first_piece.append(len(piece_sizes))
         piece_sizes += [block.width] * block.node_count
