@@ -46,7 +46,7 @@ test('a folder of transformers becomes a stored policy; imported again it is the
 
 test.each([
   { source: 'package:llm-nothing', reason: /^bad-input: source: found no package llm-nothing, expected .*pip install/ },
-  { source: 'nowhere.gguf', reason: /^bad-input: source: found nowhere.gguf, which is not there, expected a GGUF/ },
+  { source: 'nowhere.gguf', reason: /^bad-input: source: found nowhere.gguf, which does not exist, expected a GGUF/ },
 ])('$source is refused with what was expected', async ({ source, reason }) => {
   await expect(importModel(config, artifactStore(root), source, { weights: 'as-found' })).rejects.toMatchObject({
     code: 'ImportFailed',
