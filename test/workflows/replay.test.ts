@@ -9,7 +9,7 @@ import { bundleOf, silenceWorkers, type Bundle } from '../support/temporal';
 
 const dataConverter = dataConverterOf({});
 const folder = path.resolve(__dirname, '../histories');
-const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.json'));
 const textOf = (file: string): string => readFileSync(path.join(folder, file), 'utf8');
 
 let bundle: Bundle;
@@ -44,7 +44,7 @@ const revivePayload = (key: string, value: unknown): unknown =>
 
 test('a workflow that was changed under its running campaigns is caught', async () => {
   const changed = await bundleOf(require.resolve('./changed-workflows'));
-  const file = files.find((name) => name.startsWith('iteration'))!;
+  const file = files.find((name) => path.basename(name).startsWith('iteration'))!;
   const replay = Worker.runReplayHistory({ workflowBundle: changed, dataConverter }, JSON.parse(textOf(file)));
   await expect(replay).rejects.toThrow(DeterminismViolationError);
 });
