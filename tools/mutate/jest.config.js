@@ -1,0 +1,9 @@
+/** The tests of src/domain alone, in the environment that records which test covers which mutant. */
+const { globalTeardown: _none, ...config } = require('../../jest.config');
+
+module.exports = {
+  ...config,
+  rootDir: process.cwd(),
+  testMatch: ['<rootDir>/test/domain/**/*.test.ts'],
+  testEnvironment: 'jest-environment-node',
+};
