@@ -7,8 +7,8 @@ import {
   type FailurePairSettings,
   type PairKindSettings,
   type TargetPairSettings,
+  pairKinds,
 } from '../domain/pairs/pair-settings';
-import { pairKinds } from '../domain/pairs/preference-pair';
 
 const unit = z.number().min(0).max(1);
 const quota = z.number().int().min(1).nullable();

@@ -1,5 +1,5 @@
 import { admit, type Decision } from '../../domain/tasks/admission/admit';
-import { aimOfTask } from '../../domain/tasks/admission/aim-of-task';
+import { aimOfTask, trajectoryId } from '../../domain/campaign/ids';
 import {
   admissionReasons,
   type Candidate,
@@ -8,7 +8,6 @@ import {
 } from '../../domain/tasks/admission/candidate';
 import { approvalNeeded } from '../../domain/campaign/approval';
 import { DomainError } from '../../domain/base/errors';
-import { trajectoryId } from '../../domain/campaign/ids';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';

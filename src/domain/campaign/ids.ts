@@ -67,3 +67,6 @@ export const explorationContextId = (iteration: number, aim: string, ordinal: nu
   `${iteration}/${aim}/${ordinal}`;
 
 export const explorationRunId = (contextId: string, round: number): string => `${contextId}/run/${round}`;
+
+/** What a candidate was synthesized for, as its id says (`candidateTaskId`); an id of another make is for no signal. */
+export const aimOfTask = (taskId: string): string => /^synthesized\/\d+\/([^/]+)\//.exec(taskId)?.[1] ?? 'random';

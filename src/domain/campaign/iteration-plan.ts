@@ -28,3 +28,6 @@ export type IterationPlan = {
   /** Whether this iteration calibrates the judge. */
   calibrates: boolean;
 };
+
+/** Roles of language models in a campaign. A spec may leave out `embedding`. */
+export type ModelPurpose = 'explorer' | 'reflector' | 'abstractor' | 'judge' | 'embedding';

@@ -1,5 +1,4 @@
-import { fisherExact, type Sample } from './fisher-exact';
-import { wilsonInterval, type Interval } from './statistics';
+import { fisherExact, type Sample, wilsonInterval, type Interval } from './statistics';
 
 /** A subject whose verdict is known, and what the judge said; null when it gave no usable answer. */
 export type JudgedItem = { broken: boolean; completed: boolean | null };

@@ -1,5 +1,4 @@
-import { DomainError } from '../base/errors';
-import { requireSetting } from '../base/require-setting';
+import { DomainError, requireSetting } from '../base/errors';
 import { defaultBootstrapSettings, mean, pairedBootstrap } from './statistics';
 
 export type PromotionSettings = {

@@ -1,5 +1,9 @@
-import type { PairKind } from './preference-pair';
 import type { AgentRole } from '../base/roles';
+
+/** Which two sources a pair takes its trajectories from (arXiv:2511.22254, equations 6 and 8). */
+export type PairKind = 'failure-failure' | 'expert-target' | 'expert-failure' | 'expert-positive';
+
+export const pairKinds: readonly PairKind[] = ['failure-failure', 'expert-target', 'expert-failure', 'expert-positive'];
 
 export type PairKindSettings = {
   enabled: boolean;

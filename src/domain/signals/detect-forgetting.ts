@@ -1,11 +1,9 @@
-import { distinctAttempts } from '../rollout/distinct-attempts';
-import { DomainError } from '../base/errors';
+import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
+import { DomainError, requireSetting } from '../base/errors';
 import type { FeedbackSignal } from './feedback-signal';
 import { groupBy } from '../base/group-by';
 import { compareText } from '../base/compare-text';
-import { requireSetting } from '../base/require-setting';
 import { mean } from '../evaluation/statistics';
-import type { ScoredAttempt } from '../rollout/trajectory';
 
 export type ForgettingSettings = {
   enabled: boolean;

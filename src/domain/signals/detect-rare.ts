@@ -1,9 +1,8 @@
 import { actionPatterns, type PatternExtractor } from './action-pattern';
-import { distinctAttempts } from '../rollout/distinct-attempts';
+import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
 import type { FeedbackSignal } from './feedback-signal';
 import { compareText } from '../base/compare-text';
-import { requireSetting } from '../base/require-setting';
-import type { ScoredAttempt } from '../rollout/trajectory';
+import { requireSetting } from '../base/errors';
 
 export type RareSettings = {
   enabled: boolean;

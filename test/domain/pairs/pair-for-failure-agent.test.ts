@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { pairForFailureAgent } from '../../../src/domain/pairs/pair-for-failure-agent';
+import { pairForFailureAgent } from '../../../src/domain/pairs/pair-rules';
 import { defaultFailurePairSettings, type FailurePairSettings } from '../../../src/domain/pairs/pair-settings';
 import { isSuccess, type ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 import { attemptLists, attemptOf, groupOf, reordered } from '../rollout/attempts';

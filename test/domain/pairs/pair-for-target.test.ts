@@ -5,9 +5,10 @@ import {
   positiveAgentPairSettings,
   positivePartnerPairSettings,
   type TargetPairSettings,
+  type PairKind,
+  pairKinds,
 } from '../../../src/domain/pairs/pair-settings';
-import { type ExpertTrajectory, pairForTarget } from '../../../src/domain/pairs/pair-for-target';
-import { type PairKind, pairKinds } from '../../../src/domain/pairs/preference-pair';
+import { type ExpertTrajectory, pairForTarget } from '../../../src/domain/pairs/pair-rules';
 import type { ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 import { attemptLists, attemptOf, groupOf, reordered, rewards } from '../rollout/attempts';
 

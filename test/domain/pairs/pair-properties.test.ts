@@ -1,13 +1,14 @@
 import * as fc from 'fast-check';
-import { pairForFailureAgent } from '../../../src/domain/pairs/pair-for-failure-agent';
-import { pairForTarget } from '../../../src/domain/pairs/pair-for-target';
+import { pairForFailureAgent, pairForTarget } from '../../../src/domain/pairs/pair-rules';
 import {
   defaultTargetPairSettings,
   type FailurePairSettings,
   type PairKindSettings,
   type TargetPairSettings,
+  pairKinds,
+  type PairKind,
 } from '../../../src/domain/pairs/pair-settings';
-import { pairKinds, type PairingResult, type PairKind } from '../../../src/domain/pairs/preference-pair';
+import type { PairingResult } from '../../../src/domain/pairs/select-pairs';
 import { isSuccess, type ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 import { attemptLists, reordered, rewards } from '../rollout/attempts';
 
