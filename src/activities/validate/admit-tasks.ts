@@ -6,7 +6,7 @@ import {
   type Execution,
   type KnownTask,
 } from '../../domain/tasks/admission/candidate';
-import { approvalNeeded } from '../../domain/campaign/approval';
+import { tasksNeedApproval } from '../../domain/campaign/approval';
 import { DomainError } from '../../domain/base/errors';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
@@ -107,5 +107,5 @@ const executionOf = ({ grader }: TaskRow, play: TrajectorySummary | undefined): 
 
 function requireApproval(name: string, { iteration }: IterationKey, decisions: readonly Decision[]): void {
   const waiting = decisions.filter(({ outcome }) => outcome === 'waiting').length;
-  if (waiting > 0) throw new DomainError('ApprovalNeeded', approvalNeeded(name, iteration, waiting));
+  if (waiting > 0) throw new DomainError('ApprovalNeeded', tasksNeedApproval(name, iteration, waiting));
 }

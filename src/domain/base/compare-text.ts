@@ -1,9 +1,9 @@
-/** Orders texts by code unit, which is the same in every process; `localeCompare` depends on the machine. */
+/** Compares texts by code unit, which is the same in every process; `localeCompare` depends on the machine. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Texts part by part, runs of digits by their value; ids that differ in leading zeros alone by their text. */
+/** Compares texts part by part, with digits by their value; ids that differ only in leading zeros are compared by their text. */
 export function compareNaturally(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];
   for (let i = 0; i < Math.min(left.length, right.length); i++) {

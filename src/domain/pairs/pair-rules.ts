@@ -1,8 +1,8 @@
-import { distinctAttempts, isSuccess, type ScoredAttempt } from '../rollout/trajectory';
 import { groupBy } from '../base/group-by';
-import { defaultTargetPairSettings, type FailurePairSettings, type TargetPairSettings } from './pair-settings';
-import { type PairingResult, type PairCandidate, selectPairs, type PairSide } from './select-pairs';
 import type { AgentRole } from '../base/roles';
+import { distinctAttempts, isSuccess, type ScoredAttempt } from '../rollout/trajectory';
+import type { FailurePairSettings, TargetPairSettings } from './pair-settings';
+import { selectPairs, type PairCandidate, type PairingResult, type PairSide } from './select-pairs';
 
 /** A stored demonstration with its own reward, which need not be 1. */
 export type ExpertTrajectory = PairSide;
@@ -10,19 +10,19 @@ export type ExpertTrajectory = PairSide;
 export type TargetPairInput = {
   /** The target's and the second agent's attempts of one iteration, in any order. */
   attempts: readonly ScoredAttempt[];
-  /** Experts of the attempts' tasks, in any order; those of other tasks are not looked at. */
+  /** Experts of the attempts' tasks, in any order; experts of other tasks are ignored. */
   experts: readonly ExpertTrajectory[];
   /** In [0, 2^31), for caps and quotas. */
   seed: number;
 };
 
 /**
- * The target's training pairs, eq. 8 of arXiv:2511.22254:
+ * Returns the target's training pairs, eq. 8 of arXiv:2511.22254:
  *
  *   D_tgt = (e_exp, e_tgt) U (e_exp, e_fail) U (F_tgt x F_fail)
  *
- * Eq. 8 sets no condition on rewards: pairs are oriented by reward and ties dropped, as in ETO's code. The settings
- * choose the kinds, so ETO's selection and the positive agent's are the same function with other settings.
+ * Eq. 8 has no condition on rewards: pairs are oriented by reward and ties are dropped, as in ETO's code. The settings
+ * choose the kinds, so ETO's pairs and those of the positive agent come from the same function with other settings.
  *
  * @throws DomainError `InvalidReward`, `ConflictingTrajectory`, `InvalidSetting`, `InvalidSeed`
  */
@@ -30,19 +30,40 @@ export function pairForTarget(
   { attempts, experts, seed }: TargetPairInput,
   settings: TargetPairSettings,
 ): PairingResult {
-  const played = distinctAttempts(attempts);
+  const distinct = distinctAttempts(attempts);
   const expertsOf = groupBy(distinctAttempts(experts), ({ taskId }) => taskId);
-  const failuresOf = groupBy(
-    played.filter(({ reward }) => !isSuccess(reward)),
-    ({ taskId }) => taskId,
-  );
   return selectPairs(
     [
-      ...played.flatMap((attempt) => againstExperts(attempt, expertsOf.get(attempt.taskId) ?? [])),
-      ...[...failuresOf.values()].flatMap(acrossAgents),
+      ...distinct.flatMap((attempt) => againstExperts(attempt, expertsOf.get(attempt.taskId) ?? [])),
+      ...failuresByTask(distinct).flatMap(acrossAgents),
     ],
     { ...settings, seed },
   );
+}
+
+/**
+ * Returns the failure agent's training pairs, eq. 6 of arXiv:2511.22254:
+ *
+ *   D_fail = {(u, c, j) : c, j failures of task u, r(u, c) > r(u, j)}
+ *
+ * With rewards of 0 and 1 every failure scores 0, so all candidates are ties and D_fail is empty.
+ *
+ * @param attempts the target's and the second agent's attempts of one iteration, in any order
+ * @param seed     in [0, 2^31), for cap and quota
+ * @throws DomainError `InvalidReward`, `ConflictingTrajectory`, `InvalidSetting`, `InvalidSeed`
+ */
+export function pairForFailureAgent(
+  { attempts, seed }: { attempts: readonly ScoredAttempt[]; seed: number },
+  settings: FailurePairSettings,
+): PairingResult {
+  const candidatesOf = settings.candidates === 'union' ? allFailurePairs : acrossAgents;
+  return selectPairs(failuresByTask(distinctAttempts(attempts)).flatMap(candidatesOf), {
+    ...settings,
+    seed,
+    forRole: 'failure',
+    expertBeaten: 'flip', // no candidate has an expert
+    kinds: { 'failure-failure': settings },
+  });
 }
 
 const expertKinds = {
@@ -57,43 +78,21 @@ function againstExperts(attempt: ScoredAttempt, experts: readonly ExpertTrajecto
   return experts.map((first) => ({ kind, first, second: attempt }));
 }
 
-/**
- * The failure agent's training pairs, eq. 6 of arXiv:2511.22254:
- *
- *   D_fail = {(u, c, j) : c, j failures of task u, r(u, c) > r(u, j)}
- *
- * With rewards of 0 and 1 every failure scores 0, so all candidates are ties and D_fail is empty.
- *
- * @param attempts the target's and the second agent's attempts of one iteration, in any order
- * @param seed     in [0, 2^31), for cap and quota
- * @throws DomainError `InvalidReward`, `ConflictingTrajectory`, `InvalidSetting`, `InvalidSeed`
- */
-export function pairForFailureAgent(
-  { attempts, seed }: { attempts: readonly ScoredAttempt[]; seed: number },
-  settings: FailurePairSettings,
-): PairingResult {
-  const failures = distinctAttempts(attempts).filter(({ reward }) => !isSuccess(reward));
-  const candidates = [...groupBy(failures, ({ taskId }) => taskId).values()].flatMap((ofTask) =>
-    settings.candidates === 'union' ? everyTwo(ofTask) : acrossAgents(ofTask),
-  );
-  return selectPairs(candidates, {
-    ...settings,
-    seed,
-    forRole: 'failure',
-    expertBeaten: defaultTargetPairSettings.expertBeaten,
-    kinds: { ...defaultTargetPairSettings.kinds, 'failure-failure': settings },
-  });
+function failuresByTask(attempts: readonly ScoredAttempt[]): ScoredAttempt[][] {
+  const failures = attempts.filter(({ reward }) => !isSuccess(reward));
+  return [...groupBy(failures, ({ taskId }) => taskId).values()];
 }
 
 /** F_tgt x F_fail of one task. */
-export function acrossAgents(failures: readonly ScoredAttempt[]): PairCandidate[] {
+function acrossAgents(failures: readonly ScoredAttempt[]): PairCandidate[] {
   const others = failures.filter(({ role }) => role !== 'target');
   return failures
     .filter(({ role }) => role === 'target')
     .flatMap((first) => others.map((second) => ({ kind: 'failure-failure' as const, first, second })));
 }
 
-function everyTwo(failures: readonly ScoredAttempt[]): PairCandidate[] {
+/** All pairs of different failures of one task. */
+function allFailurePairs(failures: readonly ScoredAttempt[]): PairCandidate[] {
   return failures.flatMap((first, i) =>
     failures.slice(i + 1).map((second) => ({ kind: 'failure-failure' as const, first, second })),
   );

@@ -1,34 +1,30 @@
 import { compareText } from '../base/compare-text';
 
 /**
- * How a trajectory's action names become patterns. The choice decides what is rare: whole sequences nearly all are,
- * sets of names seldom.
+ * Extraction of patterns from the action names of a trajectory. It decides which patterns are rare: almost all whole
+ * sequences are, few sets of names are.
  *
- * - `whole`: the one sequence of all names
- * - `bigram`, `trigram`: every run of two or three names; a shorter trajectory is its own one pattern
- * - `name-set`: the names that occur, each once, in alphabetical order
+ * - `whole`: one sequence of all names
+ * - `bigram`, `trigram`: every sequence of two or three names; a shorter trajectory is one pattern
+ * - `name-set`: the distinct names, in alphabetical order
  */
 export type PatternExtractor = 'whole' | 'bigram' | 'trigram' | 'name-set';
 
 export const patternExtractors: readonly PatternExtractor[] = ['whole', 'bigram', 'trigram', 'name-set'];
 
-/**
- * The patterns of one trajectory, in order, repeated as often as they occur; arguments are normalised away.
- *
- * @returns none for a trajectory without actions
- */
+/** Returns the patterns of one trajectory, in order and with repetitions; none without actions. Arguments are ignored. */
 export function actionPatterns(actions: readonly string[], extractor: PatternExtractor): string[] {
-  return actions.length === 0 ? [] : extract[extractor](actions.map(actionName));
+  return actions.length === 0 ? [] : extractors[extractor](actions.map(actionName));
 }
 
-const extract: Record<PatternExtractor, (names: readonly string[]) => string[]> = {
+const extractors: Record<PatternExtractor, (names: readonly string[]) => string[]> = {
   whole: (names) => [sequence(names)],
-  bigram: (names) => runs(names, 2),
-  trigram: (names) => runs(names, 3),
+  bigram: (names) => ngrams(names, 2),
+  trigram: (names) => ngrams(names, 3),
   'name-set': (names) => [[...new Set(names)].sort(compareText).join(' | ')],
 };
 
-function runs(names: readonly string[], length: number): string[] {
+function ngrams(names: readonly string[], length: number): string[] {
   if (names.length <= length) return [sequence(names)];
   return names.slice(length - 1).map((_, i) => sequence(names.slice(i, i + length)));
 }
@@ -38,13 +34,13 @@ function sequence(names: readonly string[]): string {
 }
 
 /**
- * What an action does, without its arguments:
+ * Returns the name of an action, without its arguments:
  *
  * - SQL becomes its clause skeleton: `select count(*) from t where x = 'a'` is `SELECT COUNT WHERE`
  * - calls become their functions' names: `f(x=1)` is `f`, `[a.b(1), g(h(2))]` is `a.b g`
  * - other text becomes its first word in lower case, or `(empty)`
  *
- * Of ReAct text only what follows the last `Action:` counts; code fences are looked through.
+ * In ReAct text only the part after the last `Action:` counts; code fences are removed.
  */
 export function actionName(text: string): string {
   const action = (text.split('Action:').at(-1) ?? text).replace(/```\w*\n|```/g, ' ');
@@ -55,12 +51,12 @@ export function actionName(text: string): string {
   return /[\p{L}\p{N}_]+/u.exec(action)?.[0].toLowerCase() ?? '(empty)';
 }
 
-/** A statement's verb; directly before a parenthesis it is a function that happens to have that name. */
+/** The verb of a statement; directly before a parenthesis it is the name of a function. */
 const sqlStart = /^(?:select|with|insert|update|delete|show|describe|desc|explain|pragma)\b(?!\()/i;
 
 const aggregates = new Set(['COUNT', 'SUM', 'AVG', 'MIN', 'MAX']);
 
-/** What tells queries apart; FROM is left out, for every SELECT has one. */
+/** Clauses that distinguish queries; FROM is missing, because every SELECT has one. */
 const clauses = new Set(
   (
     'SELECT WITH INSERT UPDATE DELETE SHOW DESCRIBE DESC EXPLAIN PRAGMA DISTINCT JOIN WHERE GROUP HAVING ORDER LIMIT ' +
@@ -68,7 +64,7 @@ const clauses = new Set(
   ).split(' '),
 );
 
-/** Clauses and aggregates in order; `count` without a parenthesis is a column. */
+/** Returns clauses and aggregates in order; `count` without a parenthesis is a column. */
 function clauseSkeleton(sql: string): string {
   return [...sql.toUpperCase().matchAll(/([A-Z_][A-Z0-9_]*)\s*(\(?)/g)]
     .filter(([, word = '', open]) => clauses.has(word) || (open === '(' && aggregates.has(word)))
@@ -76,7 +72,7 @@ function clauseSkeleton(sql: string): string {
     .join(' ');
 }
 
-/** Names before an opening parenthesis, those inside another call's arguments left out. */
+/** Returns the names before an opening parenthesis, except inside another call's arguments. */
 function calledNames(text: string): string[] {
   const names: string[] = [];
   let depth = 0;
@@ -87,7 +83,7 @@ function calledNames(text: string): string[] {
   return names;
 }
 
-/** Quoted text may hold anything: keywords, names, parentheses. A quote that never closes is kept as it is. */
+/** Removes quoted text, which may contain keywords, names and parentheses. An unclosed quote is kept. */
 function withoutQuoted(text: string): string {
   return text.replace(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`/gs, ' ');
 }

@@ -12,20 +12,20 @@ test.each([
   expect(actionPatterns(actions, extractor)).toEqual(patterns);
 });
 
-test('a trajectory shorter than the run is its own pattern, and one without actions has none', () => {
+test('a trajectory shorter than the n-gram is one pattern, and one without actions has none', () => {
   expect(actionPatterns(['f(1)'], 'bigram')).toEqual(['f']);
   expect(actionPatterns(['f(1)', 'g(1)'], 'trigram')).toEqual(['f > g']);
   for (const extractor of patternExtractors) expect(actionPatterns([], extractor)).toEqual([]);
 });
 
-test('arguments are normalised away, and a trajectory of n actions has n - 1 bigrams', () => {
+test('arguments do not change the patterns, and a trajectory of n actions has n - 1 bigrams', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom('f', 'g', 'h'), fc.integer()), { minLength: 2 }), (calls) => {
-      const written = calls.map(([name, argument]) => `${name}(${argument})`);
+      const withArguments = calls.map(([name, argument]) => `${name}(${argument})`);
       const bare = calls.map(([name]) => `${name}()`);
       for (const extractor of patternExtractors)
-        expect(actionPatterns(written, extractor)).toEqual(actionPatterns(bare, extractor));
-      expect(actionPatterns(written, 'bigram')).toHaveLength(calls.length - 1);
+        expect(actionPatterns(withArguments, extractor)).toEqual(actionPatterns(bare, extractor));
+      expect(actionPatterns(withArguments, 'bigram')).toHaveLength(calls.length - 1);
     }),
   );
 });
@@ -58,7 +58,7 @@ test.each([
   expect(actionName(text)).toBe(name);
 });
 
-test('whatever stands between quotes, it does not change the name', () => {
+test('quoted text does not change the name', () => {
   const quoted = fc.string().map((text) => text.replace(/['\\]/g, '').replaceAll('```', '').replaceAll('Action:', ''));
   fc.assert(
     fc.property(quoted, (text) => {
@@ -68,7 +68,7 @@ test('whatever stands between quotes, it does not change the name', () => {
   );
 });
 
-test('every text has a name that is not empty', () => {
+test('every text has a non-empty name', () => {
   fc.assert(fc.property(fc.string(), (text) => actionName(text).length > 0));
 });
 
@@ -76,6 +76,6 @@ test.each([
   { shape: 'one long word', text: 'a'.repeat(200_000), name: 'a'.repeat(200_000) },
   { shape: 'a long literal', text: `SELECT a FROM t WHERE b = '${'x '.repeat(200_000)}'`, name: 'SELECT WHERE' },
   { shape: 'deep nesting', text: 'f('.repeat(100_000), name: 'f' },
-])('a runaway generation of $shape is named too', ({ text, name }) => {
+])('a runaway generation of $shape has a name too', ({ text, name }) => {
   expect(actionName(text)).toBe(name);
 });
