@@ -1,4 +1,4 @@
-import type { ModelPurpose } from '../domain/campaign/model-purpose';
+import type { ModelPurpose } from '../domain/campaign/iteration-plan';
 import type { IterationKey } from '../store/base/epoch';
 import type { ChatMessage } from '../domain/rollout/turn';
 

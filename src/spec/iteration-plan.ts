@@ -1,4 +1,4 @@
-import type { IterationPlan, Updates } from '../domain/campaign/iteration-plan';
+import type { IterationPlan, RlJob } from '../domain/campaign/iteration-plan';
 import type { Phase } from '../domain/campaign/phases';
 import { recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
@@ -14,7 +14,7 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
     training: recipe.training,
     imports: start ? importsOf(recipe, spec) : [],
     aims: start ? ['random'] : enabledAims(spec),
-    updates: start ? null : updatesOf(recipe, spec),
+    rlJob: start ? null : updatesOf(recipe, spec),
     providers: providersOf(spec),
     explorationRounds: spec.synthesis.exploration.rounds,
     calibrates: phases.includes('validate') && calibratesIn(spec, iteration),
@@ -27,7 +27,7 @@ function importsOf({ agents }: Recipe, { policy, start }: CampaignSpec): Iterati
   return ['base', ...(start === 'base' ? agents : [])];
 }
 
-function updatesOf({ training }: Recipe, { rollouts }: CampaignSpec): Updates | null {
+function updatesOf({ training }: Recipe, { rollouts }: CampaignSpec): RlJob | null {
   for (const { role, method } of training)
     if (method === 'grpo' || method === 'ppo') return { role, method, steps: rollouts.stepsPerIteration ?? 1 };
   return null;

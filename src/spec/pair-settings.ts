@@ -7,8 +7,9 @@ import {
   type FailurePairSettings,
   type PairKindSettings,
   type TargetPairSettings,
+  pairKinds,
+  type PairKind,
 } from '../domain/pairs/pair-settings';
-import { pairKinds } from '../domain/pairs/preference-pair';
 
 const unit = z.number().min(0).max(1);
 const quota = z.number().int().min(1).nullable();
@@ -25,6 +26,9 @@ const kind = z
   })
   .partial();
 
+const kindOrDefault = kind.prefault({});
+type PairKindSchemas = Record<PairKind, typeof kindOrDefault>;
+
 /** Preference pairs (arXiv:2511.22254, equations 6 to 9); every ambiguity of the paper is a setting. */
 export const pairSettingsSchema = z.strictObject({
   dropSameActions: z.boolean().default(defaultTargetPairSettings.dropSameActions),
@@ -35,12 +39,7 @@ export const pairSettingsSchema = z.strictObject({
   failureAgent: kind.omit({ lambdaDpo: true, lambdaSft: true }).prefault({}),
   /** Pairs of the target by kind, eq. 8 and 9. */
   target: z
-    .strictObject({
-      'failure-failure': kind.prefault({}),
-      'expert-target': kind.prefault({}),
-      'expert-failure': kind.prefault({}),
-      'expert-positive': kind.prefault({}),
-    })
+    .strictObject(Object.fromEntries(pairKinds.map((name) => [name, kindOrDefault])) as PairKindSchemas)
     .prefault({}),
 });
 

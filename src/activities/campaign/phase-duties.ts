@@ -50,8 +50,8 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
   optimize: {
     async verify(context) {
       const { deps, key, name, plan } = context;
-      if (!plan.updates) return null;
-      const { role, steps } = plan.updates;
+      if (!plan.rlJob) return null;
+      const { role, steps } = plan.rlJob;
       for (let step = 1; step <= steps; step++) {
         const missing = await missingRollouts(context, 'train', step);
         if (missing !== null) return missing;

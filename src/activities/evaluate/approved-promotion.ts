@@ -1,4 +1,4 @@
-import { promotionApprovalNeeded } from '../../domain/campaign/approval';
+import { promotionNeedsApproval } from '../../domain/campaign/approval';
 import { DomainError } from '../../domain/base/errors';
 import type { PromotionDecision } from '../../domain/evaluation/promotion';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -19,7 +19,7 @@ export async function approvedPromotion(
 ): Promise<PromotionDecision> {
   if (!spec.promotion.approval || decided.decision === 'keep') return decided;
   const word = await store.promotionApprovals.find(campaignId, iteration, 'target');
-  if (!word) throw new DomainError('ApprovalNeeded', promotionApprovalNeeded(name, iteration, decided.reason));
+  if (!word) throw new DomainError('ApprovalNeeded', promotionNeedsApproval(name, iteration, decided.reason));
   const said = word.decision === 'promote' ? `${word.actor} approved it` : `${word.actor} kept the one that acts`;
   return { decision: word.decision, reason: `${said}; ${decided.reason}` };
 }

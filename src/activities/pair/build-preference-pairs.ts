@@ -1,5 +1,4 @@
-import { pairForFailureAgent } from '../../domain/pairs/pair-for-failure-agent';
-import { pairForTarget } from '../../domain/pairs/pair-for-target';
+import { pairForFailureAgent, pairForTarget } from '../../domain/pairs/pair-rules';
 import { recipes } from '../../domain/campaign/recipe';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { failurePairSettings, targetPairSettings } from '../../spec/pair-settings';

@@ -1,5 +1,4 @@
-import { weightedOrder } from '../../domain/tasks/selection/draw';
-import { mix } from '../../domain/tasks/selection/mix';
+import { weightedOrder, mix } from '../../domain/tasks/selection/draw-tasks';
 import { retire } from '../../domain/tasks/selection/retire';
 import { weightsOf, type TaskStanding } from '../../domain/tasks/selection/strategy';
 import type { Random } from '../../domain/base/seeded-random';

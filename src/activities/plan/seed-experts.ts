@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/base/errors';
 import type { TaskRecord } from '../../envs/server/environment-data';
 import { loadExperts } from '../../envs/experts/expert-file';
-import { formed } from '../../domain/rollout/action-form';
+import { formatAction } from '../../domain/rollout/action-form';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { Dependencies } from '../base/dependencies';
 
@@ -20,7 +20,9 @@ export async function withExperts(
   const experts = hash ? await loadExperts(artifacts, hash, name) : null;
   const given = records.map((record) => {
     const expert = experts?.get(record.task_id);
-    return expert ? { ...record, reference_actions: expert.actions.map((action) => formed(action, form)) } : record;
+    return expert
+      ? { ...record, reference_actions: expert.actions.map((action) => formatAction(action, form)) }
+      : record;
   });
   if (experts && !records.some(({ task_id: id }) => experts.has(id)))
     throw new DomainError(

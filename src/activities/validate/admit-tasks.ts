@@ -1,14 +1,13 @@
 import { admit, type Decision } from '../../domain/tasks/admission/admit';
-import { aimOfTask } from '../../domain/tasks/admission/aim-of-task';
+import { aimOfTask, trajectoryId } from '../../domain/campaign/ids';
 import {
   admissionReasons,
   type Candidate,
   type Execution,
   type KnownTask,
 } from '../../domain/tasks/admission/candidate';
-import { approvalNeeded } from '../../domain/campaign/approval';
+import { tasksNeedApproval } from '../../domain/campaign/approval';
 import { DomainError } from '../../domain/base/errors';
-import { trajectoryId } from '../../domain/campaign/ids';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
@@ -108,5 +107,5 @@ const executionOf = ({ grader }: TaskRow, play: TrajectorySummary | undefined): 
 
 function requireApproval(name: string, { iteration }: IterationKey, decisions: readonly Decision[]): void {
   const waiting = decisions.filter(({ outcome }) => outcome === 'waiting').length;
-  if (waiting > 0) throw new DomainError('ApprovalNeeded', approvalNeeded(name, iteration, waiting));
+  if (waiting > 0) throw new DomainError('ApprovalNeeded', tasksNeedApproval(name, iteration, waiting));
 }

@@ -24,7 +24,7 @@ export const closeCalibration =
     const judged = known.map(({ ordinal, corruption }) => {
       const judgement = said.get(calibrationJudgementId(key, ordinal));
       if (!judgement) throw new DomainError('StateMismatch', `item ${ordinal} of the calibration was not judged`);
-      return { broken: corruption !== null, completed: judgement.completed };
+      return { corrupted: corruption !== null, completed: judgement.completed };
     });
 
     const now = { judgeVersion: judgeVersion(spec), counts: countVerdicts(judged) };

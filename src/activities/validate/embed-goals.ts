@@ -1,4 +1,4 @@
-import { compareNaturally } from '../../domain/tasks/admission/decision-order';
+import { compareNaturally } from '../../domain/base/compare-text';
 import { hashedNgrams } from '../../domain/tasks/admission/sentence-encoder';
 import { groupBy } from '../../domain/base/group-by';
 import type { CampaignSpec } from '../../spec/campaign-spec';

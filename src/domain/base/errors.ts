@@ -1,4 +1,4 @@
-/** Root of the errors whose message is written for people: it names the problem and, where there is one, the next command. */
+/** Base class of the errors with a message for operators: the problem and, if there is one, the next command. */
 export abstract class CoevolveError extends Error {}
 
 /**
@@ -17,4 +17,9 @@ export class DomainError extends CoevolveError {
   ) {
     super(message);
   }
+}
+
+/** @throws DomainError `InvalidSetting` with the field, the expected and the found value, unless `holds` */
+export function requireSetting(holds: boolean, field: string, expected: string, value: unknown): void {
+  if (!holds) throw new DomainError('InvalidSetting', `${field} must be ${expected}, got ${String(value)}`);
 }

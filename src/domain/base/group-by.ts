@@ -1,4 +1,4 @@
-/** Groups in order of first appearance, members in input order. */
+/** Returns groups in order of first appearance, with their members in input order. */
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {

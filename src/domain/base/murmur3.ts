@@ -1,7 +1,7 @@
 /**
  * MurmurHash3_x86_32 over the text's UTF-16 code units, each as two bytes, low byte first.
  *
- * Written out because workflow code has no `node:crypto`. Source: Austin Appleby, SMHasher, MurmurHash3.cpp
+ * Implemented here because workflow code has no `node:crypto`. Source: Austin Appleby, SMHasher, MurmurHash3.cpp
  * (public domain). Not for secrets.
  *
  * @param seed an integer; its low 32 bits are used
@@ -17,7 +17,7 @@ export function murmur3(text: string, seed: number): number {
   return finalize(hash ^ (text.length * 2));
 }
 
-/** The hash's last step (`fmix32`): a bijection of 32-bit integers in which every input bit reaches every output bit. */
+/** Final mixing step of the hash (`fmix32`): a bijection of 32-bit integers in which every input bit affects every output bit. */
 export function finalize(value: number): number {
   let h = value;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -1,18 +1,18 @@
 import { DomainError } from './errors';
 import { murmur3 } from './murmur3';
 
-/** One more than the largest seed: seeds fit a positive signed 32-bit integer, which every consumer accepts. */
+/** Exclusive upper bound of seeds: they fit a positive signed 32-bit integer, which every consumer accepts. */
 export const seedLimit = 2 ** 31;
 
 /**
- * The seed at a path below `parent`: campaign seed -> iteration -> task -> attempt.
+ * Returns the seed at a path below `parent`: campaign seed -> iteration -> task -> attempt.
  *
- * Each part is hashed (MurmurHash3_x86_32) with the seed above it, so the result is the same in every process and
- * the tree composes: `deriveSeed(s, 'a', 1) === deriveSeed(deriveSeed(s, 'a'), 1)`. The number 1 and the text '1'
+ * Each part is hashed (MurmurHash3_x86_32) with its parent's seed, so the result is the same in every process and the
+ * tree composes: `deriveSeed(s, 'a', 1) === deriveSeed(deriveSeed(s, 'a'), 1)`. The number 1 and the text '1'
  * are different children.
  *
  * @param parent an integer in [0, 2^31)
- * @param path   texts or safe integers, from the root down
+ * @param path   texts or safe integers, from the parent down
  * @returns      an integer in [0, 2^31)
  * @throws DomainError `InvalidSeed` for a parent or a number in the path that is not such an integer
  */

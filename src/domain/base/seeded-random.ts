@@ -2,7 +2,7 @@ import { DomainError } from './errors';
 import { finalize, rotateLeft } from './murmur3';
 import { requireSeed } from './seed-tree';
 
-/** The source of chance that every sampler takes as argument. */
+/** Seeded random numbers. Every sampler receives them as an argument. */
 export type Random = {
   /** Uniform in [0, 1), a multiple of 2^-53. */
   next: () => number;
@@ -10,7 +10,7 @@ export type Random = {
   integer: (n: number) => number;
   /** A new array in uniformly random order. */
   shuffle: <T>(items: readonly T[]) => T[];
-  /** `k` distinct positions of `items` in random order; all of them when `k` exceeds the length. */
+  /** Items at `k` distinct indices in random order; all items when `k` exceeds the length. */
   sample: <T>(items: readonly T[], k: number) => T[];
 };
 
@@ -29,9 +29,9 @@ export function createRandom(seed: number): Random {
   const integer = (n: number): number => {
     if (!Number.isInteger(n) || n < 1 || n > 2 ** 32)
       throw new DomainError('InvalidRange', `n must be an integer in 1..2^32, got ${n}`);
-    const fair = 2 ** 32 - (2 ** 32 % n); // draws at or above would favour the small numbers
+    const limit = 2 ** 32 - (2 ** 32 % n); // draws at or above it would favour small numbers
     let bits = draw();
-    while (bits >= fair) bits = draw();
+    while (bits >= limit) bits = draw();
     return bits % n;
   };
   const sample = <T>(items: readonly T[], k: number): T[] => {
@@ -53,7 +53,7 @@ export function createRandom(seed: number): Random {
 
 export type XoshiroState = readonly [number, number, number, number];
 
-/** The bare generator: 32-bit integers from a state that is not all zero. */
+/** Returns a generator of 32-bit integers, from a state that is not all zero. */
 export function xoshiro128(state: XoshiroState): () => number {
   let [a, b, c, d] = state;
   return () => {
@@ -69,7 +69,7 @@ export function xoshiro128(state: XoshiroState): () => number {
   };
 }
 
-/** Four distinct words, since `finalize` is a bijection: the state is never all zero. */
+/** The four words are distinct, because `finalize` is a bijection: the state is never all zero. */
 function stateFrom(seed: number): XoshiroState {
   const word = (i: number): number => finalize((seed + Math.imul(i, 0x9e3779b9)) | 0);
   return [word(1), word(2), word(3), word(4)];

@@ -1,14 +1,14 @@
-const waits = 'wait for approval';
+const marker = 'wait for approval';
 
-/** Why a campaign parks that has candidates for an operator to decide, and what to do. */
-export const approvalNeeded = (campaign: string, iteration: number, tasks: number): string =>
-  `${tasks} tasks of iteration ${iteration} ${waits}: see them with \`coevolve tasks ${campaign} --verdict candidate\`, ` +
+/** Returns the reason for which a campaign parks until an operator decides on its candidates, with the next commands. */
+export const tasksNeedApproval = (campaign: string, iteration: number, tasks: number): string =>
+  `${tasks} tasks of iteration ${iteration} ${marker}: see them with \`coevolve tasks ${campaign} --verdict candidate\`, ` +
   `admit them with \`coevolve approve ${campaign}\``;
 
-/** Why a campaign parks that has trained a policy which shall not act before an operator says so, and what to do. */
-export const promotionApprovalNeeded = (campaign: string, iteration: number, reason: string): string =>
-  `the target policy of iteration ${iteration} has to ${waits} (${reason}): see \`coevolve report ${campaign}\`, let it ` +
-  `act with \`coevolve approve ${campaign}\`, or keep the one that acts with \`coevolve approve ${campaign} --keep\``;
+/** Returns the reason for which a campaign parks until an operator decides on its trained policy, with the next commands. */
+export const promotionNeedsApproval = (campaign: string, iteration: number, reason: string): string =>
+  `the trained target policy of iteration ${iteration} has to ${marker} (${reason}): see \`coevolve report ${campaign}\`, ` +
+  `activate it with \`coevolve approve ${campaign}\`, or keep the active policy with \`coevolve approve ${campaign} --keep\``;
 
-/** Whether that is why a campaign is parked: one that parks for another reason may have candidates that nobody checked. */
-export const awaitsApproval = (parked: string | null): boolean => parked?.includes(waits) ?? false;
+/** True if this is the reason why a campaign is parked. A campaign parked for another reason may have unchecked candidates. */
+export const awaitsApproval = (parked: string | null): boolean => parked?.includes(marker) ?? false;

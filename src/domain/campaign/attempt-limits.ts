@@ -1,9 +1,9 @@
-/** Deaths of its worker that an activity may survive: what kills its worker each time has to be given up too. */
+/** Worker crashes that one activity survives. The limit ends an activity that crashes its worker every time. */
 const maxCrashes = 40;
 
-/** What Temporal is told, which counts tries whatever ended them, for an activity that may fail so often. */
-export const maxAttemptsWithCrashes = (mostFailures: number): number => mostFailures + maxCrashes;
+/** Returns the maximum attempts of an activity that may fail `failures` times: Temporal counts failures and crashes alike. */
+export const maxAttemptsWithCrashes = (failures: number): number => failures + maxCrashes;
 
-/** How often an activity may fail that may be tried so often; Infinity where nobody reckoned with deaths. */
-export const maxFailures = (tries: number | undefined): number =>
-  tries !== undefined && tries > maxCrashes ? tries - maxCrashes : Infinity;
+/** Returns how often an activity with these maximum attempts may fail; Infinity where they include no crashes. */
+export const maxFailures = (maxAttempts: number | undefined): number =>
+  maxAttempts !== undefined && maxAttempts > maxCrashes ? maxAttempts - maxCrashes : Infinity;

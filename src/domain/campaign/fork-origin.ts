@@ -1,11 +1,11 @@
-/** What a campaign began with; both null for one that is no fork. */
+/** Origin of a campaign; both are null for a campaign that is not a fork. */
 export type ForkOrigin = {
-  /** Name of the source; null also when it was deleted. */
+  /** Name of the source campaign; null also when the source was deleted. */
   forkedFrom: string | null;
-  /** The last iteration that was taken over. */
+  /** The last iteration that was copied. */
   forkIteration: number | null;
 };
 
-/** Whence a fork comes, in words; null for a campaign that is none. */
+/** Describes the origin of a fork; null for a campaign that is not a fork. */
 export const forkOrigin = ({ forkedFrom, forkIteration }: ForkOrigin): string | null =>
-  forkIteration === null ? null : `${forkedFrom ?? 'a campaign that is deleted'}, after iteration ${forkIteration}`;
+  forkIteration === null ? null : `${forkedFrom ?? 'a deleted campaign'}, after iteration ${forkIteration}`;

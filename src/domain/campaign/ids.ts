@@ -1,44 +1,50 @@
 import type { AgentRole } from '../base/roles';
 import type { Purpose } from '../rollout/trajectory';
 
-/** Workflow id of a campaign; its iterations, rollouts and training jobs are named below it. */
+/** Workflow id of a campaign, and prefix of the ids of its iterations, rollouts and training jobs. */
 export const campaignWorkflowId = (name: string): string => `campaign/${name}`;
 
-/** Holder of a campaign's sessions on our environment server, which ends all of them when it is told to. */
+/** Holder of a campaign's sessions on our environment server, which can close all sessions of a holder. */
 export const sessionHolder = (campaignId: number): string => `campaign/${campaignId}`;
 
 /**
- * An iteration of a campaign. A later epoch has ids of its own below it: what Temporal remembers of the earlier one says
- * nothing of what the database holds now.
+ * Workflow id of an iteration. A later epoch has other ids: the workflows that Temporal recorded for an earlier epoch do
+ * not describe the present database.
  */
 export const iterationWorkflowId = (name: string, iteration: number, epoch = 1): string =>
   `${campaignWorkflowId(name)}/iteration/${iteration}${epoch > 1 ? `/epoch/${epoch}` : ''}`;
 
-/** Which run of which iteration of which campaign. */
+/** Identifies one epoch of an iteration. */
 export type IterationName = { name: string; iteration: number; epoch: number };
 
-/** One shard of a rollout. `player` is the agent that acts, or `reference` when the tasks' own actions are played. */
+/** Workflow id of one shard of a rollout. */
 export const rolloutWorkflowId = ({ name, iteration, epoch }: IterationName, shard: RolloutShardName): string => {
   const step = shard.step > 0 ? `/step/${shard.step}` : '';
   return `${iterationWorkflowId(name, iteration, epoch)}/rollout/${shard.purpose}${step}/${shard.player}/${shard.number}`;
 };
 
-/** `step` counts the updates of reinforcement learning from 1; 0 elsewhere. */
-export type RolloutShardName = { purpose: Purpose; player: AgentRole | 'reference'; step: number; number: number };
+export type RolloutShardName = {
+  purpose: Purpose;
+  /** The agent that plays, or `reference` for the reference actions of the tasks. */
+  player: AgentRole | 'reference';
+  /** RL step, from 1; 0 without RL. */
+  step: number;
+  number: number;
+};
 
-/** One shard of the exploration for an aim. */
+/** Workflow id of one shard of the exploration for an aim. */
 export const explorationWorkflowId = ({ name, iteration, epoch }: IterationName, aim: string, number: number): string =>
   `${iterationWorkflowId(name, iteration, epoch)}/explore/${aim}/${number}`;
 
-/** Key of a training job: the same job asked for twice is found, not repeated, also by a later epoch. */
+/** Key of a training job. It has no epoch, so a later epoch finds a finished job instead of repeating it. */
 export const trainingJobKey = (name: string, iteration: number, role: AgentRole | 'base'): string =>
   `${iterationWorkflowId(name, iteration)}/train/${role}`;
 
-/** The workflow that watches a training job; in the first epoch it has the job's own key. */
+/** Id of the workflow that watches a training job; in the first epoch it equals the job's key. */
 export const trainingWorkflowId = ({ name, iteration, epoch }: IterationName, role: AgentRole | 'base'): string =>
   `${iterationWorkflowId(name, iteration, epoch)}/train/${role}`;
 
-/** Derived from what the attempt is, so that a retry finds the finished attempt instead of paying for another. */
+/** Id of an attempt's trajectory. It is a function of the attempt, so a retry finds the finished attempt. */
 export function trajectoryId(attempt: AttemptKey): string {
   const player = attempt.policyId?.slice(0, 12) ?? 'reference';
   return `${attempt.iteration}/${attempt.purpose}/${player}/${attempt.taskId}/${attempt.attempt}`;
@@ -58,11 +64,14 @@ export const feedbackSignalId = (iteration: number, kind: string, ordinal: numbe
 export const preferencePairId = (iteration: number, forRole: AgentRole, kind: string, ordinal: number): string =>
   `${iteration}/${forRole}/${kind}/${ordinal}`;
 
-/** A candidate task: which iteration asked for it, for which aim, and its place among that aim's candidates. */
+/** Id of a candidate task. `ordinal` is its number among the candidates of the aim. */
 export const candidateTaskId = (iteration: number, aim: string, ordinal: number | string): string =>
   `synthesized/${iteration}/${aim}/${ordinal}`;
 
-/** What is explored for an aim; its runs, its abstraction and its model calls are named below it. */
+/** Returns the aim in the id of a candidate; `random` for ids of another form. */
+export const aimOfTask = (taskId: string): string => /^synthesized\/\d+\/([^/]+)\//.exec(taskId)?.[1] ?? 'random';
+
+/** Id of an exploration context, and prefix of the ids of its runs, its abstraction and its model calls. */
 export const explorationContextId = (iteration: number, aim: string, ordinal: number): string =>
   `${iteration}/${aim}/${ordinal}`;
 

@@ -2,12 +2,14 @@ import type { Phase } from './phases';
 import type { SynthesisAim, RecipeJob } from './recipe';
 import type { AgentRole } from '../base/roles';
 
-/** The provider of the model of each purpose. Its workers poll the task queue with its name. */
-export type ProviderByPurpose = Record<'reflector' | 'explorer' | 'abstractor' | 'judge', string> & {
-  embedding: string | null;
-};
+/** Purposes of language models in a campaign. A spec may leave out `embedding`. */
+export type ModelPurpose = 'explorer' | 'reflector' | 'abstractor' | 'judge' | 'embedding';
 
-export type Updates = { role: AgentRole; method: 'grpo' | 'ppo'; steps: number };
+/** The provider of the model of each purpose. Its workers poll the task queue with its name. */
+export type ProviderByPurpose = Record<Exclude<ModelPurpose, 'embedding'>, string> & { embedding: string | null };
+
+/** The RL job of an iteration. */
+export type RlJob = { role: AgentRole; method: 'grpo' | 'ppo'; steps: number };
 
 /** The work of one iteration, from its recipe and spec. Small, because the workflow receives it as an activity's result. */
 export type IterationPlan = {
@@ -17,14 +19,14 @@ export type IterationPlan = {
   training: readonly RecipeJob[];
   /** Purposes of synthesized candidates. */
   aims: readonly SynthesisAim[];
-  /** The RL job of the iteration: its role, its method, and its steps before the next synthesis. */
-  updates: Updates | null;
-  /** null: the environment's generator synthesizes tasks, and no judge is asked. */
+  /** null: the recipe has no RL steps. */
+  rlJob: RlJob | null;
+  /** null: the environment's generator synthesizes the tasks, and there is no judge. */
   providers: ProviderByPurpose | null;
   /** Runs per explored context. */
   explorationRounds: number;
   /** Roles whose policy is imported instead of trained. */
   imports: readonly (AgentRole | 'base')[];
-  /** Whether this iteration calibrates the judge. */
+  /** True if this iteration calibrates the judge. */
   calibrates: boolean;
 };

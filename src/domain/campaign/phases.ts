@@ -1,4 +1,4 @@
-/** The phases of an iteration, in order. A recipe leaves some out; none changes their order. */
+/** Phases of an iteration, in order. A recipe may leave out some of them, but never changes the order. */
 export const phases = [
   'plan',
   'rollout',
@@ -14,14 +14,14 @@ export const phases = [
 
 export type Phase = (typeof phases)[number];
 
-/** What the start must leave behind: policies that act, and how good they are. */
-const neededOfTheStart: readonly Phase[] = ['train', 'evaluate'];
+/** The start has to produce the first active policies and their evaluation. */
+const requiredAtStart: readonly Phase[] = ['train', 'evaluate'];
 
 /**
- * Whether an iteration can go on without a phase that an operator gives up: what would have used its results finds none,
- * and the policies that act stay. Without a plan or attempts there is nothing to go on with.
+ * True if an iteration can continue without this phase: later phases find no results of it, and the active policies stay.
+ * Without a plan or attempts an iteration cannot continue.
  */
 export function isSkippable(phase: Phase, iteration: number): boolean {
   if (phase === 'plan' || phase === 'rollout') return false;
-  return iteration > 0 || !neededOfTheStart.includes(phase);
+  return iteration > 0 || !requiredAtStart.includes(phase);
 }

@@ -1,18 +1,18 @@
 import type { Phase } from './phases';
 
-/** Where an iteration stands; it tells its campaign at every phase. */
+/** Progress of an iteration, sent to the campaign at every phase. */
 export type IterationProgress = {
   iteration: number;
   phase: Phase;
-  /** What a committed phase counted, in a line a person reads. */
+  /** Counts of the committed phase, in one line for people. */
   note: string | null;
-  /** Why the phase cannot go on without an operator; null while it can. */
+  /** Reason why the phase needs an operator to continue; null while it needs none. */
   parked: string | null;
-  /** Held-out success of the acting target policy, in [0, 1]; null before the first evaluation. */
+  /** Held-out success of the active target policy, in [0, 1]; null before the first evaluation. */
   score: number | null;
 };
 
-/** The answer to the query `status`. Small: a workflow carries it from run to run. */
+/** State of a campaign's workflow and answer to the query `status`. Small, because each run passes it to the next. */
 export type CampaignState = {
   campaignId: number;
   name: string;
@@ -21,11 +21,11 @@ export type CampaignState = {
   iterations: number;
   status: 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
   progress: IterationProgress;
-  /** Of the iteration that runs, when it runs for another time; absent in its first. */
+  /** Set when the running iteration runs again; absent in its first run. */
   epoch?: number;
   pausedBy: string | null;
   stopping: boolean;
-  /** Who ordered to abort it; absent until somebody does. It takes no other order from then on. */
+  /** Operator who aborted the campaign; absent before. An aborted campaign accepts no more commands. */
   abortedBy?: string;
   /** Held-out success after each evaluated iteration. */
   scores: { iteration: number; score: number }[];

@@ -22,11 +22,11 @@ export type RecipeJob = {
   from: 'base' | 'active';
 };
 
-/** Recipes are data: all of them run the same workflows and activities. */
+/** Recipe as data: all recipes run the same workflows and activities. */
 export type Recipe = {
   name: string;
   summary: string;
-  /** Agents that are trained at the start and act in every iteration. */
+  /** Agents that are trained at the start and roll out in every iteration. */
   agents: readonly AgentRole[];
   /** Co-evolution iterations after the supervised start, unless the spec says otherwise. */
   iterations: number;
@@ -51,7 +51,7 @@ const target = (method: RecipeJob['method']): RecipeJob => ({
   from: 'active',
 });
 
-/** 120 steps, 10 between two rounds of synthesis: table 9 of arXiv:2604.15840. */
+/** 120 steps, 10 between two rounds of synthesis. Source: table 9 of arXiv:2604.15840. */
 const reinforcement = (method: 'grpo' | 'ppo') =>
   ({
     agents: ['target'],
@@ -87,7 +87,7 @@ export const recipes = {
   },
   eto: {
     name: 'eto',
-    summary: 'exploration-based trajectory optimisation: failures against experts, by DPO',
+    summary: 'exploration-based trajectory optimization: experts against failures, by DPO',
     agents: ['target'],
     iterations: 2,
     phases: preferencePhases,
@@ -117,7 +117,7 @@ export const recipes = {
   },
   combined: {
     name: 'combined',
-    summary: 'co-evolving agents on a task pool that grows where the signals point',
+    summary: 'co-evolving agents on a task pool that grows by the feedback signals',
     agents: ['failure', 'target'],
     iterations: 2,
     phases: ['plan', 'rollout', 'detect', 'synthesize', 'validate', 'pair', 'train', 'evaluate', 'report'],
@@ -130,31 +130,31 @@ export const recipes = {
   },
   grpo: {
     name: 'grpo',
-    summary: 'group-relative policy optimisation on the task pool as it is',
+    summary: 'group-relative policy optimization on the task pool as it is',
     ...reinforcement('grpo'),
   },
   ppo: {
     name: 'ppo',
-    summary: 'proximal policy optimisation with a value head on the task pool as it is',
+    summary: 'proximal policy optimization with a value head on the task pool as it is',
     ...reinforcement('ppo'),
   },
   coevolve: {
     name: 'coevolve',
-    summary: 'GRPO on synthetic tasks, to which the signals add where the policy is weak',
+    summary: 'GRPO on synthetic tasks; the feedback signals add tasks where the policy is weak',
     ...reinforcement('grpo'),
     phases: evolvingPhases,
     aims: ['forgetting', 'boundary', 'rare'],
   },
   'random-synthesis': {
     name: 'random-synthesis',
-    summary: 'control: as coevolve, with as many tasks synthesized from no signal',
+    summary: 'control: coevolve with as many tasks, synthesized without a signal',
     ...reinforcement('grpo'),
     phases: evolvingPhases,
     aims: ['random'],
   },
   'static-synthesis': {
     name: 'static-synthesis',
-    summary: 'control: as coevolve, with the tasks of the start alone',
+    summary: 'control: coevolve with only the tasks of the start',
     ...reinforcement('grpo'),
   },
 } as const satisfies Record<string, Recipe>;
@@ -162,5 +162,5 @@ export const recipes = {
 export type RecipeName = keyof typeof recipes;
 export const recipeNames = Object.keys(recipes) as RecipeName[];
 
-/** True if a recipe learns from rewards in RL steps, not from pairs or demonstrations. */
+/** True if a recipe trains on rewards in RL steps, not on pairs or demonstrations. */
 export const isReinforcement = (recipe: Recipe): boolean => recipe.phases.includes('optimize');

@@ -1,4 +1,4 @@
-/** One queue per role; rollouts have one per environment, model calls one per provider, so that each scales alone. */
+/** One queue per worker role; rollouts have one per environment and model calls one per provider, so that each scales alone. */
 export const taskQueues = {
   workflow: 'workflow',
   store: 'store',
@@ -7,5 +7,5 @@ export const taskQueues = {
   train: 'train',
 } as const;
 
-/** The synthesizer that needs no model runs on the model role's queue, where a model's would. */
+/** The synthesizer without a model runs on the queue of this provider, like the synthesizers with a model. */
 export const offlineProvider = 'offline';

@@ -7,19 +7,18 @@ export type CorruptionKind =
 export type Corruption = { kind: CorruptionKind; actions: string[] };
 
 /**
- * Versions of an action sequence that should no longer do what it was for, one of each kind that applies, in random
- * order: gold made wrong on purpose, so that a judge can be measured. Each differs from the original; whether it really
- * fails is for the environment to say.
+ * Returns corrupted versions of reference actions for the calibration of a judge, one of each kind that applies, in random
+ * order. Each differs from the original; only the environment can decide whether it fails.
  *
- *   dropped-call    one call is left out
+ *   dropped-call    one call is removed
  *   changed-number  one number literal is larger
- *   changed-text    one quoted text is another one
+ *   changed-text    one quoted text is replaced
  *   other-task      the actions of another task
- *   truncated       the calls after a random one are left out; of a single call, the last third of its words
- *   swapped         two neighbouring calls change places
+ *   truncated       the calls after a random one are removed; in a single call, the last third of its words
+ *   swapped         two neighbouring calls are swapped
  *
- * The last action of several ends the attempt (`submit`, a closing message) and stays, so that no attempt is merely
- * unfinished.
+ * If there are several actions, the last one ends the attempt (`submit`, a closing message) and stays: no corrupted attempt
+ * is merely unfinished.
  *
  * @param others action sequences of other tasks of the environment
  */
@@ -28,27 +27,28 @@ export function corruptActions(
   others: readonly (readonly string[])[],
   random: Random,
 ): Corruption[] {
-  const made = Object.entries(breakers).flatMap(([kind, breaker]) => {
-    const broken = breaker(actions, others, random);
-    return broken && broken.length > 0 && !isSame(broken, actions)
-      ? [{ kind: kind as CorruptionKind, actions: broken }]
+  const versions = Object.entries(corruptors).flatMap(([kind, corrupt]) => {
+    const corrupted = corrupt(actions, others, random);
+    return corrupted && corrupted.length > 0 && !isSame(corrupted, actions)
+      ? [{ kind: kind as CorruptionKind, actions: corrupted }]
       : [];
   });
-  return random.shuffle(made);
+  return random.shuffle(versions);
 }
 
-type Breaker = (
+/** Returns undefined where the kind does not apply. */
+type Corruptor = (
   actions: readonly string[],
   others: readonly (readonly string[])[],
   random: Random,
 ) => string[] | undefined;
 
-const breakers: Record<CorruptionKind, Breaker> = {
+const corruptors: Record<CorruptionKind, Corruptor> = {
   'dropped-call': (actions, _, random) => {
     const { calls, end } = callsOf(actions);
     if (calls.length === 0 || (calls.length === 1 && end.length === 0)) return undefined;
     const dropped = random.integer(calls.length);
-    return [...actionsOf(calls.filter((_call, place) => place !== dropped)), ...end];
+    return [...actionsOf(calls.filter((_call, i) => i !== dropped)), ...end];
   },
   'changed-number': (actions, _, random) =>
     changeOne(actions, /(?<![\w.'"])\d+(?:\.\d+)?(?![\w.'"])/g, random, (number) =>
@@ -81,17 +81,17 @@ const breakers: Record<CorruptionKind, Breaker> = {
     const first = random.integer(calls.length - 1);
     const texts = calls.map(({ text }) => text);
     [texts[first], texts[first + 1]] = [texts[first + 1]!, texts[first]!];
-    return [...actionsOf(calls.map((call, place) => ({ ...call, text: texts[place]! }))), ...end];
+    return [...actionsOf(calls.map((call, i) => ({ ...call, text: texts[i]! }))), ...end];
   },
 };
 
-/** Without escapes: what holds one is left alone. */
+/** Quoted texts without escapes. */
 const quoted = /'[^'\\]+'|"[^"\\]+"/g;
 
-type PlacedCall = { text: string; action: number; listed: boolean };
+type IndexedCall = { text: string; action: number; listed: boolean };
 
-/** Every call with the action that it stands in; `end` is the action that ends the attempt. */
-function callsOf(actions: readonly string[]): { calls: PlacedCall[]; end: string[] } {
+/** Returns every call with the index of its action; `end` is the action that ends the attempt. */
+function callsOf(actions: readonly string[]): { calls: IndexedCall[]; end: string[] } {
   const working = actions.length > 1 ? actions.slice(0, -1) : actions;
   const calls = working.flatMap((text, action) => {
     const { calls: parts, listed } = splitCalls(text);
@@ -100,8 +100,8 @@ function callsOf(actions: readonly string[]): { calls: PlacedCall[]; end: string
   return { calls, end: actions.slice(working.length) };
 }
 
-function actionsOf(calls: readonly PlacedCall[]): string[] {
-  const byAction = new Map<number, PlacedCall[]>();
+function actionsOf(calls: readonly IndexedCall[]): string[] {
+  const byAction = new Map<number, IndexedCall[]>();
   for (const call of calls) byAction.set(call.action, [...(byAction.get(call.action) ?? []), call]);
   return [...byAction.values()].map((parts) =>
     joinCalls(
@@ -117,14 +117,14 @@ function changeOne(
   random: Random,
   change: (found: string) => string,
 ): string[] | undefined {
-  const places = actions.flatMap((action, index) =>
+  const matches = actions.flatMap((action, index) =>
     [...action.matchAll(pattern)].map((match) => ({ index, from: match.index, found: match[0] })),
   );
-  if (places.length === 0) return undefined;
-  const { index, from, found } = places[random.integer(places.length)]!;
+  if (matches.length === 0) return undefined;
+  const { index, from, found } = matches[random.integer(matches.length)]!;
   const changed = `${actions[index]!.slice(0, from)}${change(found)}${actions[index]!.slice(from + found.length)}`;
-  return actions.map((action, place) => (place === index ? changed : action));
+  return actions.map((action, i) => (i === index ? changed : action));
 }
 
 const isSame = (one: readonly string[], other: readonly string[]): boolean =>
-  one.length === other.length && one.every((action, place) => action === other[place]);
+  one.length === other.length && one.every((action, i) => action === other[i]);

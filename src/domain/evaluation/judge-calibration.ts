@@ -1,10 +1,9 @@
-import { fisherExact, type Sample } from './fisher-exact';
-import { wilsonInterval, type Interval } from './statistics';
+import { fisherExact, wilsonInterval, type Interval, type Sample } from './statistics';
 
-/** A subject whose verdict is known, and what the judge said; null when it gave no usable answer. */
-export type JudgedItem = { broken: boolean; completed: boolean | null };
+/** Verdict of the judge on a calibration item; null without a usable answer. The correct verdict of a corrupted item is false. */
+export type JudgedItem = { corrupted: boolean; completed: boolean | null };
 
-/** Positive is "completed": a gold trajectory that is judged so is a true positive. */
+/** Positive means "completed": reference actions judged completed are a true positive. */
 export type Confusion = {
   truePositives: number;
   falsePositives: number;
@@ -13,21 +12,21 @@ export type Confusion = {
   unusable: number;
 };
 
-/** A share with its Wilson interval; null and [0, 1] where nothing was counted. */
+/** A share with its Wilson interval; null and [0, 1] for an empty sample. */
 export type Rate = Interval & { rate: number | null };
 
 export type Trust = {
-  /** Right verdicts among the usable ones. */
+  /** Correct verdicts among the usable ones. */
   agreement: Rate;
-  /** Gold among what was judged completed. */
+  /** Reference items among the items judged completed. */
   precision: Rate;
-  /** Judged completed among gold. */
+  /** Items judged completed among the reference items. */
   recall: Rate;
 };
 
 export function countVerdicts(items: readonly JudgedItem[]): Confusion {
-  const count = (broken: boolean, completed: boolean): number =>
-    items.filter((item) => item.broken === broken && item.completed === completed).length;
+  const count = (corrupted: boolean, completed: boolean): number =>
+    items.filter((item) => item.corrupted === corrupted && item.completed === completed).length;
   return {
     truePositives: count(false, true),
     falsePositives: count(true, true),
@@ -40,13 +39,13 @@ export function countVerdicts(items: readonly JudgedItem[]): Confusion {
 /** @throws DomainError `InvalidConfidence` */
 export function measureTrust(counts: Confusion, confidence = 0.95): Trust {
   const { truePositives, falsePositives, trueNegatives, falseNegatives } = counts;
-  const right = truePositives + trueNegatives;
+  const correct = truePositives + trueNegatives;
   const rate = (hits: number, n: number): Rate => ({
     rate: n === 0 ? null : hits / n,
     ...wilsonInterval(hits, n, confidence),
   });
   return {
-    agreement: rate(right, right + falsePositives + falseNegatives),
+    agreement: rate(correct, correct + falsePositives + falseNegatives),
     precision: rate(truePositives, truePositives + falsePositives),
     recall: rate(truePositives, truePositives + falseNegatives),
   };
@@ -54,38 +53,38 @@ export function measureTrust(counts: Confusion, confidence = 0.95): Trust {
 
 export type Calibration = { judgeVersion: string; counts: Confusion };
 
-/** Chance that a judge that did not change is said to have drifted, at most, over the three shares together. */
+/** Maximum probability of a reported drift of an unchanged judge, over the three shares together. */
 const alarmRate = 0.05;
 
 /**
- * Why a judge is no longer the one of the first calibration; null when nothing tells them apart. Another version is
- * always a reason. Otherwise three shares are compared by Fisher's exact test, each at a third of `alarmRate`
- * (Bonferroni): gold that it judges completed, broken that it judges not completed, and usable answers. Shares and not
- * agreement alone, which stays as it is when a judge grows lenient and misses less of the other kind.
+ * Returns the reason why a judge differs from the judge of the first calibration; null without a detected difference.
+ * Another version is always a reason. Otherwise Fisher's exact test compares three shares, each at a third of `alarmRate`
+ * (Bonferroni): reference items judged completed, corrupted items judged not completed, and usable answers. The agreement
+ * alone is not enough: it stays equal when a judge becomes lenient, because it then misses fewer reference items.
  */
 export function findDrift(now: Calibration, first: Calibration | null): string | null {
   if (!first) return null;
   if (now.judgeVersion !== first.judgeVersion)
     return `the judge is "${now.judgeVersion}", at first it was "${first.judgeVersion}"`;
-  const was = shares(first.counts);
-  const moved = Object.entries(shares(now.counts)).flatMap(([name, share]) => {
-    const before = was[name as keyof typeof was];
+  const sharesBefore = sharesOf(first.counts);
+  const differences = Object.entries(sharesOf(now.counts)).flatMap(([name, share]) => {
+    const before = sharesBefore[name as keyof typeof sharesBefore];
     const p = fisherExact(share, before);
     return p < alarmRate / 3
-      ? [`${name}: ${written(share)}, at first ${written(before)} (p = ${p.toPrecision(2)})`]
+      ? [`${name}: ${describe(share)}, at first ${describe(before)} (p = ${p.toPrecision(2)})`]
       : [];
   });
-  return moved.length > 0 ? moved.join('; ') : null;
+  return differences.length > 0 ? differences.join('; ') : null;
 }
 
-const shares = (counts: Confusion) => {
+const sharesOf = (counts: Confusion) => {
   const { truePositives, falsePositives, trueNegatives, falseNegatives, unusable } = counts;
   const usable = truePositives + falsePositives + trueNegatives + falseNegatives;
   return {
-    'gold judged completed': { hits: truePositives, n: truePositives + falseNegatives },
-    'broken judged not completed': { hits: trueNegatives, n: trueNegatives + falsePositives },
+    'reference judged completed': { hits: truePositives, n: truePositives + falseNegatives },
+    'corrupted judged not completed': { hits: trueNegatives, n: trueNegatives + falsePositives },
     'usable answers': { hits: usable, n: usable + unusable },
   } satisfies Record<string, Sample>;
 };
 
-const written = ({ hits, n }: Sample): string => `${hits} of ${n}`;
+const describe = ({ hits, n }: Sample): string => `${hits} of ${n}`;

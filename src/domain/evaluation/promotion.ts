@@ -1,16 +1,15 @@
-import { DomainError } from '../base/errors';
-import { requireSetting } from '../base/require-setting';
+import { DomainError, requireSetting } from '../base/errors';
 import { defaultBootstrapSettings, mean, pairedBootstrap } from './statistics';
 
 export type PromotionSettings = {
   /**
-   * `always`: the newest policy acts next, as the papers do. `not-worse`: the mean paired difference is at least
+   * `always`: the newest policy becomes active, as in the papers. `not-worse`: the mean paired difference is at least
    * -tolerance. `significantly-better`: the lower end of its bootstrap interval is above 0.
    */
   rule: 'always' | 'not-worse' | 'significantly-better';
   /** Mean reward that a candidate may lose under `not-worse`, in [0, 1]. */
   tolerance: number;
-  /** Of the bootstrap interval, in (0, 1). */
+  /** Confidence of the bootstrap interval, in (0, 1). */
   confidence: number;
   /** Bootstrap resamples, >= 1. */
   resamples: number;
@@ -22,23 +21,22 @@ export const defaultPromotionSettings: PromotionSettings = {
   ...defaultBootstrapSettings,
 };
 
-/** Equal sums of rewards, subtracted pair by pair, may differ by this much. */
+/** Equal sums of rewards, subtracted pair by pair, may differ by this rounding error. */
 const rounding = 1e-12;
 
-/** Rewards at the same held-out attempts, place by place. */
+/** Rewards at the same held-out attempts, index by index. */
 export type PairedEvaluation = {
   candidate: readonly number[];
   incumbent: readonly number[];
-  /** Of the bootstrap, in [0, 2^31). */
+  /** Seed of the bootstrap, in [0, 2^31). */
   seed: number;
 };
 
 export type PromotionDecision = { decision: 'promote' | 'keep'; reason: string };
 
 /**
- * Whether a newly trained policy replaces the one that acts.
- *
- * Without a single pair nothing speaks for the candidate: the incumbent is kept, unless the rule is `always`.
+ * Decides whether a newly trained policy replaces the active policy. Without any pair the incumbent is kept, unless the
+ * rule is `always`.
  *
  * @throws DomainError `UnpairedEvaluation` when the two have different lengths; `InvalidSetting`
  */
@@ -48,7 +46,10 @@ export function decidePromotion(
 ): PromotionDecision {
   requireSetting(tolerance >= 0 && tolerance <= 1, 'promotion.tolerance', 'in [0, 1]', tolerance);
   if (candidate.length !== incumbent.length)
-    throw new DomainError('UnpairedEvaluation', `${candidate.length} rewards against ${incumbent.length}`);
+    throw new DomainError(
+      'UnpairedEvaluation',
+      `expected as many rewards of the incumbent as of the candidate, ${candidate.length}, got ${incumbent.length}`,
+    );
   if (rule === 'always') return { decision: 'promote', reason: 'the rule promotes every candidate' };
   if (candidate.length === 0) return { decision: 'keep', reason: 'no held-out attempt was scored for both policies' };
 

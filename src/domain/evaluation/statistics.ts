@@ -3,10 +3,13 @@ import { createRandom } from '../base/seeded-random';
 
 export type Interval = { low: number; high: number };
 
+/** A share: `hits` among `n`. */
+export type Sample = { hits: number; n: number };
+
 export type BootstrapSettings = {
   /** In [0, 2^31): the same seed gives the same interval. */
   seed: number;
-  /** Resamples drawn; the interval's ends are order statistics of that many means. */
+  /** Number of resamples; the interval's ends are order statistics of that many means. */
   resamples: number;
   /** In (0, 1). */
   confidence: number;
@@ -21,9 +24,9 @@ export function mean(values: readonly number[]): number {
 }
 
 /**
- * Wilson score interval of a success rate: inside [0, 1], and honest at 0 of n and n of n.
+ * Wilson score interval of a success rate: inside [0, 1], also at 0 of n and n of n; [0, 1] for n = 0.
  *
- * Source: Wilson, JASA 22 (1927). Nothing observed gives [0, 1].
+ * Source: Wilson, JASA 22 (1927).
  *
  * @throws DomainError `InvalidSampleSize` unless 0 <= successes <= n are integers; `InvalidConfidence`
  */
@@ -44,20 +47,20 @@ export function wilsonInterval(successes: number, n: number, confidence = 0.95):
 }
 
 /**
- * Exact two-sided McNemar test: are the tasks that only one of two policies solves split evenly?
+ * Exact two-sided McNemar test that the tasks solved by only one of two policies are split evenly.
  *
  *   p = min(1, 2 * sum_{i <= min(a, b)} C(a+b, i) / 2^(a+b))
  *
  * @param onlyA tasks that only the first policy solved
  * @param onlyB tasks that only the second policy solved
- * @returns     p value in (0, 1]; 1 when no task tells them apart
+ * @returns     p value in (0, 1]; 1 when every task is solved by both policies or by none
  * @throws DomainError `InvalidSampleSize` unless both are integers >= 0
  */
 export function exactMcNemar(onlyA: number, onlyB: number): number {
   if (![onlyA, onlyB].every((count) => Number.isInteger(count) && count >= 0))
     throw new DomainError('InvalidSampleSize', `counts must be integers >= 0, got ${onlyA} and ${onlyB}`);
   const n = onlyA + onlyB;
-  let logTerm = -n * Math.LN2; // logarithms, because 2^-n is 0 in floating point from n = 1075 on
+  let logTerm = -n * Math.LN2; // logarithms, because 2^-n is 0 in floating point for n >= 1075
   let tail = Math.exp(logTerm);
   for (let i = 1; i <= Math.min(onlyA, onlyB); i++) {
     logTerm += Math.log((n - i + 1) / i);
@@ -67,7 +70,35 @@ export function exactMcNemar(onlyA: number, onlyB: number): number {
 }
 
 /**
- * Percentile bootstrap of the mean of paired differences (Efron 1979), the pairs being resampled.
+ * Fisher's exact two-sided test that two shares are equal: the probability, given both margins, of all tables that are
+ * not more likely than the observed one.
+ *
+ *   P(x) = C(n1, x) C(n2, k - x) / C(n1 + n2, k)      k = hits1 + hits2, x the hits of the first sample
+ *
+ * Source: Fisher, Statistical Methods for Research Workers (1934), section 21.02; the two-sided rule of Freeman and
+ * Halton, Biometrika 38 (1951).
+ *
+ * @returns p value in (0, 1]; 1 when a sample is empty
+ * @throws DomainError `InvalidSampleSize` unless 0 <= hits <= n are integers in both samples
+ */
+export function fisherExact(first: Sample, second: Sample): number {
+  for (const { hits, n } of [first, second])
+    if (!Number.isInteger(hits) || !Number.isInteger(n) || hits < 0 || hits > n)
+      throw new DomainError('InvalidSampleSize', `hits must be an integer in 0..n, got ${hits} of ${n}`);
+  const total = first.hits + second.hits;
+  const from = Math.max(0, total - second.n);
+  const to = Math.min(first.n, total);
+  const logTable = (x: number): number => logChoose(first.n, x) + logChoose(second.n, total - x);
+  const observed = logTable(first.hits);
+  const scale = logChoose(first.n + second.n, total);
+  const isAsUnlikely = (log: number): boolean => log <= observed + 1e-9; // ties differ in the last bits
+  let p = 0;
+  for (let x = from; x <= to; x++) if (isAsUnlikely(logTable(x))) p += Math.exp(logTable(x) - scale);
+  return Math.min(1, p);
+}
+
+/**
+ * Percentile bootstrap of the mean of paired differences (Efron 1979); the pairs are resampled.
  *
  * @param differences one per task: candidate minus incumbent
  * @throws DomainError `EmptySample`, `InvalidSampleSize`, `InvalidConfidence`, `InvalidSeed`
@@ -91,7 +122,7 @@ export function pairedBootstrap(
 export type HistogramBin = { from: number; to: number; count: number };
 
 /**
- * Counts per bin of equal width over [low, high]; a bin holds its lower edge, the last one its upper edge too.
+ * Counts values per bin of equal width over [low, high]. A bin contains its lower edge, the last bin also its upper edge.
  *
  * @throws DomainError `InvalidHistogram` for bins < 1 or low >= high; `ValueOutOfRange` for a value outside
  */
@@ -100,7 +131,10 @@ export function histogram(
   { low = 0, high = 1, bins = 10 }: { low?: number; high?: number; bins?: number } = {},
 ): HistogramBin[] {
   if (!Number.isInteger(bins) || bins < 1 || !(low < high))
-    throw new DomainError('InvalidHistogram', `need bins >= 1 and low < high, got ${bins} bins over ${low}..${high}`);
+    throw new DomainError(
+      'InvalidHistogram',
+      `expected bins >= 1 and low < high, got ${bins} bins over ${low}..${high}`,
+    );
 
   const edge = (i: number): number => (i === bins ? high : low + ((high - low) * i) / bins);
   const counted = Array.from({ length: bins }, (_, i) => ({ from: edge(i), to: edge(i + 1), count: 0 }));
@@ -112,6 +146,12 @@ export function histogram(
   return counted;
 }
 
+function logChoose(n: number, k: number): number {
+  let log = 0;
+  for (let i = 1; i <= Math.min(k, n - k); i++) log += Math.log((n - i + 1) / i);
+  return log;
+}
+
 /** Linear interpolation between order statistics (Hyndman and Fan's type 7). */
 function quantile(sorted: readonly number[], probability: number): number {
   const position = probability * (sorted.length - 1);
@@ -120,7 +160,7 @@ function quantile(sorted: readonly number[], probability: number): number {
   return below + (above - below) * (position - Math.floor(position));
 }
 
-/** The z with `confidence` of a standard normal between -z and z, by bisection to the last bit. */
+/** Returns the z with `confidence` of a standard normal between -z and z, by bisection to the last bit. */
 function normalQuantile(confidence: number): number {
   requireConfidence(confidence);
   let [low, high] = [0, 9];
@@ -141,7 +181,7 @@ function normalCentralMass(z: number): number {
 }
 
 function requireSample(values: readonly number[]): void {
-  if (values.length === 0) throw new DomainError('EmptySample', 'a statistic of no values was asked for');
+  if (values.length === 0) throw new DomainError('EmptySample', 'expected at least one value, got none');
 }
 
 function requireConfidence(confidence: number): void {

@@ -1,11 +1,15 @@
-import type { PairKind } from './preference-pair';
 import type { AgentRole } from '../base/roles';
+
+/** The two sources of a pair's trajectories (arXiv:2511.22254, equations 6 and 8). */
+export type PairKind = 'failure-failure' | 'expert-target' | 'expert-failure' | 'expert-positive';
+
+export const pairKinds: readonly PairKind[] = ['failure-failure', 'expert-target', 'expert-failure', 'expert-positive'];
 
 export type PairKindSettings = {
   enabled: boolean;
-  /** Quota: most pairs of this kind in one training set, null for no limit. Others are dropped by seeded chance. */
+  /** Quota: maximum pairs of this kind in one training set, null for no limit. A seeded draw decides which pairs are dropped. */
   maxPairs: number | null;
-  /** Most pairs of this kind from one task, null for no limit. */
+  /** Maximum pairs of this kind from one task, null for no limit. */
   maxPairsPerTask: number | null;
   /** Weight of the DPO term, >= 0. */
   lambdaDpo: number;
@@ -13,17 +17,17 @@ export type PairKindSettings = {
   lambdaSft: number;
 };
 
-/** What the failure agent's pairs and the target's have in common. */
+/** Settings that both agents' pairs have. */
 type SharedPairSettings = {
   /**
-   * Drops a candidate whose two sides took the same actions, and all but one candidate of a task and kind with the
-   * same chosen and the same rejected actions: K attempts of a small policy repeat each other, and their pairs would
-   * weigh one mistake K times. The papers play one attempt per task and need no such rule.
+   * Drops a candidate with the same actions on both sides, and all but one candidate of a task and kind with the same
+   * chosen and the same rejected actions: K attempts of a small policy repeat each other, and their pairs would weigh one
+   * mistake K times. The papers play one attempt per task and need no such rule.
    */
   dropSameActions: boolean;
   /**
-   * A rejected trajectory below success with at least this reward is a hard negative, in [0, 1]. 0.6 is known only
-   * from summaries of later versions of arXiv:2511.22254; the first says "near-success".
+   * Minimum reward of a hard negative, in [0, 1]: a rejected trajectory below success with at least this reward. 0.6 is
+   * known only from summaries of later versions of arXiv:2511.22254; the first version has "near-success".
    */
   hardNegativeReward: number;
 };
@@ -31,8 +35,8 @@ type SharedPairSettings = {
 export type FailurePairSettings = PairKindSettings &
   SharedPairSettings & {
     /**
-     * Eq. 6 pairs F_tgt with F_fail (`cross-only`); its prose speaks of both agents' failures together, which also
-     * pairs two failures of one agent (`union`).
+     * Eq. 6 pairs F_tgt with F_fail (`cross-only`); the text of the paper describes both agents' failures together, which
+     * also pairs two failures of one agent (`union`).
      */
     candidates: 'cross-only' | 'union';
   };
@@ -53,8 +57,8 @@ export type TargetPairSettings = SharedPairSettings & {
   forRole: AgentRole;
   kinds: Record<PairKind, PairKindSettings>;
   /**
-   * When an attempt beats its expert: `flip` makes the attempt the chosen one, as ETO's code does (eq. 8 is silent);
-   * `drop` counts the candidate as `expert-not-better`.
+   * For an attempt with a higher reward than its expert: `flip` chooses the attempt, as in ETO's code (eq. 8 does not
+   * define it); `drop` counts the candidate as `expert-not-better`.
    */
   expertBeaten: 'flip' | 'drop';
 };
@@ -92,7 +96,7 @@ export const etoPairSettings: TargetPairSettings = {
   },
 };
 
-/** The ablation's second agent, trained like ETO on its own attempts. */
+/** The second agent of the ablation, trained like ETO on its own attempts. */
 export const positiveAgentPairSettings: TargetPairSettings = {
   ...etoPairSettings,
   forRole: 'positive',
@@ -103,7 +107,7 @@ export const positiveAgentPairSettings: TargetPairSettings = {
   },
 };
 
-/** The target beside a positive agent: eq. 8 with that agent in the failure agent's place. */
+/** The target with a positive agent: eq. 8 with the positive agent instead of the failure agent. */
 export const positivePartnerPairSettings: TargetPairSettings = {
   ...defaultTargetPairSettings,
   kinds: {

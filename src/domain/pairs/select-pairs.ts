@@ -1,31 +1,71 @@
-import { groupBy } from '../base/group-by';
 import { compareText } from '../base/compare-text';
-import type { FailurePairSettings, PairKindSettings, TargetPairSettings } from './pair-settings';
-import { type DropReason, type PairingResult, type PairKind, pairKinds, type PreferencePair } from './preference-pair';
-import { requireSetting } from '../base/require-setting';
+import { requireSetting } from '../base/errors';
+import { groupBy } from '../base/group-by';
+import type { AgentRole } from '../base/roles';
 import { deriveSeed } from '../base/seed-tree';
 import { isSuccess, type ScoredAttempt } from '../rollout/trajectory';
+import { pairKinds, type PairKind, type PairKindSettings, type TargetPairSettings } from './pair-settings';
 
 /** One side of a candidate: an attempt or an expert trajectory. */
 export type PairSide = Pick<ScoredAttempt, 'trajectoryId' | 'taskId' | 'reward' | 'actions'>;
 
-/** Two trajectories of one task that may become a pair, or an attempt that found no counterpart. */
+/** Two trajectories of one task that may become a pair, or an attempt without a counterpart. */
 export type PairCandidate = {
   kind: PairKind;
-  /** The expert in expert kinds. */
+  /** The expert in expert kinds; null for a task without expert. */
   first: PairSide | null;
   second: PairSide;
 };
 
-export type PairSelection = Pick<TargetPairSettings, 'forRole' | 'expertBeaten' | 'dropSameActions'> &
-  Pick<FailurePairSettings, 'hardNegativeReward'> & { seed: number; kinds: Record<PairKind, PairKindSettings> };
+export type PairSelection = Omit<TargetPairSettings, 'kinds'> & {
+  /** In [0, 2^31). */
+  seed: number;
+  /** Candidates of absent kinds are ignored. */
+  kinds: Partial<Record<PairKind, PairKindSettings>>;
+};
+
+/** Two trajectories of one task, the chosen one with the strictly higher reward, and their weights in the loss. */
+export type PreferencePair = {
+  /** The agent that trains on the pair. */
+  forRole: AgentRole;
+  kind: PairKind;
+  taskId: string;
+  chosenId: string;
+  rejectedId: string;
+  chosenReward: number;
+  rejectedReward: number;
+  /** Weight of the pair's DPO term. */
+  lambdaDpo: number;
+  /** Weight of the negative log-likelihood of the chosen trajectory. */
+  lambdaSft: number;
+  /** True if the rejected trajectory is a near-success: a failure with at least the settings' reward. */
+  hardNegative: boolean;
+};
 
 /**
- * Turns candidates into pairs, oriented by reward, and counts why the others were dropped.
+ * Reason why a candidate did not become a pair.
  *
- * Rules apply in this order: expert present, no tie, expert better, no repeated actions, cap per task, quota. Cap
- * and quota keep the candidates whose derived seeds are smallest: a uniform choice that depends on ids and seed alone,
- * and a smaller quota keeps a subset of what a larger one keeps.
+ * - `tie`: both sides have the same reward
+ * - `no-expert`: the attempt's task has no expert trajectory (counted once per attempt)
+ * - `expert-not-better`: the attempt has the higher reward and the settings drop such pairs
+ * - `same-actions`: both sides have the same actions, or another pair of the task has the same two sequences of actions
+ * - `task-cap`: the task has the maximum number of pairs of this kind
+ * - `quota`: the kind has the maximum number of pairs
+ */
+export type DropReason = 'tie' | 'no-expert' | 'expert-not-better' | 'same-actions' | 'task-cap' | 'quota';
+
+/** Every candidate is either in `pairs` or counted in `dropped`, which has no zero counts. */
+export type PairingResult = {
+  pairs: PreferencePair[];
+  dropped: { kind: PairKind; reason: DropReason; count: number }[];
+};
+
+/**
+ * Turns candidates into pairs, oriented by reward, and counts the dropped candidates by reason.
+ *
+ * The rules apply in this order: expert present, no tie, expert better, no repeated actions, cap per task, quota. Cap and
+ * quota keep the candidates with the smallest derived seeds: a uniform choice that depends only on ids and seed, and a
+ * smaller quota keeps a subset of the pairs of a larger quota.
  *
  * @param candidates no two with the same trajectories, in any order
  * @returns          pairs by kind, task, chosen and rejected id
@@ -42,25 +82,27 @@ export function selectPairs(candidates: readonly PairCandidate[], selection: Pai
   const result: PairingResult = { pairs: [], dropped: [] };
   for (const kind of pairKinds) {
     const settings = selection.kinds[kind];
-    requireKindSettings(kind, settings);
-    if (!settings.enabled) continue;
-    const drops = new Map<DropReason, number>();
-    const drop = (reason: DropReason, count = 1): void => void drops.set(reason, (drops.get(reason) ?? 0) + count);
+    if (settings) requireKindSettings(kind, settings);
+    if (!settings?.enabled) continue;
+    const counts = new Map<DropReason, number>();
+    const drop = (reason: DropReason, count = 1): void => void counts.set(reason, (counts.get(reason) ?? 0) + count);
 
-    const ofKind = candidates.filter((candidate) => candidate.kind === kind);
-    const oriented = ofKind.flatMap((candidate) => orient(candidate, selection, drop)).sort(byIds);
-    const distinct = selection.dropSameActions ? withoutRepeats(oriented, drop) : oriented;
-    const kept = withinLimits(distinct, kind, { ...settings, seed: selection.seed, drop });
-    result.pairs.push(...kept.map((pair) => toPreferencePair(pair, kind, selection)));
-    result.dropped.push(...[...drops].map(([reason, count]) => ({ kind, reason, count })));
+    const oriented = candidates
+      .filter((candidate) => candidate.kind === kind)
+      .flatMap((candidate) => orient(candidate, selection, drop))
+      .sort(compareIds);
+    const distinct = selection.dropSameActions ? dropRepeats(oriented, drop) : oriented;
+    const kept = applyLimits(distinct, kind, { ...settings, seed: selection.seed, drop });
+    result.pairs.push(...kept.map((pair) => toPreferencePair(pair, kind, settings, selection)));
+    result.dropped.push(...[...counts].map(([reason, count]) => ({ kind, reason, count })));
   }
   return result;
 }
 
 type Drop = (reason: DropReason, count?: number) => void;
-type Oriented = { chosen: PairSide; rejected: PairSide };
+type OrientedPair = { chosen: PairSide; rejected: PairSide };
 
-function orient({ kind, first, second }: PairCandidate, { expertBeaten }: PairSelection, drop: Drop): Oriented[] {
+function orient({ kind, first, second }: PairCandidate, { expertBeaten }: PairSelection, drop: Drop): OrientedPair[] {
   if (!first) drop('no-expert');
   else if (first.reward === second.reward) drop('tie');
   else if (first.reward > second.reward) return [{ chosen: first, rejected: second }];
@@ -69,7 +111,7 @@ function orient({ kind, first, second }: PairCandidate, { expertBeaten }: PairSe
   return [];
 }
 
-function byIds(a: Oriented, b: Oriented): number {
+function compareIds(a: OrientedPair, b: OrientedPair): number {
   return (
     compareText(a.chosen.taskId, b.chosen.taskId) ||
     compareText(a.chosen.trajectoryId, b.chosen.trajectoryId) ||
@@ -77,47 +119,49 @@ function byIds(a: Oriented, b: Oriented): number {
   );
 }
 
-function withoutRepeats(pairs: readonly Oriented[], drop: Drop): Oriented[] {
+function dropRepeats(pairs: readonly OrientedPair[], drop: Drop): OrientedPair[] {
   const seen = new Set<string>();
   return pairs.filter(({ chosen, rejected }) => {
-    const [good, bad] = [JSON.stringify(chosen.actions), JSON.stringify(rejected.actions)];
-    const key = JSON.stringify([chosen.taskId, good, bad]);
-    const repeats = good === bad || seen.has(key);
+    const [chosenActions, rejectedActions] = [JSON.stringify(chosen.actions), JSON.stringify(rejected.actions)];
+    const key = JSON.stringify([chosen.taskId, chosenActions, rejectedActions]);
+    const isRepeated = chosenActions === rejectedActions || seen.has(key);
     seen.add(key);
-    if (repeats) drop('same-actions');
-    return !repeats;
+    if (isRepeated) drop('same-actions');
+    return !isRepeated;
   });
 }
 
-function withinLimits(
-  pairs: readonly Oriented[],
+function applyLimits(
+  pairs: readonly OrientedPair[],
   kind: PairKind,
   { maxPairs, maxPairsPerTask, seed, drop }: PairKindSettings & { seed: number; drop: Drop },
-): Oriented[] {
+): OrientedPair[] {
   const perTask = groupBy(pairs, ({ chosen }) => chosen.taskId).values();
-  const capped = [...perTask].flatMap((ofTask) =>
-    smallest(ofTask, maxPairsPerTask, deriveSeed(seed, 'task-cap', kind)),
-  );
-  const kept = smallest(capped, maxPairs, deriveSeed(seed, 'quota', kind));
+  const capped = [...perTask].flatMap((ofTask) => sample(ofTask, maxPairsPerTask, deriveSeed(seed, 'task-cap', kind)));
+  const kept = sample(capped, maxPairs, deriveSeed(seed, 'quota', kind));
   if (capped.length < pairs.length) drop('task-cap', pairs.length - capped.length);
   if (kept.length < capped.length) drop('quota', capped.length - kept.length);
   return kept;
 }
 
-/** The `limit` pairs whose derived seeds are smallest, in their given order. */
-function smallest(pairs: readonly Oriented[], limit: number | null, seed: number): Oriented[] {
+/** Returns the `limit` pairs with the smallest derived seeds, in the order of their ids. */
+function sample(pairs: readonly OrientedPair[], limit: number | null, seed: number): OrientedPair[] {
   if (limit === null || pairs.length <= limit) return [...pairs];
   const ranked = pairs
     .map((pair) => ({ pair, rank: deriveSeed(seed, pair.chosen.trajectoryId, pair.rejected.trajectoryId) }))
-    .sort((a, b) => a.rank - b.rank || byIds(a.pair, b.pair));
+    .sort((a, b) => a.rank - b.rank || compareIds(a.pair, b.pair));
   return ranked
     .slice(0, limit)
     .map(({ pair }) => pair)
-    .sort(byIds);
+    .sort(compareIds);
 }
 
-function toPreferencePair({ chosen, rejected }: Oriented, kind: PairKind, selection: PairSelection): PreferencePair {
-  const { lambdaDpo, lambdaSft } = selection.kinds[kind];
+function toPreferencePair(
+  { chosen, rejected }: OrientedPair,
+  kind: PairKind,
+  { lambdaDpo, lambdaSft }: PairKindSettings,
+  selection: PairSelection,
+): PreferencePair {
   return {
     forRole: selection.forRole,
     kind,
@@ -132,7 +176,7 @@ function toPreferencePair({ chosen, rejected }: Oriented, kind: PairKind, select
   };
 }
 
-/** A near-success: below success, at or above the threshold. */
+/** True for a near-success: a failure with at least `threshold` as reward. */
 export function isHardNegative(reward: number, threshold: number): boolean {
   return !isSuccess(reward) && reward >= threshold;
 }

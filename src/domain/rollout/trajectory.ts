@@ -1,6 +1,8 @@
+import { compareText } from '../base/compare-text';
+import { DomainError } from '../base/errors';
 import type { AgentRole } from '../base/roles';
 
-/** How an attempt ended. Only `scored` ones reach signals, pairs or evaluation: a fault is never a reward of 0. */
+/** End of an attempt. Only `scored` attempts reach signals, pairs and evaluations: a fault is never a reward of 0. */
 export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-limit' | 'cancelled';
 
 export const outcomes: readonly Outcome[] = ['scored', 'environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
@@ -12,24 +14,47 @@ export type Purpose = 'train' | 'evaluation' | 'expert' | 'validation';
 
 export const purposes: readonly Purpose[] = ['train', 'evaluation', 'expert', 'validation'];
 
-/** What signals and pairs need of a stored, scored attempt. */
+/** Stored, scored attempt, as signals and pairs read it. */
 export type ScoredAttempt = {
   trajectoryId: string;
   taskId: string;
-  /** Kind of task, for a forgetting window shared by all tasks of a kind; the environment's grouping. */
+  /** Kind of task, in the environment's grouping: scope of a forgetting window that all tasks of a kind share. */
   taskType?: string;
   iteration: number;
-  /** Which of the K attempts at this task in this iteration, from 0. */
+  /** Index among the K attempts at this task in this iteration. */
   attempt: number;
   policyId: string;
   role: AgentRole;
   /** In [0, 1]. */
   reward: number;
-  /** What the policy wrote, step by step. */
+  /** The policy's texts, turn by turn. */
   actions: readonly string[];
 };
 
-/** Success is a reward of exactly 1; everything below is a failure (arXiv:2511.22254, section 3.1). */
+/** Success is a reward of exactly 1, everything below is a failure (arXiv:2511.22254, section 3.1). */
 export function isSuccess(reward: number): boolean {
   return reward >= 1;
+}
+
+/**
+ * Returns the attempts sorted by id, each once: results computed from them depend neither on the order of storage nor on
+ * repeated rows.
+ *
+ * @throws DomainError `InvalidReward` for a reward outside [0, 1]; `ConflictingTrajectory` when one id has different
+ *   rewards or tasks
+ */
+export function distinctAttempts<T extends Pick<ScoredAttempt, 'trajectoryId' | 'taskId' | 'reward'>>(
+  attempts: readonly T[],
+): T[] {
+  const byId = new Map<string, T>();
+  for (const attempt of attempts) {
+    const { trajectoryId, taskId, reward } = attempt;
+    if (!(reward >= 0 && reward <= 1))
+      throw new DomainError('InvalidReward', `the reward of ${trajectoryId} must lie in [0, 1], got ${reward}`);
+    const known = byId.get(trajectoryId);
+    if (known && (known.reward !== reward || known.taskId !== taskId))
+      throw new DomainError('ConflictingTrajectory', `${trajectoryId} occurs with different rewards or tasks`);
+    byId.set(trajectoryId, known ?? attempt);
+  }
+  return [...byId.values()].sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
 }

@@ -9,7 +9,7 @@ export type StoredTurn = {
   logprobs: number[] | null;
 };
 
-/** One action as the policy server sampled it. Training uses these ids and never tokenizes the text again. */
+/** One action as sampled by the policy server. Training uses these ids and never tokenizes the text again. */
 export type SampledAction = {
   content: string;
   finishReason: string;
@@ -25,7 +25,7 @@ export type RecordedTurn = Omit<StoredTurn, 'observation'> & {
   ordinal: number;
   promptTokens: number;
   completionTokens: number;
-  /** Messages before the action; null where a replay shows the same again. */
+  /** Messages before the action; null where a replay shows the same messages. */
   shown: ChatMessage[] | null;
   /** Score after the action; null where the environment scores only at the end. */
   score: number | null;

@@ -1,13 +1,12 @@
-import { distinctAttempts } from '../rollout/distinct-attempts';
+import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
 import type { FeedbackSignal } from './feedback-signal';
 import { groupBy } from '../base/group-by';
 import { compareText } from '../base/compare-text';
-import { requireSetting } from '../base/require-setting';
-import type { ScoredAttempt } from '../rollout/trajectory';
+import { requireSetting } from '../base/errors';
 
 export type BoundarySettings = {
   enabled: boolean;
-  /** In [0, 1]. Strict on both sides: a reward of exactly this is neither success nor failure. The formula's 0.5. */
+  /** In [0, 1], 0.5 in the formula. Strict on both sides: a reward equal to it is neither success nor failure. */
   threshold: number;
 };
 
@@ -18,11 +17,11 @@ export const defaultBoundarySettings: BoundarySettings = { enabled: true, thresh
  *
  *   exists i, j : R_i > 0.5   and   R_j < 0.5
  *
- * Source: arXiv:2604.15840, section 3.1. With success probability p it fires with probability
- * 1 - p^K - (1-p)^K, so more attempts mean more signals: at p = 0.05, 0.19 for K = 4 and 0.34 for K = 8.
+ * Source: arXiv:2604.15840, section 3.1. With success probability p the signal is raised with probability
+ * 1 - p^K - (1-p)^K, so more attempts raise more signals: at p = 0.05, 0.19 for K = 4 and 0.34 for K = 8.
  *
- * @param current attempts to judge, in any order
- * @returns       at most one signal per trajectory, by trajectory id
+ * @param current attempts to mark, in any order
+ * @returns       at most one signal per trajectory, sorted by trajectory id
  * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`
  */
 export function detectBoundary(current: readonly ScoredAttempt[], settings: BoundarySettings): FeedbackSignal[] {

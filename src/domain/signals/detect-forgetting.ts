@@ -1,34 +1,32 @@
-import { distinctAttempts } from '../rollout/distinct-attempts';
-import { DomainError } from '../base/errors';
+import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
+import { DomainError, requireSetting } from '../base/errors';
 import type { FeedbackSignal } from './feedback-signal';
 import { groupBy } from '../base/group-by';
 import { compareText } from '../base/compare-text';
-import { requireSetting } from '../base/require-setting';
 import { mean } from '../evaluation/statistics';
-import type { ScoredAttempt } from '../rollout/trajectory';
 
 export type ForgettingSettings = {
   enabled: boolean;
   /**
-   * W: how many iterations the window H holds, >= 1; only iterations in which the task was played count. The paper
-   * gives no W, because its H has no unit (scores of a task that is drawn at irregular times). Default 3: one unlucky
-   * or absent iteration does not hide a lost skill, and no score of a policy older than three iterations speaks.
+   * W: number of iterations in the window H, >= 1; only iterations with attempts at the task count. The paper gives no W,
+   * because its H has no unit (scores of a task that is drawn at irregular times). Default 3: one unlucky iteration does
+   * not hide a lost skill, and no score older than three iterations counts.
    */
   window: number;
   /**
-   * What an iteration contributes to H and is compared: every attempt's reward (`rollout`, the formula's letter), or
-   * the `mean` or `max` of its attempts. Under the last two, the attempts that failed are marked when the score fell.
+   * Scores that an iteration contributes to H and to the comparison: every attempt's reward (`rollout`, as in the formula),
+   * or the `mean` or `max` of its attempts. With `mean` and `max`, the failed attempts are marked when the score fell.
    */
   score: 'rollout' | 'mean' | 'max';
   /**
-   * `before-current-iteration`: H ends before the current iteration (the clean reading, independent of order).
-   * `running`: H is {s_(t-W+1), ..., s_t}, the W-1 iterations before plus the current one as far as it has come, in
-   * the order of the attempts' numbers; every success followed by a failure in one group then fires too.
+   * `before-current-iteration`: H ends before the current iteration and does not depend on the order of attempts.
+   * `running`: H is {s_(t-W+1), ..., s_t}, the W-1 iterations before plus the earlier attempts of the current one, in the
+   * order of their numbers; then every failure after a success in one group is marked too.
    */
   history: 'before-current-iteration' | 'running';
-  /** Whose history H is: the task's, or that of all tasks of its type (every attempt must then carry `taskType`). */
+  /** Scope of H: the task, or all tasks of its type (then every attempt needs a `taskType`). */
   scope: 'task' | 'task-type';
-  /** In [0, 1]. A score of exactly this is a success here, unlike for the boundary signal. The formula's 0.5. */
+  /** In [0, 1], 0.5 in the formula. A score equal to it is a success here, unlike for the boundary signal. */
   threshold: number;
 };
 
@@ -42,15 +40,15 @@ export const defaultForgettingSettings: ForgettingSettings = {
 };
 
 /**
- * Marks the failures at what the same agent could do before:
+ * Marks failures at tasks that the same agent solved before:
  *
  *   exists s_i in H : s_i >= 0.5   and   s_now < 0.5
  *
- * Source: arXiv:2604.15840, section 3.1. Agents are kept apart: one agent cannot forget what another could do.
+ * Source: arXiv:2604.15840, section 3.1. Each agent has its own history.
  *
- * @param current attempts to judge, in any order
- * @param history attempts stored so far, in any order; may hold `current` and later ones, which are not looked at
- * @returns       at most one signal per trajectory of `current`, by trajectory id
+ * @param current attempts to mark, in any order
+ * @param history attempts stored so far, in any order; may contain `current` and later attempts, which are ignored
+ * @returns       at most one signal per trajectory of `current`, sorted by trajectory id
  * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`, `MissingTaskType`
  */
 export function detectForgetting(
@@ -63,29 +61,34 @@ export function detectForgetting(
   requireSetting(threshold >= 0 && threshold <= 1, 'forgetting.threshold', 'in [0, 1]', threshold);
   if (!enabled) return [];
 
-  const judged = new Set(current.map(({ trajectoryId }) => trajectoryId));
-  const pasts = groupBy(distinctAttempts([...history, ...current]), (attempt) => scopeOf(attempt, scope));
-  return [...pasts.values()]
-    .flatMap((attempts) => iterationsOf(attempts).flatMap((_, i, iterations) => fallsIn(iterations, i, settings)))
-    .filter(({ trajectoryId }) => judged.has(trajectoryId))
+  const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
+  const groups = groupBy(distinctAttempts([...history, ...current]), (attempt) => scopeOf(attempt, scope));
+  return [...groups.values()]
+    .flatMap((attempts) =>
+      splitIterations(attempts).flatMap((_, i, iterations) => markIteration(iterations, i, settings)),
+    )
+    .filter(({ trajectoryId }) => currentIds.has(trajectoryId))
     .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
 }
 
 function scopeOf({ role, taskId, taskType, trajectoryId }: ScoredAttempt, scope: ForgettingSettings['scope']): string {
   if (scope === 'task') return JSON.stringify([role, taskId]);
   if (taskType === undefined)
-    throw new DomainError('MissingTaskType', `forgetting per task type needs a task type, ${trajectoryId} has none`);
+    throw new DomainError(
+      'MissingTaskType',
+      `forgetting per task type needs the task type of every attempt, ${trajectoryId} has none`,
+    );
   return JSON.stringify([role, taskType]);
 }
 
-/** One group per iteration, oldest first, attempts in the order of their numbers. */
-function iterationsOf(attempts: readonly ScoredAttempt[]): ScoredAttempt[][] {
+/** Returns one group per iteration, oldest first, with attempts in the order of their numbers. */
+function splitIterations(attempts: readonly ScoredAttempt[]): ScoredAttempt[][] {
   const ordered = attempts.toSorted((a, b) => a.iteration - b.iteration || a.attempt - b.attempt);
   return [...groupBy(ordered, ({ iteration }) => iteration).values()];
 }
 
-/** The signals of iteration `i`, given those before it. */
-function fallsIn(
+/** Returns the signals of iteration `i`, given the iterations before it. */
+function markIteration(
   iterations: readonly ScoredAttempt[][],
   i: number,
   { window, score, history, threshold }: ForgettingSettings,

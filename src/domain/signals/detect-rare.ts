@@ -1,29 +1,28 @@
 import { actionPatterns, type PatternExtractor } from './action-pattern';
-import { distinctAttempts } from '../rollout/distinct-attempts';
+import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
 import type { FeedbackSignal } from './feedback-signal';
 import { compareText } from '../base/compare-text';
-import { requireSetting } from '../base/require-setting';
-import type { ScoredAttempt } from '../rollout/trajectory';
+import { requireSetting } from '../base/errors';
 
 export type RareSettings = {
   enabled: boolean;
-  /** Theta, in percent of N, in (0, 100]. The paper's example, 5. */
+  /** Theta, in percent of N, in (0, 100]; 5 in the paper's example. */
   thetaPercent: number;
   /**
-   * N_min: nothing is rare before N reaches it, >= 1. The paper gives none. Default 100: below 100 / theta = 20 no
-   * count can be under theta, and at 100 a pattern seen up to four times is rare, not only one seen once.
+   * N_min, >= 1: no pattern is rare before N reaches it. The paper gives no value. Default 100: below 100 / theta = 20 no
+   * count can be under theta, and from 100 on a pattern with up to four occurrences is rare, not only a single occurrence.
    */
   minTotal: number;
   /**
-   * Trajectories that must hold a pattern before it can be rare: 1 is the formula's c_p > 0, which also flags
-   * one-offs; 2 is the prose, "recur across multiple trajectories".
+   * Minimum number of trajectories with a rare pattern: 1 is the formula's c_p > 0, which also marks single occurrences;
+   * 2 follows the text of the paper, "recur across multiple trajectories".
    */
   minCount: number;
-  /** What a pattern is, which the paper leaves open; see `actionPatterns`. */
+  /** Extraction of patterns, which the paper does not define. */
   pattern: PatternExtractor;
   /**
-   * What c_p and N count. `patterns`: occurrences, N being all patterns seen (the paper's words). `trajectories`:
-   * trajectories that hold p, N being all trajectories.
+   * Unit of c_p and N. `patterns`: occurrences of p among all occurrences of patterns, as in the paper. `trajectories`:
+   * trajectories with p among all trajectories.
    */
   countUnit: 'patterns' | 'trajectories';
 };
@@ -38,17 +37,17 @@ export const defaultRareSettings: RareSettings = {
 };
 
 /**
- * Marks the attempts that hold a rare action pattern:
+ * Marks attempts with a rare action pattern:
  *
  *   N >= N_min   and   c_p / N < theta / 100   and   c_p > 0
  *
- * Source: arXiv:2604.15840, section 3.1. c_p and N are cumulative over the campaign and are counted here, from all
- * attempts up to the judged ones' iteration: nothing is stored, so a replayed batch cannot count twice. All agents
- * given are counted together.
+ * Source: arXiv:2604.15840, section 3.1. c_p and N are cumulative over the campaign and are counted at each call, from
+ * all attempts up to the current iteration: no counts are stored, so a repeated call cannot count twice. The attempts of
+ * all agents are counted together.
  *
- * @param current attempts to judge, in any order
- * @param history attempts stored so far, in any order; may hold `current`; those of later iterations do not count
- * @returns       at most one signal per trajectory, for its rarest pattern, by trajectory id
+ * @param current attempts to mark, in any order
+ * @param history attempts stored so far, in any order; may contain `current`; attempts of later iterations do not count
+ * @returns       at most one signal per trajectory, for its rarest pattern, sorted by trajectory id
  * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`
  */
 export function detectRare(
@@ -59,36 +58,40 @@ export function detectRare(
   requireRareSettings(settings);
   if (!settings.enabled) return [];
 
-  const judged = distinctAttempts(current);
-  const latest = judged.reduce((max, { iteration }) => Math.max(max, iteration), -Infinity);
-  const seen = distinctAttempts([...history, ...current]).filter(({ iteration }) => iteration <= latest);
-  const census = countPatterns(seen, settings);
-  if (census.total < settings.minTotal) return [];
-  return judged.flatMap((attempt) => markRare(attempt, census, settings));
+  const marked = distinctAttempts(current);
+  const latest = marked.reduce((max, { iteration }) => Math.max(max, iteration), -Infinity);
+  const past = distinctAttempts([...history, ...current]).filter(({ iteration }) => iteration <= latest);
+  const counts = countPatterns(past, settings);
+  if (counts.total < settings.minTotal) return [];
+  return marked.flatMap((attempt) => markRare(attempt, counts, settings));
 }
 
 type PatternCount = { count: number; trajectories: number };
-type Census = { total: number; counts: ReadonlyMap<string, PatternCount> };
+type PatternCounts = { total: number; byPattern: ReadonlyMap<string, PatternCount> };
 
-function countPatterns(attempts: readonly ScoredAttempt[], { pattern, countUnit }: RareSettings): Census {
-  const counts = new Map<string, PatternCount>();
+function countPatterns(attempts: readonly ScoredAttempt[], { pattern, countUnit }: RareSettings): PatternCounts {
+  const byPattern = new Map<string, PatternCount>();
   let total = 0;
   for (const { actions } of attempts) {
     const all = actionPatterns(actions, pattern);
     const distinct = new Set(all);
     total += countUnit === 'patterns' ? all.length : 1;
     for (const p of distinct) {
-      const { count, trajectories } = counts.get(p) ?? { count: 0, trajectories: 0 };
+      const { count, trajectories } = byPattern.get(p) ?? { count: 0, trajectories: 0 };
       const added = countUnit === 'patterns' ? all.filter((other) => other === p).length : 1;
-      counts.set(p, { count: count + added, trajectories: trajectories + 1 });
+      byPattern.set(p, { count: count + added, trajectories: trajectories + 1 });
     }
   }
-  return { total, counts };
+  return { total, byPattern };
 }
 
-function markRare(attempt: ScoredAttempt, { total, counts }: Census, settings: RareSettings): FeedbackSignal[] {
+function markRare(
+  attempt: ScoredAttempt,
+  { total, byPattern }: PatternCounts,
+  settings: RareSettings,
+): FeedbackSignal[] {
   const rare = [...new Set(actionPatterns(attempt.actions, settings.pattern))]
-    .map((pattern) => ({ pattern, ...(counts.get(pattern) ?? { count: 0, trajectories: 0 }) }))
+    .map((pattern) => ({ pattern, ...(byPattern.get(pattern) ?? { count: 0, trajectories: 0 }) }))
     .filter(({ trajectories }) => trajectories >= settings.minCount)
     .filter(({ count }) => count * 100 < settings.thetaPercent * total)
     .sort((a, b) => a.count - b.count || compareText(a.pattern, b.pattern));

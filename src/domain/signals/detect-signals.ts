@@ -12,7 +12,7 @@ export const defaultFeedbackSettings: FeedbackSettings = {
   rare: defaultRareSettings,
 };
 
-/** All signals of an iteration, kind by kind; the kinds do not look at each other. */
+/** Returns all signals of an iteration, kind by kind; the kinds are independent. */
 export function detectSignals(
   current: readonly ScoredAttempt[],
   history: readonly ScoredAttempt[],

@@ -1,6 +1,5 @@
 import { createVectorIndex, meanOfLargest } from './admission/vector-index';
-import { DomainError } from '../base/errors';
-import { requireSetting } from '../base/require-setting';
+import { DomainError, requireSetting } from '../base/errors';
 
 /** Unit sentence embeddings, one per intent: shape [intents][dimension], Euclidean length 1. */
 export type Embeddings = readonly (readonly number[])[];

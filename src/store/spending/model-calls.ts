@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { ModelPurpose } from '../../domain/campaign/model-purpose';
+import type { ModelPurpose } from '../../domain/campaign/iteration-plan';
 import { bookReserve, bookSettle, lockBudget, type Budget, type Spending } from './budgets';
 import { budgetReached } from './budget-exceeded';
 import { refusalOf, type IterationKey } from '../base/epoch';

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { ModelPurpose } from '../../domain/campaign/model-purpose';
+import type { ModelPurpose } from '../../domain/campaign/iteration-plan';
 
 type Queryable = Pick<ClientBase, 'query'>;
 

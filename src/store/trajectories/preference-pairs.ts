@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { preferencePairId } from '../../domain/campaign/ids';
-import type { PairingResult, PreferencePair } from '../../domain/pairs/preference-pair';
+import type { PairingResult, PreferencePair } from '../../domain/pairs/select-pairs';
 import type { AgentRole } from '../../domain/base/roles';
 import { assertEpoch, type IterationKey } from '../base/epoch';
 

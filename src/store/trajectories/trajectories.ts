@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
-import type { ExpertTrajectory } from '../../domain/pairs/pair-for-target';
+import type { ExpertTrajectory } from '../../domain/pairs/pair-rules';
 import type { ScoredAttempt, Outcome, Purpose } from '../../domain/rollout/trajectory';
 import type { ChatMessage, StoredTurn } from '../../domain/rollout/turn';
 import { assertEpoch, refusalOf, type IterationKey } from '../base/epoch';

@@ -13,8 +13,8 @@ const trainer = proxyActivities<Activities>(profiles.train);
  */
 export async function optimize(context: IterationContext): Promise<void> {
   const { plan, runner, environment } = context;
-  if (!plan.updates) return;
-  const { role, method, steps } = plan.updates;
+  if (!plan.rlJob) return;
+  const { role, method, steps } = plan.rlJob;
   const key = keyOf(context);
   const { unloadPolicies } = proxyActivities<Activities>(profiles.rollout(environment));
   for (let step = 1; step <= steps; step++) {

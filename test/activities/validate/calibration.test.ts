@@ -170,7 +170,7 @@ test('a judge that changes raises one event that says how', async () => {
   expect(events).toEqual([{ iteration: 3, kind: 'judge-drift', actor: 'coevolve', detail: { reason: drift } }]);
   expect({ iteration, drift }).toEqual({
     iteration: 3,
-    drift: expect.stringMatching(/^broken judged not completed: 0 of \d+, at first (\d+) of \1 /),
+    drift: expect.stringMatching(/^corrupted judged not completed: 0 of \d+, at first (\d+) of \1 /),
   });
 });
 

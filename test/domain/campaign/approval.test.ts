@@ -1,7 +1,7 @@
-import { approvalNeeded, awaitsApproval } from '../../../src/domain/campaign/approval';
+import { tasksNeedApproval, awaitsApproval } from '../../../src/domain/campaign/approval';
 
 test('a campaign that parked for approval can be approved', () => {
-  expect(awaitsApproval(approvalNeeded('grown', 2, 7))).toBe(true);
+  expect(awaitsApproval(tasksNeedApproval('grown', 2, 7))).toBe(true);
 });
 
 test.each([null, 'provider "scripted" does not answer', 'the budget of 1000 tokens is reached'])(

@@ -16,16 +16,16 @@ const call = fc.tuple(word, word, fc.integer({ min: 0, max: 99 })).map(([f, t, n
 const list = fc.array(call, { minLength: 1, maxLength: 4 }).map((parts) => `[${parts.join(', ')}]`);
 const sequence = fc.array(fc.oneof(list, fc.constant(sql[0]!)), { minLength: 1, maxLength: 5 });
 
-const broken = (actions: readonly string[], seed: number, from: readonly (readonly string[])[] = others) =>
+const corrupt = (actions: readonly string[], seed: number, from: readonly (readonly string[])[] = others) =>
   corruptActions(actions, from, createRandom(seed));
 
 const kindsOver = (actions: readonly string[]): Set<CorruptionKind> =>
-  new Set(Array.from({ length: 40 }, (_, seed) => broken(actions, seed).map(({ kind }) => kind)).flat());
+  new Set(Array.from({ length: 40 }, (_, seed) => corrupt(actions, seed).map(({ kind }) => kind)).flat());
 
-test('every version differs from the original and holds no empty action', () => {
+test('every version differs from the original and has no empty action', () => {
   fc.assert(
     fc.property(sequence, seeds, (actions, seed) => {
-      for (const { actions: version } of broken(actions, seed)) {
+      for (const { actions: version } of corrupt(actions, seed)) {
         expect(version).not.toEqual(actions);
         expect(version.length).toBeGreaterThan(0);
         expect(version.every((action) => action.trim() !== '' && action !== '[]')).toBe(true);
@@ -34,63 +34,63 @@ test('every version differs from the original and holds no empty action', () => 
   );
 });
 
-test('there is one version of a kind at most, and the seed decides all', () => {
+test('there is at most one version of each kind, and the same seed gives the same versions', () => {
   fc.assert(
     fc.property(sequence, seeds, (actions, seed) => {
-      const versions = broken(actions, seed);
+      const versions = corrupt(actions, seed);
       expect(new Set(versions.map(({ kind }) => kind)).size).toBe(versions.length);
-      expect(broken(actions, seed)).toEqual(versions);
+      expect(corrupt(actions, seed)).toEqual(versions);
     }),
   );
 });
 
-test('every kind does what its name says', () => {
+test('every kind of corruption changes the actions as its name says', () => {
   const count = (actions: readonly string[]) => actions.flatMap((action) => splitCalls(action).calls).length;
   const sorted = (actions: readonly string[]) => actions.flatMap((action) => splitCalls(action).calls).sort();
   fc.assert(
     fc.property(sequence, seeds, (actions, seed) => {
-      for (const { kind, actions: version } of broken(actions, seed)) {
+      for (const { kind, actions: version } of corrupt(actions, seed)) {
         if (kind === 'dropped-call') expect(count(version)).toBe(count(actions) - 1);
         if (kind === 'swapped') expect(sorted(version)).toEqual(sorted(actions));
         if (kind === 'other-task') expect(others).toContainEqual(version);
         if (kind === 'truncated') expect(version.join('').length).toBeLessThan(actions.join('').length);
         if (kind === 'changed-number' || kind === 'changed-text')
-          expect(version.filter((action, place) => action !== actions[place])).toHaveLength(1);
+          expect(version.filter((action, i) => action !== actions[i])).toHaveLength(1);
       }
     }),
   );
 });
 
-test('the action that ends the attempt stays at its end', () => {
+test('the action that ends the attempt stays at the end', () => {
   for (const actions of [sql, calls])
     for (let seed = 0; seed < 40; seed++)
-      for (const { kind, actions: version } of broken(actions, seed))
+      for (const { kind, actions: version } of corrupt(actions, seed))
         if (kind !== 'other-task') expect(version.at(-1)).toBe(actions.at(-1));
 });
 
-test('a query can be broken in all ways but by swapping its one statement', () => {
+test('a query can be corrupted in every way except by swapping its single statement', () => {
   expect(kindsOver(sql)).toEqual(
     new Set(['changed-number', 'changed-text', 'other-task', 'truncated', 'dropped-call']),
   );
 });
 
-test('a list of calls can be broken call by call', () => {
+test('a list of calls can be corrupted call by call', () => {
   expect(kindsOver(calls)).toEqual(new Set(['changed-text', 'other-task', 'truncated', 'dropped-call', 'swapped']));
-  const dropped = Array.from({ length: 40 }, (_, seed) => broken(calls, seed)).flat();
+  const dropped = Array.from({ length: 40 }, (_, seed) => corrupt(calls, seed)).flat();
   expect(dropped.filter(({ kind }) => kind === 'dropped-call').map(({ actions }) => actions[0])).toContain(
     "[mkdir(dir_name='temp')]",
   );
 });
 
-test("a changed text is another task's where there is one, a number is larger", () => {
-  const versions = Array.from({ length: 20 }, (_, seed) => broken(sql, seed)).flat();
+test('a changed text comes from another task if there is one, and a changed number is larger', () => {
+  const versions = Array.from({ length: 20 }, (_, seed) => corrupt(sql, seed)).flat();
   const changed = (kind: CorruptionKind) =>
     versions.filter((version) => version.kind === kind).map(({ actions }) => actions[0]!);
   expect(new Set(changed('changed-text'))).toEqual(new Set([sql[0]!.replace('France', 'Umbrella')]));
   for (const text of changed('changed-number')) expect(text).toMatch(/age > (3[1-9]|30) LIMIT (?:[3-9]|1[0-2])$/);
-  expect(broken(["say('a')"], 1, []).map(({ actions }) => actions)).toEqual([["say('ax')"]]);
+  expect(corrupt(["say('a')"], 1, []).map(({ actions }) => actions)).toEqual([["say('ax')"]]);
 });
 
-test('what has nothing to change and no other task to borrow from stays whole', () => {
-  expect(broken(['submit'], 1, [])).toEqual([]);
+test('actions without anything to change are not corrupted when there is no other task', () => {
+  expect(corrupt(['submit'], 1, [])).toEqual([]);
 });

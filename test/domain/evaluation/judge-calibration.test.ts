@@ -8,7 +8,7 @@ import {
 } from '../../../src/domain/evaluation/judge-calibration';
 import { wilsonInterval } from '../../../src/domain/evaluation/statistics';
 
-const item = fc.record({ broken: fc.boolean(), completed: fc.constantFrom(true, false, null) });
+const item = fc.record({ corrupted: fc.boolean(), completed: fc.constantFrom(true, false, null) });
 const items = fc.array(item, { maxLength: 60 });
 
 const counts = (changes: Partial<Confusion>): Confusion => ({
@@ -33,37 +33,42 @@ test('agreement, precision and recall are shares of usable verdicts, each inside
       const expectRate = (
         rate: (typeof trust)['agreement'],
         among: JudgedItem[],
-        hit: (one: JudgedItem) => boolean,
+        isHit: (judgedItem: JudgedItem) => boolean,
       ) => {
-        const hits = among.filter(hit).length;
+        const hits = among.filter(isHit).length;
         expect(rate.rate).toBe(among.length === 0 ? null : hits / among.length);
         expect(rate).toMatchObject(wilsonInterval(hits, among.length, confidence));
         if (rate.rate === null) return;
         expect(rate.low).toBeLessThanOrEqual(rate.rate);
         expect(rate.high).toBeGreaterThanOrEqual(rate.rate);
       };
-      expectRate(trust.agreement, usable, ({ broken, completed }) => broken !== completed);
+      expectRate(trust.agreement, usable, ({ corrupted, completed }) => corrupted !== completed);
       expectRate(
         trust.precision,
         usable.filter(({ completed }) => completed!),
-        ({ broken }) => !broken,
+        ({ corrupted }) => !corrupted,
       );
       expectRate(
         trust.recall,
-        usable.filter(({ broken }) => !broken),
+        usable.filter(({ corrupted }) => !corrupted),
         ({ completed }) => completed!,
       );
     }),
   );
 });
 
-test('a judge that says the opposite agrees with what the first one did not', () => {
+test('a judge with the opposite verdicts agrees exactly where the first judge did not', () => {
   fc.assert(
-    fc.property(fc.array(fc.record({ broken: fc.boolean(), completed: fc.boolean() }), { minLength: 1 }), (judged) => {
-      const opposite = judged.map(({ broken, completed }) => ({ broken, completed: !completed }));
-      const [one, other] = [judged, opposite].map((list) => measureTrust(countVerdicts(list)).agreement.rate!);
-      expect(one! + other!).toBeCloseTo(1, 12);
-    }),
+    fc.property(
+      fc.array(fc.record({ corrupted: fc.boolean(), completed: fc.boolean() }), { minLength: 1 }),
+      (judged) => {
+        const opposite = judged.map(({ corrupted, completed }) => ({ corrupted, completed: !completed }));
+        const [agreement, opposed] = [judged, opposite].map(
+          (list) => measureTrust(countVerdicts(list)).agreement.rate!,
+        );
+        expect(agreement! + opposed!).toBeCloseTo(1, 12);
+      },
+    ),
   );
 });
 
@@ -71,7 +76,7 @@ describe('drift', () => {
   const first = { judgeVersion: 'judge@1 p/m at 0', counts: counts({}) };
   const drift = (changes: Partial<Confusion>) => findDrift({ ...first, counts: counts(changes) }, first);
 
-  test('the first calibration has nothing to drift from, and an equal one has not drifted', () => {
+  test('the first calibration and an equal later calibration report no drift', () => {
     expect(findDrift(first, null)).toBeNull();
     fc.assert(
       fc.property(items, (judged) => {
@@ -81,38 +86,38 @@ describe('drift', () => {
     );
   });
 
-  test('one verdict more that is wrong is no drift', () => {
+  test('one additional wrong verdict is not a drift', () => {
     expect(drift({ truePositives: 19, falseNegatives: 1 })).toBeNull();
   });
 
-  test('a judge grown lenient drifts, also where it agrees as often as before', () => {
+  test('a judge that became lenient drifts, also with the same agreement as before', () => {
     expect(drift({ trueNegatives: 12, falsePositives: 8 })).toBe(
-      'broken judged not completed: 12 of 20, at first 20 of 20 (p = 0.0033)',
+      'corrupted judged not completed: 12 of 20, at first 20 of 20 (p = 0.0033)',
     );
     const strict = { judgeVersion: 'v', counts: counts({ truePositives: 10, falseNegatives: 10 }) };
     const lenient = { judgeVersion: 'v', counts: counts({ trueNegatives: 10, falsePositives: 10 }) };
     expect(measureTrust(strict.counts).agreement).toEqual(measureTrust(lenient.counts).agreement);
-    expect(findDrift(lenient, strict)).toContain('gold judged completed: 20 of 20, at first 10 of 20');
+    expect(findDrift(lenient, strict)).toContain('reference judged completed: 20 of 20, at first 10 of 20');
   });
 
-  test('a judge that stops answering drifts', () => {
+  test('a judge with fewer usable answers drifts', () => {
     expect(drift({ truePositives: 12, unusable: 8 })).toContain('usable answers: 32 of 40, at first 40 of 40');
   });
 
-  test('another version always is a reason', () => {
+  test('another version of the judge is always a drift', () => {
     expect(findDrift({ ...first, judgeVersion: 'judge@2 p/m at 0' }, first)).toBe(
       'the judge is "judge@2 p/m at 0", at first it was "judge@1 p/m at 0"',
     );
   });
 
-  test('a judge that stays as it is is accused in fewer than 5 of 100 calibrations', () => {
+  test('an unchanged judge is reported as drifted in fewer than 5 of 100 calibrations', () => {
     let alarms = 0;
     const draws = fc.sample(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 80, maxLength: 80 }), {
       numRuns: 400,
       seed: 11,
     });
     for (const draw of draws) {
-      const judged = draw.map((chance, n) => ({ broken: n % 2 === 0, completed: chance < 0.8 === (n % 2 !== 0) }));
+      const judged = draw.map((chance, n) => ({ corrupted: n % 2 === 0, completed: chance < 0.8 === (n % 2 !== 0) }));
       const [now, before] = [judged.slice(0, 40), judged.slice(40)].map((half) => ({
         judgeVersion: 'v',
         counts: countVerdicts(half),

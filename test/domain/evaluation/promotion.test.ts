@@ -13,29 +13,29 @@ test.each([
   { candidate: [1, 0, 0], incumbent: [0, 0, 1], decision: 'promote' }, // equal
   { candidate: [1, 0, 0], incumbent: [1, 0, 1], decision: 'keep' },
   { candidate: [], incumbent: [], decision: 'keep' },
-])('by default $candidate against $incumbent says $decision', ({ candidate, incumbent, decision }) => {
+])('by default the decision on $candidate against $incumbent is $decision', ({ candidate, incumbent, decision }) => {
   expect(decidePromotion(evaluation(candidate, incumbent), defaultPromotionSettings).decision).toBe(decision);
 });
 
-test('the reason names the difference and how many attempts it rests on', () => {
+test('the reason contains the difference and the number of paired attempts', () => {
   expect(decidePromotion(evaluation([1, 0, 0, 0], [1, 0, 1, 0]), defaultPromotionSettings)).toEqual({
     decision: 'keep',
     reason: 'mean reward changed by -0.2500 over 4 paired attempts, allowed 0',
   });
 });
 
-test('a tolerance lets a candidate lose that much', () => {
+test('a candidate that loses no more than the tolerance is promoted', () => {
   const lost = evaluation([1, 0, 0, 0], [1, 1, 0, 0]);
 
   expect(decidePromotion(lost, { ...rule('not-worse'), tolerance: 0.25 }).decision).toBe('promote');
   expect(decidePromotion(lost, { ...rule('not-worse'), tolerance: 0.24 }).decision).toBe('keep');
 });
 
-test('the rule always promotes even what is worse', () => {
+test('the rule `always` promotes a worse candidate too', () => {
   expect(decidePromotion(evaluation([0], [1]), rule('always')).decision).toBe('promote');
 });
 
-test('a significant gain needs enough attempts behind it', () => {
+test('the same gain is significant only with enough attempts', () => {
   const gain = (n: number) =>
     evaluation(
       Array.from({ length: n }, (_, i) => (i % 10 < 6 ? 1 : 0)),
@@ -46,7 +46,7 @@ test('a significant gain needs enough attempts behind it', () => {
   expect(decidePromotion(gain(200), rule('significantly-better')).decision).toBe('promote');
 });
 
-test('what is significantly better is not worse, and nobody replaces an equal by significance', () => {
+test('a significantly better policy is also not worse, and an equal policy is never significantly better', () => {
   const pairs = fc.array(
     fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })),
   );
@@ -63,7 +63,7 @@ test('what is significantly better is not worse, and nobody replaces an equal by
   );
 });
 
-test('rewards that are not paired, and a tolerance outside [0, 1], are refused', () => {
+test('unpaired rewards and a tolerance outside [0, 1] are rejected', () => {
   expect(() => decidePromotion(evaluation([1], []), defaultPromotionSettings)).toThrow(
     expect.objectContaining({ code: 'UnpairedEvaluation' }),
   );

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import {
+  fisherExact,
   exactMcNemar,
   histogram,
   mean,
@@ -50,7 +51,7 @@ test.each([
   expect(interval.high).toBeCloseTo(high, 7);
 });
 
-test('the Wilson interval holds the rate, stays in [0, 1], mirrors, and grows with confidence', () => {
+test('the Wilson interval contains the rate, stays in [0, 1], is symmetric, and grows with the confidence', () => {
   fc.assert(
     fc.property(fc.nat(50), fc.nat(50), (successes, failures) => {
       const n = successes + failures;
@@ -71,18 +72,18 @@ test.each([
   [3, 2],
   [-1, 2],
   [0.5, 2],
-])('%d successes of %d are refused', (successes, n) => {
+])('%d successes of %d are rejected', (successes, n) => {
   expect(() => wilsonInterval(successes, n)).toThrow(expect.objectContaining({ code: 'InvalidSampleSize' }));
 });
 
-test.each([0, 1, Number.NaN])('a confidence of %d is refused', (confidence) => {
+test.each([0, 1, Number.NaN])('a confidence of %d is rejected', (confidence) => {
   expect(() => wilsonInterval(1, 2, confidence)).toThrow(expect.objectContaining({ code: 'InvalidConfidence' }));
   expect(() => pairedBootstrap([1], { ...bootstrap, confidence })).toThrow(
     expect.objectContaining({ code: 'InvalidConfidence' }),
   );
 });
 
-test('the bootstrap interval of a mean has nearly the width of the normal one', () => {
+test('the bootstrap interval of a mean is almost as wide as the normal interval', () => {
   const differences = Array.from({ length: 400 }, (_, i) => (i % 4 === 0 ? 1 : 0)); // mean 1/4, standard error 0.0217
   const { low, high, mean: centre } = pairedBootstrap(differences, { ...bootstrap, resamples: 4000 });
 
@@ -91,7 +92,7 @@ test('the bootstrap interval of a mean has nearly the width of the normal one', 
   expect(high).toBeCloseTo(0.25 + 1.96 * 0.0217, 2);
 });
 
-test('the bootstrap repeats itself for a seed, stays within the differences, and has no width without variance', () => {
+test('the bootstrap gives the same interval for the same seed, stays within the differences, and has no width without variance', () => {
   const differences = fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(differences, fc.nat(1000), (values, seed) => {
@@ -107,18 +108,18 @@ test('the bootstrap repeats itself for a seed, stays within the differences, and
   expect(pairedBootstrap([0.5, 0.5, 0.5], bootstrap)).toEqual({ mean: 0.5, low: 0.5, high: 0.5 });
 });
 
-test('a bootstrap without resamples is refused', () => {
+test('a bootstrap without resamples is rejected', () => {
   expect(() => pairedBootstrap([1], { ...bootstrap, resamples: 0 })).toThrow(
     expect.objectContaining({ code: 'InvalidSampleSize' }),
   );
 });
 
-test('the mean of nothing is refused', () => {
+test('the mean of an empty sample is rejected', () => {
   expect(mean([1, 2, 6])).toBe(3);
   expect(() => mean([])).toThrow(expect.objectContaining({ code: 'EmptySample' }));
 });
 
-test('a histogram bin holds its lower edge, the last one its upper edge too', () => {
+test('a histogram bin contains its lower edge, and the last bin also its upper edge', () => {
   expect(histogram([0, 0.24, 0.25, 0.5, 0.75, 1, 1], { bins: 4 })).toEqual([
     { from: 0, to: 0.25, count: 2 },
     { from: 0.25, to: 0.5, count: 1 },
@@ -136,9 +137,46 @@ test('a histogram counts every value once', () => {
   );
 });
 
-test('a histogram refuses values outside, no bins and an empty range', () => {
+test('a histogram rejects values outside its range, zero bins and an empty range', () => {
   expect(() => histogram([1.1])).toThrow(expect.objectContaining({ code: 'ValueOutOfRange' }));
   expect(() => histogram([Number.NaN])).toThrow(expect.objectContaining({ code: 'ValueOutOfRange' }));
   expect(() => histogram([], { bins: 0 })).toThrow(expect.objectContaining({ code: 'InvalidHistogram' }));
   expect(() => histogram([], { low: 1, high: 1 })).toThrow(expect.objectContaining({ code: 'InvalidHistogram' }));
+});
+
+const sample = fc
+  .integer({ min: 0, max: 40 })
+  .chain((n) => fc.record({ hits: fc.integer({ min: 0, max: n }), n: fc.constant(n) }));
+
+test.each([
+  { first: [3, 4], second: [1, 4], p: 34 / 70 }, // the lady tasting tea: 1 + 16 + 16 + 1 of C(8, 4) = 70 are as unlikely
+  { first: [4, 4], second: [0, 4], p: 2 / 70 },
+  { first: [1, 10], second: [11, 14], p: 0.0027594561852200836 },
+  { first: [0, 0], second: [3, 5], p: 1 },
+  { first: [7, 7], second: [5, 5], p: 1 },
+])("Fisher's test of $first against $second has p = $p", ({ first, second, p }) => {
+  expect(fisherExact({ hits: first[0]!, n: first[1]! }, { hits: second[0]!, n: second[1]! })).toBeCloseTo(p, 12);
+});
+
+test("Fisher's p lies in (0, 1] and is the same for either order and for misses instead of hits", () => {
+  const misses = ({ hits, n }: { hits: number; n: number }) => ({ hits: n - hits, n });
+  fc.assert(
+    fc.property(sample, sample, (first, second) => {
+      const p = fisherExact(first, second);
+      expect(p).toBeGreaterThan(0);
+      expect(p).toBeLessThanOrEqual(1);
+      expect(fisherExact(second, first)).toBeCloseTo(p, 9);
+      expect(fisherExact(misses(first), misses(second))).toBeCloseTo(p, 9);
+    }),
+  );
+});
+
+test("Fisher's p of equal shares is 1", () => {
+  fc.assert(fc.property(sample, (share) => expect(fisherExact(share, share)).toBeCloseTo(1, 9)));
+});
+
+test("Fisher's test rejects more hits than n", () => {
+  expect(() => fisherExact({ hits: 3, n: 2 }, { hits: 0, n: 1 })).toThrow(
+    expect.objectContaining({ code: 'InvalidSampleSize' }),
+  );
 });

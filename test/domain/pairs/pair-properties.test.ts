@@ -1,13 +1,14 @@
 import * as fc from 'fast-check';
-import { pairForFailureAgent } from '../../../src/domain/pairs/pair-for-failure-agent';
-import { pairForTarget } from '../../../src/domain/pairs/pair-for-target';
+import { pairForFailureAgent, pairForTarget, type ExpertTrajectory } from '../../../src/domain/pairs/pair-rules';
 import {
-  defaultTargetPairSettings,
+  defaultFailurePairSettings,
+  pairKinds,
   type FailurePairSettings,
+  type PairKind,
   type PairKindSettings,
   type TargetPairSettings,
 } from '../../../src/domain/pairs/pair-settings';
-import { pairKinds, type PairingResult, type PairKind } from '../../../src/domain/pairs/preference-pair';
+import type { PairingResult } from '../../../src/domain/pairs/select-pairs';
 import { isSuccess, type ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 import { attemptLists, reordered, rewards } from '../rollout/attempts';
 
@@ -22,9 +23,9 @@ const kindSettings: fc.Arbitrary<PairKindSettings> = fc.record({
   lambdaDpo: weights,
   lambdaSft: weights,
 });
-const shared = { dropSameActions: fc.boolean(), hardNegativeReward: fc.constantFrom(0, 0.5, 0.6, 1) };
+const sharedSettings = { dropSameActions: fc.boolean(), hardNegativeReward: fc.constantFrom(0, 0.5, 0.6, 1) };
 const targetSettings: fc.Arbitrary<TargetPairSettings> = fc.record({
-  ...shared,
+  ...sharedSettings,
   forRole: fc.constantFrom('target' as const, 'positive' as const),
   expertBeaten: fc.constantFrom('flip' as const, 'drop' as const),
   kinds: fc.record(
@@ -32,40 +33,105 @@ const targetSettings: fc.Arbitrary<TargetPairSettings> = fc.record({
   ),
 });
 const failureSettings: fc.Arbitrary<FailurePairSettings> = fc
-  .tuple(kindSettings, fc.record({ ...shared, candidates: fc.constantFrom('cross-only' as const, 'union' as const) }))
-  .map(([ofKind, rest]) => ({ ...ofKind, ...rest }));
+  .tuple(
+    kindSettings,
+    fc.record({ ...sharedSettings, candidates: fc.constantFrom('cross-only' as const, 'union' as const) }),
+  )
+  .map(([ofKind, shared]) => ({ ...ofKind, ...shared }));
 
-const experts = fc
-  .uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 })
-  .chain((tasks) => fc.tuple(...tasks.map((taskId) => fc.record({ taskId: fc.constant(taskId), reward: rewards }))))
-  .map((made) =>
-    made.map(({ taskId, reward }) => ({
-      trajectoryId: `0/expert/${taskId}/0`,
-      taskId,
-      reward,
-      actions: [`do ${taskId}`],
-    })),
-  );
+/** Up to two experts per task; some with the actions of an attempt. */
+const experts: fc.Arbitrary<ExpertTrajectory[]> = fc
+  .uniqueArray(
+    fc.record({
+      taskId: fc.constantFrom('a', 'b', 'c', 'd'),
+      reward: rewards,
+      actions: fc.constantFrom(['expert()'], ['f(1)']),
+      n: fc.nat(1),
+    }),
+    { selector: ({ taskId, n }) => `${taskId}/${n}` },
+  )
+  .map((list) => list.map(({ n, ...expert }) => ({ ...expert, trajectoryId: `0/expert/${expert.taskId}/${n}` })));
 
 const seeds = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 
-/** What must hold of every pairing, whoever trains on it. */
-function expectSound(result: PairingResult, sides: ReadonlyMap<string, { taskId: string; reward: number }>): void {
-  const keys = result.pairs.map(({ kind, chosenId, rejectedId }) => `${kind} ${chosenId} ${rejectedId}`);
-  expect(new Set(keys).size).toBe(keys.length);
-  for (const pair of result.pairs) {
-    const [chosen, rejected] = [sides.get(pair.chosenId)!, sides.get(pair.rejectedId)!];
+/** Attempts with their reordered copy. */
+const attempts = attemptLists.chain((list) => fc.tuple(fc.constant(list), reordered(list)));
+
+test("the target's pairs are sound and complete, independent of the order and the repetition of attempts", () => {
+  const inputs = experts.chain((list) => fc.tuple(fc.constant(list), reordered(list)));
+  const property = fc.property(
+    attempts,
+    inputs,
+    targetSettings,
+    seeds,
+    ([played, otherPlayed], [known, otherKnown], settings, seed) => {
+      const result = pairForTarget({ attempts: played, experts: known, seed }, settings);
+      expectSound(result, [...played, ...known], settings);
+      for (const kind of pairKinds)
+        expectWithinLimits(result, kind, settings.kinds[kind], countTargetCandidates(played, known, kind));
+      const repeated = { attempts: [...otherPlayed, ...played], experts: [...otherKnown, ...known], seed };
+      expect(pairForTarget(repeated, settings)).toEqual(result);
+    },
+  );
+  fc.assert(property, { numRuns });
+});
+
+test("the failure agent's pairs are sound and complete, independent of the order and the repetition of attempts", () => {
+  const property = fc.property(attempts, failureSettings, seeds, ([played, otherPlayed], settings, seed) => {
+    const result = pairForFailureAgent({ attempts: played, seed }, settings);
+    expectSound(result, played, { ...settings, forRole: 'failure' });
+    expectWithinLimits(result, 'failure-failure', settings, countFailurePairs(played, settings.candidates === 'union'));
+    for (const { chosenReward, kind } of result.pairs)
+      expect([kind, isSuccess(chosenReward)]).toEqual(['failure-failure', false]);
+    expect(pairForFailureAgent({ attempts: [...otherPlayed, ...played], seed }, settings)).toEqual(result);
+  });
+  fc.assert(property, { numRuns });
+});
+
+test('with rewards of 0 and 1 there are no failure-failure pairs: every candidate is a tie', () => {
+  fc.assert(
+    fc.property(attemptLists, fc.constantFrom('cross-only' as const, 'union' as const), (list, candidates) => {
+      const binary = list.map((attempt) => ({ ...attempt, reward: Math.round(attempt.reward) }));
+      const settings = { ...defaultFailurePairSettings, candidates };
+      const { pairs, dropped } = pairForFailureAgent({ attempts: binary, seed: 7 }, settings);
+      expect(pairs).toEqual([]);
+      expect(dropped.every(({ reason }) => reason === 'tie')).toBe(true);
+    }),
+  );
+});
+
+type Side = Pick<ScoredAttempt, 'trajectoryId' | 'taskId' | 'reward'>;
+
+/** Every pair joins two trajectories of one task, the better one chosen, and occurs once. */
+function expectSound(
+  { pairs, dropped }: PairingResult,
+  sides: readonly Side[],
+  { forRole, hardNegativeReward }: Pick<TargetPairSettings, 'forRole' | 'hardNegativeReward'>,
+): void {
+  const byId = new Map(sides.map((side) => [side.trajectoryId, side]));
+  expect(new Set(pairs.map(({ chosenId, rejectedId }) => `${chosenId} ${rejectedId}`)).size).toBe(pairs.length);
+  for (const pair of pairs) {
+    const [chosen, rejected] = [byId.get(pair.chosenId)!, byId.get(pair.rejectedId)!];
     expect([chosen.taskId, rejected.taskId]).toEqual([pair.taskId, pair.taskId]);
     expect([pair.chosenReward, pair.rejectedReward]).toEqual([chosen.reward, rejected.reward]);
     expect(chosen.reward).toBeGreaterThan(rejected.reward);
-    expect(pair.hardNegative && isSuccess(rejected.reward)).toBe(false);
+    expect(pair.hardNegative).toBe(rejected.reward >= hardNegativeReward && rejected.reward < 1);
+    expect(pair.forRole).toBe(forRole);
   }
-  expect(result.dropped.every(({ count }) => count > 0)).toBe(true);
+  expect(dropped.every(({ count }) => count > 0)).toBe(true);
 }
 
-function expectWithin(result: PairingResult, kind: PairKind, settings: PairKindSettings): void {
+/** Each candidate of the kind is a pair or counted as dropped, and the kind's limits and weights are applied. */
+function expectWithinLimits(
+  result: PairingResult,
+  kind: PairKind,
+  settings: PairKindSettings,
+  candidates: number,
+): void {
   const pairs = result.pairs.filter((pair) => pair.kind === kind);
-  if (!settings.enabled) expect([pairs, result.dropped.filter((drop) => drop.kind === kind)]).toEqual([[], []]);
+  const dropped = result.dropped.filter((drop) => drop.kind === kind);
+  const counted = pairs.length + dropped.reduce((sum, { count }) => sum + count, 0);
+  expect(counted).toBe(settings.enabled ? candidates : 0);
   expect(pairs.length).toBeLessThanOrEqual(settings.maxPairs ?? Infinity);
   const perTask = new Map<string, number>();
   for (const { taskId } of pairs) perTask.set(taskId, (perTask.get(taskId) ?? 0) + 1);
@@ -74,64 +140,24 @@ function expectWithin(result: PairingResult, kind: PairKind, settings: PairKindS
     expect({ lambdaDpo, lambdaSft }).toEqual({ lambdaDpo: settings.lambdaDpo, lambdaSft: settings.lambdaSft });
 }
 
-const sidesOf = (
-  ...lists: readonly (readonly { trajectoryId: string; taskId: string; reward: number }[])[]
-): ReadonlyMap<string, { taskId: string; reward: number }> =>
-  new Map(lists.flat().map((side) => [side.trajectoryId, side]));
+/** Counts the candidates of eq. 8 by brute force. */
+function countTargetCandidates(
+  played: readonly ScoredAttempt[],
+  known: readonly ExpertTrajectory[],
+  kind: PairKind,
+): number {
+  if (kind === 'failure-failure') return countFailurePairs(played, false);
+  return played
+    .filter(({ role }) => kind === `expert-${role}`)
+    .reduce((sum, { taskId }) => sum + Math.max(1, known.filter((expert) => expert.taskId === taskId).length), 0);
+}
 
-const oneIteration = attemptLists.map((attempts) => attempts.filter(({ iteration }) => iteration === 1));
-
-test("the target's pairs are sound, within their limits, and independent of the order of attempts", () => {
-  const inputs = oneIteration.chain((attempts) => fc.tuple(fc.constant(attempts), reordered(attempts)));
-  const property = fc.property(
-    inputs,
-    experts,
-    targetSettings,
-    seeds,
-    ([attempts, shuffled], known, settings, seed) => {
-      const result = pairForTarget({ attempts, experts: known, seed }, settings);
-      expectSound(result, sidesOf(attempts, known));
-      for (const kind of pairKinds) expectWithin(result, kind, settings.kinds[kind]);
-      expect(pairForTarget({ attempts: shuffled, experts: known, seed }, settings)).toEqual(result);
-    },
-  );
-  fc.assert(property, { numRuns });
-});
-
-test("the failure agent's pairs are two failures, sound, within their limits, and independent of the order", () => {
-  const inputs = oneIteration.chain((attempts) => fc.tuple(fc.constant(attempts), reordered(attempts)));
-  const property = fc.property(inputs, failureSettings, seeds, ([attempts, shuffled], settings, seed) => {
-    const result = pairForFailureAgent({ attempts, seed }, settings);
-    expectSound(result, sidesOf(attempts));
-    expectWithin(result, 'failure-failure', settings);
-    for (const { chosenReward, kind } of result.pairs)
-      expect([kind, isSuccess(chosenReward)]).toEqual(['failure-failure', false]);
-    expect(pairForFailureAgent({ attempts: shuffled, seed }, settings)).toEqual(result);
-  });
-  fc.assert(property, { numRuns });
-});
-
-test('every candidate is a pair or is counted as dropped for one reason', () => {
-  const open = (kind: PairKindSettings): PairKindSettings => ({ ...kind, enabled: true });
-  const all = { ...defaultTargetPairSettings, kinds: mapKinds(defaultTargetPairSettings.kinds, open) };
-  const property = fc.property(oneIteration, experts, limit, seeds, (attempts, known, maxPairs, seed) => {
-    const settings = { ...all, kinds: mapKinds(all.kinds, (kind) => ({ ...kind, maxPairs })) };
-    const { pairs, dropped } = pairForTarget({ attempts, experts: known, seed }, settings);
-    const counted = pairs.length + dropped.reduce((sum, { count }) => sum + count, 0);
-    expect(counted).toBe(attempts.length + crossings(attempts)); // at most one expert per task
-  });
-  fc.assert(property, { numRuns });
-});
-
-const mapKinds = (
-  kinds: TargetPairSettings['kinds'],
-  change: (kind: PairKindSettings) => PairKindSettings,
-): TargetPairSettings['kinds'] =>
-  Object.fromEntries(pairKinds.map((kind) => [kind, change(kinds[kind])])) as TargetPairSettings['kinds'];
-
-/** F_tgt x F_fail of each task. */
-function crossings(attempts: readonly ScoredAttempt[]): number {
-  const failures = attempts.filter(({ reward }) => !isSuccess(reward));
-  const ofRole = (role: ScoredAttempt['role']) => failures.filter((attempt) => attempt.role === role);
-  return ofRole('target').flatMap(({ taskId }) => ofRole('failure').filter((other) => other.taskId === taskId)).length;
+/** Counts the unordered pairs of failures of one task by brute force: of both agents, or of any agents in the union. */
+function countFailurePairs(played: readonly ScoredAttempt[], isUnion: boolean): number {
+  const failures = played.filter(({ reward }) => reward < 1);
+  let count = 0;
+  for (const a of failures)
+    for (const b of failures)
+      if (a.trajectoryId < b.trajectoryId && a.taskId === b.taskId && (isUnion || a.role !== b.role)) count++;
+  return count;
 }

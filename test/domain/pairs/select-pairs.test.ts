@@ -8,9 +8,9 @@ import {
 } from '../../../src/domain/pairs/select-pairs';
 import { attemptOf } from '../rollout/attempts';
 
-const selection: PairSelection = { ...defaultTargetPairSettings, seed: 7 };
+const selection = { ...defaultTargetPairSettings, seed: 7 };
 
-/** Failures of several tasks against one better failure each: every candidate can become a pair. */
+/** Failures of several tasks, each with one better failure: every candidate can become a pair. */
 const candidatesOf = (tasks: number, perTask: number): PairCandidate[] =>
   Array.from({ length: tasks }, (_, task) => `task-${task}`).flatMap((taskId) =>
     Array.from({ length: perTask }, (_unused, attempt) => ({
@@ -26,7 +26,7 @@ const limited = (limits: { maxPairs?: number; maxPairsPerTask?: number }, seed =
   return { ...selection, kinds, seed };
 };
 
-test('a cap per task is counted before the quota of the kind', () => {
+test('the cap per task is applied before the quota of the kind', () => {
   const { pairs, dropped } = selectPairs(candidatesOf(4, 5), limited({ maxPairsPerTask: 2, maxPairs: 6 }));
 
   expect(pairs).toHaveLength(6);
@@ -36,12 +36,12 @@ test('a cap per task is counted before the quota of the kind', () => {
   ]);
 });
 
-test('a quota of 0 leaves nothing, and no quota leaves all', () => {
+test('a quota of 0 keeps no pair, and without a quota all pairs are kept', () => {
   expect(selectPairs(candidatesOf(2, 2), limited({ maxPairs: 0 })).pairs).toEqual([]);
   expect(selectPairs(candidatesOf(2, 2), selection)).toMatchObject({ pairs: { length: 4 }, dropped: [] });
 });
 
-test('the seed decides who is kept under a quota, and nothing else does', () => {
+test('the pairs kept under a quota depend only on the seed', () => {
   const keptBy = (seed: number) =>
     selectPairs(candidatesOf(10, 3), limited({ maxPairs: 5 }, seed)).pairs.map(({ rejectedId }) => rejectedId);
 
@@ -49,7 +49,7 @@ test('the seed decides who is kept under a quota, and nothing else does', () => 
   expect(keptBy(1)).not.toEqual(keptBy(2));
 });
 
-test('over seeds, a quota keeps every candidate about equally often', () => {
+test('over many seeds, a quota keeps every candidate about equally often', () => {
   const kept = new Map<string, number>();
   for (let seed = 0; seed < 1000; seed++)
     for (const { rejectedId } of selectPairs(candidatesOf(10, 1), limited({ maxPairs: 3 }, seed)).pairs)
@@ -59,7 +59,7 @@ test('over seeds, a quota keeps every candidate about equally often', () => {
   for (const count of kept.values()) expect(Math.abs(count - 300)).toBeLessThan(73); // five standard errors
 });
 
-test('a smaller quota keeps a subset of what a larger one keeps', () => {
+test('a smaller quota keeps a subset of the pairs of a larger quota', () => {
   fc.assert(
     fc.property(fc.nat(20), fc.nat(20), fc.nat(1000), (a, b, seed) => {
       const keptOf = (maxPairs: number) => selectPairs(candidatesOf(5, 4), limited({ maxPairs }, seed)).pairs;
@@ -83,7 +83,7 @@ test.each([
   { maxPairsPerTask: -1 },
   { lambdaDpo: -0.1 },
   { lambdaSft: Number.NaN },
-])('the settings %p are refused by name', (wrong) => {
+])('the settings %p are rejected with the name of the setting', (wrong) => {
   const kinds = { ...selection.kinds, 'expert-target': { ...selection.kinds['expert-target'], ...wrong } };
   expect(() => selectPairs([], { ...selection, kinds })).toThrow(
     expect.objectContaining({
@@ -93,7 +93,7 @@ test.each([
   );
 });
 
-test('a hard-negative threshold outside [0, 1] is refused', () => {
+test('a hard-negative reward outside [0, 1] is rejected', () => {
   expect(() => selectPairs([], { ...selection, hardNegativeReward: 60 })).toThrow(
     expect.objectContaining({ code: 'InvalidSetting' }),
   );

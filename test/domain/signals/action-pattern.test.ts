@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { actionPatterns, patternExtractors } from '../../../src/domain/signals/action-pattern';
+import { actionName, actionPatterns, patternExtractors } from '../../../src/domain/signals/action-pattern';
 
 const actions = ['f(1)', 'g(2)', 'f(3)', 'g(4)'];
 
@@ -12,20 +12,70 @@ test.each([
   expect(actionPatterns(actions, extractor)).toEqual(patterns);
 });
 
-test('a trajectory shorter than the run is its own pattern, and one without actions has none', () => {
+test('a trajectory shorter than the n-gram is one pattern, and one without actions has none', () => {
   expect(actionPatterns(['f(1)'], 'bigram')).toEqual(['f']);
   expect(actionPatterns(['f(1)', 'g(1)'], 'trigram')).toEqual(['f > g']);
   for (const extractor of patternExtractors) expect(actionPatterns([], extractor)).toEqual([]);
 });
 
-test('arguments are normalised away, and a trajectory of n actions has n - 1 bigrams', () => {
+test('arguments do not change the patterns, and a trajectory of n actions has n - 1 bigrams', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom('f', 'g', 'h'), fc.integer()), { minLength: 2 }), (calls) => {
-      const written = calls.map(([name, argument]) => `${name}(${argument})`);
+      const withArguments = calls.map(([name, argument]) => `${name}(${argument})`);
       const bare = calls.map(([name]) => `${name}()`);
       for (const extractor of patternExtractors)
-        expect(actionPatterns(written, extractor)).toEqual(actionPatterns(bare, extractor));
-      expect(actionPatterns(written, 'bigram')).toHaveLength(calls.length - 1);
+        expect(actionPatterns(withArguments, extractor)).toEqual(actionPatterns(bare, extractor));
+      expect(actionPatterns(withArguments, 'bigram')).toHaveLength(calls.length - 1);
     }),
   );
+});
+
+test.each([
+  ["select count(*) from t where x = 'a'", 'SELECT COUNT WHERE'],
+  ['SELECT count FROM t', 'SELECT'],
+  [
+    'SELECT DISTINCT a FROM t JOIN u ON t.i = u.i GROUP BY a ORDER BY b DESC LIMIT 3',
+    'SELECT DISTINCT JOIN GROUP ORDER DESC LIMIT',
+  ],
+  ['SELECT a FROM t WHERE b IN (SELECT max (c) FROM u)', 'SELECT WHERE IN SELECT MAX'],
+  ["SELECT a FROM t WHERE b = 'group by limit'", 'SELECT WHERE'],
+  ["SELECT a FROM t WHERE b = 'it''s (where'", 'SELECT WHERE'],
+  ['SHOW TABLES', 'SHOW'],
+  ['```sql\nSELECT avg(a) FROM t\n```', 'SELECT AVG'],
+  ['Thought: count the rows.\nAction: SELECT a FROM t', 'SELECT'],
+  ['f(x=1)', 'f'],
+  ['[a.b(1), g(h(2), "k(3)")]', 'a.b g'],
+  ["cd(folder='select (all')", 'cd'],
+  ['select(x=1)', 'select'],
+  ['submit', 'submit'],
+  ['Go north, then east', 'go'],
+  ['I think (maybe) not', 'i'],
+  ["'quoted'", 'quoted'],
+  ['été', 'été'],
+  ['', '(empty)'],
+  [' ?! ', '(empty)'],
+])('the name of %p is %p', (text, name) => {
+  expect(actionName(text)).toBe(name);
+});
+
+test('quoted text does not change the name', () => {
+  const quoted = fc.string().map((text) => text.replace(/['\\]/g, '').replaceAll('```', '').replaceAll('Action:', ''));
+  fc.assert(
+    fc.property(quoted, (text) => {
+      expect(actionName(`SELECT a FROM t WHERE b = '${text}'`)).toBe('SELECT WHERE');
+      expect(actionName(`f(x='${text}')`)).toBe('f');
+    }),
+  );
+});
+
+test('every text has a non-empty name', () => {
+  fc.assert(fc.property(fc.string(), (text) => actionName(text).length > 0));
+});
+
+test.each([
+  { shape: 'one long word', text: 'a'.repeat(200_000), name: 'a'.repeat(200_000) },
+  { shape: 'a long literal', text: `SELECT a FROM t WHERE b = '${'x '.repeat(200_000)}'`, name: 'SELECT WHERE' },
+  { shape: 'deep nesting', text: 'f('.repeat(100_000), name: 'f' },
+])('a runaway generation of $shape has a name too', ({ text, name }) => {
+  expect(actionName(text)).toBe(name);
 });

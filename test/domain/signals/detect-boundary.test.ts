@@ -5,7 +5,7 @@ import { attemptLists, groupOf, reordered } from '../rollout/attempts';
 
 const literal = defaultBoundarySettings;
 
-test('a group with a success and a failure marks all of its attempts', () => {
+test('all attempts of a group with a success and a failure are marked', () => {
   expect(detectBoundary(groupOf([1, 0, 0.5]), literal)).toEqual(
     [1, 0, 0.5].map((reward, attempt) => ({
       kind: 'boundary',
@@ -27,7 +27,7 @@ test.each([
   expect(detectBoundary(groupOf(rewards), literal)).toEqual([]);
 });
 
-test('at exactly 0.5 boundary and forgetting differ', () => {
+test('at a reward of exactly 0.5 boundary and forgetting differ', () => {
   const [before, now] = [groupOf([0.5], { iteration: 1 }), groupOf([0.4, 0.5], { iteration: 2 })];
 
   expect(detectForgetting(now, before, defaultForgettingSettings)).toHaveLength(1);
@@ -41,7 +41,7 @@ test.each([{ other: { taskId: 'task-2' } }, { other: { iteration: 2 } }, { other
   },
 );
 
-test('with rewards of 0 and 1 it marks exactly the groups whose group-relative advantage is not zero', () => {
+test('with rewards of 0 and 1 exactly the groups with a non-zero group-relative advantage are marked', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 8 }), (rewards) => {
       const centre = rewards.reduce<number>((sum, reward) => sum + reward, 0) / rewards.length;
@@ -51,7 +51,7 @@ test('with rewards of 0 and 1 it marks exactly the groups whose group-relative a
   );
 });
 
-test('it fires as often as 1 - p^K - (1-p)^K says', () => {
+test('the signal is raised with probability 1 - p^K - (1-p)^K', () => {
   for (const [K, successes] of [
     [4, 1],
     [8, 2],
@@ -62,14 +62,14 @@ test('it fires as often as 1 - p^K - (1-p)^K says', () => {
     );
     const chanceOf = (rewards: readonly number[]) =>
       rewards.reduce<number>((chance, reward) => chance * (reward ? p : 1 - p), 1);
-    const fires = groups
+    const raised = groups
       .filter((rewards) => detectBoundary(groupOf(rewards), literal).length > 0)
       .reduce((sum, rewards) => sum + chanceOf(rewards), 0);
-    expect(fires).toBeCloseTo(1 - p ** K - (1 - p) ** K, 12);
+    expect(raised).toBeCloseTo(1 - p ** K - (1 - p) ** K, 12);
   }
 });
 
-test('order of storage and repetition change nothing, and a group is marked whole or not at all', () => {
+test('order of storage and repetition change nothing, and a group is marked as a whole or not at all', () => {
   fc.assert(
     fc.property(
       attemptLists.chain((all) => fc.tuple(fc.constant(all), reordered(all))),
@@ -85,7 +85,7 @@ test('order of storage and repetition change nothing, and a group is marked whol
   );
 });
 
-test('switched off it marks nothing, and a threshold outside [0, 1] is refused', () => {
+test('no attempt is marked when the signal is disabled, and a threshold outside [0, 1] is rejected', () => {
   expect(detectBoundary(groupOf([1, 0]), { ...literal, enabled: false })).toEqual([]);
   expect(() => detectBoundary([], { ...literal, threshold: -1 })).toThrow(
     expect.objectContaining({ code: 'InvalidSetting' }),

@@ -18,7 +18,7 @@ const everySettings: fc.Arbitrary<ForgettingSettings> = fc.record({
   threshold: fc.constant(0.5),
 });
 
-test('a failure at a task that was solved before is forgetting, and says by how much', () => {
+test('a failure at a task that was solved before is forgetting, with both scores', () => {
   const before = attemptOf({ iteration: 1, reward: 0.9 });
   const now = attemptOf({ iteration: 2, reward: 0.2 });
 
@@ -55,12 +55,12 @@ test('only the failures of the current group are marked', () => {
   ]);
 });
 
-test('a mixed group alone is no forgetting in the clean reading, whatever its order', () => {
+test('a mixed group without history is not forgetting with the history before the iteration, in any order', () => {
   for (const score of ['rollout', 'mean', 'max'] as const)
     expect(detectForgetting(groupOf([1, 0, 1, 0]), [], { ...literal, score })).toEqual([]);
 });
 
-test('in the running reading a mixed group fires by its order: a failure after a success, not before', () => {
+test('with the running history a failure after a success in one group is marked, a failure before it is not', () => {
   const running: ForgettingSettings = { ...literal, history: 'running' };
 
   expect(idsOf(detectForgetting(groupOf([1, 0, 1, 0]), [], running))).toEqual([
@@ -70,7 +70,7 @@ test('in the running reading a mixed group fires by its order: a failure after a
   expect(detectForgetting(groupOf([0, 0, 1, 1]), [], running)).toEqual([]);
 });
 
-test('in the running reading a window of one holds the current iteration only', () => {
+test('with the running history a window of one contains only the current iteration', () => {
   const [before, now] = [groupOf([1], { iteration: 1 }), groupOf([0], { iteration: 2 })];
 
   expect(detectForgetting(now, before, { ...literal, history: 'running', window: 1 })).toEqual([]);
@@ -80,7 +80,7 @@ test('in the running reading a window of one holds the current iteration only', 
 test.each([
   { score: 'mean' as const, group: [1, 0, 0, 1], marked: ['1/target/task-1/2'] }, // 1, 0.5, then 0.33
   { score: 'max' as const, group: [1, 0, 0, 1], marked: [] }, // the best so far stays 1
-])('in the running reading the $score of a group so far is what falls', ({ score, group, marked }) => {
+])('with the running history the $score of the attempts so far is compared', ({ score, group, marked }) => {
   expect(idsOf(detectForgetting(groupOf(group), [], { ...literal, history: 'running', score }))).toEqual(marked);
 });
 
@@ -100,7 +100,7 @@ test.each([
   expect(signals).toHaveLength(marked);
 });
 
-test('the window counts iterations in which the task was played', () => {
+test('the window counts only iterations with attempts at the task', () => {
   const solved = attemptOf({ iteration: 1, reward: 1 });
   const failed = [3, 5].map((iteration) => attemptOf({ iteration, reward: 0 }));
   const now = attemptOf({ iteration: 9, reward: 0 });
@@ -109,7 +109,7 @@ test('the window counts iterations in which the task was played', () => {
   expect(detectForgetting([now], [solved, ...failed], { ...literal, window: 2 })).toEqual([]);
 });
 
-test('one agent does not forget what another could do, nor one task what belongs to another', () => {
+test('successes of another agent or at another task do not count', () => {
   const now = attemptOf({ iteration: 2, reward: 0 });
 
   expect(detectForgetting([now], [attemptOf({ role: 'failure', reward: 1 })], literal)).toEqual([]);
@@ -123,13 +123,13 @@ test('per task type, a success at another task of the type counts', () => {
   expect(detectForgetting([now], [before], { ...literal, scope: 'task-type' })).toHaveLength(1);
 });
 
-test('per task type, an attempt without a type is refused', () => {
+test('per task type, an attempt without a type is rejected', () => {
   expect(() => detectForgetting([attemptOf()], [], { ...literal, scope: 'task-type' })).toThrow(
     expect.objectContaining({ code: 'MissingTaskType' }),
   );
 });
 
-test('whatever the settings, order of storage, repetition and later iterations change nothing', () => {
+test('with any settings, order of storage, repetition and later iterations change nothing', () => {
   fc.assert(
     fc.property(
       attemptLists.chain((all) => fc.tuple(fc.constant(all), reordered(all))),
@@ -144,7 +144,7 @@ test('whatever the settings, order of storage, repetition and later iterations c
   );
 });
 
-test('whatever the settings, only failures after a success in the window are marked, and each once', () => {
+test('with any settings, only failures after a success in the window are marked, and each once', () => {
   fc.assert(
     fc.property(attemptLists, everySettings, (all, settings) => {
       const current = all.filter(({ iteration }) => iteration === 3);
@@ -159,7 +159,7 @@ test('whatever the settings, only failures after a success in the window are mar
   );
 });
 
-test('a longer window marks no fewer attempts when every attempt counts for itself', () => {
+test('a longer window marks at least the same attempts when every reward counts', () => {
   fc.assert(
     fc.property(attemptLists, fc.integer({ min: 1, max: 3 }), (all, window) => {
       const current = all.filter(({ iteration }) => iteration === 3);
@@ -170,17 +170,20 @@ test('a longer window marks no fewer attempts when every attempt counts for itse
   );
 });
 
-test('switched off it marks nothing', () => {
+test('no attempt is marked when the signal is disabled', () => {
   const [before, now] = [groupOf([1], { iteration: 1 }), groupOf([0], { iteration: 2 })];
 
   expect(detectForgetting(now, before, { ...literal, enabled: false })).toEqual([]);
 });
 
-test.each([{ window: 0 }, { window: 1.5 }, { threshold: 1.1 }])('the settings %p are refused by name', (wrong) => {
-  expect(() => detectForgetting([], [], { ...literal, ...wrong })).toThrow(
-    expect.objectContaining({
-      code: 'InvalidSetting',
-      message: expect.stringContaining(`forgetting.${Object.keys(wrong)[0]}`),
-    }),
-  );
-});
+test.each([{ window: 0 }, { window: 1.5 }, { threshold: 1.1 }])(
+  'the settings %p are rejected with the name of the setting',
+  (wrong) => {
+    expect(() => detectForgetting([], [], { ...literal, ...wrong })).toThrow(
+      expect.objectContaining({
+        code: 'InvalidSetting',
+        message: expect.stringContaining(`forgetting.${Object.keys(wrong)[0]}`),
+      }),
+    );
+  },
+);

@@ -4,11 +4,11 @@ import { attemptLists, attemptOf, reordered } from '../rollout/attempts';
 
 const settings: RareSettings = { ...defaultRareSettings, pattern: 'name-set' };
 
-/** `count` attempts that each call one function, as tasks of their own. */
+/** Returns `count` attempts that each call one function, at different tasks. */
 const callers = (name: string, count: number, iteration = 1) =>
   Array.from({ length: count }, (_, i) => attemptOf({ taskId: `${name}-${i}`, iteration, actions: [`${name}(${i})`] }));
 
-test('a pattern in less than five percent of those seen marks every trajectory that holds it', () => {
+test('every trajectory with a pattern in less than five percent of all occurrences is marked', () => {
   const odd = callers('odd', 4, 2);
 
   expect(detectRare(odd, callers('usual', 96), settings)).toEqual(
@@ -21,28 +21,28 @@ test('a pattern in less than five percent of those seen marks every trajectory t
   );
 });
 
-test('exactly five percent is not rare', () => {
+test('a pattern in exactly five percent is not rare', () => {
   expect(detectRare(callers('odd', 5, 2), callers('usual', 95), settings)).toEqual([]);
 });
 
-test('nothing is rare before enough patterns were seen', () => {
+test('no pattern is rare before the total reaches its minimum', () => {
   expect(detectRare(callers('odd', 1, 2), callers('usual', 98), settings)).toEqual([]);
   expect(detectRare(callers('odd', 1, 2), callers('usual', 99), settings)).toHaveLength(1);
 });
 
 test.each([
-  { minCount: 1, reading: 'formula', marked: 1 },
-  { minCount: 2, reading: 'prose', marked: 0 },
-])('a one-off is rare by the $reading: $marked', ({ minCount, marked }) => {
+  { minCount: 1, source: 'formula', marked: 1 },
+  { minCount: 2, source: 'text', marked: 0 },
+])('a single occurrence is marked by the $source of the paper: $marked', ({ minCount, marked }) => {
   expect(detectRare(callers('odd', 1, 2), callers('usual', 99), { ...settings, minCount })).toHaveLength(marked);
 });
 
-test('a pattern that one trajectory repeats does not recur across trajectories', () => {
-  const stutter = attemptOf({ iteration: 2, actions: ['f()', 'g()', 'f()', 'g()'] });
-  const prose: RareSettings = { ...settings, pattern: 'bigram', minCount: 2 };
+test('a pattern repeated in one trajectory does not recur across trajectories', () => {
+  const repeating = attemptOf({ iteration: 2, actions: ['f()', 'g()', 'f()', 'g()'] });
+  const byText: RareSettings = { ...settings, pattern: 'bigram', minCount: 2 };
 
-  expect(detectRare([stutter], callers('usual', 200), prose)).toEqual([]);
-  expect(detectRare([stutter], callers('usual', 200), { ...prose, minCount: 1 })[0]).toMatchObject({
+  expect(detectRare([repeating], callers('usual', 200), byText)).toEqual([]);
+  expect(detectRare([repeating], callers('usual', 200), { ...byText, minCount: 1 })[0]).toMatchObject({
     detail: { pattern: 'g > f', count: 1, total: 203, rarePatterns: 2 },
   });
 });
@@ -59,8 +59,8 @@ test('counting trajectories or patterns gives different totals', () => {
   expect(detectRare(odd, long, { ...bigrams, countUnit: 'trajectories', minTotal: 52 })).toEqual([]);
 });
 
-test('a batch detected again, or after later iterations, is counted once and marked alike', () => {
-  const readings = fc.record({
+test('repeated attempts and later iterations do not change the counts or the marked attempts', () => {
+  const anySettings = fc.record({
     enabled: fc.constant(true),
     thetaPercent: fc.constantFrom(5, 20, 50),
     minTotal: fc.constantFrom(1, 10),
@@ -71,33 +71,33 @@ test('a batch detected again, or after later iterations, is counted once and mar
   fc.assert(
     fc.property(
       attemptLists.chain((all) => fc.tuple(fc.constant(all), reordered(all))),
-      readings,
-      ([all, other], reading) => {
+      anySettings,
+      ([all, other], chosen) => {
         const current = all.filter(({ iteration }) => iteration === 2);
         const earlier = all.filter(({ iteration }) => iteration < 2);
-        const signals = detectRare(current, earlier, reading);
-        expect(detectRare(current.toReversed(), [...other, ...earlier], reading)).toEqual(signals);
+        const signals = detectRare(current, earlier, chosen);
+        expect(detectRare(current.toReversed(), [...other, ...earlier], chosen)).toEqual(signals);
         for (const { detail } of signals) {
-          expect((Number(detail.count) / Number(detail.total)) * 100).toBeLessThan(reading.thetaPercent);
-          expect(detail.trajectories).toBeGreaterThanOrEqual(reading.minCount);
-          expect(detail.total).toBeGreaterThanOrEqual(reading.minTotal);
+          expect((Number(detail.count) / Number(detail.total)) * 100).toBeLessThan(chosen.thetaPercent);
+          expect(detail.trajectories).toBeGreaterThanOrEqual(chosen.minCount);
+          expect(detail.total).toBeGreaterThanOrEqual(chosen.minTotal);
         }
       },
     ),
   );
 });
 
-test('nothing at all, or an attempt without actions, is not rare', () => {
+test('no signal is raised without attempts, or for an attempt without actions', () => {
   expect(detectRare([], [], settings)).toEqual([]);
   expect(detectRare([attemptOf({ iteration: 2, actions: [] })], callers('usual', 200), settings)).toEqual([]);
 });
 
-test('switched off it marks nothing', () => {
+test('no attempt is marked when the signal is disabled', () => {
   expect(detectRare(callers('odd', 1, 2), callers('usual', 99), { ...settings, enabled: false })).toEqual([]);
 });
 
 test.each([{ thetaPercent: 0 }, { thetaPercent: 101 }, { minTotal: 0 }, { minCount: 0 }])(
-  'the settings %p are refused by name',
+  'the settings %p are rejected with the name of the setting',
   (wrong) => {
     expect(() => detectRare([], [], { ...settings, ...wrong })).toThrow(
       expect.objectContaining({

@@ -1,7 +1,7 @@
 import { defaultFeedbackSettings, detectSignals } from '../../../src/domain/signals/detect-signals';
 import { attemptOf, groupOf } from '../rollout/attempts';
 
-test('signals are independent: one trajectory may carry all three', () => {
+test('signals are independent: one trajectory may have all three', () => {
   const before = [
     ...groupOf([1], { iteration: 1 }),
     ...Array.from({ length: 120 }, (_, i) => attemptOf({ taskId: `usual-${i}`, reward: 1 })),
@@ -19,7 +19,7 @@ test('signals are independent: one trajectory may carry all three', () => {
   expect(signals.filter(({ trajectoryId }) => trajectoryId === solved.trajectoryId)).toHaveLength(1);
 });
 
-test('each kind can be switched off alone', () => {
+test('each kind of signal can be disabled alone', () => {
   const before = groupOf([1], { iteration: 1 });
   const now = groupOf([0, 1], { iteration: 2 });
   const off = { ...defaultFeedbackSettings, boundary: { enabled: false, threshold: 0.5 } };

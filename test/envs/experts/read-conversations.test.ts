@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expertRow } from '../../../src/envs/experts/expert-rows';
 import { measureExperts } from '../../../src/envs/experts/measure-experts';
-import { actionOf, formed } from '../../../src/domain/rollout/action-form';
+import { actionOf, formatAction } from '../../../src/domain/rollout/action-form';
 import { readConversations } from '../../../src/envs/experts/read-conversations';
 
 const eto = (id: string, ...actions: string[]) => ({
@@ -77,11 +77,11 @@ test('what is exported in either form of conversations is read back', () => {
 });
 
 test('an action keeps its thought in ReAct form and loses it in plain', () => {
-  expect(formed('Thought: so\nAction: go', 'react')).toBe('Thought: so\nAction: go');
-  expect(formed('Thought: so\nAction: go', 'plain')).toBe('go');
-  expect(formed('go', 'react')).toBe('Action: go');
+  expect(formatAction('Thought: so\nAction: go', 'react')).toBe('Thought: so\nAction: go');
+  expect(formatAction('Thought: so\nAction: go', 'plain')).toBe('go');
+  expect(formatAction('go', 'react')).toBe('Action: go');
   fc.assert(
-    fc.property(fc.string(), (text) => actionOf(formed(actionOf(text), 'react')) === actionOf(text)),
+    fc.property(fc.string(), (text) => actionOf(formatAction(actionOf(text), 'react')) === actionOf(text)),
     { seed: 7 },
   );
 });

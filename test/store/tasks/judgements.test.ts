@@ -79,8 +79,8 @@ const played = (ordinal: number, actions = ['select 1']) => ({
 });
 
 function calibration(completed: number, drift: string | null = null) {
-  const judged = Array.from({ length: 4 }, (_, n) => ({ broken: n >= 2, completed: n < completed }));
-  const counts = countVerdicts([...judged, { broken: false, completed: null }]);
+  const judged = Array.from({ length: 4 }, (_, n) => ({ corrupted: n >= 2, completed: n < completed }));
+  const counts = countVerdicts([...judged, { corrupted: false, completed: null }]);
   return { judgeVersion: 'judge@1 p/m at 0', counts, ...measureTrust(counts), dropped: 3, drift };
 }
 

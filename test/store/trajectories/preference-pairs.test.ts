@@ -1,4 +1,4 @@
-import type { PreferencePair } from '../../../src/domain/pairs/preference-pair';
+import type { PreferencePair } from '../../../src/domain/pairs/select-pairs';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { attempt, newCampaign, task, type NewCampaign } from '../support/new-campaign';
 

@@ -1,8 +1,16 @@
-import { compareText } from '../../base/compare-text';
-import type { AdmissionRules, AdmissionStage, Candidate, Finding, KnownTask, StageVerdict } from './candidate';
+import { groupBy } from '../../base/group-by';
+import { compareNaturally, compareText } from '../../base/compare-text';
+import {
+  fail,
+  pass,
+  type AdmissionRules,
+  type Candidate,
+  type Finding,
+  type AdmissionStage,
+  type KnownTask,
+  type StageVerdict,
+} from './candidate';
 import { createComparisons } from './compare-candidate';
-import { inDecisionOrder } from './decision-order';
-import { createLimits } from './limit-candidate';
 import { executed, judged, valid } from './validate-candidate';
 
 /** `waiting`: it passed everything but an approval that nobody has given yet. */
@@ -76,4 +84,36 @@ function approve(id: string, trail: StageVerdict[], approval: AdmissionRules['ap
   const reason = passed ? null : 'operator';
   const verdict = { stage: 'approved', passed, reason: reason ?? 'approved', detail: {} } as const;
   return { id, outcome: passed ? 'admitted' : 'rejected', reason, trail: [...trail, verdict] };
+}
+
+/** The stages that count: how many an aim and the whole pool may gain. `add` counts one that was admitted. */
+export function createLimits({ quotaOf, growthCap }: AdmissionRules) {
+  const perAim = new Map<string, number>();
+  let total = 0;
+  return {
+    quota: ({ aim }: Candidate): Finding => within('quota', perAim.get(aim) ?? 0, quotaOf(aim)),
+    growthCap: (): Finding => within('growth-cap', total, growthCap),
+    add({ aim }: Candidate): void {
+      perAim.set(aim, (perAim.get(aim) ?? 0) + 1);
+      total += 1;
+    },
+  };
+}
+
+function within(limitName: string, admitted: number, limit: number | null): Finding {
+  if (limit === null) return pass('no limit');
+  return admitted < limit ? pass('room left', { admitted, limit }) : fail(limitName, { admitted, limit });
+}
+
+/**
+ * The order in which candidates are decided, which is the same whatever order they are read in: within an aim as they
+ * were made (numbers in ids by value, so `.../2` before `.../10`), and the aims in turn, one candidate each. Whoever
+ * comes first takes the room under a growth cap and the place of its duplicates; in turn, no aim takes them all.
+ */
+export function inDecisionOrder<T extends { id: string; aim: string }>(candidates: readonly T[]): T[] {
+  const queues = [...groupBy(candidates, ({ aim }) => aim)]
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([, members]) => [...members].sort((a, b) => compareNaturally(a.id, b.id)));
+  const rounds = Math.max(0, ...queues.map(({ length }) => length));
+  return Array.from({ length: rounds }, (_, i) => queues.flatMap((queue) => queue[i] ?? [])).flat();
 }

@@ -1,7 +1,6 @@
 import { fail, pass, type AdmissionRules, type Candidate, type Finding, type KnownTask } from './candidate';
-import { createGramIndex, jaccard, shareOfOwn, type Match } from './gram-index';
+import { createGramIndex, jaccard, shareOfOwn, type Match, tokenize } from './ngrams';
 import { createVectorIndex, largest, meanOfLargest } from './vector-index';
-import { tokenize } from './tokenize';
 
 /**
  * The stages that hold a candidate against the tasks there are. `add` puts an admitted one among them.

@@ -1,5 +1,5 @@
 import { murmur3 } from '../../base/murmur3';
-import { ngramsOf, tokenize } from './tokenize';
+import { ngramsOf, tokenize } from './ngrams';
 
 /** Turns texts into unit vectors of one dimension; the name says which vectors may be compared. */
 export type SentenceEncoder = { name: string; encode(text: string): number[] };

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { admit, type Decision } from '../../../../src/domain/tasks/admission/admit';
 import { admissionReasons, type AdmissionRules } from '../../../../src/domain/tasks/admission/candidate';
 import { hashedNgrams } from '../../../../src/domain/tasks/admission/sentence-encoder';
-import { ngramsOf, tokenize } from '../../../../src/domain/tasks/admission/tokenize';
+import { ngramsOf, tokenize } from '../../../../src/domain/tasks/admission/ngrams';
 import { anyGoal, candidate, known, rules } from './candidates';
 
 const outcomes = (decisions: readonly Decision[]) =>

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
-import { aimOfTask } from '../../../../src/domain/tasks/admission/aim-of-task';
-import { compareNaturally, inDecisionOrder } from '../../../../src/domain/tasks/admission/decision-order';
 import { candidateTaskId } from '../../../../src/domain/campaign/ids';
+import { inDecisionOrder } from '../../../../src/domain/tasks/admission/admit';
 
 const made = (aim: string, ordinal: number | string) => ({ id: candidateTaskId(1, aim, ordinal), aim });
 
@@ -52,24 +51,4 @@ test('under a cap that all aims could fill alone, none gets more than one above 
       expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
     }),
   );
-});
-
-test('natural order is an order: equal to itself alone, turned round when asked the other way, and transitive', () => {
-  const anyId = fc.stringMatching(/^[a-c0-2./]{0,8}$/);
-  fc.assert(
-    fc.property(anyId, anyId, anyId, (a, b, c) => {
-      expect(compareNaturally(a, b) === 0).toBe(a === b);
-      expect(Math.sign(compareNaturally(a, b))).toBe(-Math.sign(compareNaturally(b, a)) + 0);
-      if (compareNaturally(a, b) < 0 && compareNaturally(b, c) < 0) expect(compareNaturally(a, c)).toBeLessThan(0);
-    }),
-    { numRuns: 2000 },
-  );
-});
-
-test.each([
-  ['synthesized/0/random/12.3', 'random'],
-  ['synthesized/11/forgetting/0', 'forgetting'],
-  ['of another make', 'random'],
-])('the task %s was synthesized for %s', (id, aim) => {
-  expect(aimOfTask(id)).toBe(aim);
 });

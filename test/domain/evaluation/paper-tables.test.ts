@@ -1,6 +1,6 @@
 import { exactMcNemar, mean } from '../../../src/domain/evaluation/statistics';
 
-/** Numbers as printed in "CoEvolve", arXiv:2604.15840v1. What follows from them is recomputed here. */
+/** Numbers as printed in "CoEvolve", arXiv:2604.15840v1. The tests recompute their consequences. */
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 const sampleVariance = (values: readonly number[]): number => {
@@ -31,7 +31,7 @@ test.each(table1)('the average of $model in table 1 is the mean of its five scor
   expect(Math.abs(mean(scores) - average)).toBeLessThan(0.0051); // two decimals are printed
 });
 
-/** Share of the tasks, by which of the two policies solves them. */
+/** Percentage of the tasks solved by both policies, by one of them, or by none. */
 const table8 = [
   { benchmark: 'BFCL', both: 53, onlyGrpo: 5, onlyCoEvolve: 10, neither: 32, grpo: 58, coEvolve: 63, tasks: 200 },
   {
@@ -110,7 +110,7 @@ test('the relative energy distance of step 100 is negative, which the printed fo
   expect(table15.filter(({ edRel }) => edRel < 0).map(({ step }) => step)).toEqual([100]);
 });
 
-/** Success rates over so many tasks: zero-shot, GRPO and CoEvolve of table 2 for 7B, 4B and 30B-A3B. */
+/** Success rates in percent of GRPO and CoEvolve in table 2, for 7B, 4B and 30B-A3B. */
 const table2 = [
   { benchmark: 'AppWorld', tasks: 168, grpo: [26.78, 28.57, 48.81], coEvolve: [27.98, 35.71, 54.76] },
   { benchmark: 'BFCL', tasks: 200, grpo: [56, 58, 64], coEvolve: [61.5, 63, 67] },
@@ -123,7 +123,7 @@ test.each(table2)('every rate on $benchmark in table 2 is a count out of $tasks'
   }
 });
 
-test('over GRPO the gain is 1.20 to 7.14 points, while the abstract counts from zero-shot', () => {
+test('the gain over GRPO is 1.20 to 7.14 points, while the abstract states the gain over zero-shot', () => {
   const gains = table2.map(({ grpo, coEvolve }) => coEvolve.map((score, i) => Number((score - grpo[i]!).toFixed(2))));
   expect(gains).toEqual([
     [1.2, 7.14, 5.95],
