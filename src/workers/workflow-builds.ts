@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
-import { writeWhole } from '../artifacts/artifact-store';
+import { writeAtomically } from '../base/atomic-write';
 import { retry } from '../base/retry';
 
 /** Workflow code under the hash of its content: what Temporal calls a version of the deployment. */
@@ -50,7 +50,7 @@ async function keepBuild(folder: string, codePath: string): Promise<WorkflowBuil
   const buildId = createHash('sha256').update(code).digest('hex').slice(0, 16);
   await mkdir(folder, { recursive: true });
   const kept = { buildId, codePath: path.join(folder, `${buildId}.js`) };
-  await writeWhole(kept.codePath, code);
+  await writeAtomically(kept.codePath, code);
   return kept;
 }
 
