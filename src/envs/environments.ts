@@ -2,7 +2,7 @@ import { required, type Config } from '../config';
 import type { OpenEnvironment } from './base/environment';
 import { environmentData, type EnvironmentData } from './server/environment-data';
 import { EnvironmentError } from './base/environment-error';
-import { readEnvironmentServers, type ThirdPartyServers } from './server/environment-servers';
+import { readEnvironmentServers, type ThirdPartyServers } from './third-party/read-servers';
 import { thirdPartyClient } from './third-party/client';
 import { thirdPartyData } from './third-party/data';
 import { openEnvClient } from './openenv/client';

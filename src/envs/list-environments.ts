@@ -1,6 +1,6 @@
 import type { Capabilities } from './server/environment-data';
 import { EnvironmentError } from './base/environment-error';
-import type { ThirdPartyServer } from './server/environment-servers';
+import type { ThirdPartyServer } from './third-party/read-servers';
 import type { Environments } from './environments';
 import { actionForm } from './third-party/action';
 

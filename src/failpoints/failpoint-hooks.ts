@@ -28,6 +28,9 @@ export async function loadFailpointHooks(
 }
 
 async function failpointsOf(text: string, home: string, activities: readonly string[]) {
-  const [{ failpoints }, { readFailpoints }] = await Promise.all([import('./failpoints.js'), import('./names.js')]);
+  const [{ failpoints }, { readFailpoints }] = await Promise.all([
+    import('./kill-at-failpoints.js'),
+    import('./read-failpoints.js'),
+  ]);
   return failpoints(readFailpoints(text, activities), home);
 }

@@ -4,14 +4,14 @@ import type { QueryResultRow } from 'pg';
 import { activityNames } from '../../src/activities';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
-import { failpointFile, failpointName, failpointPositions, type Failpoint } from '../../src/failpoints/names';
+import { failpointFile, failpointName, failpointPositions, type Failpoint } from '../../src/failpoints/read-failpoints';
 import type { Config } from '../../src/config';
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
 import { violations } from '../../src/store/audit/invariants';
 import { localBackend } from '../../src/training/local/local-backend';
-import { sqlExplorer } from '../llm/rules/explorer';
-import { judgeByReference } from '../llm/rules/judge';
-import { startScriptedModel, type ScriptedModel } from '../llm/scripted-model';
+import { sqlExplorer } from '../support/models/sql-explorer';
+import { judgeByReference } from '../support/models/reference-judge';
+import { startScriptedModel, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, runCli, until, type TestStack } from '../support/stack';
 
 const model = 'untrained';

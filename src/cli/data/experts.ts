@@ -4,7 +4,7 @@ import { Option, type Command } from 'commander';
 import { writeAtomically } from '../../base/atomic-write';
 import { required } from '../../config';
 import { expertFormats, expertRow, type ExpertFormat } from '../../envs/experts/expert-rows';
-import { goldTrajectories, type GoldRequest, type GoldTrajectory } from '../../envs/experts/gold-trajectories';
+import { goldTrajectories, type GoldRequest, type GoldTrajectory } from '../../envs/experts/reference-trajectories';
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';

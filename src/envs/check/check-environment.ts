@@ -3,7 +3,7 @@ import { isSuccess } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
-import { cutOff, type Leak } from './cut-off';
+import { cutOff, type Leak } from './leaked-sessions';
 import { playPass, type Pass, type Play, type Played } from './play-pass';
 import { corruptedEpisodes, nonsenseEpisodes } from './corrupted-episodes';
 

@@ -1,4 +1,4 @@
-import type { GoldTrajectory } from './gold-trajectories';
+import type { GoldTrajectory } from './reference-trajectories';
 
 export const expertFormats = ['trl', 'sharegpt', 'eto'] as const;
 export type ExpertFormat = (typeof expertFormats)[number];

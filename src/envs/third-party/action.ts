@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../domain/base/errors';
 import { callServer } from '../server/call-server';
-import type { ThirdPartyServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from './read-servers';
 import { parseJson } from '../../base/parse-json';
 
 /** Makes an action of the assistant's text; or says, for the assistant to read, why it is none. */

@@ -1,6 +1,6 @@
 import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../base/environment';
 import { EnvironmentError } from '../base/environment-error';
-import type { ThirdPartyServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from './read-servers';
 import { actionForm, type ToAction } from './action';
 import { messagesOf, toolsOf } from './observation';
 import { openSocket, type WireObservation } from '../openenv/socket';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createRandom } from '../../domain/base/seeded-random';
 import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
 import { EnvironmentError } from '../base/environment-error';
-import type { ThirdPartyServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from './read-servers';
 import { listTasks, type ListedTask } from './tasks';
 
 /**

@@ -2,7 +2,7 @@ import { EnvironmentError } from '../../../src/envs/base/environment-error';
 import { playEpisode, playJournaledEpisode } from '../../../src/envs/episode/play-episode';
 import { ReplayMismatch, type ReplayChecks } from '../../../src/envs/episode/replay-turns';
 import type { RecordedTurn } from '../../../src/domain/rollout/turn';
-import { attentivePolicy, memoryJournal, seen, worldSession, type World } from './journaled-world';
+import { attentivePolicy, memoryJournal, seen, worldSession, type World } from '../../support/deterministic-session';
 
 const request = { task: {}, seed: 1, episodeId: 'e' };
 const length = 5;

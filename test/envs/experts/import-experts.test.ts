@@ -5,11 +5,11 @@ import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { loadExperts, saveExperts } from '../../../src/envs/experts/expert-file';
 import { expertRow } from '../../../src/envs/experts/expert-rows';
-import { goldTrajectories, type GoldRequest } from '../../../src/envs/experts/gold-trajectories';
+import { goldTrajectories, type GoldRequest } from '../../../src/envs/experts/reference-trajectories';
 import { importExperts } from '../../../src/envs/experts/import-experts';
 import { readConversations } from '../../../src/envs/experts/read-conversations';
 import { openEnvClient } from '../../../src/envs/openenv/client';
-import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 let server: EnvironmentServer;
 let folder: string;

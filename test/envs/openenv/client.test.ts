@@ -3,7 +3,7 @@ import { environmentData, type TaskRecord } from '../../../src/envs/server/envir
 import type { EnvironmentSession } from '../../../src/envs/base/environment';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode } from '../../../src/envs/episode/play-episode';
-import { freePort, startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+import { freePort, startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 const name = 'intercode-sql';
 const { signal } = new AbortController();

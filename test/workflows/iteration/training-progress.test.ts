@@ -5,7 +5,7 @@ import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import type { TrainingStatus } from '../../../src/training/training-backend';
 import { runtimeOptions } from '../../../src/workers/runtime-options';
 import type { campaign } from '../../../src/workflows';
-import { freePort } from '../../envs/server/environment-server';
+import { freePort } from '../../support/environment-server';
 import { until } from '../../support/stack';
 import { startTemporal, type TestTemporal } from '../../support/temporal';
 import { queues, scriptedActivities, stateOf, type Script } from '../scripted-activities';

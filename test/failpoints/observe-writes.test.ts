@@ -1,4 +1,4 @@
-import { reportingPool } from '../../src/failpoints/pool';
+import { reportingPool } from '../../src/failpoints/observe-writes';
 import { inTransaction } from '../../src/store/base/pool';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readEnvironmentServers } from '../../../src/envs/server/environment-servers';
+import { readEnvironmentServers } from '../../../src/envs/third-party/read-servers';
 import { messagesOf } from '../../../src/envs/third-party/observation';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-environments-file-'));

@@ -4,9 +4,9 @@ import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Pool } from 'pg';
 import type { Dependencies } from '../activities/base/dependencies';
-import { failpointFile, failpointName, type Failpoint, type FailpointPosition } from './names';
-import { reportingPool } from './pool';
-import { reportingEffects } from './effects';
+import { failpointFile, failpointName, type Failpoint, type FailpointPosition } from './read-failpoints';
+import { reportingPool } from './observe-writes';
+import { reportingEffects } from './observe-effects';
 
 /** What a worker puts into itself where failpoints are set. */
 export type Failpoints = {

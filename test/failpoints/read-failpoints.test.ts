@@ -2,7 +2,7 @@ import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
 import { noopMetricMeter } from '@temporalio/common';
 import { DefaultLogger, type ActivityInterceptorsFactory } from '@temporalio/worker';
 import { activityNames } from '../../src/activities';
-import { failpointFile, failpointPositions, readFailpoints } from '../../src/failpoints/names';
+import { failpointFile, failpointPositions, readFailpoints } from '../../src/failpoints/read-failpoints';
 import { duplicateExecutions } from '../../src/failpoints/duplicate-executions';
 import { createPool } from '../../src/store/base/pool';
 import { loadFailpointHooks } from '../../src/failpoints/failpoint-hooks';

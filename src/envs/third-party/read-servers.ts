@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
 import { describeIssue } from '../../base/describe-issue';
 import { parseYaml } from '../../base/parse-yaml';
-import type { EnvironmentEndpoint } from './endpoint';
+import type { EnvironmentEndpoint } from '../server/endpoint';
 
 const count = z.number().int().min(1);
 
