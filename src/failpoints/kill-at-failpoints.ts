@@ -4,42 +4,44 @@ import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Pool } from 'pg';
 import type { Dependencies } from '../activities/base/dependencies';
+import { codeOf } from '../base/errors';
+import { killProcess } from './kill-process';
+import { observeEffects } from './observe-effects';
+import { observeWrites } from './observe-writes';
 import { failpointFile, failpointName, type Failpoint, type FailpointPosition } from './read-failpoints';
-import { reportingPool } from './observe-writes';
-import { reportingEffects } from './observe-effects';
 
-/** What a worker puts into itself where failpoints are set. */
-export type Failpoints = {
-  pool(pool: Pool): Pool;
-  services<S extends Dependencies>(services: S): S;
+/** Wrappers and an interceptor that reach the four positions of every activity. */
+export type FailpointWrappers = {
+  wrapPool(pool: Pool): Pool;
+  wrapDependencies<D extends Dependencies>(dependencies: D): D;
   interceptor: ActivityInterceptorsFactory;
 };
 
 /**
- * Ends the process by SIGKILL the first time that it reaches one of the places, each once per home: the process that
- * takes its place finds the marker and goes on.
+ * Ends the process by SIGKILL when it reaches one of the failpoints, each once per home: a restarted process finds the
+ * failpoint's marker file and continues.
  */
-export function failpoints(wanted: readonly Failpoint[], home: string): Failpoints {
-  const armed = new Map(wanted.map((failpoint) => [failpointName(failpoint), failpoint]));
-  const reached = new Map<string, number>();
+export function killAtFailpoints(failpoints: readonly Failpoint[], home: string): FailpointWrappers {
+  const armed = new Map(failpoints.map((failpoint) => [failpointName(failpoint), failpoint]));
+  const counts = new Map<string, number>();
 
-  function reach(activity: string, place: FailpointPosition): void {
-    const spot = `${activity}:${place}`;
-    const nth = (reached.get(spot) ?? 0) + 1;
-    reached.set(spot, nth);
-    const failpoint = armed.get(failpointName({ activity, place, nth }));
-    if (failpoint && isFirst(path.join(home, 'run', failpointFile(failpoint)))) die();
+  function reach(activity: string, position: FailpointPosition): void {
+    const key = `${activity}:${position}`;
+    const nth = (counts.get(key) ?? 0) + 1;
+    counts.set(key, nth);
+    const failpoint = armed.get(failpointName({ activity, position, nth }));
+    if (failpoint && createMarker(path.join(home, 'run', failpointFile(failpoint)))) killProcess();
   }
 
-  /** What happens outside of activities, of their timers too, is nobody's place. */
-  const reachHere = (place: FailpointPosition): void => {
-    const activity = activityHere();
-    if (activity) reach(activity, place);
+  /** Work outside of activities, including their timers, has no failpoints. */
+  const reachInActivity = (position: FailpointPosition): void => {
+    const activity = asyncLocalStorage.getStore()?.info.activityType;
+    if (activity) reach(activity, position);
   };
 
   return {
-    pool: (pool) => reportingPool(pool, reachHere),
-    services: (services) => reportingEffects(services, () => reachHere('afterEffect')),
+    wrapPool: (pool) => observeWrites(pool, reachInActivity),
+    wrapDependencies: (dependencies) => observeEffects(dependencies, () => reachInActivity('afterEffect')),
     interceptor: ({ info: { activityType } }: Context) => ({
       inbound: {
         async execute(input, next) {
@@ -47,7 +49,7 @@ export function failpoints(wanted: readonly Failpoint[], home: string): Failpoin
           try {
             return await next(input);
           } finally {
-            reach(activityType, 'beforeAck'); // a failure is told to the server as a result is
+            reach(activityType, 'beforeAck'); // Temporal receives failures as it receives results
           }
         },
       },
@@ -55,21 +57,14 @@ export function failpoints(wanted: readonly Failpoint[], home: string): Failpoin
   };
 }
 
-const activityHere = (): string | undefined => asyncLocalStorage.getStore()?.info.activityType;
-
-/** Whether no process has been here before; the file is the memory of it. */
-function isFirst(file: string): boolean {
+/** Returns whether this call created the file. */
+function createMarker(file: string): boolean {
   mkdirSync(path.dirname(file), { recursive: true });
   try {
     closeSync(openSync(file, 'wx'));
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    if (codeOf(error) === 'EEXIST') return false;
     throw error;
   }
-}
-
-function die(): void {
-  process.kill(process.pid, 'SIGKILL');
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // not one instruction more while the signal is delivered
 }

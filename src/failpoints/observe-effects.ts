@@ -1,38 +1,38 @@
 import type { Dependencies } from '../activities/base/dependencies';
 import type { OpenEnvironment } from '../envs/base/environment';
 
-/** The same services, telling when something outside the database has been done. */
-export function reportingEffects<S extends Dependencies>(services: S, done: () => void): S {
+/** Returns the same dependencies, which call `onEffect` after each effect outside the database. */
+export function observeEffects<D extends Dependencies>(dependencies: D, onEffect: () => void): D {
   return {
-    ...reporting<Dependencies>(services, ['closeLeases', 'writeReport'], done),
-    artifacts: reporting(services.artifacts, ['saveDataset', 'saveReport', 'adoptPolicy'], done),
-    policies: reporting(services.policies, ['load', 'unload', 'sample'], done),
-    training: reporting(services.training, ['submit', 'submitStep', 'cancel'], done),
-    models: reporting(services.models, ['ask', 'askFor', 'embed'], done),
-    openEnvironment: openedSessions(services.openEnvironment, done),
-  } as S;
+    ...observed<Dependencies>(dependencies, ['closeLeases', 'writeReport'], onEffect),
+    artifacts: observed(dependencies.artifacts, ['saveDataset', 'saveReport', 'adoptPolicy'], onEffect),
+    policies: observed(dependencies.policies, ['load', 'unload', 'sample'], onEffect),
+    training: observed(dependencies.training, ['submit', 'submitStep', 'cancel'], onEffect),
+    models: observed(dependencies.models, ['ask', 'askFor', 'embed'], onEffect),
+    openEnvironment: observedSessions(dependencies.openEnvironment, onEffect),
+  } as D;
 }
 
 type Method = (...request: unknown[]) => Promise<unknown>;
 
-/** Those of the methods that are named, around the target's own. */
-function reporting<T extends object>(target: T, names: readonly (keyof T & string)[], done: () => void): T {
+/** Replaces the named methods by wrappers around the target's own. */
+function observed<T extends object>(target: T, names: readonly (keyof T & string)[], onEffect: () => void): T {
   const methods = names.map((name) => {
     const method = target[name] as Method;
-    const told: Method = async (...request) => {
+    const wrapper: Method = async (...request) => {
       const result = await method.apply(target, request);
-      done();
+      onEffect();
       return result;
     };
-    return [name, told] as const;
+    return [name, wrapper] as const;
   });
   return { ...target, ...Object.fromEntries(methods) };
 }
 
-/** A session that was begun is one that the environment server holds. */
-const openedSessions =
-  (open: OpenEnvironment, done: () => void): OpenEnvironment =>
+/** After its reset a session is held by the environment server. */
+const observedSessions =
+  (open: OpenEnvironment, onEffect: () => void): OpenEnvironment =>
   async (name, options) => {
     const session = await open(name, options);
-    return reporting(session, ['reset'], done);
+    return observed(session, ['reset'], onEffect);
   };

@@ -1,26 +1,29 @@
 import { ConfigError } from '../base/errors';
+
 export const failpointPositions = ['before', 'afterEffect', 'afterCommit', 'beforeAck'] as const;
 
 /**
- * Where in an activity: `before` its first line; `afterEffect` when something outside the database has been done, and
- * right before each writing statement; `afterCommit` when what was written is committed; `beforeAck` when its outcome
- * is known here and Temporal has not been told.
+ * - `before`: before the first line of an activity;
+ * - `afterEffect`: after an effect outside the database, and directly before each writing statement;
+ * - `afterCommit`: after a commit of writes;
+ * - `beforeAck`: after the activity's end, before Temporal receives the outcome.
  */
 export type FailpointPosition = (typeof failpointPositions)[number];
 
-/** `nth`: the how manyth time that a process reaches the place, from 1. */
-export type Failpoint = { activity: string; place: FailpointPosition; nth: number };
+/** `nth`: which time that a process reaches the position, from 1. */
+export type Failpoint = { activity: string; position: FailpointPosition; nth: number };
 
-export const failpointName = ({ activity, place, nth }: Failpoint): string => `${activity}:${place}:${nth}`;
+export const failpointName = ({ activity, position, nth }: Failpoint): string => `${activity}:${position}:${nth}`;
 
-/** In the home's folder `run`: it exists when the failpoint has fired. */
-export const failpointFile = ({ activity, place, nth }: Failpoint): string => `failpoint-${activity}-${place}-${nth}`;
+/** Name of a file in the home's folder `run` that exists once the failpoint has fired. */
+export const failpointFile = ({ activity, position, nth }: Failpoint): string =>
+  `failpoint-${activity}-${position}-${nth}`;
 
 /**
- * Reads COEVOLVE_FAILPOINT: `<activity>:<place>[:n]`, several separated by commas.
+ * Reads COEVOLVE_FAILPOINT: `<activity>:<position>[:n]`, several of them separated by commas.
  *
- * @param activities every name that may be meant
- * @throws Error naming what is unknown, and everything that is known
+ * @param activities all names of activities
+ * @throws ConfigError with the unknown name and the known ones
  */
 export function readFailpoints(text: string, activities: readonly string[]): Failpoint[] {
   return text
@@ -31,16 +34,16 @@ export function readFailpoints(text: string, activities: readonly string[]): Fai
 }
 
 function readFailpoint(part: string, activities: readonly string[]): Failpoint {
-  const [activity = '', place = '', nth = '1', ...rest] = part.split(':');
-  if (!activities.includes(activity)) throw unknown(part, `found "${activity}", expected one of ${list(activities)}`);
-  const known = failpointPositions.find((one) => one === place);
-  if (!known) throw unknown(part, `found "${place}", expected one of ${failpointPositions.join(', ')}`);
+  const [activity = '', name = '', nth = '1', ...rest] = part.split(':');
+  if (!activities.includes(activity)) throw invalid(part, `found "${activity}", expected one of ${list(activities)}`);
+  const position = failpointPositions.find((one) => one === name);
+  if (!position) throw invalid(part, `found "${name}", expected one of ${failpointPositions.join(', ')}`);
   if (!/^[1-9]\d{0,5}$/.test(nth) || rest.length > 0)
-    throw unknown(part, `expected <activity>:<place>[:n] with n a whole number from 1`);
-  return { activity, place: known, nth: Number(nth) };
+    throw invalid(part, `expected <activity>:<position>[:n] with n a whole number from 1`);
+  return { activity, position, nth: Number(nth) };
 }
 
 const list = (activities: readonly string[]): string => [...activities].sort().join(', ');
 
-const unknown = (part: string, problem: string): ConfigError =>
+const invalid = (part: string, problem: string): ConfigError =>
   new ConfigError('COEVOLVE_FAILPOINT', `${part}: ${problem}`);

@@ -3,7 +3,7 @@ import { reportProgress } from '../../../src/activities/train/report-progress';
 import type { JobKey } from '../../../src/store/base/epoch';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import type { TrainingStatus } from '../../../src/training/training-backend';
-import { runtimeOptions } from '../../../src/workers/runtime-options';
+import { runtimeOptions } from '../../../src/temporal/connect-worker';
 import type { campaign } from '../../../src/workflows';
 import { freePort } from '../../support/environment-server';
 import { until } from '../../support/stack';
