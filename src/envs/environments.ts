@@ -2,7 +2,7 @@ import { required, type Config } from '../config';
 import type { OpenEnvironment } from './base/environment';
 import { environmentData, type EnvironmentData } from './server/environment-data';
 import { EnvironmentError } from './base/environment-error';
-import { readEnvironmentServers, type ThirdPartyServers } from './third-party/read-servers';
+import { readThirdPartyServers, type ThirdPartyServers } from './third-party/read-servers';
 import { thirdPartyClient } from './third-party/client';
 import { thirdPartyData } from './third-party/data';
 import { openEnvClient } from './openenv/client';
@@ -14,18 +14,18 @@ export type Environments = {
   data: EnvironmentData;
   /** Of our own server. */
   health: ServerHealth;
-  foreign: ThirdPartyServers;
+  thirdParty: ThirdPartyServers;
 };
 
 /** @throws ConfigError; Error when no environment server is known */
 export function createEnvironments(config: Pick<Config, 'environment' | 'environmentsFile'>): Environments {
   const url = required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
   const endpoint = { url, token: config.environment.token };
-  const foreign = readEnvironmentServers(config);
+  const thirdParty = readThirdPartyServers(config);
   const health = serverHealth(endpoint);
   const ours = { open: openEnvClient(endpoint, { health }), data: environmentData(endpoint, health) };
   const theirs = new Map(
-    [...foreign].map(([name, server]) => [name, { open: thirdPartyClient(server), data: thirdPartyData(server) }]),
+    [...thirdParty].map(([name, server]) => [name, { open: thirdPartyClient(server), data: thirdPartyData(server) }]),
   );
   const of = (name: string): typeof ours => theirs.get(name) ?? ours;
   return {
@@ -34,9 +34,9 @@ export function createEnvironments(config: Pick<Config, 'environment' | 'environ
       async names() {
         const hosted = await ours.data.names();
         for (const name of hosted)
-          if (foreign.has(name))
+          if (thirdParty.has(name))
             throw new EnvironmentError('rejected', `servers.${name}: our server hosts an environment of that name`);
-        return [...hosted, ...foreign.keys()];
+        return [...hosted, ...thirdParty.keys()];
       },
       capacity: (name) => of(name).data.capacity(name),
       capabilities: (name) => of(name).data.capabilities(name),
@@ -45,6 +45,6 @@ export function createEnvironments(config: Pick<Config, 'environment' | 'environ
       compose: (name, request) => of(name).data.compose(name, request),
     },
     health,
-    foreign,
+    thirdParty,
   };
 }

@@ -3,8 +3,8 @@ import { isSuccess } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
-import { cutOff, type Leak } from './leaked-sessions';
-import { playPass, type Pass, type Play, type Played } from './play-pass';
+import { measureLeak, type Leak } from './leaked-sessions';
+import { playPass, type PassSettings, type PlannedEpisode, type PlayedEpisode } from './play-episodes';
 import { corruptedEpisodes, nonsenseEpisodes } from './corrupted-episodes';
 
 export type CheckSettings = {
@@ -54,7 +54,7 @@ export async function checkEnvironment(
   const { gold: hasGold, replay } = await data.capabilities(environment);
   const tasks = await drawTasks(data, settings);
   const sessions = Math.min(settings.sessions, (await data.capacity(environment)) ?? settings.sessions);
-  const play = (what: string, plays: readonly Play[], at: number): Promise<Played[]> =>
+  const play = (what: string, plays: readonly PlannedEpisode[], at: number): Promise<PlayedEpisode[]> =>
     playPass(open, plays, passOf(what, plays.length, { environment, seed, sessions: at }, onProgress));
 
   const golden = hasGold ? tasks.map((task) => ({ task, actions: task.reference_actions })) : nonsenseEpisodes(tasks);
@@ -74,7 +74,7 @@ export async function checkEnvironment(
     wrong: { nonsense: countOf(nonsense, unsolved), broken: countOf(broken, unsolved) },
     deterministic: { promise: replay, ...countOf(again, sameAs(alone, replay)) },
     concurrency: { sessions, ...countOf(together, sameAs(alone, replay)) },
-    leaked: await cutOff(open, victims, { environment, seed, sessions }, sessionsOf),
+    leaked: await measureLeak(open, victims, { environment, seed, sessions }, sessionsOf),
   });
 }
 
@@ -91,27 +91,27 @@ async function drawTasks(data: Environments['data'], settings: CheckSettings): P
 function passOf(
   what: string,
   all: number,
-  pass: Omit<Pass, 'onPlayed'>,
+  pass: Omit<PassSettings, 'onPlayed'>,
   onProgress: (what: string, done: number, all: number) => void,
-): Pass {
+): PassSettings {
   let done = 0;
   return { ...pass, onPlayed: () => onProgress(what, ++done, all) };
 }
 
-type Verdict = (played: Played, place: number) => boolean;
+type Verdict = (played: PlayedEpisode, place: number) => boolean;
 
 const solved: Verdict = ({ reward }) => reward !== null && isSuccess(reward);
 const unsolved: Verdict = ({ reward }) => reward !== null && !isSuccess(reward);
 
 /** Where only scores are promised, or nothing is, what an episode said may differ and its reward may not. */
 const sameAs =
-  (reference: readonly Played[], replay: Capabilities['replay']): Verdict =>
+  (reference: readonly PlayedEpisode[], replay: Capabilities['replay']): Verdict =>
   ({ seen, reward }, place) =>
     replay === 'observations' ? seen === reference[place]!.seen : reward === reference[place]!.reward;
 
 const shown = 5;
 
-function countOf(played: readonly Played[], isGood: Verdict): Count {
+function countOf(played: readonly PlayedEpisode[], isGood: Verdict): Count {
   const bad = played.filter((one, place) => !isGood(one, place));
   return {
     tried: played.length,

@@ -4,7 +4,7 @@ import { createRandom } from '../../domain/base/seeded-random';
 import type { OpenEnvironment } from '../base/environment';
 import { EnvironmentError } from '../base/environment-error';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
-import type { Play } from './play-pass';
+import type { PlannedEpisode } from './play-episodes';
 
 export type Leak = {
   /** Clients whose socket was torn down in the middle of an episode. */
@@ -23,9 +23,9 @@ const patienceMs = 60_000;
  *
  * @param sessionsOf how many sessions the server holds; null where it does not tell
  */
-export async function cutOff(
+export async function measureLeak(
   open: OpenEnvironment,
-  plays: readonly Play[],
+  plays: readonly PlannedEpisode[],
   settings: { environment: string; seed: number; sessions: number },
   sessionsOf: () => Promise<number | null>,
 ): Promise<Leak> {
@@ -59,7 +59,7 @@ type Place = { environment: string; seed: number };
  */
 async function tearDown(
   open: OpenEnvironment,
-  { task, actions }: Play,
+  { task, actions }: PlannedEpisode,
   steps: number,
   { environment, seed }: Place,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import type { GoldTrajectory } from './reference-trajectories';
+import type { ReferenceTrajectory } from './reference-trajectories';
 
 export const expertFormats = ['trl', 'sharegpt', 'eto'] as const;
 export type ExpertFormat = (typeof expertFormats)[number];
@@ -13,7 +13,7 @@ type Turn = { from: 'system' | 'human' | 'gpt'; value: string };
  * - `sharegpt`: `conversations` of system, human and gpt
  * - `eto`: `conversations` of human and gpt alone, as ETO's data: the instruction, "OK", then the task and the actions
  */
-export function expertRow({ task_id: id, conversation, reward }: GoldTrajectory, format: ExpertFormat): string {
+export function expertRow({ task_id: id, conversation, reward }: ReferenceTrajectory, format: ExpertFormat): string {
   if (format === 'trl') return line({ messages: conversation, task_id: id }, reward);
   return line({ id, conversations: format === 'eto' ? etoTurns(conversation) : shareGptTurns(conversation) }, reward);
 }

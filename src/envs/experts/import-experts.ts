@@ -4,7 +4,7 @@ import type { TaskRecord } from '../server/environment-data';
 import { EnvironmentError } from '../base/environment-error';
 import { playEpisode } from '../episode/play-episode';
 import type { ImportedExpert } from './expert-file';
-import type { Measured } from './measure-experts';
+import type { MeasuredTrajectory } from './measure-experts';
 import type { Conversation } from './read-conversations';
 
 export type ImportSettings = {
@@ -16,16 +16,17 @@ export type ImportSettings = {
   /** Episodes at once. */
   sessions: number;
   /** Told of every conversation that was judged. */
-  onJudged?: (done: number) => void;
+  onProgress?: (done: number) => void;
 };
 
 export type ImportReport = {
-  experts: (ImportedExpert & Measured)[];
+  experts: (ImportedExpert & MeasuredTrajectory)[];
   refused: { id: string; reason: string }[];
 };
 
 /** What came of one conversation. */
-type Judged = { conversation: Conversation; task: TaskRecord; expert: ImportedExpert & Measured } | { reason: string };
+type Judged =
+  { conversation: Conversation; task: TaskRecord; expert: ImportedExpert & MeasuredTrajectory } | { reason: string };
 
 /**
  * Finds each conversation's task and plays the expert's turns there, so that no reward is taken on trust. One expert is
@@ -45,7 +46,7 @@ export async function importExperts(
   let done = 0;
   await slidingWindow(settings.sessions, conversations.entries(), async ([index, conversation]) => {
     judged[index] = await judge(open, known, conversation, settings);
-    settings.onJudged?.(++done);
+    settings.onProgress?.(++done);
   });
   return bestOfEachTask(conversations, judged);
 }

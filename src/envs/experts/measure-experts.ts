@@ -1,6 +1,6 @@
 import { groupBy } from '../../domain/base/group-by';
 /** What is measured of one expert trajectory. */
-export type Measured = {
+export type MeasuredTrajectory = {
   pattern: string;
   /** Actions of the expert. */
   turns: number;
@@ -10,7 +10,7 @@ export type Measured = {
   reward: number | null;
 };
 
-export type Measures = {
+export type TrajectoryStatistics = {
   /** `all` in the first row. */
   pattern: string;
   tasks: number;
@@ -25,14 +25,14 @@ export type Measures = {
 };
 
 /** The length and reward table: all of them first, then each pattern, most frequent first. None for none. */
-export function measureExperts(measured: readonly Measured[]): Measures[] {
+export function measureExperts(measured: readonly MeasuredTrajectory[]): TrajectoryStatistics[] {
   if (measured.length === 0) return [];
   const byPattern = groupBy(measured, ({ pattern }) => pattern);
   const patterns = [...byPattern].sort(([a, one], [b, other]) => other.length - one.length || (a < b ? -1 : 1));
   return [measuresOf('all', measured), ...patterns.map(([pattern, group]) => measuresOf(pattern, group))];
 }
 
-function measuresOf(pattern: string, group: readonly Measured[]): Measures {
+function measuresOf(pattern: string, group: readonly MeasuredTrajectory[]): TrajectoryStatistics {
   const turns = group.map((one) => one.turns);
   const characters = group.map((one) => one.characters);
   const rewards = group.flatMap(({ reward }) => (reward === null ? [] : [reward]));

@@ -4,7 +4,7 @@ import { callServer } from '../server/call-server';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 import type { ActionForm } from '../../domain/rollout/action-form';
 
-export type GoldRequest = {
+export type ReferenceRequest = {
   split: TaskSplit;
   /** Tasks that are drawn and played. */
   count: number;
@@ -23,7 +23,7 @@ const trajectory = z.object({
 });
 
 /** An expert's episode as it really went: `reward` is in [0, 1], `characters` are those of all messages. */
-export type GoldTrajectory = z.infer<typeof trajectory>;
+export type ReferenceTrajectory = z.infer<typeof trajectory>;
 
 const answer = z.object({ trajectories: z.array(trajectory) });
 
@@ -34,13 +34,13 @@ const atOnce = 10; // a slow engine plays that many within the deadline of one r
  *
  * @throws EnvironmentError `refused` when the environment has no gold, or the server no token
  */
-export async function goldTrajectories(
+export async function playReferenceActions(
   endpoint: EnvironmentEndpoint,
   environment: string,
-  request: GoldRequest,
+  request: ReferenceRequest,
   onPlayed: (done: number) => void = () => undefined,
-): Promise<GoldTrajectory[]> {
-  const played: GoldTrajectory[] = [];
+): Promise<ReferenceTrajectory[]> {
+  const played: ReferenceTrajectory[] = [];
   for (let start = 0; start < request.count; start += atOnce) {
     const stop = Math.min(start + atOnce, request.count);
     const { trajectories } = await callServer(endpoint, `/envs/${environment}/data/gold`, answer, {

@@ -65,9 +65,7 @@ const variable = 'COEVOLVE_ENVIRONMENTS_FILE';
  *
  * @throws ConfigError naming file, key, what was found and what was expected
  */
-export function readEnvironmentServers({
-  environmentsFile: file,
-}: Pick<Config, 'environmentsFile'>): ThirdPartyServers {
+export function readThirdPartyServers({ environmentsFile: file }: Pick<Config, 'environmentsFile'>): ThirdPartyServers {
   if (!file) return new Map();
   const parsed = parseYaml(readText(file));
   if ('problems' in parsed) throw unusable(file, parsed.problems);

@@ -6,12 +6,12 @@ import { EnvironmentError } from '../base/environment-error';
 import { playEpisode, type Episode } from '../episode/play-episode';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 
-export type Play = { task: TaskRecord; actions: readonly string[] };
+export type PlannedEpisode = { task: TaskRecord; actions: readonly string[] };
 
 /** What one episode came to. `reward` is in [0, 1], null after a fault, which `fault` then tells. */
-export type Played = { taskId: string; reward: number | null; fault: string | null; seen: string };
+export type PlayedEpisode = { taskId: string; reward: number | null; fault: string | null; seen: string };
 
-export type Pass = { environment: string; seed: number; sessions: number; onPlayed: () => void };
+export type PassSettings = { environment: string; seed: number; sessions: number; onPlayed: () => void };
 
 /**
  * Plays every task's actions in a session of its own, `sessions` at once, and keeps the order. A fault is a result here:
@@ -19,8 +19,12 @@ export type Pass = { environment: string; seed: number; sessions: number; onPlay
  *
  * @throws EnvironmentError when the server stays away or full, or refuses what is asked
  */
-export async function playPass(open: OpenEnvironment, plays: readonly Play[], pass: Pass): Promise<Played[]> {
-  const played: Played[] = [];
+export async function playPass(
+  open: OpenEnvironment,
+  plays: readonly PlannedEpisode[],
+  pass: PassSettings,
+): Promise<PlayedEpisode[]> {
+  const played: PlayedEpisode[] = [];
   await slidingWindow(pass.sessions, plays.entries(), async ([index, play]) => {
     played[index] = await playOne(open, play, pass);
     pass.onPlayed();
@@ -28,11 +32,15 @@ export async function playPass(open: OpenEnvironment, plays: readonly Play[], pa
   return played;
 }
 
-function playOne(open: OpenEnvironment, play: Play, pass: Pass): Promise<Played> {
+function playOne(open: OpenEnvironment, play: PlannedEpisode, pass: PassSettings): Promise<PlayedEpisode> {
   return retryWhenUnavailable(new AbortController().signal, () => playNow(open, play, pass));
 }
 
-async function playNow(open: OpenEnvironment, { task, actions }: Play, { environment, seed }: Pass): Promise<Played> {
+async function playNow(
+  open: OpenEnvironment,
+  { task, actions }: PlannedEpisode,
+  { environment, seed }: PassSettings,
+): Promise<PlayedEpisode> {
   const session = await open(environment, { signal: new AbortController().signal });
   try {
     const request = { task: task.definition, seed, episodeId: `check/${task.task_id}` };
