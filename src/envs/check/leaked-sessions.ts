@@ -7,79 +7,77 @@ import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 import type { PlannedEpisode } from './play-episodes';
 
 export type Leak = {
-  /** Clients whose socket was torn down in the middle of an episode. */
+  /** Clients whose socket was closed in the middle of an episode. */
   killed: number;
-  /** Sessions that the server still held when the patience was over; null where it does not tell. */
+  /** Sessions that the server still holds after the wait; null if the server does not report them. */
   sessions: number | null;
-  /** Until the last one was gone. */
+  /** Time until the last of them ended. */
   seconds: number;
 };
 
-const patienceMs = 60_000;
+const maxWaitMs = 60_000;
 
 /**
- * Opens an episode after the other and tears its socket down at a random step, without a word, as the death of a client
- * does; then waits for the server to notice.
+ * Starts episodes and closes the socket of each after a random turn without a closing message, as a killed client does.
+ * Then waits until the server has ended the sessions.
  *
- * @param sessionsOf how many sessions the server holds; null where it does not tell
+ * @param countSessions returns the number of sessions that the server holds; null if the server does not report it
  */
 export async function measureLeak(
   open: OpenEnvironment,
-  plays: readonly PlannedEpisode[],
+  plans: readonly PlannedEpisode[],
   settings: { environment: string; seed: number; sessions: number },
-  sessionsOf: () => Promise<number | null>,
+  countSessions: () => Promise<number | null>,
 ): Promise<Leak> {
-  const before = await sessionsOf();
+  const before = await countSessions();
   const random = createRandom(settings.seed);
-  const steps = plays.map(({ actions }) => random.integer(actions.length + 1));
-  await slidingWindow(settings.sessions, plays.entries(), ([index, play]) =>
-    tearDown(open, play, steps[index]!, settings),
+  const turns = plans.map(({ actions }) => random.integer(actions.length + 1));
+  await slidingWindow(settings.sessions, plans.entries(), ([index, plan]) =>
+    disconnectAfter(turns[index]!, open, plan, settings),
   );
 
-  const started = performance.now();
-  let left = await leftOver(before, sessionsOf);
-  while (left !== null && left > 0 && performance.now() - started < patienceMs) {
+  const countLeft = async (): Promise<number | null> => {
+    const now = await countSessions();
+    return before === null || now === null ? null : Math.max(0, now - before);
+  };
+  const startedAt = performance.now();
+  let left = await countLeft();
+  while (left !== null && left > 0 && performance.now() - startedAt < maxWaitMs) {
     await sleep(200);
-    left = await leftOver(before, sessionsOf);
+    left = await countLeft();
   }
-  return { killed: plays.length, sessions: left, seconds: (performance.now() - started) / 1000 };
+  return { killed: plans.length, sessions: left, seconds: (performance.now() - startedAt) / 1000 };
 }
-
-async function leftOver(before: number | null, sessionsOf: () => Promise<number | null>): Promise<number | null> {
-  const now = await sessionsOf();
-  return before === null || now === null ? null : Math.max(0, now - before);
-}
-
-type Place = { environment: string; seed: number };
 
 /**
- * Acts `steps` times and asks for one answer more, which nobody is there to read. A fault on the way is another check's.
+ * Plays some turns, sends one more action and disconnects before its observation. Faults before that are the subject of the
+ * other checks.
  *
- * @throws EnvironmentError when the server stays away or full, or refuses what is asked
+ * @throws EnvironmentError when the server remains unreachable or full, or rejects a request
  */
-async function tearDown(
+async function disconnectAfter(
+  turns: number,
   open: OpenEnvironment,
   { task, actions }: PlannedEpisode,
-  steps: number,
-  { environment, seed }: Place,
+  { environment, seed }: { environment: string; seed: number },
 ): Promise<void> {
   const client = new AbortController();
-  const die = (): void => client.abort(new EnvironmentError('fault', 'disconnected by the check'));
+  const disconnect = (): void => client.abort(new EnvironmentError('fault', 'disconnected by the check'));
   const begin = async () => {
     const session = await open(environment, { signal: client.signal });
     const reset = { task: task.definition, seed, episodeId: `cut-off/${task.task_id}` };
     return { session, opening: await session.reset(reset) };
   };
-  const live = async (): Promise<void> => {
+  const play = async (): Promise<void> => {
     const { session, opening } = await retryWhenUnavailable(client.signal, begin);
-    let seen = opening;
-    for (const action of actions.slice(0, steps)) if (!seen.done) seen = await session.step(action);
-    const unread = seen.done ? undefined : session.step(actions[steps] ?? '');
-    die();
+    let observation = opening;
+    for (const action of actions.slice(0, turns)) if (!observation.done) observation = await session.step(action);
+    const unread = observation.done ? undefined : session.step(actions[turns] ?? '');
+    disconnect();
     await unread;
   };
-  await live().catch((error: unknown) => {
-    die();
+  await play().catch((error: unknown) => {
+    disconnect();
     if (error instanceof EnvironmentError && error.kind !== 'fault') throw error;
   });
 }

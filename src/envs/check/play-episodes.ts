@@ -8,35 +8,32 @@ import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 
 export type PlannedEpisode = { task: TaskRecord; actions: readonly string[] };
 
-/** What one episode came to. `reward` is in [0, 1], null after a fault, which `fault` then tells. */
-export type PlayedEpisode = { taskId: string; reward: number | null; fault: string | null; seen: string };
+/** `reward` is in [0, 1]; null after a fault. `digest` covers all observations and the reward. */
+export type PlayedEpisode = { taskId: string; reward: number | null; fault: string | null; digest: string };
 
 export type PassSettings = { environment: string; seed: number; sessions: number; onPlayed: () => void };
 
 /**
- * Plays every task's actions in a session of its own, `sessions` at once, and keeps the order. A fault is a result here:
- * finding them is what a check is for. A full server is waited for, as rollout workers do.
+ * Plays each episode in its own session, `sessions` at once, and returns the results in the order of `plans`. A fault is a
+ * result. A full server is waited for, as in rollouts.
  *
- * @throws EnvironmentError when the server stays away or full, or refuses what is asked
+ * @throws EnvironmentError when the server remains unreachable or full, or rejects a request
  */
-export async function playPass(
+export async function playEpisodes(
   open: OpenEnvironment,
-  plays: readonly PlannedEpisode[],
-  pass: PassSettings,
+  plans: readonly PlannedEpisode[],
+  settings: PassSettings,
 ): Promise<PlayedEpisode[]> {
   const played: PlayedEpisode[] = [];
-  await slidingWindow(pass.sessions, plays.entries(), async ([index, play]) => {
-    played[index] = await playOne(open, play, pass);
-    pass.onPlayed();
+  const { signal } = new AbortController();
+  await slidingWindow(settings.sessions, plans.entries(), async ([index, plan]) => {
+    played[index] = await retryWhenUnavailable(signal, () => playOnce(open, plan, settings));
+    settings.onPlayed();
   });
   return played;
 }
 
-function playOne(open: OpenEnvironment, play: PlannedEpisode, pass: PassSettings): Promise<PlayedEpisode> {
-  return retryWhenUnavailable(new AbortController().signal, () => playNow(open, play, pass));
-}
-
-async function playNow(
+async function playOnce(
   open: OpenEnvironment,
   { task, actions }: PlannedEpisode,
   { environment, seed }: PassSettings,
@@ -44,18 +41,18 @@ async function playNow(
   const session = await open(environment, { signal: new AbortController().signal });
   try {
     const request = { task: task.definition, seed, episodeId: `check/${task.task_id}` };
-    const player = (_: unknown, step: number): Promise<string | null> => Promise.resolve(actions[step] ?? null);
-    const episode = await playEpisode(session, request, player, actions.length);
-    return { taskId: task.task_id, reward: episode.reward, fault: null, seen: digestOf(episode) };
+    const chooseAction = (_: unknown, turn: number): Promise<string | null> => Promise.resolve(actions[turn] ?? null);
+    const episode = await playEpisode(session, request, chooseAction, actions.length);
+    return { taskId: task.task_id, reward: episode.reward, fault: null, digest: digestOf(episode) };
   } catch (error) {
     if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-    return { taskId: task.task_id, reward: null, fault: error.message, seen: error.message };
+    return { taskId: task.task_id, reward: null, fault: error.message, digest: error.message };
   } finally {
     session.close();
   }
 }
 
-/** sha256 of everything that the environment said, and of the reward. */
+/** Returns the sha256 of all observations, the reward and the stop reason. */
 function digestOf({ opening, turns, reward, stopReason }: Episode): string {
   const observations = turns.map(({ observation }) => observation);
   return createHash('sha256')

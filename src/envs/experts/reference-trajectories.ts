@@ -6,7 +6,7 @@ import type { ActionForm } from '../../domain/rollout/action-form';
 
 export type ReferenceRequest = {
   split: TaskSplit;
-  /** Tasks that are drawn and played. */
+  /** Tasks to draw and play. */
   count: number;
   seed: number;
   options: Record<string, unknown>;
@@ -22,32 +22,32 @@ const trajectory = z.object({
   characters: z.number(),
 });
 
-/** An expert's episode as it really went: `reward` is in [0, 1], `characters` are those of all messages. */
+/** A played episode of reference actions: `reward` is in [0, 1], `characters` is the sum over all messages. */
 export type ReferenceTrajectory = z.infer<typeof trajectory>;
 
-const answer = z.object({ trajectories: z.array(trajectory) });
+const response = z.object({ trajectories: z.array(trajectory) });
 
-const atOnce = 10; // a slow engine plays that many within the deadline of one request
+const batchSize = 10; // a slow engine plays this many episodes within the timeout of one request
 
 /**
- * The reference actions of drawn tasks, played by our environment server in the environment itself.
+ * Plays the reference actions of drawn tasks on our environment server.
  *
- * @throws EnvironmentError `refused` when the environment has no gold, or the server no token
+ * @throws EnvironmentError `rejected` when the environment has no reference actions, or the server rejects the token
  */
 export async function playReferenceActions(
   endpoint: EnvironmentEndpoint,
   environment: string,
   request: ReferenceRequest,
-  onPlayed: (done: number) => void = () => undefined,
+  onProgress: (played: number) => void = () => undefined,
 ): Promise<ReferenceTrajectory[]> {
   const played: ReferenceTrajectory[] = [];
-  for (let start = 0; start < request.count; start += atOnce) {
-    const stop = Math.min(start + atOnce, request.count);
-    const { trajectories } = await callServer(endpoint, `/envs/${environment}/data/gold`, answer, {
+  for (let start = 0; start < request.count; start += batchSize) {
+    const stop = Math.min(start + batchSize, request.count);
+    const { trajectories } = await callServer(endpoint, `/envs/${environment}/data/gold`, response, {
       ...{ ...request, start, stop },
     });
     played.push(...trajectories);
-    onPlayed(played.length);
+    onProgress(played.length);
     if (trajectories.length < stop - start) break; // the environment has no more tasks
   }
   return played;

@@ -61,7 +61,7 @@ test('a replay is told of once, with the turns that nobody had to be asked for; 
 
 const otherwise: { what: string; world: World; turn: number; says: RegExp }[] = [
   { what: 'other words after an action', world: { length, otherwise: { 2: seen('?') } }, turn: 2, says: /turn 2 / },
-  { what: 'another opening', world: { length, order: 'elsewhere' }, turn: 1, says: /turn 1 shows other words/ },
+  { what: 'another opening', world: { length, order: 'elsewhere' }, turn: 1, says: /turn 1 has another observation/ },
   {
     what: 'other functions',
     world: { length, otherwise: { 1: seen('?', { tools: [{ name: 'jump' }] }) } },
