@@ -2,7 +2,7 @@ import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
 import { ConfigError, StackError } from './base/errors';
-import { readAddress, readCount, readOneOf, readShare, readToken, readUrl, type Env } from './base/read-variable';
+import { readAddress, readCount, readOneOf, readToken, readUrl, type Env } from './base/read-variable';
 
 export { ConfigError };
 
@@ -36,12 +36,6 @@ export type Config = {
   readonly versioning: 'off' | 'pinned';
   /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
   readonly metricsAddress?: string;
-  /** Where workers end themselves, as COEVOLVE_FAILPOINT writes it; for tests. */
-  readonly failpoints?: string;
-  /** Share of activity executions that run twice at once, in (0, 1]; for tests. */
-  readonly twice?: number;
-  /** Share of activity attempts whose worker is killed under them, in (0, 1]; for tests. */
-  readonly killShare?: number;
 };
 
 export type TemporalConfig = {
@@ -79,7 +73,7 @@ export function required(value: string | undefined, what: string, variable: stri
 }
 
 /**
- * Reads the environment, and nothing else: the one reader of process.env. An empty variable counts as absent.
+ * Reads the configuration from the environment. An empty variable counts as absent.
  *
  * @throws ConfigError naming the variable that cannot be used
  */
@@ -92,9 +86,6 @@ export function readConfig(env: Env = process.env): Config {
   const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
-  const failpoints = env['COEVOLVE_FAILPOINT'];
-  const twice = readShare(env, 'COEVOLVE_TWICE');
-  const killShare = readShare(env, 'COEVOLVE_KILL_SHARE');
   return Object.freeze({
     home,
     projectRoot,
@@ -113,9 +104,6 @@ export function readConfig(env: Env = process.env): Config {
     ...(kubernetes ? { kubernetesFile: path.resolve(kubernetes) } : {}),
     ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
     ...(metricsAddress ? { metricsAddress } : {}),
-    ...(failpoints ? { failpoints } : {}),
-    ...(twice ? { twice } : {}),
-    ...(killShare ? { killShare } : {}),
   });
 }
 
@@ -146,9 +134,6 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
     COEVOLVE_RECOVERY: config.recovery,
     COEVOLVE_WORKER_VERSIONING: config.versioning,
-    COEVOLVE_FAILPOINT: config.failpoints,
-    COEVOLVE_TWICE: config.twice?.toString(),
-    COEVOLVE_KILL_SHARE: config.killShare?.toString(),
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }

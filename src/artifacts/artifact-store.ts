@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, rename, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeAtomically } from '../base/atomic-write';
 import { adoptPolicy } from './adopt-policy';
 import { requireFile, sha256OfFile } from './verify-policy';
 
@@ -29,13 +30,13 @@ export const artifactStore = (root: string) => ({
     const sha256 = createHash('sha256').update(text).digest('hex');
     const path = this.datasetPath(sha256);
     const found = await sha256OfFile(path).catch(() => undefined);
-    if (found !== sha256) await writeWhole(path, text);
+    if (found !== sha256) await writeAtomically(path, text);
     return { sha256, path };
   },
 
   async saveReport(campaign: string, html: string): Promise<string> {
     const path = this.reportPath(campaign);
-    await writeWhole(path, html);
+    await writeAtomically(path, html);
     return path;
   },
 
@@ -59,17 +60,3 @@ export const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-/** Writes a file so that it appears at once and survives a crash of the machine. */
-export async function writeWhole(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const staging = `${path}.${randomUUID()}.staging`; // two writers of one file never share it
-  const file = await open(staging, 'w');
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(staging, path);
-}

@@ -1,20 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { retry } from '../base/retry';
 
-const [againMs, patienceMs] = [500, 120_000];
+/** Repeats a query for up to two minutes while the database restarts or cannot be reached. @throws every other error at once */
+export const retryWhileUnreachable = <T>(query: () => Promise<T>): Promise<T> =>
+  retry(query, { shouldRetry: isUnreachable, timeoutMs: 120_000, firstMs: 500 });
 
-/** Asks the database, again and again for two minutes while it restarts or cannot be reached. @throws whatever else goes wrong */
-export async function retryWhileUnreachable<T>(ask: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + patienceMs; ; await sleep(againMs)) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!isAway(error) || Date.now() > deadline) throw error;
-    }
-  }
-}
-
-/** Classes 08 (connection) and 57P (the server ends or begins) of SQLSTATE, Node's codes, and pg's own words. */
-function isAway(error: unknown): boolean {
+/** Tests for SQLSTATE classes 08 (connection) and 57P (the server stops or starts), Node's codes, and the messages of pg. */
+function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
   return /^(08|57P|ECONN|EPIPE)/.test(code) || error.message.startsWith('Connection terminated');

@@ -10,7 +10,7 @@ import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-set
 import { specHash } from '../spec/read-spec';
 import { nondeterminismReasons } from '../spec/nondeterminism';
 import { secretFile } from '../process/home';
-import { memoOf } from '../temporal/memo';
+import { memoOf } from '../temporal/start-options';
 import type { campaign } from '../workflows';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import { requireEnvironment } from './require-environment';

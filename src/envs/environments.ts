@@ -2,49 +2,52 @@ import { required, type Config } from '../config';
 import type { OpenEnvironment } from './base/environment';
 import { environmentData, type EnvironmentData } from './server/environment-data';
 import { EnvironmentError } from './base/environment-error';
-import { readEnvironmentServers, type ThirdPartyServers } from './server/environment-servers';
+import { readThirdPartyServers, type ThirdPartyServers } from './third-party/read-servers';
 import { thirdPartyClient } from './third-party/client';
 import { thirdPartyData } from './third-party/data';
 import { openEnvClient } from './openenv/client';
 import { serverHealth, type ServerHealth } from './server/health';
 
-/** Every environment that campaigns may name: those of our server, and servers of others, by the same interfaces. */
+/** All environments that campaigns may name: those of our server and third-party servers, behind the same interfaces. */
 export type Environments = {
   open: OpenEnvironment;
   data: EnvironmentData;
-  /** Of our own server. */
+  /** Health of our own server. */
   health: ServerHealth;
-  foreign: ThirdPartyServers;
+  thirdParty: ThirdPartyServers;
 };
 
-/** @throws ConfigError; Error when no environment server is known */
+/** @throws ConfigError; StackError when no environment server is configured */
 export function createEnvironments(config: Pick<Config, 'environment' | 'environmentsFile'>): Environments {
   const url = required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
   const endpoint = { url, token: config.environment.token };
-  const foreign = readEnvironmentServers(config);
+  const thirdParty = readThirdPartyServers(config);
   const health = serverHealth(endpoint);
-  const ours = { open: openEnvClient(endpoint, { health }), data: environmentData(endpoint, health) };
-  const theirs = new Map(
-    [...foreign].map(([name, server]) => [name, { open: thirdPartyClient(server), data: thirdPartyData(server) }]),
+  const hosted = { open: openEnvClient(endpoint, { health }), data: environmentData(endpoint, health) };
+  const others = new Map(
+    [...thirdParty].map(([name, server]) => [name, { open: thirdPartyClient(server), data: thirdPartyData(server) }]),
   );
-  const of = (name: string): typeof ours => theirs.get(name) ?? ours;
+  const find = (name: string): typeof hosted => others.get(name) ?? hosted;
   return {
-    open: (name, options) => of(name).open(name, options),
+    open: (name, options) => find(name).open(name, options),
     data: {
       async names() {
-        const hosted = await ours.data.names();
-        for (const name of hosted)
-          if (foreign.has(name))
-            throw new EnvironmentError('rejected', `servers.${name}: our server hosts an environment of that name`);
-        return [...hosted, ...foreign.keys()];
+        const names = await hosted.data.names();
+        const duplicate = names.find((name) => thirdParty.has(name));
+        if (duplicate !== undefined)
+          throw new EnvironmentError(
+            'rejected',
+            `servers.${duplicate}: found the name of an environment that our server hosts, expected another name`,
+          );
+        return [...names, ...thirdParty.keys()];
       },
-      capacity: (name) => of(name).data.capacity(name),
-      capabilities: (name) => of(name).data.capabilities(name),
-      tasks: (name, request) => of(name).data.tasks(name, request),
-      variants: (name, request) => of(name).data.variants(name, request),
-      compose: (name, request) => of(name).data.compose(name, request),
+      capacity: (name) => find(name).data.capacity(name),
+      capabilities: (name) => find(name).data.capabilities(name),
+      tasks: (name, request) => find(name).data.tasks(name, request),
+      variants: (name, request) => find(name).data.variants(name, request),
+      compose: (name, request) => find(name).data.compose(name, request),
     },
     health,
-    foreign,
+    thirdParty,
   };
 }

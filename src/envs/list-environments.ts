@@ -1,8 +1,8 @@
 import type { Capabilities } from './server/environment-data';
 import { EnvironmentError } from './base/environment-error';
-import type { ThirdPartyServer } from './server/environment-servers';
+import type { ThirdPartyServer } from './third-party/read-servers';
 import type { Environments } from './environments';
-import { actionForm } from './third-party/action';
+import { actionParserOf } from './third-party/parse-action';
 
 export type EnvironmentListing = {
   name: string;
@@ -22,7 +22,7 @@ export type EnvironmentListing = {
  *
  * @throws EnvironmentError when our own server is away
  */
-export async function listEnvironments({ data, health, foreign }: Environments): Promise<EnvironmentListing[]> {
+export async function listEnvironments({ data, health, thirdParty }: Environments): Promise<EnvironmentListing[]> {
   const { environments, unavailable } = await health.read();
   const hosted = Object.entries(environments).map(async ([name, { sessions, capacity }]) => {
     const capabilities = await data.capabilities(name).catch(unlessRefused);
@@ -32,7 +32,7 @@ export async function listEnvironments({ data, health, foreign }: Environments):
     ...{ name, section: 'hosted' as const, unavailable: lacks },
     ...{ sessions: null, capacity: null, capabilities: null },
   }));
-  const theirs = [...foreign.values()].map((server) => foreignListing(server, data));
+  const theirs = [...thirdParty.values()].map((server) => thirdPartyListing(server, data));
   return [...(await Promise.all(hosted)), ...missing, ...(await Promise.all(theirs))];
 }
 
@@ -42,8 +42,8 @@ function unlessRefused(error: unknown): null {
 }
 
 /** Whether it answers, and whether text can be made actions of it. */
-async function foreignListing(server: ThirdPartyServer, data: Environments['data']): Promise<EnvironmentListing> {
-  const unavailable = await actionForm(server).then(
+async function thirdPartyListing(server: ThirdPartyServer, data: Environments['data']): Promise<EnvironmentListing> {
+  const unavailable = await actionParserOf(server).then(
     () => null,
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );

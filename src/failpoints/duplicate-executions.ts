@@ -3,8 +3,8 @@ import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { hashToUniform } from './hash-to-uniform';
 
 /**
- * Lets a share of all activity executions run twice at once in the worker, both to their end; whichever ends first is
- * what Temporal is told. Which ones follows from their workflow and activity ids, so a retry is doubled again.
+ * Runs a fraction of all activity executions twice at once in the worker, both to their end; the first outcome is returned
+ * to Temporal. The choice is a function of the workflow id and the activity id, so a retry is duplicated again.
  *
  * @param share in [0, 1]
  */

@@ -1,33 +1,38 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import type { Pool } from 'pg';
-import type { Dependencies } from '../activities/base/dependencies';
-import type { Config } from '../config';
+import { readShare } from '../base/read-variable';
+import { duplicateExecutions } from './duplicate-executions';
+import type { FailpointVariables } from './failpoint-variables';
+import { killAtFailpoints, type FailpointWrappers } from './kill-at-failpoints';
+import { killShare } from './kill-share';
+import { readFailpoints } from './read-failpoints';
 
-/** What puts faults into a worker that was asked for them. */
-export type FailpointHooks = {
-  pool(pool: Pool): Pool;
-  services<S extends Dependencies>(services: S): S;
+/** Wrappers and interceptors that inject faults into a worker. */
+export type FailpointHooks = Omit<FailpointWrappers, 'interceptor'> & {
   interceptors: ActivityInterceptorsFactory[];
 };
 
 /**
- * Failpoints, kills and forced duplicates, where a variable asks for them; nothing of either is loaded elsewhere.
+ * Makes the hooks that the variables request.
  *
- * @param activities every name that a failpoint may have
- * @throws Error naming a failpoint that does not exist, and those that do
+ * @param activities all names that a failpoint may contain
+ * @throws ConfigError with the unusable value and the expected ones
  */
-export async function loadFailpointHooks(
-  { failpoints, twice, killShare, home }: Pick<Config, 'failpoints' | 'twice' | 'killShare' | 'home'>,
+export function failpointHooks(
+  variables: FailpointVariables,
+  home: string,
   activities: readonly string[],
-): Promise<FailpointHooks> {
-  const none: FailpointHooks = { pool: (pool) => pool, services: (services) => services, interceptors: [] };
-  const points = failpoints ? await failpointsOf(failpoints, home, activities) : undefined;
-  const duplicates = twice ? [(await import('./duplicate-executions.js')).duplicateExecutions(twice)] : [];
-  const kills = killShare ? [(await import('./kill-share.js')).killShare(killShare, home)] : [];
-  return { ...none, ...points, interceptors: [...(points ? [points.interceptor] : []), ...kills, ...duplicates] };
-}
-
-async function failpointsOf(text: string, home: string, activities: readonly string[]) {
-  const [{ failpoints }, { readFailpoints }] = await Promise.all([import('./failpoints.js'), import('./names.js')]);
-  return failpoints(readFailpoints(text, activities), home);
+): FailpointHooks {
+  const failpoints = readFailpoints(variables.COEVOLVE_FAILPOINT ?? '', activities);
+  const twice = readShare(variables, 'COEVOLVE_TWICE');
+  const killed = readShare(variables, 'COEVOLVE_KILL_SHARE');
+  const wrappers = failpoints.length > 0 ? killAtFailpoints(failpoints, home) : undefined;
+  return {
+    wrapPool: wrappers?.wrapPool ?? ((pool) => pool),
+    wrapDependencies: wrappers?.wrapDependencies ?? ((dependencies) => dependencies),
+    interceptors: [
+      ...(wrappers ? [wrappers.interceptor] : []),
+      ...(killed ? [killShare(killed, home)] : []),
+      ...(twice ? [duplicateExecutions(twice)] : []),
+    ],
+  };
 }

@@ -4,7 +4,8 @@ import type { ModelCall } from '../store/spending/model-calls';
 import { chatClient, type Usage } from './chat-client';
 import { ModelError } from './model-error';
 import { createSemaphore } from '../base/semaphore';
-import { pause, providerPace } from './provider-pace';
+import { sleep } from '../base/sleep';
+import { providerPace } from './provider-pace';
 import type { Provider } from './providers';
 
 export type ChatClient = ReturnType<typeof chatClient>;
@@ -47,7 +48,7 @@ export function providerClient(
         const reservation = await modelCalls.reserve(paid.call, costOf(paid.price, paid.estimate));
         if (reservation.kind === 'answered') return reservation.answer as Answer;
         if (reservation.kind === 'reserved') return sendTry(paid, reservation.request);
-        await pause(busyPauseMs, paid.signal);
+        await sleep(busyPauseMs, paid.signal);
       }
     });
   };

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../base/sleep';
 import { DomainError } from '../domain/base/errors';
 import type { Store } from '../store';
 import { ModelError } from './model-error';
@@ -25,7 +25,7 @@ export const providerPace = (store: Store['providers'], provider: Provider) => (
   /** Waits until a call of so many tokens may be sent. @throws ModelError while the breaker is open */
   async wait(tokens: number, signal: AbortSignal): Promise<void> {
     const slot = await store.takeSlot(provider.name, provider, tokens);
-    if (slot.kind === 'slot') return pause(slot.waitMs, signal);
+    if (slot.kind === 'slot') return sleep(slot.waitMs, signal);
     const message = `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: nothing is sent to it for another ${Math.ceil(slot.retryAfterMs / 1000)} s`;
     throw new ModelError('unavailable', message, { retryAfterMs: slot.retryAfterMs, notCharged: true });
   },
@@ -37,8 +37,3 @@ export const providerPace = (store: Store['providers'], provider: Provider) => (
     if (kind === 'unavailable') await store.recordFailure(provider.name, provider.breaker, retryAfterMs);
   },
 });
-
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0) return signal.throwIfAborted();
-  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
-}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { writeAtomicallySync } from '../base/atomic-write';
 
 /** Makes the folders of a home, each closed to other users. */
 export function openHome(home: string): void {
@@ -15,14 +16,6 @@ export type SecretName = 'postgres-password' | 'environment-token' | 'policy-tok
 /** The secret of that name, generated (mode 0600) when there is none yet. */
 export function ensureSecret(home: string, name: SecretName): string {
   const file = secretFile(home, name);
-  if (!existsSync(file)) writeAtomically(file, `${randomBytes(24).toString('hex')}\n`);
+  if (!existsSync(file)) writeAtomicallySync(file, `${randomBytes(24).toString('hex')}\n`);
   return readFileSync(file, 'utf8').trim();
-}
-
-/** Writes beside, then renames: a reader sees the old text or the new one, also after kill -9. */
-export function writeAtomically(file: string, text: string): void {
-  const staged = `${file}.${process.pid}`;
-  writeFileSync(staged, text, { mode: 0o600 });
-  chmodSync(staged, 0o600); // a staged file of a killed process keeps its own mode
-  renameSync(staged, file);
 }

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { writeAtomically } from './home';
+import { writeAtomicallySync } from '../base/atomic-write';
 import { startTimeOf } from './processes';
 
 /**
@@ -10,7 +10,7 @@ import { startTimeOf } from './processes';
 export function announceReady(home: string, name: string, lines: readonly string[]): void {
   mkdirSync(path.join(home, 'run'), { recursive: true, mode: 0o700 }); // a worker may have a machine to itself
   removeReadyOfDead(home, name);
-  writeAtomically(readyFile(home, name, process.pid), lines.map((line) => `${line}\n`).join(''));
+  writeAtomicallySync(readyFile(home, name, process.pid), lines.map((line) => `${line}\n`).join(''));
 }
 
 /** What that process said; undefined until it has. */

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Config, Endpoint } from '../config';
 import { messageOf, StackError } from '../base/errors';
-import { secretFile, writeAtomically, type SecretName } from '../process/home';
+import { writeAtomicallySync } from '../base/atomic-write';
+import { secretFile, type SecretName } from '../process/home';
 
 const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
 export type PortName = (typeof portNames)[number];
@@ -49,7 +50,7 @@ export function readState(home: string): StackState {
 }
 
 export function writeState(home: string, state: StackState): void {
-  writeAtomically(stateFile(home), `${JSON.stringify(state, null, 2)}\n`);
+  writeAtomicallySync(stateFile(home), `${JSON.stringify(state, null, 2)}\n`);
 }
 
 const stateFile = (home: string): string => path.join(home, 'stack.json');

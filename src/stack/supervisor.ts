@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf } from '../config';
+import { failpointVariables } from '../failpoints/failpoint-variables';
 import { providerFiles } from '../llm/providers';
 import { StackError } from '../base/errors';
 import { readReady, removeReadyOfDead } from '../process/ready-file';
@@ -26,7 +27,7 @@ export const supervisor: Service = {
       file: process.execPath,
       args: [programOf(config.projectRoot), 'supervise'],
       // As the caller's: it is to start what the caller's `up` would start.
-      env: { ...variablesOf(config), COEVOLVE_STACK: config.home },
+      env: { ...variablesOf(config), ...failpointVariables(), COEVOLVE_STACK: config.home },
       inheritsEnvironment: true,
       cwd: config.projectRoot,
       sources: path.join(config.projectRoot, 'dist'),

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf, type Config } from '../config';
+import { failpointVariables } from '../failpoints/failpoint-variables';
 import { providerFiles } from '../llm/providers';
 import { payloadKeyFiles } from '../temporal/payload-keys';
 import { StackError } from '../base/errors';
@@ -35,6 +36,7 @@ function worker(role: WorkerRole, n: number): Service {
     launch({ config }) {
       const env = {
         ...variablesOf(readStackConfig(config)),
+        ...failpointVariables(),
         ...plainTemporal(config),
         ...metricsVariable(config, workerRoles.indexOf(role) + (n - 1) * workerRoles.length),
         COEVOLVE_STACK: config.home,

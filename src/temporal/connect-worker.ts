@@ -1,7 +1,15 @@
-import { NativeConnection } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, type RuntimeOptions } from '@temporalio/worker';
 import type { Config } from '../config';
 import { addressOf } from './connect';
 
-/** For workers alone: what commands use of Temporal loads without the worker's half of its SDK. */
+// A file of its own, so that commands do not load the worker's half of the SDK.
+
 export const connectWorker = ({ temporal }: Config): Promise<NativeConnection> =>
   NativeConnection.connect({ address: addressOf(temporal), ...temporal.connection });
+
+/** Options of the Temporal runtime of a worker process. With an address, Prometheus finds its metrics there at `/metrics`. */
+export const runtimeOptions = ({ metricsAddress }: Pick<Config, 'metricsAddress'>): RuntimeOptions => ({
+  logger: new DefaultLogger('WARN'),
+  shutdownSignals: ['SIGINT', 'SIGTERM'],
+  ...(metricsAddress ? { telemetryOptions: { metrics: { prometheus: { bindAddress: metricsAddress } } } } : {}),
+});

@@ -19,9 +19,10 @@ import type { FailpointHooks } from '../failpoints/failpoint-hooks';
 
 export type WorkerDependencies = Dependencies & { providers: Providers; close(): Promise<void> };
 
-/** Builds what a worker's activities need, once. `close` gives the database connections back. */
-export function createDependencies(config: Config, instruments: FailpointHooks): WorkerDependencies {
-  const pool = instruments.pool(createPool(required(config.databaseUrl, 'database', 'DATABASE_URL')));
+/** Creates the dependencies of a worker's activities. `close` releases the database connections. */
+export function createDependencies(config: Config, hooks?: FailpointHooks): WorkerDependencies {
+  const connections = createPool(required(config.databaseUrl, 'database', 'DATABASE_URL'));
+  const pool = hooks ? hooks.wrapPool(connections) : connections;
   const environment = {
     url: required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL'),
     token: config.environment.token,
@@ -34,7 +35,7 @@ export function createDependencies(config: Config, instruments: FailpointHooks):
   const artifacts = artifactStore(config.artifacts);
   const store = createStore(pool);
   const providers = readProviders(config);
-  return instruments.services({
+  const dependencies: WorkerDependencies = {
     store,
     artifacts,
     providers,
@@ -50,10 +51,11 @@ export function createDependencies(config: Config, instruments: FailpointHooks):
       await artifacts.saveReport(report.campaign.name, renderReport(report));
     },
     close: () => pool.end(),
-  });
+  };
+  return hooks ? hooks.wrapDependencies(dependencies) : dependencies;
 }
 
-/** By the names that `compute.backend` has; those far away are looked at less often, and forgiven two minutes' absence. */
+/** Keys are the values of `compute.backend`. A cluster is queried less often, and may be unavailable for two minutes. */
 const backends = (config: Config, artifacts: ArtifactStore): TrainingBackends => ({
   local: () => localBackend(config, artifacts),
   kubernetes: () => withCachedStatus(inCluster(config, artifacts), { everyMs: 3_000, maxStaleMs: 120_000 }),

@@ -8,25 +8,25 @@ import { offlineProvider, taskQueues } from '../domain/campaign/task-queues';
 import { announceReady } from '../process/ready-file';
 import type { WorkerRole } from '../stack/service';
 import { dataConverterOf } from '../temporal/connect';
-import { connectWorker } from '../temporal/connect-worker';
+import { connectWorker, runtimeOptions } from '../temporal/connect-worker';
 import { retryBackoff } from './retry-backoff';
 import { autoHeartbeat } from './auto-heartbeat';
-import { loadFailpointHooks } from '../failpoints/failpoint-hooks';
+import type { FailpointHooks } from '../failpoints/failpoint-hooks';
+import { failpointVariables } from '../failpoints/failpoint-variables';
 import { serviceFailures } from './service-failures';
 import { detectStaleDatabase } from './stale-database';
-import { runtimeOptions } from './runtime-options';
 import { createDependencies, type WorkerDependencies } from './create-dependencies';
 import { makeCurrent, versionedWorkers, type Deployment } from './workflow-builds';
 
 /**
- * Polls the queues of a role until the process is told to stop; work that it is in the middle of gets a grace to end.
+ * Polls the task queues of a role until the process receives a stop signal; running activities then have a grace period.
  *
- * @param environments for the role `rollout`: whose attempts to play; by default every environment of the server
+ * @param environments for the role `rollout`: the environments to play; default: all of them
  */
 export async function runWorker(config: Config, role: WorkerRole, environments?: readonly string[]): Promise<void> {
   Runtime.install(runtimeOptions(config));
-  const instruments = await loadFailpointHooks(config, activityNames);
-  const services = createDependencies(config, instruments);
+  const hooks = await loadFailpointHooks(config);
+  const dependencies = createDependencies(config, hooks);
   const dataConverter = dataConverterOf(config);
   const connection = await connectWorker(config);
   try {
@@ -35,7 +35,7 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
     const queues =
       role === 'workflow'
         ? await workflowOptions(config, deployment)
-        : await optionsOf(role, config, services, environments);
+        : await activityOptions(role, dependencies, environments);
     const workers = await Promise.all(
       queues.map((options) =>
         Worker.create({
@@ -43,8 +43,8 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
           ...{ dataConverter, connection, namespace },
           interceptors: {
             activity: [
-              ...[retryBackoff, serviceFailures, autoHeartbeat, detectStaleDatabase(services.store)],
-              ...instruments.interceptors,
+              ...[retryBackoff, serviceFailures, autoHeartbeat, detectStaleDatabase(dependencies.store)],
+              ...(hooks?.interceptors ?? []),
             ],
           },
         }),
@@ -59,8 +59,16 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
     await running;
   } finally {
     await connection.close();
-    await services.close();
+    await dependencies.close();
   }
+}
+
+/** The code that injects faults is loaded only when a variable requests it. */
+async function loadFailpointHooks({ home }: Config): Promise<FailpointHooks | undefined> {
+  const variables = failpointVariables();
+  if (Object.keys(variables).length === 0) return undefined;
+  const { failpointHooks } = await import('../failpoints/failpoint-hooks.js');
+  return failpointHooks(variables, home, activityNames);
 }
 
 type QueueOptions = Omit<WorkerOptions, 'connection'> & { taskQueue: string };
@@ -70,7 +78,7 @@ const shared = {
   shutdownForceTime: '7s',
 } satisfies Partial<WorkerOptions>;
 
-/** A killed worker's sticky queue counts as alive for its timeout: with the default 10 s, work resumes 10 s later. */
+/** The sticky queue of a killed worker counts as alive for its timeout: with the default 10 s, work resumes 10 s later. */
 const recoveryOptions = {
   default: recoveryWithin('1s', '2s'),
   fast: recoveryWithin('500ms', '300ms'),
@@ -92,26 +100,25 @@ async function workflowOptions(config: Config, deployment: Deployment): Promise<
   return versions.map((version) => ({ ...queue, ...version }));
 }
 
-/** Sizes for one machine; more throughput comes from more processes. */
-async function optionsOf(
+/** The limits are for one machine; more processes give more throughput. */
+async function activityOptions(
   role: Exclude<WorkerRole, 'workflow'>,
-  config: Config,
-  services: WorkerDependencies,
+  dependencies: WorkerDependencies,
   environments?: readonly string[],
 ): Promise<QueueOptions[]> {
-  const activities = createActivities(services);
+  const activities = createActivities(dependencies);
   switch (role) {
     case 'store':
       return [{ taskQueue: taskQueues.store, activities: activities.store, maxConcurrentActivityTaskExecutions: 8 }];
     case 'rollout':
-      return (environments ?? (await services.environmentData.names())).map((name) => ({
+      return (environments ?? (await dependencies.environmentData.names())).map((name) => ({
         taskQueue: taskQueues.rollout(name),
         activities: activities.rollout,
         maxConcurrentActivityTaskExecutions: 4,
         maxConcurrentActivityTaskPolls: 2, // instead of 10: a process polls for a dozen environments, most of them idle
       }));
     case 'llm':
-      return [{ name: offlineProvider, concurrency: 4 }, ...services.providers.values()].map(
+      return [{ name: offlineProvider, concurrency: 4 }, ...dependencies.providers.values()].map(
         ({ name, concurrency }) => ({
           taskQueue: taskQueues.llm(name),
           activities: activities.llm,
@@ -123,7 +130,7 @@ async function optionsOf(
   }
 }
 
-/** How failures are written is part of the bundle: with keys, the one that leaves no message in the open. */
+/** The failure converter is part of the bundle: with payload keys it is the one that seals messages. */
 function bundleOf({ projectRoot, payloadKeysFile }: Config): string {
   const file = path.join(projectRoot, 'dist', `workflow-bundle${payloadKeysFile ? '-sealed' : ''}.js`);
   if (existsSync(file)) return file;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
-import { writeWhole } from '../artifacts/artifact-store';
+import { writeAtomically } from '../base/atomic-write';
+import { retry } from '../base/retry';
 
 /** Workflow code under the hash of its content: what Temporal calls a version of the deployment. */
 type WorkflowBuild = { buildId: string; codePath: string };
@@ -50,7 +50,7 @@ async function keepBuild(folder: string, codePath: string): Promise<WorkflowBuil
   const buildId = createHash('sha256').update(code).digest('hex').slice(0, 16);
   await mkdir(folder, { recursive: true });
   const kept = { buildId, codePath: path.join(folder, `${buildId}.js`) };
-  await writeWhole(kept.codePath, code);
+  await writeAtomically(kept.codePath, code);
   return kept;
 }
 
@@ -86,25 +86,17 @@ async function isInUse({ connection, namespace }: Deployment, buildId: string): 
   }
 }
 
-const patienceMs = 60_000;
-
 /**
- * Makes a build the one that campaigns begin with, and go over to when they continue as new. Temporal knows of a build
- * only when a worker polls for it: call this while one does.
+ * Makes a build the version of the deployment with which campaigns start and to which they move when they continue as new.
+ * Temporal accepts only a build that a worker polls for: call this while one does.
  *
- * @throws Error of the server when it refuses for a minute
+ * @throws the server's error after one minute
  */
 export async function makeCurrent({ connection, namespace }: Deployment, buildId: string): Promise<void> {
-  for (const deadline = Date.now() + patienceMs; ;) {
-    try {
-      await connection.workflowService.setWorkerDeploymentCurrentVersion({
-        ...{ namespace, deploymentName, buildId, identity: 'coevolve' },
-        ignoreMissingTaskQueues: true, // roles other than `workflow` are not versioned
-      });
-      return;
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await sleep(250);
-    }
-  }
+  const setVersion = () =>
+    connection.workflowService.setWorkerDeploymentCurrentVersion({
+      ...{ namespace, deploymentName, buildId, identity: 'coevolve' },
+      ignoreMissingTaskQueues: true, // roles other than `workflow` are not versioned
+    });
+  await retry(setVersion, { shouldRetry: () => true, timeoutMs: 60_000, firstMs: 250 });
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { artifactStore, writeWhole } from '../../src/artifacts/artifact-store';
+import { artifactStore } from '../../src/artifacts/artifact-store';
 
 let root: string;
 beforeEach(() => {
@@ -43,14 +43,6 @@ test('twenty writers of one dataset at once leave it whole, and nothing beside i
   const saved = await Promise.all(Array.from({ length: 20 }, () => store.saveDataset(lines)));
   expect(sha256(readFileSync(saved[0]!.path, 'utf8'))).toBe(saved[0]!.sha256);
   expect(readdirSync(path.join(root, 'datasets'))).toEqual([`${saved[0]!.sha256}.jsonl`]);
-});
-
-test('a file that is written again is replaced as a whole', async () => {
-  const file = path.join(root, 'reports', 'r.html');
-  await writeWhole(file, 'x'.repeat(100_000));
-  await writeWhole(file, 'short');
-  expect(readFileSync(file, 'utf8')).toBe('short');
-  expect(readdirSync(path.dirname(file))).toEqual(['r.html']);
 });
 
 test('a finished checkpoint moves to the name of its hash', async () => {

@@ -5,8 +5,8 @@ import { requireEnvironment } from '../../src/client/require-environment';
 import { createEnvironments, type Environments } from '../../src/envs/environments';
 import { listEnvironments } from '../../src/envs/list-environments';
 import { readSpec } from '../../src/spec/read-spec';
-import { startScriptedServer, type ScriptedServer } from '../llm/scripted-server';
-import { startEnvironmentServer, type EnvironmentServer } from '../envs/server/environment-server';
+import { startScriptedServer, type ScriptedServer } from '../support/scripted-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-require-'));
 let hosting: EnvironmentServer;

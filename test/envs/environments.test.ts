@@ -5,8 +5,8 @@ import { createEnvironments, type Environments } from '../../src/envs/environmen
 import type { TaskRecord, VariantRequest } from '../../src/envs/server/environment-data';
 import { playEpisode, type ChooseAction } from '../../src/envs/episode/play-episode';
 import { retryWhenUnavailable } from '../../src/envs/episode/retry-when-unavailable';
-import { startEnvironmentServer, type EnvironmentServer } from './server/environment-server';
-import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from './third-party/third-party-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
+import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from '../support/third-party-server';
 
 const { signal } = new AbortController();
 const real = hasOpenEnv ? describe : describe.skip;

@@ -2,8 +2,15 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { chatClient } from '../../src/llm/chat-client';
 import type { Provider } from '../../src/llm/providers';
-import { hangUp, silence, startScriptedModel, tokensOf, type ModelAnswer, type ScriptedModel } from './scripted-model';
-import { scriptedProvider } from './scripted-provider';
+import {
+  hangUp,
+  silence,
+  startScriptedModel,
+  tokensOf,
+  type ModelAnswer,
+  type ScriptedModel,
+} from '../support/models/scripted-model';
+import { scriptedProvider } from '../support/models/scripted-provider';
 
 let server: ScriptedModel;
 beforeEach(async () => {

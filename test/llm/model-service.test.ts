@@ -5,8 +5,8 @@ import { createModelService, type ModelService, type ModelRequest } from '../../
 import type { Provider } from '../../src/llm/providers';
 import { createStore } from '../../src/store';
 import { createPool } from '../../src/store/base/pool';
-import { hangUp, silence, startScriptedModel, wordVector, type ScriptedModel } from './scripted-model';
-import { scriptedModels, scriptedProvider, scriptedProviders } from './scripted-provider';
+import { hangUp, silence, startScriptedModel, wordVector, type ScriptedModel } from '../support/models/scripted-model';
+import { scriptedModels, scriptedProvider, scriptedProviders } from '../support/models/scripted-provider';
 import { raiseEpoch } from '../store/support/new-campaign';
 import { modelCampaign, type ModelCampaign } from '../store/support/model-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';

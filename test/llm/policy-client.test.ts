@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { policyClient, type SampleRequest } from '../../src/llm/policy-client';
-import { startScriptedServer, type Answer, type ScriptedServer } from './scripted-server';
+import { startScriptedServer, type Answer, type ScriptedServer } from '../support/scripted-server';
 
 let server: ScriptedServer;
 beforeAll(async () => {

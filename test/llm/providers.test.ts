@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { readProviders, requireProviders } from '../../src/llm/providers';
-import { scriptedModels, scriptedProviders, specWithModels } from './scripted-provider';
+import { scriptedModels, scriptedProviders, specWithModels } from '../support/models/scripted-provider';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-providers-'));
 const providersFile = path.join(folder, 'providers.yaml');

@@ -78,7 +78,7 @@ function playRollouts(world: World, iteration: number, tables: Record<string, Ro
   played.slice(0, 2 * iteration).forEach((row, i) =>
     tables['attempt_resumes']!.push({
       ...{ trajectory_id: row['id'], iteration, outcome: i % 3 ? 'resumed' : 'mismatch', turns: 1 + i },
-      ...{ detail: i % 3 ? null : `turn ${1 + i} shows other words`, recorded_at: at(iteration, 31) },
+      ...{ detail: i % 3 ? null : `turn ${1 + i} has another observation`, recorded_at: at(iteration, 31) },
     }),
   );
   addSignals(world, iteration, tables, played);

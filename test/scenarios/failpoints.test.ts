@@ -4,14 +4,13 @@ import type { QueryResultRow } from 'pg';
 import { activityNames } from '../../src/activities';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
-import { failpointFile, failpointName, failpointPositions, type Failpoint } from '../../src/failpoints/names';
-import type { Config } from '../../src/config';
+import { failpointFile, failpointName, failpointPositions, type Failpoint } from '../../src/failpoints/read-failpoints';
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
 import { violations } from '../../src/store/audit/invariants';
 import { localBackend } from '../../src/training/local/local-backend';
-import { sqlExplorer } from '../llm/rules/explorer';
-import { judgeByReference } from '../llm/rules/judge';
-import { startScriptedModel, type ScriptedModel } from '../llm/scripted-model';
+import { sqlExplorer } from '../support/models/sql-explorer';
+import { judgeByReference } from '../support/models/reference-judge';
+import { startScriptedModel, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, runCli, until, type TestStack } from '../support/stack';
 
 const model = 'untrained';
@@ -67,7 +66,7 @@ const names = Object.keys(campaigns) as CampaignName[];
 
 /** Of every activity, every place, the first time that a process gets there. */
 const everyFailpoint: Failpoint[] = activityNames.flatMap((activity) =>
-  failpointPositions.map((place) => ({ activity, place, nth: 1 })),
+  failpointPositions.map((position) => ({ activity, position, nth: 1 })),
 );
 
 /** Places that do not exist, and why; all others must have been reached. */
@@ -87,7 +86,7 @@ beforeAll(async () => {
   server = await startScriptedModel(sqlExplorer(judgeByReference()));
   stack = await bringUpStack('failpoints', { scripted: { url: server.url } });
   await makeModel();
-  await start('quiet', fast());
+  await start('quiet');
   for (const name of names) quiet[name] = await ended(name, 'quiet');
 }, 600_000);
 afterAll(async () => {
@@ -122,16 +121,16 @@ async function makeModel(): Promise<void> {
   });
 }
 
-const fast = (): Config => ({ ...stack.bare, recovery: 'fast' });
+type Variables = Record<string, string>;
 
 /** Starts every campaign under a name of its own. */
-async function start(run: string, config: Config): Promise<void> {
+async function start(run: string, variables: Variables = {}): Promise<void> {
   for (const name of names)
-    await command(config, 'start', stack.specFile({ name: `${name}-${run}`, ...campaigns[name] }));
+    await command(variables, 'start', stack.specFile({ name: `${name}-${run}`, ...campaigns[name] }));
 }
 
-async function command(config: Config, ...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runCli(config, args);
+async function command(variables: Variables, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runCli({ ...stack.bare, recovery: 'fast' }, args, variables);
   if (code !== 0) throw new Error(`coevolve ${args.join(' ')} ended with ${code}: ${stderr}`);
   return stdout;
 }
@@ -158,21 +157,25 @@ const hasFired = (failpoint: Failpoint): boolean =>
 const operated = { ...shared, recipe: 'eto', iterations: 1, rollouts: { attempts: 2, maxTokens: 8 } };
 
 /** What only operators make campaigns do: one is paused, resumed, and skips a phase; another is aborted as it trains. */
-async function operate(config: Config): Promise<void> {
+async function operate(variables: Variables): Promise<void> {
   const [skipping, aborted] = ['skipping-killed', 'aborted-killed'] as const;
   const promotion = { approval: true }; // so that it parks
-  await command(config, 'start', stack.specFile({ name: skipping, ...operated, promotion, training: brief }));
-  await command(config, 'start', stack.specFile({ name: aborted, ...operated, training: { dpo: { epochs: 1000 } } }));
-  await command(config, 'pause', skipping);
-  await command(config, 'resume', skipping);
+  await command(variables, 'start', stack.specFile({ name: skipping, ...operated, promotion, training: brief }));
+  await command(
+    variables,
+    'start',
+    stack.specFile({ name: aborted, ...operated, training: { dpo: { epochs: 1000 } } }),
+  );
+  await command(variables, 'pause', skipping);
+  await command(variables, 'resume', skipping);
   await until(async () => {
     const trained = `select from training_runs r join campaigns c on c.id = r.campaign_id
       where r.method = 'dpo' and c.name = $1`;
     return (await rows(trained, [aborted])).length > 0;
   }, 200);
-  await command(config, 'abort', aborted);
+  await command(variables, 'abort', aborted);
   await until(async () => (await stack.status(skipping)).status === 'parked', 2_000);
-  await command(config, 'skip', skipping);
+  await command(variables, 'skip', skipping);
   await until(async () => (await stack.status(skipping)).status === 'finished', 2_000);
   expect(
     await rows(`select name, status from campaigns where name = any ($1) order by name`, [[skipping, aborted]]),
@@ -183,10 +186,10 @@ async function operate(config: Config): Promise<void> {
 }
 
 test('killed at every place of every activity, campaigns find what they find undisturbed', async () => {
-  const config: Config = { ...fast(), failpoints: everyFailpoint.map(failpointName).join(',') };
-  await command(config, 'up');
-  await start('killed', config);
-  await operate(config);
+  const variables = { COEVOLVE_FAILPOINT: everyFailpoint.map(failpointName).join(',') };
+  await command(variables, 'up');
+  await start('killed', variables);
+  await operate(variables);
   for (const name of names) expect(await ended(name, 'killed')).toEqual(quiet[name]);
 
   const missed = everyFailpoint.filter((failpoint) => !hasFired(failpoint)).map(failpointName);
@@ -194,8 +197,8 @@ test('killed at every place of every activity, campaigns find what they find und
 }, 900_000);
 
 test('with every activity executed twice at once, campaigns find what they find undisturbed', async () => {
-  const config: Config = { ...fast(), twice: 1 };
-  await command(config, 'up');
-  await start('doubled', config);
+  const variables = { COEVOLVE_TWICE: '1' };
+  await command(variables, 'up');
+  await start('doubled', variables);
   for (const name of names) expect(await ended(name, 'doubled')).toEqual(quiet[name]);
 }, 300_000);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { QueryResultRow } from 'pg';
-import { functionCaller } from '../llm/rules/caller';
-import { judgeAnswer, judgeByReference, judgeQuestion } from '../llm/rules/judge';
-import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../llm/scripted-model';
+import { functionCaller } from '../support/models/function-caller';
+import { judgeAnswer, judgeByReference, judgeQuestion } from '../support/models/reference-judge';
+import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, until, type TestStack } from '../support/stack';
 
 const price = { inputPerMillion: 1, outputPerMillion: 2 };

@@ -6,9 +6,9 @@ import { readState } from '../../src/stack/state';
 import type { TaskLineage } from '../../src/store/tasks/task-lineage';
 import type { TaskRow } from '../../src/store/tasks/tasks';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
-import { sqlExplorer } from '../llm/rules/explorer';
-import { judgeByReference } from '../llm/rules/judge';
-import { startScriptedModel, type Rule, type ScriptedModel } from '../llm/scripted-model';
+import { sqlExplorer } from '../support/models/sql-explorer';
+import { judgeByReference } from '../support/models/reference-judge';
+import { startScriptedModel, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { bringUpStack, until, type Ran, type TestStack } from '../support/stack';
 

@@ -1,5 +1,5 @@
 import type { QueryResultRow } from 'pg';
-import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../llm/scripted-model';
+import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, until, type TestStack } from '../support/stack';
 import { fateOf, perContext, thousandCandidates } from './thousand-candidates';
 

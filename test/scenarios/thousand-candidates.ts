@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { judgeByReference } from '../llm/rules/judge';
-import type { ModelAnswer, ModelRequest, Rule } from '../llm/scripted-model';
-import { askedFor } from '../llm/rules/explorer';
+import { judgeByReference } from '../support/models/reference-judge';
+import type { ModelAnswer, ModelRequest, Rule } from '../support/models/scripted-model';
+import { askedFor } from '../support/models/sql-explorer';
 
 /** Candidates of one context of exploration, which the explorer tries one after the other. */
 export const perContext = 4;

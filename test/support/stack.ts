@@ -18,15 +18,20 @@ const program = path.join(projectRoot, 'dist', 'cli', 'main.js');
 
 export type Ran = { code: number; stdout: string; stderr: string };
 
-/** Runs the built command line as a user does: in a separate process, without the caller's environment. */
-export const runCli = (config: Config, args: readonly string[]): Promise<Ran> => runNode(config, [program, ...args]);
+/**
+ * Runs the built command line as a user does: in a separate process, without the caller's environment.
+ *
+ * @param variables added to those of the configuration
+ */
+export const runCli = (config: Config, args: readonly string[], variables: Record<string, string> = {}): Promise<Ran> =>
+  runNode(config, [program, ...args], variables);
 
 /** Runs a tool of the source tree, such as the chaos runner, in a separate process. */
 export const runTool = (config: Config, tool: string, args: readonly string[]): Promise<Ran> =>
   runNode(config, ['-r', path.join(projectRoot, 'tools/typescript-hook.cjs'), path.join(projectRoot, tool), ...args]);
 
-function runNode(config: Config, args: readonly string[]): Promise<Ran> {
-  const env = { PATH: config.searchPath, ...variablesOf(config) };
+function runNode(config: Config, args: readonly string[], variables: Record<string, string> = {}): Promise<Ran> {
+  const env = { PATH: config.searchPath, ...variablesOf(config), ...variables };
   return new Promise((resolve) => {
     execFile(process.execPath, args, { env, maxBuffer: 1 << 28 }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { retry } from '../../src/base/retry';
 import type { Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
 import { createStore } from '../../src/store';
@@ -155,16 +155,9 @@ async function inflictAll(watched: Watched, faultsLeft: Fault[], tell: (line: st
   return kills;
 }
 
-/** A server may be coming back from its last kill. */
-async function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + 60_000; ; await sleep(250)) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-    }
-  }
-}
+/** A server may still be restarting after its last kill. */
+const patiently = <T>(query: () => Promise<T>): Promise<T> =>
+  retry(query, { shouldRetry: () => true, timeoutMs: 60_000, firstMs: 250 });
 
 function summary({ seconds, kills, parked, verdicts, twice }: Generation): string {
   const well = verdicts.filter(isCorrect).length;

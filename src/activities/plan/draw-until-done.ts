@@ -6,4 +6,4 @@ import { defaultRetryLimits, retryWhenUnavailable } from '../../envs/episode/ret
  * requests, each of which continues the one before. A server that is unreachable is left to the activity's next attempt.
  */
 export const drawUntilDone = <Tasks>(draw: () => Promise<Tasks>): Promise<Tasks> =>
-  retryWhenUnavailable(cancellationSignal(), draw, { ...defaultRetryLimits, awayMs: 0 });
+  retryWhenUnavailable(cancellationSignal(), draw, { ...defaultRetryLimits, unreachableMs: 0 });

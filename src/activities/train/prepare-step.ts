@@ -9,7 +9,7 @@ import type { AgentRole } from '../../domain/base/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
 import type { TrainingRunRow } from '../../store/training/training-runs';
-import { rolloutRow } from '../../training/dataset';
+import { rolloutRow } from '../../training/dataset-rows';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };

@@ -7,7 +7,7 @@ import { createEnvironments } from '../../envs/environments';
 import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
 import { saveExperts } from '../../envs/experts/expert-file';
 import { importExperts, type ImportReport } from '../../envs/experts/import-experts';
-import { measureExperts, type Measures } from '../../envs/experts/measure-experts';
+import { measureExperts, type TrajectoryStatistics } from '../../envs/experts/measure-experts';
 import { conversationFormats, readConversations, type ConversationFormat } from '../../envs/experts/read-conversations';
 import { parseJson } from '../../base/parse-json';
 import { deriveSeed } from '../../domain/base/seed-tree';
@@ -66,7 +66,7 @@ type Imported = {
   refused: ImportReport['refused'];
   claimedMean: number | null;
   replayedMean: number | null;
-  table: Measures[];
+  table: TrajectoryStatistics[];
 };
 
 async function run(file: string, flags: Omit<Flags, 'json'>): Promise<Imported> {
@@ -83,7 +83,7 @@ async function run(file: string, flags: Omit<Flags, 'json'>): Promise<Imported> 
   const settings = { environment, taskOf, above, sessions: Math.min(mostSessions, capacity) };
   const { experts, refused } = await importExperts(environments?.open ?? null, tasks, read.conversations, {
     ...settings,
-    onJudged: told(read.conversations.length),
+    onProgress: told(read.conversations.length),
   });
   const stored = experts.length > 0 ? await saveExperts(artifactStore(config.artifacts), experts) : null;
   return {

@@ -1,11 +1,11 @@
 import { UsageError } from '../../base/errors';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import type { Measures } from '../../envs/experts/measure-experts';
+import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
 import { rounded, table } from '../base/output';
 
 /** The length and reward table. */
-export function expertsTable(measures: readonly Measures[]): string {
+export function expertsTable(measures: readonly TrajectoryStatistics[]): string {
   const header = ['pattern', 'tasks', 'turns min', 'mean', 'max', 'characters mean', 'max', 'reward mean', 'successes'];
   const rows = measures.map((row) => [
     ...[row.pattern || '-', row.tasks, row.turnsMin, row.turnsMean.toFixed(1), row.turnsMax],

@@ -1,10 +1,14 @@
 import { UsageError } from '../../base/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { writeWhole } from '../../artifacts/artifact-store';
+import { writeAtomically } from '../../base/atomic-write';
 import { required } from '../../config';
 import { expertFormats, expertRow, type ExpertFormat } from '../../envs/experts/expert-rows';
-import { goldTrajectories, type GoldRequest, type GoldTrajectory } from '../../envs/experts/gold-trajectories';
+import {
+  playReferenceActions,
+  type ReferenceRequest,
+  type ReferenceTrajectory,
+} from '../../envs/experts/reference-trajectories';
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
@@ -12,7 +16,7 @@ import { expertsTable, optionsOf, wholeFrom } from './experts-text';
 import { printResult, say } from '../base/output';
 import { currentConfig } from '../../client/session';
 
-type Flags = Omit<GoldRequest, 'options'> & { options: string; json?: true };
+type Flags = Omit<ReferenceRequest, 'options'> & { options: string; json?: true };
 
 /** `coevolve experts show|export|import`: expert trajectories, played in the environment. */
 export function addExperts(program: Command): void {
@@ -36,7 +40,7 @@ export function addExperts(program: Command): void {
     .action(async (environment: string, file: string, { json, format, ...flags }: Flags & { format: ExpertFormat }) => {
       const played = await play(environment, flags);
       const output = resolve(file);
-      await writeWhole(output, played.map((trajectory) => `${expertRow(trajectory, format)}\n`).join(''));
+      await writeAtomically(output, played.map((trajectory) => `${expertRow(trajectory, format)}\n`).join(''));
       const written = { environment, format, form: flags.form, rows: played.length, output };
       printResult(json, written, () => `${written.rows} trajectories: ${output}`);
     });
@@ -54,14 +58,14 @@ function withDraw(command: Command): Command {
     );
 }
 
-async function play(environment: string, { options, ...flags }: Omit<Flags, 'json'>): Promise<GoldTrajectory[]> {
+async function play(environment: string, { options, ...flags }: Omit<Flags, 'json'>): Promise<ReferenceTrajectory[]> {
   const { environment: server } = currentConfig();
   const url = required(server.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
   const request = { ...flags, options: optionsOf(options) };
   const tell = (done: number): void => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done} played`);
   };
-  const played = await goldTrajectories({ url, token: server.token }, environment, request, tell);
+  const played = await playReferenceActions({ url, token: server.token }, environment, request, tell);
   if (process.stderr.isTTY) say('');
   if (played.length === 0) throw new UsageError(`${environment} has no ${flags.split} tasks for these options`);
   return played;

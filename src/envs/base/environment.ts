@@ -1,14 +1,14 @@
 import type { ChatMessage } from '../../domain/rollout/turn';
 
-/** What the environment shows after a reset or a step. */
+/** Answer of the environment to a reset or a step. */
 export type Observation = {
   messages: ChatMessage[];
-  /** Functions that may be called from now on, where the environment has such; absent when nothing changed. */
+  /** Functions that may be called from now on; absent if the environment has none or nothing changed. */
   tools?: Record<string, unknown>[];
   done: boolean;
   /** In [0, 1]; counts only when `done`. */
   reward: number;
-  /** The score so far in [0, 1], where the environment has one before the end. */
+  /** Score so far in [0, 1]; null if the environment has no score before the end. */
   score: number | null;
   rawScore: number | null;
   stopReason: string | null;
@@ -25,7 +25,7 @@ export type ResetRequest = {
   task: Record<string, unknown>;
   seed: number;
   episodeId: string;
-  /** Whose the session is: our server ends all sessions of a holder at once (`sessionHolder`). */
+  /** Owner of the session: our server ends all sessions of a holder at once (`sessionHolder`). */
   holder?: string;
 };
 

@@ -3,18 +3,18 @@ import { isSuccess } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
-import { cutOff, type Leak } from './cut-off';
-import { playPass, type Pass, type Play, type Played } from './play-pass';
 import { corruptedEpisodes, nonsenseEpisodes } from './corrupted-episodes';
+import { measureLeak, type Leak } from './leaked-sessions';
+import { playEpisodes, type PlannedEpisode, type PlayedEpisode } from './play-episodes';
 
 export type CheckSettings = {
   environment: string;
-  /** Most tasks of each split. */
+  /** Maximum number of tasks per split. */
   tasks: number;
   splits: readonly ('train' | 'held-out')[];
-  /** Sessions at once; no more than the environment serves. */
+  /** Concurrent sessions; lowered to the capacity of the environment. */
   sessions: number;
-  /** Episodes that are cut off. */
+  /** Episodes whose client disconnects. */
   kills: number;
   seed: number;
   options: Record<string, unknown>;
@@ -25,56 +25,63 @@ export type Count = { tried: number; good: number; examples: string[] };
 export type CheckReport = {
   environment: string;
   tasks: number;
-  /** Gold actions that score 1; null where the environment has none. */
+  /** Reference actions with reward 1; null if the environment has none. */
   gold: Count | null;
-  /** Nonsense that scores below 1, and another task's gold, or gold cut short, that does. */
+  /** Wrong actions with a reward below 1: nonsense, and actions of another task or without their end. */
   wrong: { nonsense: Count; broken: Count };
-  /** Played twice in turn, to the same end; as much as the environment promises. */
+  /** Equal results of two sequential passes, compared as strictly as the environment's replay capability. */
   deterministic: Count & { promise: Capabilities['replay'] };
   leaked: Leak;
-  /** Played at once, to the same end as one after the other. */
+  /** Equal results of a concurrent and a sequential pass. */
   concurrency: Count & { sessions: number };
   passed: boolean;
 };
 
-const playedTwice = 100; // tasks: what is not repeatable shows early
+type OnProgress = (pass: string, done: number, all: number) => void;
+
+const maxRepeated = 100; // tasks: an environment that is not repeatable fails on the first ones
 
 /**
- * Puts an environment to the test through its server, as a worker would see it: gold and wrong episodes, whether the same
- * actions come to the same, one at a time and many at once, and whether anything is left of clients that died.
+ * Checks an environment through its server, as a worker uses it: plays reference actions and wrong actions, compares
+ * repeated and concurrent passes, and counts the sessions that remain after their clients disconnect.
  *
- * @throws EnvironmentError when the server is away or refuses what is asked; Error when there are no tasks
+ * @throws EnvironmentError when the server is unreachable or rejects a request; DomainError `NoTasks`
  */
 export async function checkEnvironment(
   { open, data, health }: Pick<Environments, 'open' | 'data' | 'health'>,
   settings: CheckSettings,
-  onProgress: (what: string, done: number, all: number) => void,
+  onProgress: OnProgress,
 ): Promise<CheckReport> {
   const { environment, seed } = settings;
-  const { gold: hasGold, replay } = await data.capabilities(environment);
+  const { gold: hasReferences, replay } = await data.capabilities(environment);
   const tasks = await drawTasks(data, settings);
-  const sessions = Math.min(settings.sessions, (await data.capacity(environment)) ?? settings.sessions);
-  const play = (what: string, plays: readonly Play[], at: number): Promise<Played[]> =>
-    playPass(open, plays, passOf(what, plays.length, { environment, seed, sessions: at }, onProgress));
+  const maxSessions = Math.min(settings.sessions, (await data.capacity(environment)) ?? settings.sessions);
+  const play = (pass: string, plans: readonly PlannedEpisode[], sessions: number): Promise<PlayedEpisode[]> => {
+    let done = 0;
+    const onPlayed = (): void => onProgress(pass, ++done, plans.length);
+    return playEpisodes(open, plans, { environment, seed, sessions, onPlayed });
+  };
 
-  const golden = hasGold ? tasks.map((task) => ({ task, actions: task.reference_actions })) : nonsenseEpisodes(tasks);
-  const alone = await play('one at a time', golden, 1);
-  const again = await play('once more', golden.slice(0, playedTwice), 1);
-  const together = await play(`${sessions} at once`, golden, sessions);
-  const nonsense = await play('nonsense', nonsenseEpisodes(tasks), sessions);
-  const broken = await play('mistakes', hasGold ? corruptedEpisodes(tasks, seed) : [], sessions);
-  const victims = Array.from({ length: settings.kills }, (_, n) => golden[n % golden.length]!);
-  const sessionsOf = async (): Promise<number | null> =>
+  const plans = hasReferences
+    ? tasks.map((task) => ({ task, actions: task.reference_actions }))
+    : nonsenseEpisodes(tasks);
+  const sequential = await play('one at a time', plans, 1);
+  const repeated = await play('once more', plans.slice(0, maxRepeated), 1);
+  const concurrent = await play(`${maxSessions} at once`, plans, maxSessions);
+  const nonsense = await play('nonsense', nonsenseEpisodes(tasks), maxSessions);
+  const corrupted = await play('mistakes', hasReferences ? corruptedEpisodes(tasks, seed) : [], maxSessions);
+  const disconnected = Array.from({ length: settings.kills }, (_, n) => plans[n % plans.length]!);
+  const countSessions = async (): Promise<number | null> =>
     (await health.read()).environments[environment]?.sessions ?? null;
 
-  return judged({
+  return withVerdict({
     environment,
     tasks: tasks.length,
-    gold: hasGold ? countOf(alone, solved) : null,
-    wrong: { nonsense: countOf(nonsense, unsolved), broken: countOf(broken, unsolved) },
-    deterministic: { promise: replay, ...countOf(again, sameAs(alone, replay)) },
-    concurrency: { sessions, ...countOf(together, sameAs(alone, replay)) },
-    leaked: await cutOff(open, victims, { environment, seed, sessions }, sessionsOf),
+    gold: hasReferences ? countGood(sequential, isSolved) : null,
+    wrong: { nonsense: countGood(nonsense, isUnsolved), broken: countGood(corrupted, isUnsolved) },
+    deterministic: { promise: replay, ...countGood(repeated, isEqualTo(sequential, replay)) },
+    concurrency: { sessions: maxSessions, ...countGood(concurrent, isEqualTo(sequential, replay)) },
+    leaked: await measureLeak(open, disconnected, { environment, seed, sessions: maxSessions }, countSessions),
   });
 }
 
@@ -88,47 +95,39 @@ async function drawTasks(data: Environments['data'], settings: CheckSettings): P
   return drawn;
 }
 
-function passOf(
-  what: string,
-  all: number,
-  pass: Omit<Pass, 'onPlayed'>,
-  onProgress: (what: string, done: number, all: number) => void,
-): Pass {
-  let done = 0;
-  return { ...pass, onPlayed: () => onProgress(what, ++done, all) };
-}
+type Criterion = (played: PlayedEpisode, index: number) => boolean;
 
-type Verdict = (played: Played, place: number) => boolean;
+const isSolved: Criterion = ({ reward }) => reward !== null && isSuccess(reward);
+const isUnsolved: Criterion = ({ reward }) => reward !== null && !isSuccess(reward);
 
-const solved: Verdict = ({ reward }) => reward !== null && isSuccess(reward);
-const unsolved: Verdict = ({ reward }) => reward !== null && !isSuccess(reward);
+/** Without repeatable observations, the observations of an episode may differ and its reward may not. */
+const isEqualTo =
+  (reference: readonly PlayedEpisode[], replay: Capabilities['replay']): Criterion =>
+  ({ digest, reward }, index) =>
+    replay === 'observations' ? digest === reference[index]!.digest : reward === reference[index]!.reward;
 
-/** Where only scores are promised, or nothing is, what an episode said may differ and its reward may not. */
-const sameAs =
-  (reference: readonly Played[], replay: Capabilities['replay']): Verdict =>
-  ({ seen, reward }, place) =>
-    replay === 'observations' ? seen === reference[place]!.seen : reward === reference[place]!.reward;
+const maxExamples = 5;
 
-const shown = 5;
-
-function countOf(played: readonly Played[], isGood: Verdict): Count {
-  const bad = played.filter((one, place) => !isGood(one, place));
+function countGood(played: readonly PlayedEpisode[], isGood: Criterion): Count {
+  const bad = played.filter((episode, index) => !isGood(episode, index));
   return {
     tried: played.length,
     good: played.length - bad.length,
-    examples: bad.slice(0, shown).map(({ taskId, reward, fault }) => `${taskId}: ${fault ?? `reward ${reward}`}`),
+    examples: bad.slice(0, maxExamples).map(({ taskId, reward, fault }) => `${taskId}: ${fault ?? `reward ${reward}`}`),
   };
 }
 
-/** Wrong gold may be right by chance; but an environment that takes most of it checks little. */
-function judged(report: Omit<CheckReport, 'passed'>): CheckReport {
+/** Corrupted actions may be right by chance, but an environment that accepts most of them checks little. */
+function withVerdict(report: Omit<CheckReport, 'passed'>): CheckReport {
   const { gold, wrong, deterministic, concurrency, leaked } = report;
-  const whole = [wrong.nonsense, concurrency, ...(gold ? [gold] : []), ...promised(deterministic)];
+  const complete = [
+    ...[wrong.nonsense, concurrency],
+    ...(gold ? [gold] : []),
+    ...(deterministic.promise === 'none' ? [] : [deterministic]),
+  ];
   const passed =
-    whole.every(({ tried, good }) => good === tried) &&
+    complete.every(({ tried, good }) => good === tried) &&
     wrong.broken.good * 2 >= wrong.broken.tried &&
     (leaked.sessions ?? 0) === 0;
   return { ...report, passed };
 }
-
-const promised = (count: CheckReport['deterministic']): Count[] => (count.promise === 'none' ? [] : [count]);

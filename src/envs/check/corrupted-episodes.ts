@@ -2,36 +2,36 @@ import { corruptActions, type CorruptionKind } from '../../domain/evaluation/cor
 import { createRandom } from '../../domain/base/seeded-random';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import type { TaskRecord } from '../server/environment-data';
-import type { Play } from './play-pass';
+import type { PlannedEpisode } from './play-episodes';
 
 const nonsense = 'colourless green ideas sleep furiously';
-const withoutGold = 3; // actions, where nobody knows how many it takes
+const minActions = 3; // also for tasks without reference actions
 
-/** Every task, played by a text that means nothing in any environment: none may be solved. */
-export const nonsenseEpisodes = (tasks: readonly TaskRecord[]): Play[] =>
+/** Plans an episode per task whose actions mean nothing in any environment: none may be solved. */
+export const nonsenseEpisodes = (tasks: readonly TaskRecord[]): PlannedEpisode[] =>
   tasks.map((task) => ({
     task,
-    actions: Array.from({ length: Math.max(withoutGold, task.reference_actions.length) }, () => nonsense),
+    actions: Array.from({ length: Math.max(minActions, task.reference_actions.length) }, () => nonsense),
   }));
 
-/** Mistakes that matter everywhere: a single action left out may have been a look around. */
-const telling: readonly CorruptionKind[] = ['other-task', 'truncated'];
+/** Corruptions that matter in every environment; a single omitted action may have been an inspection without effect. */
+const decisiveKinds: readonly CorruptionKind[] = ['other-task', 'truncated'];
 
 /**
- * Every task that has gold, played by another task's, or by its own cut short. Some are solved all the same, by chance or
- * because the end repeats itself; most must not be.
+ * Plans an episode per task with reference actions, which plays the reference actions of another task, or its own without
+ * their end. Some of them are solved by chance, or because the end repeats earlier actions; most must not be.
  */
-export function corruptedEpisodes(tasks: readonly TaskRecord[], seed: number): Play[] {
-  return tasks.flatMap((task, place) => {
-    const random = createRandom(deriveSeed(seed, 'broken', place));
+export function corruptedEpisodes(tasks: readonly TaskRecord[], seed: number): PlannedEpisode[] {
+  return tasks.flatMap((task, index) => {
+    const random = createRandom(deriveSeed(seed, 'broken', index));
     const others = random.sample(tasks, 20).filter(({ content_key: key }) => key !== task.content_key);
-    const broken = corruptActions(
+    const corrupted = corruptActions(
       task.reference_actions,
       others.map(({ reference_actions: actions }) => actions),
       random,
     );
-    return broken
-      .filter(({ kind }) => telling.includes(kind))
+    return corrupted
+      .filter(({ kind }) => decisiveKinds.includes(kind))
       .slice(0, 1)
       .map(({ actions }) => ({ task, actions }));
   });

@@ -2,10 +2,10 @@ import type { ChatMessage, RecordedTurn, SampledAction, StoredTurn } from '../..
 import type { EnvironmentSession, Observation, ResetRequest } from '../base/environment';
 import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } from './replay-turns';
 
-/** Chooses the next action; null ends the episode because the player can say no more (its context is full). */
+/** Chooses the action of a turn, from 0; null ends the episode because the context of the policy is full. */
 export type ChooseAction = (
   conversation: readonly ChatMessage[],
-  step: number,
+  turn: number,
 ) => Promise<SampledAction | string | null>;
 
 export type Episode = {
@@ -19,78 +19,78 @@ export type Episode = {
   completionTokens: number;
 };
 
-/** Where an episode begins that was interrupted, and what keeps its turns in case it is interrupted again. */
+/** Turns of an interrupted episode, and the callbacks that record further turns in case it is interrupted again. */
 export type EpisodeJournal = {
   checks: ReplayChecks;
-  /** Played before, in order. */
+  /** Recorded turns, in order. */
   turns: readonly RecordedTurn[];
-  /** Told once when the turns have been replayed and nothing went otherwise. */
+  /** Called once when all recorded turns have been replayed without a mismatch. */
   replayed(turns: number): Promise<void>;
-  /** Told of every turn that leaves the episode open. */
+  /** Called after every new turn that does not end the episode. */
   record(turn: RecordedTurn): Promise<void>;
 };
 
 type Limits = { maxTurns: number; journal: EpisodeJournal | null };
 
-/** Plays an episode that nothing is kept of until it ends. */
+/** Plays an episode without a journal. */
 export const playEpisode = (
   session: EnvironmentSession,
   request: ResetRequest,
-  play: ChooseAction,
+  chooseAction: ChooseAction,
   maxTurns: number,
-): Promise<Episode> => playJournaledEpisode(session, request, play, { maxTurns, journal: null });
+): Promise<Episode> => playJournaledEpisode(session, request, chooseAction, { maxTurns, journal: null });
 
 /**
- * The observe-act loop: knows neither database nor Temporal. An episode that reaches `maxTurns`, or whose player falls
- * silent, is a failure with reward 0: the environment never called it done.
+ * Alternates between actions and observations, after a replay of the journal's turns. An episode that reaches `maxTurns`, or
+ * whose policy returns no action, is a failure with reward 0 because the environment did not end it.
  *
- * @throws ReplayMismatch when the session goes otherwise than the journal's turns say
+ * @throws ReplayMismatch when the session differs from the journal's turns
  */
 export async function playJournaledEpisode(
   session: EnvironmentSession,
   request: ResetRequest,
-  play: ChooseAction,
+  chooseAction: ChooseAction,
   { maxTurns, journal }: Limits,
 ): Promise<Episode> {
   const recorded = journal?.turns ?? [];
-  const begun = await replayTurns(session, await session.reset(request), recorded, journal?.checks ?? 'observations');
+  const resumed = await replayTurns(session, await session.reset(request), recorded, journal?.checks ?? 'observations');
   if (recorded.length > 0) await journal?.replayed(recorded.length);
-  const { opening, turns } = begun;
-  const keep = journal && keeper(journal, begun);
+  const { opening, turns } = resumed;
+  const record = journal && turnRecorder(journal, resumed);
   const conversation = [...opening, ...turns.flatMap(toMessages)];
-  const spent = { promptTokens: 0, completionTokens: 0 };
-  for (const turn of recorded) count(spent, turn);
+  const tokens = { promptTokens: 0, completionTokens: 0 };
+  for (const turn of recorded) addTokens(tokens, turn);
 
-  let seen = begun.seen;
-  while (!seen.done && turns.length < maxTurns) {
-    const action = await play(conversation, turns.length);
-    if (action === null) return { opening, turns, ...spent, reward: 0, rawScore: null, stopReason: 'token-limit' };
-    const said = saidBy(action);
-    count(spent, said);
-    seen = await session.step(said.action);
+  let { latest } = resumed;
+  while (!latest.done && turns.length < maxTurns) {
+    const chosen = await chooseAction(conversation, turns.length);
+    if (chosen === null) return { opening, turns, ...tokens, reward: 0, rawScore: null, stopReason: 'token-limit' };
+    const action = withTokens(chosen);
+    addTokens(tokens, action);
+    latest = await session.step(action.action);
     const shown = turns.at(-1)?.observation ?? opening;
-    turns.push(toStep(said, seen.messages));
+    turns.push(toTurn(action, latest.messages));
     conversation.push(...toMessages(turns.at(-1)!));
-    if (!seen.done && turns.length < maxTurns) await keep?.({ ...said, ordinal: turns.length }, shown, seen);
+    if (!latest.done && turns.length < maxTurns) await record?.({ ...action, ordinal: turns.length }, shown, latest);
   }
   return {
-    ...{ opening, turns, ...spent, rawScore: seen.rawScore, reward: seen.done ? seen.reward : 0 },
-    stopReason: seen.done ? (seen.stopReason ?? 'completed') : 'turn-limit',
+    ...{ opening, turns, ...tokens, rawScore: latest.rawScore, reward: latest.done ? latest.reward : 0 },
+    stopReason: latest.done ? (latest.stopReason ?? 'completed') : 'turn-limit',
   };
 }
 
-/** What the player said in a turn. */
-type Said = Omit<StoredTurn, 'observation'> & { promptTokens: number; completionTokens: number };
+type TokenCounts = Pick<Episode, 'promptTokens' | 'completionTokens'>;
+type ActionWithTokens = Omit<StoredTurn, 'observation'> & TokenCounts;
 
-/** Hands turns to the journal, each bound to all before it. The reset is digested only once there is a turn to keep. */
-function keeper(journal: EpisodeJournal, { digest, seen }: Replayed) {
+/** Each recorded turn contains digests of everything before it. The reset is hashed only when there is a turn to record. */
+function turnRecorder(journal: EpisodeJournal, { digest, latest }: Replayed) {
   let before = digest;
-  return (said: Said & { ordinal: number }, shown: ChatMessage[], answer: Observation): Promise<void> => {
-    const beforeSha256 = before ?? digestOf(seen);
-    const afterSha256 = digestAfter(said.action, answer, beforeSha256);
+  return (action: ActionWithTokens & { ordinal: number }, shown: ChatMessage[], answer: Observation): Promise<void> => {
+    const beforeSha256 = before ?? digestOf(latest);
+    const afterSha256 = digestAfter(action.action, answer, beforeSha256);
     before = afterSha256;
     const kept = journal.checks === 'score' ? shown : null;
-    return journal.record({ ...said, shown: kept, score: answer.score, beforeSha256, afterSha256 });
+    return journal.record({ ...action, shown: kept, score: answer.score, beforeSha256, afterSha256 });
   };
 }
 
@@ -99,8 +99,8 @@ const toMessages = ({ action, observation }: StoredTurn): ChatMessage[] => [
   ...observation,
 ];
 
-/** Tokens are counted by the ids that were sampled; reference actions have none. */
-function saidBy(action: SampledAction | string): Said {
+/** Counts the sampled token ids; reference actions have none. */
+function withTokens(action: SampledAction | string): ActionWithTokens {
   if (typeof action === 'string')
     return { action, promptTokenIds: null, tokenIds: null, logprobs: null, promptTokens: 0, completionTokens: 0 };
   const { content, promptTokenIds, tokenIds, logprobs } = action;
@@ -111,11 +111,12 @@ function saidBy(action: SampledAction | string): Said {
   };
 }
 
-function count(spent: Pick<Episode, 'promptTokens' | 'completionTokens'>, said: Said): void {
-  spent.promptTokens += said.promptTokens;
-  spent.completionTokens += said.completionTokens;
+function addTokens(sum: TokenCounts, { promptTokens, completionTokens }: TokenCounts): void {
+  sum.promptTokens += promptTokens;
+  sum.completionTokens += completionTokens;
 }
 
-const toStep = ({ action, promptTokenIds, tokenIds, logprobs }: Said, observation: ChatMessage[]): StoredTurn => ({
-  ...{ action, observation, promptTokenIds, tokenIds, logprobs },
-});
+const toTurn = (
+  { action, promptTokenIds, tokenIds, logprobs }: ActionWithTokens,
+  observation: ChatMessage[],
+): StoredTurn => ({ action, observation, promptTokenIds, tokenIds, logprobs });

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
+import { CoevolveError } from '../../domain/base/errors';
 import { canonicalJson } from '../../domain/base/canonical-json';
 import type { ChatMessage, RecordedTurn, StoredTurn } from '../../domain/rollout/turn';
 import type { EnvironmentSession, Observation } from '../base/environment';
 import { EnvironmentError } from '../base/environment-error';
 
-/** What the environment promises of the same actions in a fresh session: every observation, or the score alone. */
+/** Repeatable results of the same actions in a new session: all observations, or only the score. */
 export type ReplayChecks = 'observations' | 'score';
 
-/** Where an episode stands after its recorded turns. `digest` is null before the first. */
-export type Replayed = { opening: ChatMessage[]; turns: StoredTurn[]; seen: Observation; digest: string | null };
+/** State of an episode after its recorded turns. `latest` is the last answer; `digest` is null before the first turn. */
+export type Replayed = { opening: ChatMessage[]; turns: StoredTurn[]; latest: Observation; digest: string | null };
 
-/** A session went otherwise than the recorded turns say: they are of no use, and the attempt begins again. */
-export class ReplayMismatch extends Error {
+/** A session differs from the recorded turns: they are discarded, and the attempt restarts. */
+export class ReplayMismatch extends CoevolveError {
   override readonly name = 'ReplayMismatch';
 
   constructor(
@@ -25,10 +26,10 @@ export class ReplayMismatch extends Error {
 }
 
 /**
- * Plays recorded turns in a session that was just reset, and checks each answer. What the policy had been shown stays
- * what it reads on from, so that its next prompt is the one it would have had.
+ * Plays recorded turns in a session that was just reset, and checks each answer. The policy continues from the recorded
+ * observations, so its next prompt equals that of an uninterrupted episode.
  *
- * @param opened what the reset has shown
+ * @param opened answer to the reset
  * @throws ReplayMismatch; EnvironmentError when the session breaks
  */
 export async function replayTurns(
@@ -38,43 +39,44 @@ export async function replayTurns(
   checks: ReplayChecks,
 ): Promise<Replayed> {
   const turns: StoredTurn[] = [];
-  let seen = opened;
+  let latest = opened;
   let digest: string | null = null;
   for (const [index, turn] of recorded.entries()) {
-    const answer = await stepAgain(session, turn);
-    digest = checks === 'observations' ? digestAfter(turn.action, answer, digest ?? digestOf(seen)) : turn.afterSha256;
+    const answer = await repeatAction(session, turn);
+    digest =
+      checks === 'observations' ? digestAfter(turn.action, answer, digest ?? digestOf(latest)) : turn.afterSha256;
     requireSame(turn, answer, checks === 'observations' ? digest === turn.afterSha256 : answer.score === turn.score);
     const { action, promptTokenIds, tokenIds, logprobs } = turn;
-    const observation = recorded[index + 1]?.shown ?? answer.messages; // what the next action was an answer to
+    const observation = recorded[index + 1]?.shown ?? answer.messages; // the observation that the next action is based on
     turns.push({ action, observation, promptTokenIds, tokenIds, logprobs });
-    seen = answer;
+    latest = answer;
   }
-  return { opening: recorded[0]?.shown ?? opened.messages, turns, seen, digest };
+  return { opening: recorded[0]?.shown ?? opened.messages, turns, latest, digest };
 }
 
-/** What the session took before it must take again. */
-const stepAgain = (
+/** An action that was accepted once has to be accepted again. */
+const repeatAction = (
   session: Pick<EnvironmentSession, 'step'>,
   { ordinal, action }: RecordedTurn,
 ): Promise<Observation> =>
   session.step(action).catch((cause: unknown) => {
     if (!(cause instanceof EnvironmentError) || cause.kind !== 'rejected') throw cause;
-    throw new ReplayMismatch(ordinal, `turn ${ordinal} is refused when it is replayed: ${cause.message}`, { cause });
+    throw new ReplayMismatch(ordinal, `turn ${ordinal} is rejected when it is replayed: ${cause.message}`, { cause });
   });
 
 /** A recorded turn never ended its episode. */
-function requireSame({ ordinal, score }: RecordedTurn, answer: Observation, same: boolean): void {
+function requireSame({ ordinal, score }: RecordedTurn, answer: Observation, isSame: boolean): void {
   if (answer.done) throw new ReplayMismatch(ordinal, `turn ${ordinal} ends the episode when it is replayed`);
-  if (same) return;
-  const found = answer.score === score ? 'shows other words' : `scores ${answer.score}, not ${score},`;
+  if (isSame) return;
+  const found = answer.score === score ? 'has another observation' : `scores ${answer.score}, not ${score},`;
   throw new ReplayMismatch(ordinal, `turn ${ordinal} ${found} when it is replayed`);
 }
 
-/** sha256 hex of what a reset shows. */
+/** Returns the sha256 (hex) of the answer to a reset. */
 export const digestOf = ({ messages, tools, done }: Observation): string =>
   sha256(canonicalJson([messages, tools ?? null, done]));
 
-/** sha256 hex of a whole episode up to an action's answer: equal only where all before it is equal too. */
+/** Returns the sha256 (hex) of the episode up to an action's answer: equal only if everything before it is equal. */
 export const digestAfter = (action: string, answer: Observation, before: string): string =>
   sha256(canonicalJson([before, action, digestOf(answer)]));
 

@@ -1,50 +1,52 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { EnvironmentError } from '../base/environment-error';
+import { retry } from '../../base/retry';
 
 export type RetryLimits = {
-  /** How long a full environment is waited for: others play meanwhile, and each attempt of theirs has 15 minutes. */
+  /** Maximum wait for a free session: other attempts hold the sessions for up to 15 minutes each. */
   fullMs: number;
-  /** How long one that answers nobody is waited for: a server that restarts is back within seconds. */
-  awayMs: number;
-  /** The first pause; each is twice the one before it, up to `longestMs`. */
+  /** Maximum wait for a server that does not answer: a restart takes seconds. */
+  unreachableMs: number;
+  /** The first delay; each delay is twice the one before it, up to `maxMs`. */
   firstMs: number;
-  longestMs: number;
+  maxMs: number;
 };
 
-export const defaultRetryLimits: RetryLimits = { fullMs: 45 * 60_000, awayMs: 20_000, firstMs: 200, longestMs: 2_000 };
+export const defaultRetryLimits: RetryLimits = {
+  ...{ fullMs: 45 * 60_000, unreachableMs: 20_000 },
+  ...{ firstMs: 200, maxMs: 2_000 },
+};
 
 /**
- * Plays, and plays anew for as long as the environment has no free session: a full server and one that restarts are
- * waited for with growing pauses, of which a random half is left out so that those who wait do not come back together.
+ * Repeats `play` while the environment has no free session or its server does not answer, with exponential backoff and
+ * jitter.
  *
- * @throws what `play` throws, also when the patience is over; the signal's reason
+ * @throws the error of `play` when it is another one or the limit of its kind is reached; the signal's reason
  */
-export async function retryWhenUnavailable<T>(
+export function retryWhenUnavailable<T>(
   signal: AbortSignal,
   play: () => Promise<T>,
-  patience: RetryLimits = defaultRetryLimits,
+  { fullMs, unreachableMs, firstMs, maxMs }: RetryLimits = defaultRetryLimits,
 ): Promise<T> {
-  let waiting: Partial<Record<NoSession['kind'], number>> = {};
-  for (let pauseMs = patience.firstMs; ; pauseMs = Math.min(pauseMs * 2, patience.longestMs)) {
-    const began = performance.now();
-    try {
-      return await play();
-    } catch (error) {
-      if (!isNoSession(error)) throw error;
-      signal.throwIfAborted();
-      if (performance.now() - began > playedMs) waiting = {};
-      const since = (waiting[error.kind] ??= performance.now());
-      const limitMs = error.kind === 'capacity' ? patience.fullMs : patience.awayMs;
-      if (performance.now() - since + pauseMs > limitMs) throw error;
-    }
-    await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => signal.throwIfAborted());
-  }
+  const limitMs = { capacity: fullMs, unreachable: unreachableMs };
+  let startedAt = 0;
+  let waitingSince: Partial<Record<Unavailable['kind'], number>> = {};
+  const timedPlay = (): Promise<T> => {
+    startedAt = performance.now();
+    return play();
+  };
+  const shouldRetry = (error: unknown): boolean => {
+    if (!isUnavailable(error)) return false;
+    const now = performance.now();
+    if (now - startedAt > playedMs) waitingSince = {};
+    return now - (waitingSince[error.kind] ??= now) < limitMs[error.kind];
+  };
+  return retry(timedPlay, { shouldRetry, timeoutMs: Infinity, firstMs, maxMs, jitter: 0.5, signal });
 }
 
-/** Who was busy for so long had a session, and lost it to a server that restarts: the patience begins anew. */
+/** An attempt that ran longer than this had a session and lost it when the server restarted: its wait starts again from 0. */
 const playedMs = 30_000;
 
-type NoSession = EnvironmentError & { kind: 'capacity' | 'unreachable' };
+type Unavailable = EnvironmentError & { kind: 'capacity' | 'unreachable' };
 
-const isNoSession = (error: unknown): error is NoSession =>
+const isUnavailable = (error: unknown): error is Unavailable =>
   error instanceof EnvironmentError && (error.kind === 'capacity' || error.kind === 'unreachable');

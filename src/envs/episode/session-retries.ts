@@ -1,39 +1,38 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentError } from '../base/environment-error';
+import { backoffMs, type Backoff } from '../../base/retry';
+import { sleep } from '../../base/sleep';
 
-export type LossWindow = {
-  /** Connections that are lost within so long of the first are one loss. */
-  spellMs: number;
-  /** The pause after the second loss of a spell; each is twice the one before it, up to `longestMs`. */
-  firstMs: number;
-  longestMs: number;
+/** `firstMs` is the delay after the second lost connection of a window. */
+export type LossWindow = Backoff & {
+  /** Connections that are lost within this time of the first count as one loss. */
+  windowMs: number;
 };
 
-/** As long as a server that is away is waited for. */
-const defaultSpell: LossWindow = { spellMs: 20_000, firstMs: 200, longestMs: 2_000 };
+/** The window is as long as the wait for an unreachable server (`defaultRetryLimits`). */
+const defaultWindow: LossWindow = { windowMs: 20_000, firstMs: 200, maxMs: 2_000 };
 
 /**
- * Counts the sessions that broke under an attempt, of which there may be `most`. A server that is killed three times in
- * as many seconds says nothing of those who play on it, so all that a spell of losses takes counts once; an attempt that
- * itself brings the server down is given up all the same, after as many spells.
+ * Counts the broken sessions of one attempt, which may have `maxSessions` of them. A server that is killed three times in
+ * three seconds is no fault of the attempts on it, so all lost connections of a window count once. An attempt that itself
+ * crashes the server is still given up, after `maxSessions` windows.
  *
- * @returns to be asked after every break: whether to try again. Resolves when it is time to.
- * @throws the signal's reason
+ * @returns a function to call after each break: resolves, after the backoff, to true if the attempt may be repeated; throws
+ *   the signal's reason
  */
 export function sessionRetries(
-  most: number,
-  { spellMs, firstMs, longestMs }: LossWindow = defaultSpell,
+  maxSessions: number,
+  { windowMs, ...backoff }: LossWindow = defaultWindow,
 ): (broken: EnvironmentError, signal: AbortSignal) => Promise<boolean> {
   let counted = 0;
-  let [lostSince, pauseMs] = [-Infinity, firstMs];
+  let windowStart = -Infinity;
+  let retries = 0;
   return async ({ lost }, signal) => {
     const now = performance.now();
-    if (lost && now - lostSince < spellMs) {
-      await sleep(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
-      pauseMs = Math.min(pauseMs * 2, longestMs);
+    if (lost && now - windowStart < windowMs) {
+      await sleep(backoffMs(++retries, backoff), signal);
       return true;
     }
-    [lostSince, pauseMs] = [lost ? now : -Infinity, firstMs];
-    return ++counted < most;
+    [windowStart, retries] = [lost ? now : -Infinity, 0];
+    return ++counted < maxSessions;
   };
 }

@@ -5,7 +5,7 @@ import type { ArtifactStore } from '../../artifacts/artifact-store';
 import { DomainError } from '../../domain/base/errors';
 import { parseJson } from '../../base/parse-json';
 
-const row = z.object({
+const expertRow = z.object({
   environment: z.string(),
   task_id: z.string(),
   actions: z.array(z.string()).min(1),
@@ -14,21 +14,21 @@ const row = z.object({
   replayed: z.boolean(),
 });
 
-/** An expert's actions at one task. `reward` is the replay's, or what the file claimed where there was no replay. */
-export type ImportedExpert = z.infer<typeof row>;
+/** Actions of an expert at one task. `reward` is that of the replay, or the claimed one if there was no replay. */
+export type ImportedExpert = z.infer<typeof expertRow>;
 
-/** Stores experts under the hash of their lines: a spec names it as `environment.experts`. */
+/** Stores experts under the hash of their lines; a spec names them by it as `environment.experts`. */
 export const saveExperts = (
   artifacts: Pick<ArtifactStore, 'saveDataset'>,
   experts: readonly ImportedExpert[],
 ): Promise<{ sha256: string; path: string }> =>
-  artifacts.saveDataset([...experts].sort(byTask).map((expert) => JSON.stringify(row.parse(expert))));
+  artifacts.saveDataset([...experts].sort(byTask).map((expert) => JSON.stringify(expertRow.parse(expert))));
 
 /**
- * The experts that a spec names, by task.
+ * Loads the experts that a spec names, by task id.
  *
- * @throws DomainError `UnknownExperts`, when nothing whole is stored under that hash; `ForeignExperts`, when they are of
- *   another environment
+ * @throws DomainError `UnknownExperts` when no intact file is stored under the hash; `ForeignExperts` when they are experts
+ *   of another environment
  */
 export async function loadExperts(
   artifacts: Pick<ArtifactStore, 'datasetPath'>,
@@ -36,24 +36,24 @@ export async function loadExperts(
   environment: string,
 ): Promise<ReadonlyMap<string, ImportedExpert>> {
   const text = await readFile(artifacts.datasetPath(sha256), 'utf8').catch(() => undefined);
-  const whole = text !== undefined && createHash('sha256').update(text).digest('hex') === sha256;
-  const rows = whole
+  const isIntact = text !== undefined && createHash('sha256').update(text).digest('hex') === sha256;
+  const rows = isIntact
     ? text
         .trimEnd()
         .split('\n')
-        .map((line) => row.safeParse(parseJson(line)))
+        .map((line) => expertRow.safeParse(parseJson(line)))
     : [];
   if (rows.length === 0 || rows.some(({ success }) => !success))
     throw new DomainError(
       'UnknownExperts',
-      `environment.experts: no imported experts are stored as ${sha256}; \`coevolve experts import <file> --environment ${environment}\` prints the hash of what it stored`,
+      `environment.experts: no imported experts are stored as ${sha256}; \`coevolve experts import <file> --environment ${environment}\` prints the hash of the stored file`,
     );
   const experts = rows.map(({ data }) => data!);
   const other = experts.find((expert) => expert.environment !== environment);
   if (other)
     throw new DomainError(
       'ForeignExperts',
-      `environment.experts: these are experts of ${other.environment}, the spec's environment is ${environment}; import them with \`coevolve experts import <file> --environment ${environment}\``,
+      `environment.experts: found experts of ${other.environment}, expected experts of the spec's environment ${environment}; import them with \`coevolve experts import <file> --environment ${environment}\``,
     );
   return new Map(experts.map((expert) => [expert.task_id, expert]));
 }

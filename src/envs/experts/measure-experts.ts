@@ -1,16 +1,17 @@
 import { groupBy } from '../../domain/base/group-by';
-/** What is measured of one expert trajectory. */
-export type Measured = {
+
+export type MeasuredTrajectory = {
   pattern: string;
   /** Actions of the expert. */
   turns: number;
-  /** Of the whole conversation. */
+  /** Characters of the whole conversation. */
   characters: number;
-  /** In [0, 1]; null where nobody knows it. */
+  /** In [0, 1]; null when unknown. */
   reward: number | null;
 };
 
-export type Measures = {
+/** Row of the table of lengths and rewards. */
+export type TrajectoryStatistics = {
   /** `all` in the first row. */
   pattern: string;
   tasks: number;
@@ -19,20 +20,20 @@ export type Measures = {
   turnsMax: number;
   charactersMean: number;
   charactersMax: number;
-  /** Of those whose reward is known; null when none is. */
+  /** Mean of the known rewards; null when none is known. */
   rewardMean: number | null;
   successes: number;
 };
 
-/** The length and reward table: all of them first, then each pattern, most frequent first. None for none. */
-export function measureExperts(measured: readonly Measured[]): Measures[] {
-  if (measured.length === 0) return [];
-  const byPattern = groupBy(measured, ({ pattern }) => pattern);
+/** Returns a row for all trajectories, then a row per pattern, most frequent first; no rows for no trajectories. */
+export function measureExperts(trajectories: readonly MeasuredTrajectory[]): TrajectoryStatistics[] {
+  if (trajectories.length === 0) return [];
+  const byPattern = groupBy(trajectories, ({ pattern }) => pattern);
   const patterns = [...byPattern].sort(([a, one], [b, other]) => other.length - one.length || (a < b ? -1 : 1));
-  return [measuresOf('all', measured), ...patterns.map(([pattern, group]) => measuresOf(pattern, group))];
+  return [statisticsOf('all', trajectories), ...patterns.map(([pattern, group]) => statisticsOf(pattern, group))];
 }
 
-function measuresOf(pattern: string, group: readonly Measured[]): Measures {
+function statisticsOf(pattern: string, group: readonly MeasuredTrajectory[]): TrajectoryStatistics {
   const turns = group.map((one) => one.turns);
   const characters = group.map((one) => one.characters);
   const rewards = group.flatMap(({ reward }) => (reward === null ? [] : [reward]));

@@ -23,15 +23,15 @@ const closingSchema = z.object({ raw_score: z.number().nullish(), stop_reason: z
 /** Opens episodes on our own environment server: OpenEnv's wire, with actions and observations of our shape. */
 export function openEnvClient(
   endpoint: EnvironmentEndpoint,
-  options: Pick<SocketOptions, 'beatMs'> & { health?: ServerHealth } = {},
+  options: Pick<SocketOptions, 'keepAliveMs'> & { health?: ServerHealth } = {},
 ): OpenEnvironment {
   const { health = serverHealth(endpoint), ...socketOptions } = options;
   return async (name, { signal }) => {
     signal.throwIfAborted();
     const callMs = (await health.find(name).catch(() => undefined))?.callMs ?? defaultCallMs;
     const place = { ...endpoint, url: `${endpoint.url}/envs/${name}` };
-    const session = await openSocket(place, { ...socketOptions, signal, answerTimeoutMs: callMs + graceMs });
-    const ask = async (message: object): Promise<Observation> => toObservation(await session.ask(message));
+    const session = await openSocket(place, { ...socketOptions, signal, responseTimeoutMs: callMs + graceMs });
+    const ask = async (message: object): Promise<Observation> => toObservation(await session.request(message));
     return {
       reset: (request) => ask({ type: 'reset', data: resetData(request) }),
       step: (action) => ask({ type: 'step', data: { content: action } }),

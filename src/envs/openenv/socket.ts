@@ -14,16 +14,16 @@ export type WireSession = {
    *
    * @throws EnvironmentError; the signal's reason
    */
-  ask(message: object): Promise<WireObservation>;
+  request(message: object): Promise<WireObservation>;
   close(): void;
 };
 
 export type SocketOptions = {
   signal: AbortSignal;
   /** For one answer; past it the session is broken. */
-  answerTimeoutMs: number;
+  responseTimeoutMs: number;
   /** How long a session may be silent before a question for its state keeps it alive. */
-  beatMs?: number;
+  keepAliveMs?: number;
 };
 
 const openTimeoutMs = 20_000;
@@ -61,7 +61,7 @@ const answerSchema = z.discriminatedUnion('type', [
  */
 export async function openSocket(
   endpoint: EnvironmentEndpoint,
-  { signal, answerTimeoutMs, beatMs }: SocketOptions,
+  { signal, responseTimeoutMs, keepAliveMs }: SocketOptions,
 ): Promise<WireSession> {
   signal.throwIfAborted(); // an abort that is over is not told again
   const { url, token } = endpoint;
@@ -74,7 +74,7 @@ export async function openSocket(
   });
   const abort = (): void => socket.terminate();
   signal.addEventListener('abort', abort, { once: true });
-  const inbox = listen(socket, beatMs); // before it opens: a full server says so at once and closes
+  const inbox = listen(socket, keepAliveMs); // before it opens: a full server says so at once and closes
   const close = (): void => {
     signal.removeEventListener('abort', abort);
     inbox.stop();
@@ -85,9 +85,9 @@ export async function openSocket(
     throw signal.aborted ? signal.reason : error;
   });
   return {
-    async ask(message) {
+    async request(message) {
       inbox.send(message);
-      return readAnswer(await answerTo(inbox, signal, answerTimeoutMs));
+      return readAnswer(await answerTo(inbox, signal, responseTimeoutMs));
     },
     close,
   };

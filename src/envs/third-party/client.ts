@@ -1,7 +1,7 @@
 import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../base/environment';
 import { EnvironmentError } from '../base/environment-error';
-import type { ThirdPartyServer } from '../server/environment-servers';
-import { actionForm, type ToAction } from './action';
+import type { ThirdPartyServer } from './read-servers';
+import { actionParserOf, type ParseAction } from './parse-action';
 import { messagesOf, toolsOf } from './observation';
 import { openSocket, type WireObservation } from '../openenv/socket';
 
@@ -11,9 +11,9 @@ import { openSocket, type WireObservation } from '../openenv/socket';
  * observation that says why: it is the player's mistake, and costs a step.
  */
 export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
-  let known: Promise<ToAction> | undefined;
-  const form = (): Promise<ToAction> => {
-    known ??= actionForm(server);
+  let known: Promise<ParseAction> | undefined;
+  const form = (): Promise<ParseAction> => {
+    known ??= actionParserOf(server);
     known.catch(() => (known = undefined));
     return known;
   };
@@ -21,12 +21,12 @@ export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
     signal.throwIfAborted();
     const toAction = await form();
     const { endpoint, answerSeconds, instruction } = server;
-    const session = await openSocket(endpoint, { signal, answerTimeoutMs: answerSeconds * 1000 });
+    const session = await openSocket(endpoint, { signal, responseTimeoutMs: answerSeconds * 1000 });
     const score = scoring(server.reward);
     const limited = stepLimit(server.maxTurns);
     return {
       async reset(request) {
-        const seen = score(await session.ask({ type: 'reset', data: resetData(request) }));
+        const seen = score(await session.request({ type: 'reset', data: resetData(request) }));
         const opening = instruction ? [{ role: 'system', content: instruction }] : [];
         return { ...seen, messages: [...opening, ...seen.messages] };
       },
@@ -34,7 +34,7 @@ export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
         const made = toAction(text);
         if ('problem' in made) return limited(notAnAction(made.problem));
         try {
-          return limited(score(await session.ask({ type: 'step', data: made.action })));
+          return limited(score(await session.request({ type: 'step', data: made.action })));
         } catch (error) {
           if (error instanceof EnvironmentError && error.kind === 'rejected')
             return limited(notAnAction(error.message));

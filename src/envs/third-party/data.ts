@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { createRandom } from '../../domain/base/seeded-random';
 import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
 import { EnvironmentError } from '../base/environment-error';
-import type { ThirdPartyServer } from '../server/environment-servers';
-import { listTasks, type ListedTask } from './tasks';
+import type { ThirdPartyServer } from './read-servers';
+import { listTasks, type ListedTask } from './list-tasks';
 
 /**
  * What a server of somebody else gives for campaigns: tasks without gold. They are those of its own train and test

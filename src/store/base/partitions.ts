@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
+import { codeOf } from '../../base/errors';
+import { retry } from '../../base/retry';
 
 /** The tables that grow with attempts; each campaign has a partition of its own in every one. */
 export const partitionedTables = [
@@ -25,22 +26,16 @@ export async function createPartitions(client: PoolClient, campaignId: number): 
   }
 }
 
-/** Postgres's code for a lock that was not free within `lock_timeout`. */
+/** SQLSTATE of a lock that was not free within `lock_timeout`. */
 const lockNotAvailable = '55P03';
-const patienceMs = 60_000;
 
 /**
- * Tries a creation of partitions until it has its locks. A new partition locks its parents, which a worker that stores
- * rows locks in another order: whoever waits longest for a lock is in a deadlock after 1 s. A creation gives way well
- * before that, so that no worker ever has to, and tries again.
+ * Retries a creation of partitions until it has its locks. A new partition locks its parent tables, which a worker that
+ * stores rows locks in another order, and Postgres ends a deadlock after 1 s. The creation gives up its locks well before
+ * that, so that no worker fails.
  */
-export async function givingWay<T>(create: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + patienceMs; ;) {
-    try {
-      return await create();
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== lockNotAvailable || Date.now() > deadline) throw error;
-      await sleep(20 + Math.random() * 80);
-    }
-  }
-}
+export const givingWay = <T>(create: () => Promise<T>): Promise<T> =>
+  retry(create, {
+    ...{ shouldRetry: (error) => codeOf(error) === lockNotAvailable, timeoutMs: 60_000 },
+    ...{ firstMs: 100, jitter: 0.8 },
+  });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drawUntilDone } from '../../../src/activities/plan/draw-until-done';
 import { environmentData } from '../../../src/envs/server/environment-data';
-import { startScriptedServer, type ScriptedServer } from '../../llm/scripted-server';
+import { startScriptedServer, type ScriptedServer } from '../../support/scripted-server';
 import { inActivity } from '../base/in-activity';
 
 let server: ScriptedServer;

@@ -7,9 +7,9 @@ import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../s
 import type { EnvironmentSession } from '../../../src/envs/base/environment';
 import { ReplayMismatch } from '../../../src/envs/episode/replay-turns';
 import type { TurnJournalStore } from '../../../src/store/trajectories/turn-journal';
-import { startFickleEnvironment } from '../../envs/episode/fickle-environment';
-import { attentivePolicy, worldSession } from '../../envs/episode/journaled-world';
-import { startScriptedServer } from '../../llm/scripted-server';
+import { startFickleEnvironment } from './nondeterministic-environment';
+import { attentivePolicy, worldSession } from '../../support/deterministic-session';
+import { startScriptedServer } from '../../support/scripted-server';
 import { newCampaign, raiseEpoch, turn, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 

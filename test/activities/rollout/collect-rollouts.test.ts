@@ -2,7 +2,7 @@ import { collectRollouts } from '../../../src/activities/rollout/collect-rollout
 import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
-import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { inActivity } from '../base/in-activity';
 import { startJudging, type JudgedCampaigns } from './judged-campaign';
 

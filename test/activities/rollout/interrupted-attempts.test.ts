@@ -134,7 +134,7 @@ test('turns that go otherwise when they are replayed are forgotten: the attempt 
   await playRollout(rollouts, rollout);
   expect(stepsAsked()).toEqual([...rollout.actions.keys()]);
   await expect(resumesOf(rollouts, rollout)).resolves.toEqual([
-    { outcome: 'mismatch', turns: 2, detail: 'turn 2 shows other words when it is replayed' },
+    { outcome: 'mismatch', turns: 2, detail: 'turn 2 has another observation when it is replayed' },
   ]);
   await expect(storedOf(rollouts, rollout)).resolves.toEqual(await undisturbed(bfcl));
 });

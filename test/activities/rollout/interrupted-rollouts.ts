@@ -8,7 +8,7 @@ import { policyClient } from '../../../src/llm/policy-client';
 import { resolveSpec } from '../../../src/spec/read-spec';
 import { createStore } from '../../../src/store';
 import type { Resume } from '../../../src/store/trajectories/turn-journal';
-import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { inActivity } from '../base/in-activity';

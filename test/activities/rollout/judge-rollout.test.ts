@@ -4,7 +4,7 @@ import type { PlannedAttempt } from '../../../src/activities/rollout/planned-att
 import { DomainError } from '../../../src/domain/base/errors';
 import type { CampaignSpecInput } from '../../../src/spec/campaign-spec';
 import type { NewTask, TaskRow } from '../../../src/store/tasks/tasks';
-import { judgeAnswer, judgeByReference } from '../../llm/rules/judge';
+import { judgeAnswer, judgeByReference } from '../../support/models/reference-judge';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { inActivity } from '../base/in-activity';
 import {

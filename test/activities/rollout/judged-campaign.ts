@@ -14,8 +14,8 @@ import type { Providers } from '../../../src/llm/providers';
 import { campaignSpecSchema, type CampaignSpec, type CampaignSpecInput } from '../../../src/spec/campaign-spec';
 import { createStore } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/base/epoch';
-import { startEnvironmentServer } from '../../envs/server/environment-server';
-import { startScriptedModel, type Rule, type ScriptedModel } from '../../llm/scripted-model';
+import { startEnvironmentServer } from '../../support/environment-server';
+import { startScriptedModel, type Rule, type ScriptedModel } from '../../support/models/scripted-model';
 import { freshDatabase } from '../../support/database';
 import { inActivity } from '../base/in-activity';
 

@@ -4,12 +4,7 @@ import path from 'node:path';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
 import { createEnvironments } from '../../../src/envs/environments';
 import { policyClient } from '../../../src/llm/policy-client';
-import {
-  hasOpenEnv,
-  startThirdPartyServer,
-  whyNot,
-  type ThirdPartyServer,
-} from '../../envs/third-party/third-party-server';
+import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from '../../support/third-party-server';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { inActivity } from '../base/in-activity';
 import { startJudging, type JudgedCampaigns } from './judged-campaign';

@@ -1,9 +1,9 @@
 import { abstractTasks } from '../../../src/activities/synthesize/abstract-tasks';
 import { explore } from '../../../src/activities/synthesize/explore';
 import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
-import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
-import { functionCaller } from '../../llm/rules/caller';
-import { startScriptedModel, type ScriptedModel } from '../../llm/scripted-model';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
+import { functionCaller } from '../../support/models/function-caller';
+import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { flaggedCampaign } from './flagged-campaign';
 import { inActivity } from '../base/in-activity';

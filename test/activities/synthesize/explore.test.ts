@@ -5,15 +5,15 @@ import { planExploration } from '../../../src/activities/synthesize/plan-explora
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { reflect } from '../../../src/activities/synthesize/reflect';
 import { taskLineageOf } from '../../../src/store/tasks/task-lineage';
-import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
-import { askedFor, sqlExplorer, type AskedFor } from '../../llm/rules/explorer';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
+import { askedFor, sqlExplorer, type AskedFor } from '../../support/models/sql-explorer';
 import {
   silence,
   startScriptedModel,
   type LoggedRequest,
   type ModelAnswer,
   type ScriptedModel,
-} from '../../llm/scripted-model';
+} from '../../support/models/scripted-model';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
 import { inActivity } from '../base/in-activity';

@@ -12,8 +12,8 @@ import { specHash } from '../../../src/spec/read-spec';
 import { createStore } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/base/epoch';
 import type { TaskRow } from '../../../src/store/tasks/tasks';
-import type { EnvironmentServer } from '../../envs/server/environment-server';
-import { scriptedProviders, specWithModels } from '../../llm/scripted-provider';
+import type { EnvironmentServer } from '../../support/environment-server';
+import { scriptedProviders, specWithModels } from '../../support/models/scripted-provider';
 import { addPolicy, attempt, hash } from '../../store/support/new-campaign';
 import { inActivity } from '../base/in-activity';
 

@@ -1,6 +1,6 @@
 import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
 import { synthesizeTasks } from '../../../src/activities/synthesize/synthesize-tasks';
-import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
 import { inActivity } from '../base/in-activity';

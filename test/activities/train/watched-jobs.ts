@@ -10,7 +10,7 @@ import type { NewTrainingRun } from '../../../src/store/training/training-runs';
 import { localBackend } from '../../../src/training/local/local-backend';
 import { newCampaign, trainingRun, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { twentyLines } from '../../training/twenty-lines';
+import { twentyLines } from '../../support/sft-lines';
 import { inActivity } from '../base/in-activity';
 
 /** A campaign whose jobs are real trainers of this machine, in a folder of their own. */

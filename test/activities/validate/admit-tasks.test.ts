@@ -5,8 +5,8 @@ import { embedCandidates } from '../../../src/activities/validate/embed-candidat
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
 import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
-import { scriptedModels, scriptedProviders } from '../../llm/scripted-provider';
-import { startScriptedModel } from '../../llm/scripted-model';
+import { scriptedModels, scriptedProviders } from '../../support/models/scripted-provider';
+import { startScriptedModel } from '../../support/models/scripted-model';
 import { candidate, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { inActivity } from '../base/in-activity';

@@ -2,7 +2,7 @@ import { closeCalibration } from '../../../src/activities/validate/close-calibra
 import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
 import { planCalibration } from '../../../src/activities/validate/plan-calibration';
 import { playCalibration } from '../../../src/activities/validate/play-calibration';
-import { judgeAnswer, judgeByReference, judgeQuestion } from '../../llm/rules/judge';
+import { judgeAnswer, judgeByReference, judgeQuestion } from '../../support/models/reference-judge';
 import { inActivity } from '../base/in-activity';
 import { calibrate, nextIteration, startJudging, type JudgedCampaigns } from '../rollout/judged-campaign';
 

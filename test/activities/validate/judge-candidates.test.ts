@@ -5,7 +5,7 @@ import { toTask } from '../../../src/activities/plan/seed-tasks';
 import { judgeVersion } from '../../../src/llm/prompts/judge';
 import type { NewTask } from '../../../src/store/tasks/tasks';
 import { listJudgeAgreement } from '../../../src/report/sections/judge/query';
-import { judgeAnswer, judgeByReference, judgeQuestion } from '../../llm/rules/judge';
+import { judgeAnswer, judgeByReference, judgeQuestion } from '../../support/models/reference-judge';
 import { attempt } from '../../store/support/new-campaign';
 import { inActivity } from '../base/in-activity';
 import { startJudging, type JudgedCampaign, type JudgedCampaigns } from '../rollout/judged-campaign';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig, type Config } from '../../../src/config';
 import { deriveSeed } from '../../../src/domain/base/seed-tree';
-import { startEnvironmentServer, type EnvironmentServer } from '../../envs/server/environment-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { runCli } from '../../support/stack';
 
 let home: string;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { checkEnvironment, type CheckSettings } from '../../../src/envs/check/check-environment';
 import { createEnvironments, type Environments } from '../../../src/envs/environments';
-import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 let folder: string;
 let server: EnvironmentServer;

@@ -2,7 +2,7 @@ import { EnvironmentError } from '../../../src/envs/base/environment-error';
 import { playEpisode, playJournaledEpisode } from '../../../src/envs/episode/play-episode';
 import { ReplayMismatch, type ReplayChecks } from '../../../src/envs/episode/replay-turns';
 import type { RecordedTurn } from '../../../src/domain/rollout/turn';
-import { attentivePolicy, memoryJournal, seen, worldSession, type World } from './journaled-world';
+import { attentivePolicy, memoryJournal, seen, worldSession, type World } from '../../support/deterministic-session';
 
 const request = { task: {}, seed: 1, episodeId: 'e' };
 const length = 5;
@@ -61,7 +61,7 @@ test('a replay is told of once, with the turns that nobody had to be asked for; 
 
 const otherwise: { what: string; world: World; turn: number; says: RegExp }[] = [
   { what: 'other words after an action', world: { length, otherwise: { 2: seen('?') } }, turn: 2, says: /turn 2 / },
-  { what: 'another opening', world: { length, order: 'elsewhere' }, turn: 1, says: /turn 1 shows other words/ },
+  { what: 'another opening', world: { length, order: 'elsewhere' }, turn: 1, says: /turn 1 has another observation/ },
   {
     what: 'other functions',
     world: { length, otherwise: { 1: seen('?', { tools: [{ name: 'jump' }] }) } },

@@ -2,45 +2,41 @@ import { EnvironmentError, type EnvironmentErrorKind } from '../../../src/envs/b
 import { retryWhenUnavailable } from '../../../src/envs/episode/retry-when-unavailable';
 
 const { signal } = new AbortController();
-const quick = { fullMs: 60_000, awayMs: 60_000, firstMs: 1, longestMs: 2 };
+const quick = { fullMs: 60_000, unreachableMs: 60_000, firstMs: 1, maxMs: 2 };
 
-/** Fails as often as there are kinds, and then succeeds. */
+/** Fails once with each kind and then returns the number of its calls. */
 function failing(...kinds: EnvironmentErrorKind[]): () => Promise<number> {
-  let tries = 0;
+  let calls = 0;
   return () => {
-    const kind = kinds[tries++];
-    return kind ? Promise.reject(new EnvironmentError(kind, kind)) : Promise.resolve(tries);
+    const kind = kinds[calls++];
+    return kind ? Promise.reject(new EnvironmentError(kind, kind)) : Promise.resolve(calls);
   };
 }
 
-test('a full environment and one that restarts are waited for', async () => {
-  await expect(
-    retryWhenUnavailable(signal, failing('capacity', 'unreachable', 'unreachable', 'capacity'), quick),
-  ).resolves.toBe(5);
+test('an attempt waits for a full environment and for a server that restarts', async () => {
+  const play = failing('capacity', 'unreachable', 'unreachable', 'capacity');
+  await expect(retryWhenUnavailable(signal, play, quick)).resolves.toBe(5);
 });
 
-test.each(['fault', 'rejected'] as const)('a %s is thrown at once', async (kind) => {
+test.each(['fault', 'rejected'] as const)('an error of kind %s is thrown at once', async (kind) => {
   await expect(retryWhenUnavailable(signal, failing(kind), quick)).rejects.toMatchObject({ kind });
 });
 
-test.each(['capacity', 'unreachable'] as const)(
-  'a lack of sessions (%s) is thrown when patience ends',
-  async (kind) => {
-    const forever = Array.from({ length: 10_000 }, () => kind);
-    await expect(
-      retryWhenUnavailable(signal, failing(...forever), { ...quick, fullMs: 20, awayMs: 20 }),
-    ).rejects.toMatchObject({
-      kind,
-    });
-  },
-);
+test.each(['capacity', 'unreachable'] as const)('the error %s is thrown after its time limit', async (kind) => {
+  const always = failing(...Array.from({ length: 10_000 }, () => kind));
+  const limits = { ...quick, fullMs: 20, unreachableMs: 20 };
+  await expect(retryWhenUnavailable(signal, always, limits)).rejects.toMatchObject({ kind });
+});
 
-test('who waits hears of an abort', async () => {
+test('a limit of 0 throws the first error', async () => {
+  const limits = { ...quick, unreachableMs: 0 };
+  await expect(retryWhenUnavailable(signal, failing('unreachable'), limits)).rejects.toThrow('unreachable');
+});
+
+test('an abort ends the wait', async () => {
   const controller = new AbortController();
-  const waiting = retryWhenUnavailable(controller.signal, failing('capacity', 'capacity'), {
-    ...quick,
-    firstMs: 60_000 / 2,
-  });
+  const limits = { ...quick, firstMs: 30_000, maxMs: 30_000 };
+  const waiting = retryWhenUnavailable(controller.signal, failing('capacity', 'capacity'), limits);
   controller.abort(new Error('the campaign was cancelled'));
   await expect(waiting).rejects.toThrow('the campaign was cancelled');
 });

@@ -2,42 +2,39 @@ import { EnvironmentError } from '../../../src/envs/base/environment-error';
 import { sessionRetries } from '../../../src/envs/episode/session-retries';
 
 const { signal } = new AbortController();
-const told = new EnvironmentError('fault', 'the engine died');
+const reported = new EnvironmentError('fault', 'the engine crashed');
 const lost = new EnvironmentError('fault', 'closed', { lost: true });
-const quick = { spellMs: 60_000, firstMs: 1, longestMs: 2 };
+const quick = { windowMs: 60_000, firstMs: 1, maxMs: 2 };
 
-/** What is answered to one break after the other. */
-async function answers(
-  mayTryAgain: ReturnType<typeof sessionRetries>,
-  ...broken: EnvironmentError[]
-): Promise<boolean[]> {
-  const answered: boolean[] = [];
-  for (const error of broken) answered.push(await mayTryAgain(error, signal));
-  return answered;
+/** Returns the answers to a sequence of breaks. */
+async function answersTo(mayRetry: ReturnType<typeof sessionRetries>, ...broken: EnvironmentError[]) {
+  const answers: boolean[] = [];
+  for (const error of broken) answers.push(await mayRetry(error, signal));
+  return answers;
 }
 
-test('faults that a server tells of are counted one by one', async () => {
-  await expect(answers(sessionRetries(3, quick), told, told, told)).resolves.toEqual([true, true, false]);
+test('faults that the server reports are counted one by one', async () => {
+  await expect(answersTo(sessionRetries(3, quick), reported, reported, reported)).resolves.toEqual([true, true, false]);
 });
 
-test('however often a connection is lost within a spell, it is one try', async () => {
-  const mayTryAgain = sessionRetries(3, quick);
-  await expect(answers(mayTryAgain, ...Array.from({ length: 20 }, () => lost))).resolves.not.toContain(false);
-  await expect(answers(mayTryAgain, told, told)).resolves.toEqual([true, false]);
+test('all lost connections of a window count as one break', async () => {
+  const mayRetry = sessionRetries(3, quick);
+  await expect(answersTo(mayRetry, ...Array.from({ length: 20 }, () => lost))).resolves.not.toContain(false);
+  await expect(answersTo(mayRetry, reported, reported)).resolves.toEqual([true, false]);
 });
 
-test('who loses every connection is given up after so many spells', async () => {
-  const mayTryAgain = sessionRetries(3, { ...quick, spellMs: 40 });
-  const began = performance.now();
-  while (await mayTryAgain(lost, signal));
-  expect(performance.now() - began).toBeGreaterThanOrEqual(2 * 40);
+test('an attempt that loses every connection is given up after the maximum number of windows', async () => {
+  const mayRetry = sessionRetries(3, { ...quick, windowMs: 40 });
+  const startedAt = performance.now();
+  while (await mayRetry(lost, signal));
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(2 * 40);
 });
 
-test('who pauses hears of an abort', async () => {
+test('an abort ends the backoff', async () => {
   const controller = new AbortController();
-  const mayTryAgain = sessionRetries(3, { ...quick, firstMs: 60_000 });
-  await mayTryAgain(lost, controller.signal);
-  const pausing = mayTryAgain(lost, controller.signal);
+  const mayRetry = sessionRetries(3, { ...quick, firstMs: 60_000, maxMs: 60_000 });
+  await mayRetry(lost, controller.signal);
+  const waiting = mayRetry(lost, controller.signal);
   controller.abort(new Error('the campaign was aborted'));
-  await expect(pausing).rejects.toThrow('the campaign was aborted');
+  await expect(waiting).rejects.toThrow('the campaign was aborted');
 });

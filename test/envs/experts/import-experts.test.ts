@@ -5,11 +5,11 @@ import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { loadExperts, saveExperts } from '../../../src/envs/experts/expert-file';
 import { expertRow } from '../../../src/envs/experts/expert-rows';
-import { goldTrajectories, type GoldRequest } from '../../../src/envs/experts/gold-trajectories';
+import { playReferenceActions, type ReferenceRequest } from '../../../src/envs/experts/reference-trajectories';
 import { importExperts } from '../../../src/envs/experts/import-experts';
 import { readConversations } from '../../../src/envs/experts/read-conversations';
 import { openEnvClient } from '../../../src/envs/openenv/client';
-import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 let server: EnvironmentServer;
 let folder: string;
@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const request: GoldRequest = { split: 'train', count: 24, seed: 5, options: {}, form: 'react' };
+const request: ReferenceRequest = { split: 'train', count: 24, seed: 5, options: {}, form: 'react' };
 const sql = 'intercode-sql';
 
 async function importRows(rows: readonly string[], { replay = true, taskOf = new Map<string, string>() } = {}) {
@@ -34,7 +34,7 @@ async function importRows(rows: readonly string[], { replay = true, taskOf = new
 
 test.each([sql, 'bfcl'])('the gold of %s is played in parts, each task once, with reward 1', async (environment) => {
   const told: number[] = [];
-  const played = await goldTrajectories(server, environment, request, (done) => told.push(done));
+  const played = await playReferenceActions(server, environment, request, (done) => told.push(done));
   expect(told).toEqual([10, 20, 24]);
   expect(new Set(played.map(({ task_id: id }) => id)).size).toBe(24);
   expect(played.every(({ reward }) => reward === 1)).toBe(true);
@@ -44,7 +44,7 @@ test.each([sql, 'bfcl'])('the gold of %s is played in parts, each task once, wit
 });
 
 test('conversations are replayed, and what they earn there counts, not what they claim', async () => {
-  const played = await goldTrajectories(server, sql, request);
+  const played = await playReferenceActions(server, sql, request);
   const honest = played.slice(0, 10).map((one) => expertRow({ ...one, reward: 0.9 }, 'eto'));
   const [liar, again, stranger] = [played[10]!, played[0]!, played[11]!];
   const wrong = liar.conversation.map((message) =>
@@ -64,21 +64,21 @@ test('conversations are replayed, and what they earn there counts, not what they
 });
 
 test('an episode that its actions leave open is refused', async () => {
-  const [one] = await goldTrajectories(server, sql, { ...request, count: 1 });
+  const [one] = await playReferenceActions(server, sql, { ...request, count: 1 });
   const open = { ...one!, conversation: one!.conversation.filter(({ content }) => content !== 'Action: submit') };
   const { refused } = await importRows([expertRow(open, 'eto')]);
   expect(refused[0]!.reason).toMatch(/not over after its 1 actions/);
 });
 
 test('ids of others are mapped, and without a replay the claim is all there is', async () => {
-  const [one] = await goldTrajectories(server, sql, { ...request, count: 1 });
+  const [one] = await playReferenceActions(server, sql, { ...request, count: 1 });
   const row = expertRow({ ...one!, task_id: 'webshop_0', reward: 0.75 }, 'eto');
   const { experts } = await importRows([row], { replay: false, taskOf: new Map([['webshop_0', one!.task_id]]) });
   expect(experts).toMatchObject([{ task_id: one!.task_id, reward: 0.75, claimed_reward: 0.75, replayed: false }]);
 });
 
 test('stored experts are named by their content, whatever their order, and loaded whole or not at all', async () => {
-  const played = await goldTrajectories(server, sql, { ...request, count: 3 });
+  const played = await playReferenceActions(server, sql, { ...request, count: 3 });
   const { experts } = await importRows(played.map((one) => expertRow(one, 'eto')));
   const artifacts = artifactStore(path.join(folder, 'artifacts'));
   const { sha256, path: file } = await saveExperts(artifacts, experts);

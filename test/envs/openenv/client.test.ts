@@ -3,7 +3,7 @@ import { environmentData, type TaskRecord } from '../../../src/envs/server/envir
 import type { EnvironmentSession } from '../../../src/envs/base/environment';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode } from '../../../src/envs/episode/play-episode';
-import { freePort, startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
+import { freePort, startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 const name = 'intercode-sql';
 const { signal } = new AbortController();
@@ -115,7 +115,7 @@ test('a server that is told to stop is away, not at fault: who waits for it play
 
 test('a session outlives the thinking of a slow player, for it asks for its state meanwhile', async () => {
   const impatient = await startEnvironmentServer('--idle-timeout-s', '0.4');
-  const session = await openEnvClient(impatient, { beatMs: 100 })(name, { signal });
+  const session = await openEnvClient(impatient, { keepAliveMs: 100 })(name, { signal });
   await session.reset(resetOf(tasks[0]!));
   await sleep(1_000);
   await expect(session.step('SELECT 1')).resolves.toMatchObject({ done: false });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
 import { closeLeases } from '../../../src/envs/server/close-leases';
-import { freePort, startEnvironmentServer, type EnvironmentServer } from './environment-server';
+import { freePort, startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 let server: EnvironmentServer;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { environmentData } from '../../../src/envs/server/environment-data';
-import { startScriptedServer, type Answer, type ScriptedServer } from '../../llm/scripted-server';
+import { startScriptedServer, type Answer, type ScriptedServer } from '../../support/scripted-server';
 
 let server: ScriptedServer;
 beforeAll(async () => {

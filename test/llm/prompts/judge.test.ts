@@ -1,6 +1,6 @@
 import { campaignSpecSchema } from '../../../src/spec/campaign-spec';
 import { judgePrompt, judgeVersion } from '../../../src/llm/prompts/judge';
-import { isCompleted, judgeAnswer, judgeQuestion } from '../rules/judge';
+import { isCompleted, judgeAnswer, judgeQuestion } from '../../support/models/reference-judge';
 
 const turns = [
   { action: 'select name\nfrom singer', observation: [{ role: 'user', content: "[('Joe',)]" }] },

@@ -27,7 +27,7 @@ import { listCommands } from '../../../src/process/marked-processes';
 import { readState } from '../../../src/stack/state';
 import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
 import { makePayloadKey } from '../../../src/temporal/make-payload-key';
-import { startScriptedModel, type ScriptedModel } from '../../llm/scripted-model';
+import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
 import { historiesOf, type RecordedRun } from '../../support/histories';
 import { until } from '../../support/stack';
 import { silenceWorkers } from '../../support/temporal';

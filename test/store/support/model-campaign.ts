@@ -5,7 +5,7 @@ import { specHash } from '../../../src/spec/read-spec';
 import { createStore, type Store } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/base/epoch';
 import type { ModelCall, Settlement } from '../../../src/store/spending/model-calls';
-import { specWithModels } from '../../llm/scripted-provider';
+import { specWithModels } from '../../support/models/scripted-provider';
 
 export type ModelCampaign = { store: Store; spec: CampaignSpec; name: string; campaignId: number; key: IterationKey };
 

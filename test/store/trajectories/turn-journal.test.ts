@@ -98,7 +98,7 @@ test('a campaign that has ended keeps no turns; one that is paused keeps them', 
 
 test('what became of an attempt’s interruptions is kept in order, beyond its turns', async () => {
   const { turnJournal, trajectories } = campaign.store;
-  const mismatch = { outcome: 'mismatch', turns: 2, detail: 'turn 2 shows other words' } as const;
+  const mismatch = { outcome: 'mismatch', turns: 2, detail: 'turn 2 has another observation' } as const;
   await turnJournal.recordResume(open(), mismatch);
   await turnJournal.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
   await trajectories.save(attempt(campaign.key, { taskId: 't' }));

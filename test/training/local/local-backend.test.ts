@@ -7,7 +7,7 @@ import { findProcess, isAlive, startTimeOf } from '../../../src/process/processe
 import { findTrainer } from '../../../src/process/find-trainer';
 import { localBackend } from '../../../src/training/local/local-backend';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
-import { twentyLines } from '../twenty-lines';
+import { twentyLines } from '../../support/sft-lines';
 
 const projectRoot = path.resolve(__dirname, '../../..');
 let root: string;

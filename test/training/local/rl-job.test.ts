@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
 import { findProcess } from '../../../src/process/processes';
-import { rolloutRow } from '../../../src/training/dataset';
+import { rolloutRow } from '../../../src/training/dataset-rows';
 import { localBackend } from '../../../src/training/local/local-backend';
 import type { Dataset, TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
 

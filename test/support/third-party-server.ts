@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../server/environment-server';
+import { freePort } from './environment-server';
 
-const projectRoot = path.resolve(__dirname, '../../..');
+const projectRoot = path.resolve(__dirname, '../..');
 const python = path.join(projectRoot, '.venv-openenv/bin/python');
 
 /** The official package is apart from the product's; where it is not installed, what plays it is skipped. */

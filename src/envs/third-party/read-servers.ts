@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
 import { describeIssue } from '../../base/describe-issue';
 import { parseYaml } from '../../base/parse-yaml';
-import type { EnvironmentEndpoint } from './endpoint';
+import type { EnvironmentEndpoint } from '../server/endpoint';
 
 const count = z.number().int().min(1);
 
@@ -65,9 +65,7 @@ const variable = 'COEVOLVE_ENVIRONMENTS_FILE';
  *
  * @throws ConfigError naming file, key, what was found and what was expected
  */
-export function readEnvironmentServers({
-  environmentsFile: file,
-}: Pick<Config, 'environmentsFile'>): ThirdPartyServers {
+export function readThirdPartyServers({ environmentsFile: file }: Pick<Config, 'environmentsFile'>): ThirdPartyServers {
   if (!file) return new Map();
   const parsed = parseYaml(readText(file));
   if ('problems' in parsed) throw unusable(file, parsed.problems);

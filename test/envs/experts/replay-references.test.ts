@@ -2,8 +2,8 @@ import { environmentData, type TaskRecord } from '../../../src/envs/server/envir
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { RecordedTurn } from '../../../src/domain/rollout/turn';
-import { startEnvironmentServer, type EnvironmentServer } from '../server/environment-server';
-import { memoryJournal } from '../episode/journaled-world';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
+import { memoryJournal } from '../../support/deterministic-session';
 
 const hosted = [
   { name: 'bfcl', count: 12, options: {} },

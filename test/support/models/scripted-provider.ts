@@ -1,6 +1,6 @@
-import { resolveSpec } from '../../src/spec/read-spec';
-import type { CampaignSpec } from '../../src/spec/campaign-spec';
-import type { Provider, Providers } from '../../src/llm/providers';
+import { resolveSpec } from '../../../src/spec/read-spec';
+import type { CampaignSpec } from '../../../src/spec/campaign-spec';
+import type { Provider, Providers } from '../../../src/llm/providers';
 
 /** A provider called `scripted`, without caps and with a breaker that the tests of other things do not open. */
 export const scriptedProvider = (url: string, changes: Partial<Provider> = {}): Provider => ({

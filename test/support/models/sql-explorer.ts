@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
-import type { ModelRequest, Rule } from '../scripted-model';
+import type { ModelRequest, Rule } from './scripted-model';
 
 export type AskedFor = 'reflection' | 'exploration' | 'abstraction' | 'other';
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { DomainError } from '../../domain/base/errors';
 import { callServer } from '../server/call-server';
-import type { ThirdPartyServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from './read-servers';
 import { parseJson } from '../../base/parse-json';
 
 /** Makes an action of the assistant's text; or says, for the assistant to read, why it is none. */
-export type ToAction = (text: string) => { action: Record<string, unknown> } | { problem: string };
+export type ParseAction = (text: string) => { action: Record<string, unknown> } | { problem: string };
 
 const fieldSchema = z.looseObject({ type: z.string().optional().catch(undefined) });
 const schemaSchema = z.object({
@@ -23,7 +23,7 @@ const ownField = 'metadata';
  *
  * @throws DomainError `UnclearAction`; EnvironmentError
  */
-export async function actionForm({ name, endpoint, action }: ThirdPartyServer): Promise<ToAction> {
+export async function actionParserOf({ name, endpoint, action }: ThirdPartyServer): Promise<ParseAction> {
   if (action === 'json') return wholeAction;
   const { action: schema } = await callServer(endpoint, '/schema', schemaSchema);
   const { [ownField]: _, ...fields } = schema.properties;
@@ -45,7 +45,7 @@ function onlyField(fields: Fields): string | undefined {
 }
 
 /** A number is written as text by whoever speaks; what is none goes to the server as it is, which refuses it. */
-function inField(field: string, type: string | undefined): ToAction {
+function inField(field: string, type: string | undefined): ParseAction {
   if (type !== 'integer' && type !== 'number' && type !== 'boolean') return (text) => ({ action: { [field]: text } });
   return (text) => {
     const value = parseJson(text.trim());
@@ -53,7 +53,7 @@ function inField(field: string, type: string | undefined): ToAction {
   };
 }
 
-const wholeAction: ToAction = (text) => {
+const wholeAction: ParseAction = (text) => {
   const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(text));
   return parsed.success ? { action: parsed.data } : { problem: 'expected one JSON object' };
 };

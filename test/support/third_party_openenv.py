@@ -1,6 +1,6 @@
 """A guessing game as a stranger would serve it: the official OpenEnv classes, no code of ours.
 
-    .venv-openenv/bin/python test/envs/third_party_openenv.py --port 8800 [--sessions 8] [--without-tasks]
+    .venv-openenv/bin/python test/support/third_party_openenv.py --port 8800 [--sessions 8] [--without-tasks]
 
 needs `npm run setup -- --with openenv`, listens on 127.0.0.1 and is ready when GET /health answers 200.
 

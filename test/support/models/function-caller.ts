@@ -1,5 +1,5 @@
-import { askedFor } from './explorer';
-import type { ModelRequest, Rule } from '../scripted-model';
+import { askedFor } from './sql-explorer';
+import type { ModelRequest, Rule } from './scripted-model';
 
 /**
  * A model that explores bfcl: it calls the functions that it is shown and that need no argument, from one on that its

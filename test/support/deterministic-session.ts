@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { EnvironmentSession, Observation } from '../../../src/envs/base/environment';
-import type { EpisodeJournal, ChooseAction } from '../../../src/envs/episode/play-episode';
-import type { ReplayChecks } from '../../../src/envs/episode/replay-turns';
-import type { RecordedTurn } from '../../../src/domain/rollout/turn';
+import type { EnvironmentSession, Observation } from '../../src/envs/base/environment';
+import type { EpisodeJournal, ChooseAction } from '../../src/envs/episode/play-episode';
+import type { ReplayChecks } from '../../src/envs/episode/replay-turns';
+import type { RecordedTurn } from '../../src/domain/rollout/turn';
 
 export const seen = (content: string, changes: Partial<Observation> = {}): Observation => ({
   messages: [{ role: 'tool', content }],

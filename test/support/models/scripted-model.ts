@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChatMessage } from '../../src/domain/rollout/turn';
+import type { ChatMessage } from '../../../src/domain/rollout/turn';
 
 /** What a rule sees of a request. */
 export type ModelRequest = {

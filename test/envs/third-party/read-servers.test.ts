@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readEnvironmentServers } from '../../../src/envs/server/environment-servers';
+import { readThirdPartyServers } from '../../../src/envs/third-party/read-servers';
 import { messagesOf } from '../../../src/envs/third-party/observation';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-environments-file-'));
@@ -10,11 +10,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function read(yaml: string) {
   writeFileSync(file, yaml);
-  return readEnvironmentServers({ environmentsFile: file });
+  return readThirdPartyServers({ environmentsFile: file });
 }
 
 test('no file, and a file without servers, name none', () => {
-  expect(readEnvironmentServers({}).size).toBe(0);
+  expect(readThirdPartyServers({}).size).toBe(0);
   expect(read('').size).toBe(0);
   expect(read('hosted: { scienceworld: { pool: 2 } }').size).toBe(0);
 });

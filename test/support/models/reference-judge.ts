@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ModelRequest, Rule } from '../scripted-model';
+import type { ModelRequest, Rule } from './scripted-model';
 
 export type JudgeQuestion = { goal: string; reference: string[]; played: string[]; end: string };
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callOptional } from '../server/call-server';
 import { EnvironmentError } from '../base/environment-error';
-import type { ThirdPartyServer } from '../server/environment-servers';
+import type { ThirdPartyServer } from './read-servers';
 
 /** A task that a server lists. */
 export type ListedTask = {

@@ -1,4 +1,4 @@
-import { rolloutRow } from '../../src/training/dataset';
+import { rolloutRow } from '../../src/training/dataset-rows';
 
 const step = { promptTokenIds: [1, 5], tokenIds: [7, 2], logprobs: [-0.5, -0.25] };
 

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { TaskSplit } from '../../domain/rollout/trajectory';
+import { callServer } from '../server/call-server';
+import type { EnvironmentEndpoint } from '../server/endpoint';
+import type { ActionForm } from '../../domain/rollout/action-form';
+
+export type ReferenceRequest = {
+  split: TaskSplit;
+  /** Tasks to draw and play. */
+  count: number;
+  seed: number;
+  options: Record<string, unknown>;
+  form: ActionForm;
+};
+
+const trajectory = z.object({
+  task_id: z.string(),
+  pattern: z.string(),
+  conversation: z.array(z.object({ role: z.string(), content: z.string() })),
+  reward: z.number(),
+  turns: z.number(),
+  characters: z.number(),
+});
+
+/** A played episode of reference actions: `reward` is in [0, 1], `characters` is the sum over all messages. */
+export type ReferenceTrajectory = z.infer<typeof trajectory>;
+
+const response = z.object({ trajectories: z.array(trajectory) });
+
+const batchSize = 10; // a slow engine plays this many episodes within the timeout of one request
+
+/**
+ * Plays the reference actions of drawn tasks on our environment server.
+ *
+ * @throws EnvironmentError `rejected` when the environment has no reference actions, or the server rejects the token
+ */
+export async function playReferenceActions(
+  endpoint: EnvironmentEndpoint,
+  environment: string,
+  request: ReferenceRequest,
+  onProgress: (played: number) => void = () => undefined,
+): Promise<ReferenceTrajectory[]> {
+  const played: ReferenceTrajectory[] = [];
+  for (let start = 0; start < request.count; start += batchSize) {
+    const stop = Math.min(start + batchSize, request.count);
+    const { trajectories } = await callServer(endpoint, `/envs/${environment}/data/gold`, response, {
+      ...{ ...request, start, stop },
+    });
+    played.push(...trajectories);
+    onProgress(played.length);
+    if (trajectories.length < stop - start) break; // the environment has no more tasks
+  }
+  return played;
+}

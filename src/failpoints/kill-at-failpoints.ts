@@ -1,0 +1,70 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import path from 'node:path';
+import { asyncLocalStorage, type Context } from '@temporalio/activity';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import type { Pool } from 'pg';
+import type { Dependencies } from '../activities/base/dependencies';
+import { codeOf } from '../base/errors';
+import { killProcess } from './kill-process';
+import { observeEffects } from './observe-effects';
+import { observeWrites } from './observe-writes';
+import { failpointFile, failpointName, type Failpoint, type FailpointPosition } from './read-failpoints';
+
+/** Wrappers and an interceptor that reach the four positions of every activity. */
+export type FailpointWrappers = {
+  wrapPool(pool: Pool): Pool;
+  wrapDependencies<D extends Dependencies>(dependencies: D): D;
+  interceptor: ActivityInterceptorsFactory;
+};
+
+/**
+ * Ends the process by SIGKILL when it reaches one of the failpoints, each once per home: a restarted process finds the
+ * failpoint's marker file and continues.
+ */
+export function killAtFailpoints(failpoints: readonly Failpoint[], home: string): FailpointWrappers {
+  const armed = new Map(failpoints.map((failpoint) => [failpointName(failpoint), failpoint]));
+  const counts = new Map<string, number>();
+
+  function reach(activity: string, position: FailpointPosition): void {
+    const key = `${activity}:${position}`;
+    const nth = (counts.get(key) ?? 0) + 1;
+    counts.set(key, nth);
+    const failpoint = armed.get(failpointName({ activity, position, nth }));
+    if (failpoint && createMarker(path.join(home, 'run', failpointFile(failpoint)))) killProcess();
+  }
+
+  /** Work outside of activities, including their timers, has no failpoints. */
+  const reachInActivity = (position: FailpointPosition): void => {
+    const activity = asyncLocalStorage.getStore()?.info.activityType;
+    if (activity) reach(activity, position);
+  };
+
+  return {
+    wrapPool: (pool) => observeWrites(pool, reachInActivity),
+    wrapDependencies: (dependencies) => observeEffects(dependencies, () => reachInActivity('afterEffect')),
+    interceptor: ({ info: { activityType } }: Context) => ({
+      inbound: {
+        async execute(input, next) {
+          reach(activityType, 'before');
+          try {
+            return await next(input);
+          } finally {
+            reach(activityType, 'beforeAck'); // Temporal receives failures as it receives results
+          }
+        },
+      },
+    }),
+  };
+}
+
+/** Returns whether this call created the file. */
+function createMarker(file: string): boolean {
+  mkdirSync(path.dirname(file), { recursive: true });
+  try {
+    closeSync(openSync(file, 'wx'));
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
