@@ -8,8 +8,8 @@ import { checkCluster } from '../training/kubernetes/check-cluster';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { check, type Check, CheckFailed } from './check';
 import { findPostgres } from '../stack/postgres-binaries';
-import { findProgram } from '../process/programs';
-import { findTemporal } from '../stack/temporal';
+import { findProgram } from '../process/find-program';
+import { findTemporal } from '../stack/temporal-service';
 
 const run = promisify(execFile);
 

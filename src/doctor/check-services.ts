@@ -7,9 +7,9 @@ import { check, type Check, CheckFailed } from './check';
 import { checkWorker } from './check-workers';
 import { messageOf } from '../base/errors';
 import { findProcess, readRecord } from '../process/processes';
-import { workerRoles, type Service, type Stack } from '../stack/service';
-import { servers } from '../stack/services';
-import { searchAttributes } from '../stack/temporal';
+import { workerRoles, type Service, type Stack } from '../stack/service-definition';
+import { servers } from '../stack/all-services';
+import { searchAttributes } from '../stack/temporal-service';
 import { withTemporal } from '../temporal/with-temporal';
 
 /** Whether each service answers, wherever it is, and holds what the others rely on. `stack.config` is the filled one. */

@@ -8,7 +8,7 @@ import { createEnvironments } from '../envs/environments';
 import { readProviders } from '../llm/providers';
 import { findProcess, startTimeOf } from '../process/processes';
 import { readReady } from '../process/ready-file';
-import type { WorkerRole } from '../stack/service';
+import type { WorkerRole } from '../stack/service-definition';
 import { withTemporal } from '../temporal/with-temporal';
 
 /**

@@ -3,7 +3,7 @@ import type { Check } from './check';
 import { checkEnvironments } from './check-environments';
 import { checkMachine } from './check-machine';
 import { checkServices } from './check-services';
-import { readStackConfig, readState } from '../stack/state';
+import { readStackConfig, readState } from '../stack/stack-state';
 
 /** Looks at everything that a campaign relies on, changes nothing, and throws for no finding. */
 export async function doctor(config: Config): Promise<Check[]> {

@@ -1,4 +1,4 @@
-import { listCommands } from './marked-processes';
+import { listCommands } from './list-processes';
 import { findProcess, readRecord, sendSignal, startTimeOf, type ProcessRecord } from './processes';
 
 /**

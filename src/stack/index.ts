@@ -1,9 +1,9 @@
-export { stackDown, type DownOptions } from './down';
+export { stackDown, type DownOptions } from './stack-down';
 export { keepRunning, type KeepRunningOptions } from './keep-running';
-export { workerRoles, type ServiceName, type WorkerRole } from './service';
-export { readStackConfig } from './state';
-export { stackStatus, type ServiceStatus } from './status';
-export { searchAttributes } from './temporal';
+export { workerRoles, type ServiceName, type WorkerRole } from './service-definition';
+export { readStackConfig } from './stack-state';
+export { stackStatus, type ServiceStatus } from './stack-status';
+export { searchAttributes } from './temporal-service';
 export type { Stopped } from './stop-service';
 export { supervise } from './supervise';
-export { stackUp, type UpOptions } from './up';
+export { stackUp, type UpOptions } from './stack-up';

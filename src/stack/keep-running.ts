@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors';
-import { fingerprintOf } from './fingerprint';
+import { fingerprintOf } from './launch-fingerprint';
 import { withStackLockIfFree } from '../process/lock';
 import { findProcess, isAlive, readRecord, stopProcess } from '../process/processes';
-import type { Service, Stack } from './service';
+import type { Service, Stack } from './service-definition';
 import { becomesReady, launch } from './start-service';
-import { readState } from './state';
+import { readState } from './stack-state';
 
 export type KeepRunningOptions = {
   /** Ends the watch; what runs goes on running. */

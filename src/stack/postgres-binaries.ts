@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config';
 import { codeOf, StackError } from '../base/errors';
-import { findProgram } from '../process/programs';
+import { findProgram } from '../process/find-program';
 
 /** Folder with `bin/initdb` and `bin/postgres`: the npm package for this platform, or else an installation on PATH. */
 export function findPostgres(config: Config): string {

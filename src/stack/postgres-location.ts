@@ -4,8 +4,8 @@ import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, renameS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { StackError } from '../base/errors';
-import { writeState } from './state';
-import type { Stack } from './service';
+import { writeState } from './stack-state';
+import type { Stack } from './service-definition';
 
 /** Where the embedded cluster lives, which programs run it, and as whom: Postgres refuses to run as root. */
 export type PostgresLocation = { directory: string; native: string; user?: PostgresUser };

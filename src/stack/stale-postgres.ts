@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listCommands } from '../process/marked-processes';
+import { listCommands } from '../process/list-processes';
 import { isAlive, sendSignal, startTimeOf } from '../process/processes';
 
 /** Postgres writes it into the title of each of its processes. */

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StackError } from '../base/errors';
-import { fingerprintOf } from './fingerprint';
+import { fingerprintOf } from './launch-fingerprint';
 import { chooseFreePort, isPortFree } from '../process/ports';
 import {
   findProcess,
@@ -13,8 +13,8 @@ import {
   stopProcess,
   type ProcessRecord,
 } from '../process/processes';
-import type { Service, Stack } from './service';
-import { writeState } from './state';
+import type { Service, Stack } from './service-definition';
+import { writeState } from './stack-state';
 
 /** Each further one is for a port that a stranger took between the look and the start. */
 const maxStarts = 3;

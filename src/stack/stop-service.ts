@@ -1,7 +1,7 @@
 import type { Config } from '../config';
 import { findProcess, forgetProcess, killGroup, readRecord, stopProcess } from '../process/processes';
-import type { Service, ServiceName } from './service';
-import { readState } from './state';
+import type { Service, ServiceName } from './service-definition';
+import { readState } from './stack-state';
 
 export type Stopped = {
   /** `leftover`: what a worker started and left behind, such as a trainer. */

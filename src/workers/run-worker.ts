@@ -6,7 +6,7 @@ import { activityNames, createActivities } from '../activities';
 import type { Config } from '../config';
 import { offlineProvider, taskQueues } from '../domain/campaign/task-queues';
 import { announceReady } from '../process/ready-file';
-import type { WorkerRole } from '../stack/service';
+import type { WorkerRole } from '../stack/service-definition';
 import { dataConverterOf } from '../temporal/connect';
 import { connectWorker } from '../temporal/connect-worker';
 import { retryBackoff } from './retry-backoff';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { WebSocket } from 'ws';
 import { stackStatus, stackUp } from '../../src/stack';
-import { readStackConfig } from '../../src/stack/state';
-import { findMarked } from '../../src/process/marked-processes';
+import { readStackConfig } from '../../src/stack/stack-state';
+import { findMarked } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
 import { removeHome, temporaryHome } from './temporary-home';
 

@@ -7,9 +7,9 @@ import { Client } from 'pg';
 import { variablesOf, type Config } from '../../src/config';
 import { stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
 import { openHome } from '../../src/process/home';
-import { findMarked } from '../../src/process/marked-processes';
+import { findMarked } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import { removeHome, temporaryHome } from './temporary-home';
 import { runProgram } from '../support/run-program';
 

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Config } from '../../src/config';
 import { searchAttributes, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
-import { findMarked } from '../../src/process/marked-processes';
+import { findMarked } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import { withTemporal } from '../../src/temporal/with-temporal';
 import { removeHome, temporaryHome } from './temporary-home';
 

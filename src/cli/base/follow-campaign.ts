@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import type { Pool } from 'pg';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { PhaseRow } from '../../store/campaign/iterations';
-import { retryWhileUnreachable } from '../../client/retry-unreachable';
+import { retryWhileUnreachable } from '../../client/retry-while-unreachable';
 import { duration, rounded, say } from './output';
 import type { Session } from '../../client/session';
 import { jobText } from './training-text';

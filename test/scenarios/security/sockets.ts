@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { findMarked } from '../../../src/process/marked-processes';
+import { findMarked } from '../../../src/process/list-processes';
 
 export type Listener = { pid: number; program: string; address: string; port: number };
 

@@ -7,7 +7,7 @@ import { ensureSecret, secretFile } from '../process/home';
 import { findPostgres } from './postgres-binaries';
 import { locatePostgres, type PostgresLocation } from './postgres-location';
 import { clusterName, killBackends, removeStalePidFile } from './stale-postgres';
-import { portOf, type Service, type Stack } from './service';
+import { portOf, type Service, type Stack } from './service-definition';
 
 /** The embedded database server: Postgres 18, loopback only, one generated password, no Unix socket. */
 export const postgres: Service = {

@@ -5,8 +5,8 @@ import { providerFiles } from '../llm/providers';
 import { payloadKeyFiles } from '../temporal/payload-keys';
 import { StackError } from '../base/errors';
 import { readReady, removeReadyOfDead } from '../process/ready-file';
-import { workerRoles, type Service, type WorkerRole } from './service';
-import { readStackConfig } from './state';
+import { workerRoles, type Service, type WorkerRole } from './service-definition';
+import { readStackConfig } from './stack-state';
 
 /** One worker process per role. */
 export const workers: Service[] = nthWorkers(1);

@@ -4,7 +4,7 @@ import { variablesOf } from '../config';
 import { providerFiles } from '../llm/providers';
 import { StackError } from '../base/errors';
 import { readReady, removeReadyOfDead } from '../process/ready-file';
-import type { Service } from './service';
+import type { Service } from './service-definition';
 
 /** Starts again what dies of the others (src/stack/keep-running.ts). When it dies itself, nothing else does. */
 export const supervisor: Service = {

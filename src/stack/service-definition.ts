@@ -1,7 +1,7 @@
 import { StackError } from '../base/errors';
 import type { Config } from '../config';
 import type { Launch } from '../process/processes';
-import type { PortName, StackState } from './state';
+import type { PortName, StackState } from './stack-state';
 
 export const workerRoles = ['workflow', 'store', 'rollout', 'llm', 'train'] as const;
 export type WorkerRole = (typeof workerRoles)[number];

@@ -1,8 +1,8 @@
 import type { Config } from '../config';
 import { findProcess } from '../process/processes';
-import type { Service, ServiceName } from './service';
-import { allServices } from './services';
-import { readState, type PortName } from './state';
+import type { Service, ServiceName } from './service-definition';
+import { allServices } from './all-services';
+import { readState, type PortName } from './stack-state';
 
 export type ServiceStatus = {
   name: ServiceName;

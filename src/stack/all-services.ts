@@ -1,9 +1,9 @@
-import { postgres } from './postgres';
-import { environmentServer, policyServer } from './python-servers';
-import type { Service, ServiceName } from './service';
-import { supervisor } from './supervisor';
-import { temporal } from './temporal';
-import { workers } from './workers';
+import { postgres } from './postgres-service';
+import { environmentServer, policyServer } from './python-services';
+import type { Service, ServiceName } from './service-definition';
+import { supervisor } from './supervisor-service';
+import { temporal } from './temporal-service';
+import { workers } from './worker-services';
 
 /** What the workers need, in the order in which it is shown; these start side by side. */
 export const servers: readonly Service[] = [postgres, temporal, environmentServer, policyServer];

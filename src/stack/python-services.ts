@@ -4,7 +4,7 @@ import type { Config, Endpoint } from '../config';
 import { codeOf, StackError } from '../base/errors';
 import { ensureSecret, secretFile, type SecretName } from '../process/home';
 import type { Launch } from '../process/processes';
-import { portOf, type Service } from './service';
+import { portOf, type Service } from './service-definition';
 
 /** Hosts the environments' sessions. */
 export const environmentServer = pythonServer({

@@ -2,10 +2,10 @@ import type { Config } from '../config';
 import { messageOf } from '../base/errors';
 import { openHome } from '../process/home';
 import { withStackLock } from '../process/lock';
-import type { Service, ServiceName, Stack, WorkerRole } from './service';
-import { allServices, servers, supervisor, workers } from './services';
+import type { Service, ServiceName, Stack, WorkerRole } from './service-definition';
+import { allServices, servers, supervisor, workers } from './all-services';
 import { startService } from './start-service';
-import { readStackConfig, readState } from './state';
+import { readStackConfig, readState } from './stack-state';
 import { stopService } from './stop-service';
 
 export type UpOptions = {

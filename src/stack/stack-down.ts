@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import type { Config } from '../config';
 import { openHome } from '../process/home';
 import { withStackLock } from '../process/lock';
-import { findMarked } from '../process/marked-processes';
+import { findMarked } from '../process/list-processes';
 import { findProcess, stopProcess } from '../process/processes';
-import type { Service } from './service';
-import { servers, supervisor, workers } from './services';
+import type { Service } from './service-definition';
+import { servers, supervisor, workers } from './all-services';
 import { stopService, type Stopped } from './stop-service';
 
 /** What trainers that their worker left behind may take to write a checkpoint. */

@@ -1,4 +1,4 @@
-import { policyServer } from '../../src/stack/python-servers';
+import { policyServer } from '../../src/stack/python-services';
 import { removeHome, temporaryHome } from './temporary-home';
 
 /** The command line of the policy server under these variables, without address and token. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fingerprintOf } from '../../src/stack/fingerprint';
+import { fingerprintOf } from '../../src/stack/launch-fingerprint';
 
 let folder: string;
 beforeEach(() => {

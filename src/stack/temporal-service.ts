@@ -4,8 +4,8 @@ import type { Connection } from '@temporalio/client';
 import { msToTs, tsToMs } from '@temporalio/common/lib/time';
 import type { Config } from '../config';
 import { StackError } from '../base/errors';
-import { findProgram, isExecutable } from '../process/programs';
-import { portOf, type Service, type Stack } from './service';
+import { findProgram, isExecutable } from '../process/find-program';
+import { portOf, type Service, type Stack } from './service-definition';
 import { withTemporal } from '../temporal/with-temporal';
 
 /** What the workflows write about themselves, for lists and searches in the UI. */
