@@ -1,5 +1,5 @@
 export { stackDown, type DownOptions } from './stack-down';
-export { keepRunning, type KeepRunningOptions } from './keep-running';
+export { keepRunning, type KeepRunningOptions } from './supervisor';
 export { workerRoles, type ServiceName, type WorkerRole } from './service-definition';
 export { readStackConfig } from './stack-state';
 export { stackStatus, type ServiceStatus } from './stack-status';

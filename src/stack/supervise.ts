@@ -1,6 +1,6 @@
 import type { Config } from '../config';
 import { openHome } from '../process/home';
-import { keepRunning, type KeepRunningOptions } from './keep-running';
+import { keepRunning, type KeepRunningOptions } from './supervisor';
 import { announceReady } from '../process/ready-file';
 import { supervised } from './all-services';
 

@@ -9,7 +9,7 @@ import { readConfig, variablesOf, type Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
 import { stackDown, stackUp } from '../../src/stack';
 import { openHome } from '../../src/process/home';
-import { keepRunning } from '../../src/stack/keep-running';
+import { keepRunning } from '../../src/stack/supervisor';
 import { findProcess, isAlive, sendSignal, type ProcessRecord } from '../../src/process/processes';
 import type { Service, Stack } from '../../src/stack/service-definition';
 import { servers } from '../../src/stack/all-services';
