@@ -8,13 +8,13 @@ export async function retryWhileUnreachable<T>(ask: () => Promise<T>): Promise<T
     try {
       return await ask();
     } catch (error) {
-      if (!isAway(error) || Date.now() > deadline) throw error;
+      if (!isUnreachable(error) || Date.now() > deadline) throw error;
     }
   }
 }
 
 /** Classes 08 (connection) and 57P (the server ends or begins) of SQLSTATE, Node's codes, and pg's own words. */
-function isAway(error: unknown): boolean {
+function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
   return /^(08|57P|ECONN|EPIPE)/.test(code) || error.message.startsWith('Connection terminated');

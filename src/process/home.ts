@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Makes the folders of a home, each closed to other users. */
-export function openHome(home: string): void {
+/** Creates the folders of a home with mode 0700. */
+export function createHome(home: string): void {
   if (!existsSync(home)) mkdirSync(home, { recursive: true, mode: 0o700 });
   for (const folder of ['run', 'logs', 'secrets']) mkdirSync(path.join(home, folder), { recursive: true, mode: 0o700 });
 }
@@ -12,17 +12,17 @@ export const secretFile = (home: string, name: SecretName): string => path.join(
 
 export type SecretName = 'postgres-password' | 'environment-token' | 'policy-token';
 
-/** The secret of that name, generated (mode 0600) when there is none yet. */
+/** Returns the secret of that name; generates it (mode 0600) when it does not exist yet. */
 export function ensureSecret(home: string, name: SecretName): string {
   const file = secretFile(home, name);
   if (!existsSync(file)) writeAtomically(file, `${randomBytes(24).toString('hex')}\n`);
   return readFileSync(file, 'utf8').trim();
 }
 
-/** Writes beside, then renames: a reader sees the old text or the new one, also after kill -9. */
+/** Writes to a staging file and renames it: a reader sees the old or the new text, also after kill -9. */
 export function writeAtomically(file: string, text: string): void {
   const staged = `${file}.${process.pid}`;
   writeFileSync(staged, text, { mode: 0o600 });
-  chmodSync(staged, 0o600); // a staged file of a killed process keeps its own mode
+  chmodSync(staged, 0o600); // an existing staging file of a killed process keeps its mode
   renameSync(staged, file);
 }

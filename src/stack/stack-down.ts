@@ -1,56 +1,56 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '../config';
-import { openHome } from '../process/home';
+import { createHome } from '../process/home';
+import { findStackProcesses } from '../process/list-processes';
 import { withStackLock } from '../process/lock';
-import { findMarked } from '../process/list-processes';
 import { findProcess, stopProcess } from '../process/processes';
-import type { Service } from './service-definition';
 import { servers, supervisor, workers } from './all-services';
-import { stopService, type Stopped } from './stop-service';
-
-/** What trainers that their worker left behind may take to write a checkpoint. */
-const leftoverGraceMs = 10_000;
-
-/**
- * Stops everything in reverse order of its start and returns what it stopped: the supervisor, workers, what they left behind
- * (trainers outlive their worker), then the servers, Postgres last. No process of this home is left.
- */
-export async function stackDown(config: Config, { onProgress }: DownOptions = {}): Promise<Stopped[]> {
-  const tell = onProgress ?? (() => undefined);
-  if (!existsSync(config.home)) return [];
-  openHome(config.home);
-  const onWait = (pid: number) => tell(`waits for the coevolve of pid ${pid}, which changes this stack`);
-  return withStackLock(config.home, onWait, async () => {
-    const [database, ...others] = servers;
-    const stopped = [...(await stopAll(config, [supervisor], tell)), ...(await stopAll(config, workers, tell))];
-    stopped.push(...(await stopLeftovers(config, tell)));
-    stopped.push(...(await stopAll(config, others, tell)), ...(await stopAll(config, [database!], tell)));
-    return [...stopped, ...(await stopLeftovers(config, tell))];
-  });
-}
+import type { Service } from './service-definition';
+import { stopService, type StoppedProcess } from './stop-service';
 
 export type DownOptions = { onProgress?: (line: string) => void };
 
-async function stopAll(config: Config, services: readonly Service[], tell: Tell): Promise<Stopped[]> {
+/** Grace for trainers whose worker has exited; they write a checkpoint. */
+const leftoverGraceMs = 10_000;
+
+/**
+ * Stops all processes of this home in the reverse order of their start and returns them: the supervisor, the workers,
+ * their leftovers (trainers outlive their worker), then the servers, Postgres last.
+ */
+export async function stackDown(config: Config, { onProgress }: DownOptions = {}): Promise<StoppedProcess[]> {
+  const report = onProgress ?? (() => undefined);
+  if (!existsSync(config.home)) return [];
+  createHome(config.home);
+  const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
+  return withStackLock(config.home, onWait, async () => {
+    const [database, ...others] = servers;
+    const stopped = [...(await stopAll(config, [supervisor], report)), ...(await stopAll(config, workers, report))];
+    stopped.push(...(await stopLeftovers(config, report)));
+    stopped.push(...(await stopAll(config, others, report)), ...(await stopAll(config, [database!], report)));
+    return [...stopped, ...(await stopLeftovers(config, report))];
+  });
+}
+
+async function stopAll(config: Config, services: readonly Service[], report: Report): Promise<StoppedProcess[]> {
   const stopped = await Promise.all(services.map((service) => stopService(config, service)));
   for (const { name, pid, killed } of stopped.flat())
-    tell(`${name}: stopped (pid ${pid})${killed ? ', by force' : ''}`);
+    report(`${name}: stopped (pid ${pid})${killed ? ', killed' : ''}`);
   return stopped.flat();
 }
 
-/** By their environment, not only by pid files; those of services are gone by the second call. */
-async function stopLeftovers({ home }: Config, tell: Tell): Promise<Stopped[]> {
+/** Finds the processes by their environment, not only by pid files; at the second call no service runs any more. */
+async function stopLeftovers({ home }: Config, report: Report): Promise<StoppedProcess[]> {
   const services = new Set(servers.map(({ name }) => findProcess(home, name)?.pid));
-  const leftovers = findMarked(home).filter(
+  const leftovers = findStackProcesses(home).filter(
     (found) => ![found.pid, found.group, found.parent].some((pid) => services.has(pid)),
   );
   return Promise.all(
-    leftovers.map(async ({ pid, startTime }): Promise<Stopped> => {
+    leftovers.map(async ({ pid, startTime }): Promise<StoppedProcess> => {
       const killed = await stopProcess({ pid, startTime, fingerprint: '' }, 'SIGTERM', leftoverGraceMs);
-      tell(`a process left behind: stopped (pid ${pid})${killed ? ', by force' : ''}`);
+      report(`leftover: stopped (pid ${pid})${killed ? ', killed' : ''}`);
       return { name: 'leftover', pid, killed };
     }),
   );
 }
 
-type Tell = (line: string) => void;
+type Report = (line: string) => void;

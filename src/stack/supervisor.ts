@@ -1,137 +1,152 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors';
-import { fingerprintOf } from './launch-fingerprint';
+import type { Config } from '../config';
+import { createHome } from '../process/home';
 import { withStackLockIfFree } from '../process/lock';
 import { findProcess, isAlive, readRecord, stopProcess } from '../process/processes';
+import { writeReadyFile } from '../process/ready-file';
+import { supervised } from './all-services';
+import { fingerprintOf } from './launch-fingerprint';
 import type { Service, Stack } from './service-definition';
-import { becomesReady, launch } from './start-service';
 import { readState } from './stack-state';
+import { launchService, waitUntilReady } from './start-service';
 
-export type KeepRunningOptions = {
-  /** Ends the watch; what runs goes on running. */
+export type SupervisorOptions = {
+  /** Ends the supervision; running services continue. */
   signal: AbortSignal;
-  tell: (line: string) => void;
+  onProgress: (line: string) => void;
 };
+
+/** Runs in the supervisor's process: restarts crashed services of this home until the signal. */
+export async function runSupervisor(config: Config, options: SupervisorOptions): Promise<void> {
+  createHome(config.home);
+  writeReadyFile(config.home, 'supervisor', []);
+  options.onProgress('supervises the services');
+  await restartCrashed({ config }, supervised, options);
+}
 
 /**
- * Starts again what has died of these services, until the signal: it looks four times a second. A service that was
- * stopped on purpose, that was never started, or that is elsewhere by the configuration stays as it is; while another
- * process changes the stack of this home nothing is started. What dies again and again before it has answered is given
- * longer and longer pauses. The ports are those of the home; everything else is by the caller's configuration.
+ * Checks these services four times a second and restarts the crashed ones until the signal. A service that was stopped
+ * on purpose, was never started or is external by the configuration is not started. While another process changes the
+ * stack of this home, nothing is started. Repeated crashes before a service is ready are retried with exponential
+ * backoff. The ports are those of the home; everything else follows the caller's configuration.
  *
- * @returns when the signal has come; no failure of a service ends it
- * @throws Error when the home is gone
+ * @returns after the signal; a failure of a service does not end the supervision
+ * @throws Error when the home no longer exists
  */
-export async function keepRunning(
+export async function restartCrashed(
   { config }: Pick<Stack, 'config'>,
   services: readonly Service[],
-  { signal, tell }: KeepRunningOptions,
+  { signal, onProgress }: SupervisorOptions,
 ): Promise<void> {
-  const watch: Watch = { config, services, signal, tell, lives: new Map() };
+  const supervision: Supervision = { config, services, signal, onProgress, starts: new Map() };
   while (!signal.aborted) {
-    const due = services.filter((service) => isDue(watch, service));
-    if (due.length > 0) await withStackLockIfFree(config.home, () => startAgain(watch, due));
-    await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
+    const due = services.filter((service) => isDue(supervision, service));
+    if (due.length > 0) await withStackLockIfFree(config.home, () => restart(supervision, due));
+    await sleep(pollMs, undefined, { signal }).catch(() => undefined);
   }
-  await Promise.all([...watch.lives.values()].map(async ({ starting }) => starting));
+  await Promise.all([...supervision.starts.values()].map(async ({ pending }) => pending));
 }
 
-const lookEveryMs = 250;
-const longestPauseMs = 30_000;
+const pollMs = 250;
+const maxBackoffMs = 30_000;
 
-type Watch = Pick<Stack, 'config'> &
-  KeepRunningOptions & {
+type Supervision = Pick<Stack, 'config'> &
+  SupervisorOptions & {
     readonly services: readonly Service[];
-    /** By name, of what this watch has started. */
-    readonly lives: Map<string, Life>;
+    /** The last start of each service, by its name. */
+    readonly starts: Map<string, Start>;
   };
 
-/** What became of the last start of a service; times in milliseconds since the epoch. */
-type Life = {
+/** The last start of a service; times in milliseconds since the epoch. */
+type Start = {
   startedAt: number;
-  /** Until it has answered, or has ended without. */
-  starting?: Promise<unknown>;
-  answered: boolean;
-  diedAt?: number;
-  /** Lives before this one that ended before they had answered, one after the other. */
-  quickDeaths: number;
+  /** Set until the service is ready or has exited. */
+  pending?: Promise<unknown>;
+  wasReady: boolean;
+  crashedAt?: number;
+  /** Consecutive starts before this one that ended before the service was ready. */
+  failedStarts: number;
 };
 
-function isDue(watch: Watch, service: Service): boolean {
-  const life = watch.lives.get(service.name);
-  if (life?.starting || !isDead(watch, service)) return false;
-  if (life && life.diedAt === undefined) noteDeath(life);
-  if (life && Date.now() < life.diedAt! + pauseAfter(life.quickDeaths)) return false;
-  return !service.name.startsWith('worker-') || !watch.services.some((other) => isMissing(watch, other));
+function isDue(supervision: Supervision, service: Service): boolean {
+  const start = supervision.starts.get(service.name);
+  if (start?.pending || !hasCrashed(supervision, service)) return false;
+  if (start && start.crashedAt === undefined) recordCrash(start);
+  if (start && Date.now() < start.crashedAt! + backoffMs(start.failedStarts)) return false;
+  return !service.name.startsWith('worker-') || !supervision.services.some((other) => isMissing(supervision, other));
 }
 
-/** What was stopped on purpose has no record. */
-function isDead({ config }: Watch, { name, foreignAddress }: Service): boolean {
-  if (foreignAddress(config)) return false;
+/** A service that was stopped on purpose has no record. */
+function hasCrashed({ config }: Supervision, { name, externalAddress }: Service): boolean {
+  if (externalAddress(config)) return false;
   const record = readRecord(config.home, name);
   return record !== undefined && !isAlive(record);
 }
 
-function noteDeath(life: Life): void {
-  life.diedAt = Date.now();
-  life.quickDeaths = life.answered ? 0 : life.quickDeaths + 1;
+function recordCrash(start: Start): void {
+  start.crashedAt = Date.now();
+  start.failedStarts = start.wasReady ? 0 : start.failedStarts + 1;
 }
 
-const pauseAfter = (quickDeaths: number): number =>
-  quickDeaths === 0 ? 0 : Math.min(longestPauseMs, lookEveryMs * 2 ** (quickDeaths - 1));
+const backoffMs = (failedStarts: number): number =>
+  failedStarts === 0 ? 0 : Math.min(maxBackoffMs, pollMs * 2 ** (failedStarts - 1));
 
-/** Whether it is one of the two without which a worker ends as soon as it starts. */
-const isMissing = (watch: Watch, service: Service): boolean =>
+/** A worker exits at once while Postgres or Temporal is missing. */
+const isMissing = (supervision: Supervision, service: Service): boolean =>
   ['postgres', 'temporal'].includes(service.name) &&
-  (isDead(watch, service) || watch.lives.get(service.name)?.starting !== undefined);
+  (hasCrashed(supervision, service) || supervision.starts.get(service.name)?.pending !== undefined);
 
-/** The lock is held for the launches only: no other service waits until a slow one answers. */
-async function startAgain(watch: Watch, due: readonly Service[]): Promise<void> {
-  for (const service of due.filter((one) => isDead(watch, one))) {
-    const { config, lives, tell } = watch;
-    const quickDeaths = lives.get(service.name)?.quickDeaths ?? 0;
-    const life: Life = { startedAt: Date.now(), answered: false, quickDeaths };
-    lives.set(service.name, life);
-    tell(`${service.name}: has died (pid ${readRecord(config.home, service.name)?.pid})`);
+/** The lock is held only for the launches, so that a slow service delays no other. */
+async function restart(supervision: Supervision, due: readonly Service[]): Promise<void> {
+  for (const service of due.filter((one) => hasCrashed(supervision, one))) {
+    const { config, starts, onProgress } = supervision;
+    const failedStarts = starts.get(service.name)?.failedStarts ?? 0;
+    const start: Start = { startedAt: Date.now(), wasReady: false, failedStarts };
+    starts.set(service.name, start);
+    onProgress(`${service.name}: crashed (pid ${readRecord(config.home, service.name)?.pid})`);
     try {
       const stack = { config, state: readState(config.home) };
       const ports = JSON.stringify(stack.state.ports);
-      await launch(stack, service, tell);
-      life.starting = waitForAnswer(watch, stack, service, life).finally(() => delete life.starting);
-      if (JSON.stringify(stack.state.ports) !== ports) await stopMisled(watch, stack);
+      await launchService(stack, service, onProgress);
+      start.pending = finishStart(supervision, stack, service, start).finally(() => delete start.pending);
+      if (JSON.stringify(stack.state.ports) !== ports) await stopOutdated(supervision, stack);
     } catch (error) {
-      tell(`${service.name}: ${messageOf(error)}`);
+      onProgress(`${service.name}: ${messageOf(error)}`);
     }
   }
 }
 
-async function waitForAnswer(
-  { lives, signal, tell }: Watch,
+async function finishStart(
+  { starts, signal, onProgress }: Supervision,
   stack: Stack,
   service: Service,
-  life: Life,
+  start: Start,
 ): Promise<void> {
   const { name } = service;
   try {
     const running = findProcess(stack.config.home, name);
-    life.answered = running !== undefined && (await becomesReady(stack, service, running, signal));
+    start.wasReady = running !== undefined && (await waitUntilReady(stack, service, running, signal));
     if (signal.aborted) return;
-    if (life.answered) await service.settle?.(stack);
-    const seconds = ((Date.now() - life.startedAt) / 1000).toFixed(1);
-    tell(life.answered ? `${name}: ready again after ${seconds} s (pid ${running?.pid})` : `${name}: ends at once`);
+    if (start.wasReady) await service.afterReady?.(stack);
+    const seconds = ((Date.now() - start.startedAt) / 1000).toFixed(1);
+    const pid = running?.pid;
+    onProgress(
+      start.wasReady ? `${name}: ready again after ${seconds} s (pid ${pid})` : `${name}: exited while starting`,
+    );
   } catch (error) {
-    tell(`${name}: ${messageOf(error)}`);
+    onProgress(`${name}: ${messageOf(error)}`);
   }
-  // Others may have died for want of this one.
-  if (life.answered) for (const other of lives.values()) if (other !== life) other.quickDeaths = 0;
+  // Other services may have crashed because this one was missing.
+  if (start.wasReady) for (const other of starts.values()) if (other !== start) other.failedStarts = 0;
 }
 
-/** After a port had to change: what was started with the old one is ended, and so started with the new one. */
-async function stopMisled({ services, tell }: Watch, stack: Stack): Promise<void> {
+/** Stops the services that were started with a port that has changed; the supervision restarts them with the new one. */
+async function stopOutdated({ services, onProgress }: Supervision, stack: Stack): Promise<void> {
   for (const service of services) {
     const running = findProcess(stack.config.home, service.name);
     if (!running || running.fingerprint === fingerprintOf(service.launch(stack))) continue;
-    tell(`${service.name}: ends, the address of a service has changed`);
+    onProgress(`${service.name}: stops, the address of a service has changed`);
     await stopProcess(running, service.stopSignal, service.stopGraceMs);
   }
 }

@@ -2,46 +2,45 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf, type Config } from '../config';
 import { providerFiles } from '../llm/providers';
+import { readReadyFile, removeStaleReadyFiles } from '../process/ready-file';
 import { payloadKeyFiles } from '../temporal/payload-keys';
-import { StackError } from '../base/errors';
-import { readReady, removeReadyOfDead } from '../process/ready-file';
+import { builtProgram, requireBuilt } from './built-program';
 import { workerRoles, type Service, type WorkerRole } from './service-definition';
 import { readStackConfig } from './stack-state';
 
 /** One worker process per role. */
-export const workers: Service[] = nthWorkers(1);
+export const workers: Service[] = workersWithNumber(1);
 
-/** The n-th worker process of every role, n from 1: several of a role share its work. */
-export function nthWorkers(n: number): Service[] {
+/** Returns the n-th worker process of every role, n >= 1; the workers of a role share its work. */
+export function workersWithNumber(n: number): Service[] {
   return workerRoles.map((role) => worker(role, n));
 }
 
 function worker(role: WorkerRole, n: number): Service {
-  const ready = `worker-${role}` as const; // each process says so by its pid
+  const readyName = `worker-${role}` as const; // the pid in the file name tells the workers of a role apart
   return {
-    name: n === 1 ? ready : `${ready}-${n}`,
+    name: n === 1 ? readyName : `${readyName}-${n}`,
     ports: [],
-    foreignAddress: () => undefined,
+    externalAddress: () => undefined,
     readyTimeoutMs: 120_000,
     stopSignal: 'SIGTERM',
     stopGraceMs: 8_000,
 
     prepare({ config }) {
-      const program = programOf(config);
-      if (!existsSync(program)) throw new StackError(`the program is not built: no ${program}`, 'npm run build');
-      removeReadyOfDead(config.home, ready);
+      requireBuilt(config);
+      removeStaleReadyFiles(config.home, readyName);
     },
 
     launch({ config }) {
       const env = {
         ...variablesOf(readStackConfig(config)),
-        ...plainTemporal(config),
+        ...withoutTls(config),
         ...metricsVariable(config, workerRoles.indexOf(role) + (n - 1) * workerRoles.length),
         COEVOLVE_STACK: config.home,
       };
       return {
         file: process.execPath,
-        args: [programOf(config), 'worker', '--role', role],
+        args: [builtProgram(config), 'worker', '--role', role],
         env,
         inheritsEnvironment: true,
         cwd: config.projectRoot,
@@ -55,23 +54,21 @@ function worker(role: WorkerRole, n: number): Service {
     },
 
     isReady({ config }, pid) {
-      return readReady(config.home, ready, pid) !== undefined;
+      return readReadyFile(config.home, readyName, pid) !== undefined;
     },
   };
 }
 
 const existing = (file: string | undefined): string[] => (file && existsSync(file) ? [file] : []);
 
-const programOf = ({ projectRoot }: Config): string => path.join(projectRoot, 'dist', 'cli', 'main.js');
-
-/** The embedded server speaks without TLS, whatever profile the caller's environment has for other servers. */
-const plainTemporal = (config: Config): Record<string, string> =>
+/** The embedded Temporal server has no TLS, also when the caller's environment has a profile for another server. */
+const withoutTls = (config: Config): Record<string, string> =>
   config.temporal.address ? {} : { TEMPORAL_TLS: 'false', TEMPORAL_API_KEY: '', TEMPORAL_PROFILE: '' };
 
-/** Every process listens at a port of its own: the configured one is that of the first, and the others follow. */
-function metricsVariable({ metricsAddress }: Config, place: number): Record<string, string> {
+/** Assigns a port to each worker process: the configured port plus the worker's index. */
+function metricsVariable({ metricsAddress }: Config, index: number): Record<string, string> {
   if (!metricsAddress) return {};
-  const end = metricsAddress.lastIndexOf(':') + 1;
-  const port = Number(metricsAddress.slice(end)) + place;
-  return { COEVOLVE_METRICS_ADDRESS: `${metricsAddress.slice(0, end)}${port}` };
+  const portStart = metricsAddress.lastIndexOf(':') + 1;
+  const port = Number(metricsAddress.slice(portStart)) + index;
+  return { COEVOLVE_METRICS_ADDRESS: `${metricsAddress.slice(0, portStart)}${port}` };
 }
