@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import { createEnvironments } from '../../envs/environments';
 import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
-import { installEnvironment, installable, type Installable } from './install-environment';
+import { installEnvironment, installable, type Installable } from '../../client/install-environment';
 import { printResult, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 

@@ -4,7 +4,7 @@ import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { nextCommands } from '../../workflows/base/details';
 import { statusQuery } from '../../workflows/base/messages';
-import { followCampaign } from '../base/follow-campaign';
+import { followCampaign } from '../../client/follow-campaign';
 import { printResult, rounded, shortHash, table } from '../base/output';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { jobText, trainingText } from '../base/training-text';

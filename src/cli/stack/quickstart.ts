@@ -5,7 +5,7 @@ import pc from 'picocolors';
 import { readConfig, type Config } from '../../config';
 import { readSpec } from '../../spec/read-spec';
 import { stackDown } from '../../stack';
-import { followCampaign } from '../base/follow-campaign';
+import { followCampaign } from '../../client/follow-campaign';
 import { duration, print, printResult, say } from '../base/output';
 import { withSession, type Session } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';

@@ -1,9 +1,9 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../base/errors';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import type { Config } from '../../config';
-import { say } from '../base/output';
+import type { Config } from '../config';
+import { say } from '../cli/base/output';
 
 export const installable = ['appworld', 'alfworld', 'java'] as const;
 export type Installable = (typeof installable)[number];

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import type { Pool } from 'pg';
-import { hasEnded } from '../../store/campaign/campaigns';
-import type { PhaseRow } from '../../store/campaign/iterations';
-import { retryWhileUnreachable } from '../../client/retry-while-unreachable';
-import { duration, rounded, say } from './output';
-import type { Session } from '../../client/session';
-import { jobText } from './training-text';
+import { hasEnded } from '../store/campaign/campaigns';
+import type { PhaseRow } from '../store/campaign/iterations';
+import { retryWhileUnreachable } from './retry-while-unreachable';
+import { duration, rounded, say } from '../cli/base/output';
+import type { Session } from './session';
+import { jobText } from '../cli/base/training-text';
 
 const pollMs = 700;
 

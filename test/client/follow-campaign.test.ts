@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFaultProxy } from '../../../tools/chaos/fault-proxy';
-import { followCampaign } from '../../../src/cli/base/follow-campaign';
-import type { Session } from '../../../src/client/session';
-import { createStore } from '../../../src/store';
-import { createPool } from '../../../src/store/base/pool';
-import { newCampaign } from '../../store/support/new-campaign';
-import { freshDatabase } from '../../support/database';
+import { openFaultProxy } from '../../tools/chaos/fault-proxy';
+import { followCampaign } from '../../src/client/follow-campaign';
+import type { Session } from '../../src/client/session';
+import { createStore } from '../../src/store';
+import { createPool } from '../../src/store/base/pool';
+import { newCampaign } from '../store/support/new-campaign';
+import { freshDatabase } from '../support/database';
 
 test('whoever follows a campaign goes on following it when the database was away', async () => {
   const database = await freshDatabase();

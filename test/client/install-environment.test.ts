@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { installEnvironment } from '../../../src/cli/data/install-environment';
-import { readConfig } from '../../../src/config';
+import { installEnvironment } from '../../src/client/install-environment';
+import { readConfig } from '../../src/config';
 
 /** A project whose installer writes down what it is asked for, and fails for java. */
 const projectRoot = mkdtempSync(path.join(tmpdir(), 'coevolve-install-'));
