@@ -1,50 +1,61 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pc from 'picocolors';
-import type { Pool } from 'pg';
-import { hasEnded } from '../store/campaign/campaigns';
+import { hasEnded, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
-import { retryWhileUnreachable } from './retry-while-unreachable';
-import { duration, rounded, say } from '../cli/base/output';
+import type { RunningJob } from '../store/training/training-progress';
 import type { Session } from './session';
-import { jobText } from '../cli/base/training-text';
+
+/** The phase that runs now; `attempts` counts the stored attempts of its iteration. */
+export type RunningPhase = { phase: PhaseRow; attempts: number; jobs: RunningJob[] };
+
+export type FollowCallbacks = {
+  /** Called once per completed phase, in order. */
+  onPhase(phase: PhaseRow): void;
+  /** Called when the campaign parks in a phase. */
+  onParked(): void;
+  /** Called at every poll while a phase runs. */
+  onRunning?: (running: RunningPhase) => void;
+};
 
 const pollMs = 700;
 
 /**
- * Tells of every phase as it commits, until the campaign ends. What runs now is shown on a terminal's last line. A database
- * that restarts meanwhile is waited for.
+ * Reports a campaign's progress until the campaign ends and returns its final status. While the database is unavailable,
+ * requests are retried for two minutes.
+ *
+ * @throws DomainError `UnknownCampaign`
  */
-export async function followCampaign({ pool, store }: Session, name: string): Promise<string> {
+export async function followCampaign(
+  { pool, store }: Pick<Session, 'pool' | 'store'>,
+  name: string,
+  { onPhase, onParked, onRunning }: FollowCallbacks,
+): Promise<CampaignStatus> {
   const { id } = await store.campaigns.getByName(name);
-  const told = new Set<string>();
-  let parked = '';
+  const reported = new Set<string>();
+  let parkedIn = '';
   for (;;) {
     const { status } = await retryWhileUnreachable(() => store.campaigns.getByName(name));
     const phases = await retryWhileUnreachable(() => store.iterations.phasesOf(id));
-    for (const phase of phases.filter((row) => row.finishedAt && !told.has(keyOf(row)))) {
-      clearLine();
-      say(phaseText(phase));
-      told.add(keyOf(phase));
+    for (const phase of phases.filter((row) => row.finishedAt && !reported.has(keyOf(row)))) {
+      onPhase(phase);
+      reported.add(keyOf(phase));
     }
     if (hasEnded(status)) return status;
 
     const running = phases.find(({ finishedAt }) => !finishedAt);
-    if (status === 'parked' && parked !== keyOf(running)) say(pc.yellow(`  parked: see \`coevolve status ${name}\``));
-    parked = status === 'parked' ? keyOf(running) : '';
-    if (running && process.stderr.isTTY) {
+    if (status === 'parked' && parkedIn !== keyOf(running)) onParked();
+    parkedIn = status === 'parked' ? keyOf(running) : '';
+    if (running && onRunning) {
       const attempts = await retryWhileUnreachable(() => countAttempts(pool, id, running.iteration));
-      const jobs = (await retryWhileUnreachable(() => store.trainingProgress.running(id))).map(
-        (job) => `; ${jobText(job)}`,
-      );
-      const line = `  ${running.phase} … ${elapsed(running)}, ${attempts} attempts in this iteration${jobs.join('')}`;
-      clearLine();
-      process.stderr.write(pc.dim(line.slice(0, process.stderr.columns - 1))); // a line that wraps cannot be cleared
+      const jobs = await retryWhileUnreachable(() => store.trainingProgress.running(id));
+      onRunning({ phase: running, attempts, jobs });
     }
     await sleep(pollMs);
   }
 }
 
-async function countAttempts(pool: Pool, id: number, iteration: number): Promise<number> {
+const keyOf = (row?: PhaseRow): string => (row ? `${row.iteration}/${row.phase}` : '');
+
+async function countAttempts(pool: Session['pool'], id: number, iteration: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     'select count(*)::integer as count from trajectories where campaign_id = $1::integer and iteration = $2::smallint',
     [id, iteration],
@@ -52,18 +63,22 @@ async function countAttempts(pool: Pool, id: number, iteration: number): Promise
   return rows[0]!.count;
 }
 
-const keyOf = (row?: PhaseRow): string => (row ? `${row.iteration}/${row.phase}` : '');
+const [retryMs, retryTimeoutMs] = [500, 120_000];
 
-const elapsed = ({ startedAt, finishedAt }: PhaseRow): string =>
-  duration(((finishedAt?.getTime() ?? Date.now()) - startedAt.getTime()) / 1000);
-
-function phaseText(row: PhaseRow): string {
-  const heading =
-    row.phase === 'plan' ? `${pc.bold(row.iteration === 0 ? 'supervised start' : `iteration ${row.iteration}`)}\n` : '';
-  const counts = Object.entries(row.result ?? {}).map(([key, value]) => `${key} ${rounded(value)}`);
-  return `${heading}  ${pc.green('✓')} ${row.phase.padEnd(11)} ${elapsed(row).padStart(8)}  ${pc.dim(counts.join(', '))}`;
+/** Repeats a request to the database while it restarts or cannot be reached, for at most two minutes. */
+async function retryWhileUnreachable<T>(request: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + retryTimeoutMs; ; await sleep(retryMs)) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!isUnreachable(error) || Date.now() > deadline) throw error;
+    }
+  }
 }
 
-function clearLine(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+/** Checks for SQLSTATE classes 08 (connection) and 57P (server shutdown or start), Node's codes and pg's message. */
+function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return /^(08|57P|ECONN|EPIPE)/.test(code) || error.message.startsWith('Connection terminated');
 }
