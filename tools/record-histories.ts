@@ -12,9 +12,9 @@ import { version } from '../package.json';
 import { UsageError } from '../src/base/errors';
 import { campaignWorkflowId } from '../src/domain/campaign/ids';
 import type { CampaignState } from '../src/domain/campaign/progress';
-import { sqlExplorer } from '../test/llm/rules/explorer';
-import { judgeByReference } from '../test/llm/rules/judge';
-import { startScriptedModel, type ScriptedModel } from '../test/llm/scripted-model';
+import { sqlExplorer } from '../test/support/models/sql-explorer';
+import { judgeByReference } from '../test/support/models/reference-judge';
+import { startScriptedModel, type ScriptedModel } from '../test/support/models/scripted-model';
 import { bringUpStack, until, type TestStack } from '../test/support/stack';
 
 type Spec = { name: string } & Record<string, unknown>;

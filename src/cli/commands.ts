@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 type AddCommand = (program: Command) => void;
 
-const control = async (): Promise<AddCommand> => (await import('./campaign/control.js')).addControl;
+const control = async (): Promise<AddCommand> => (await import('./campaign/operator-commands.js')).addControl;
 
 /**
  * Every command, in the order of the help, by the first word that calls it. A call loads its own command and no other:

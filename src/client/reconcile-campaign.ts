@@ -1,52 +1,81 @@
-import { userInfo } from 'node:os';
 import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
-import type { CampaignState } from '../domain/campaign/progress';
 import { campaignWorkflowId, iterationWorkflowId } from '../domain/campaign/ids';
+import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import { statusQuery } from '../workflows/base/messages';
-import type { Session } from './session';
+import { operatorName, type Session } from './session';
 import { startWorkflow } from './start-campaign';
 
 export type Reconciled = {
   name: string;
-  /** `running`: it runs and was left alone; `ended`: its row says that it has come to its end. */
+  /** `running`: the campaign runs and was not changed; `ended`: it has ended. */
   outcome: 'started' | 'running' | 'ended';
-  /** Of the run that was started. */
+  /** Iteration of the started workflow. */
   iteration: number | null;
+  /** Epoch of the started workflow. */
   epoch: number | null;
 };
 
+/** Reconciles every campaign that has not ended, in the order of their start. */
+export async function reconcileAll(session: Session, force: boolean): Promise<Reconciled[]> {
+  const open = (await session.store.campaigns.list()).filter(({ status }) => !hasEnded(status));
+  const results: Reconciled[] = [];
+  for (const row of open) results.push(await reconcile(session, row, force));
+  return results;
+}
+
 /**
- * Starts a campaign again from what the database holds, when no workflow of it runs: the committed phases of its
- * unfinished iteration stay, the rest of it is done in a new epoch, which shuts out whoever still works for the old one.
- * One that runs is left alone, unless it is parked because the database is older than it remembers, or `force` is set:
- * then its workflow is ended first. Of two at once, one waits and finds the campaign running.
+ * Starts a campaign's workflow again from the database when Temporal does not run it. The committed phases of its
+ * unfinished iteration are kept. The other phases run in a new epoch, which rejects writes of workers of the old epoch. A
+ * running campaign is not changed, unless it is parked because the database is older than its state or `force` is set:
+ * then its workflow is terminated first. Of two concurrent calls one waits and finds the campaign running.
+ *
+ * @param force also terminates a running workflow, and that of a campaign that the database does not have
+ * @throws DomainError `UnknownCampaign`
  */
-export async function reconcileCampaign(session: Session, row: CampaignRow, force: boolean): Promise<Reconciled> {
-  const { name, id } = row;
-  const nothing = { name, iteration: null, epoch: null };
-  if (hasEnded(row.status)) return { ...nothing, outcome: 'ended' };
+export async function reconcileCampaign(session: Session, name: string, force: boolean): Promise<Reconciled> {
+  const row = await session.store.campaigns.find(name);
+  if (!row && force && (await terminateOrphan(session, name)))
+    return { name, outcome: 'ended', iteration: null, epoch: null };
+  return reconcile(session, row ?? (await session.store.campaigns.getByName(name)), force);
+}
+
+async function reconcile(session: Session, { name, id, status }: CampaignRow, force: boolean): Promise<Reconciled> {
+  const unchanged = { name, iteration: null, epoch: null };
+  if (hasEnded(status)) return { ...unchanged, outcome: 'ended' };
   return session.store.campaigns.whileAlone(id, async () => {
     const client = await session.temporal();
     const handle = client.workflow.getHandle(campaignWorkflowId(name));
-    const before = await runOf(handle);
-    if (before === 'running' && !force && !(await isMismatched(session, id, handle)))
-      return { ...nothing, outcome: 'running' };
-    if (before === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
-    const state = await nextState(session, client, id, before !== 'unknown');
+    const run = await runStateOf(handle);
+    if (run === 'running' && !force && !(await isAheadOfDatabase(session, id, handle)))
+      return { ...unchanged, outcome: 'running' };
+    if (run === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
+    const state = await nextState(session, client, id, run !== 'unknown');
     await session.store.campaigns.setStatus(id, state.status);
-    if (!(await startWorkflow(session, state, true))) return { ...nothing, outcome: 'running' };
+    if (!(await startWorkflow(session, state, true))) return { ...unchanged, outcome: 'running' };
     const [{ iteration }, epoch] = [state.progress, state.epoch ?? 1];
-    const actor = userInfo().username;
-    await session.store.campaigns.recordEvent(id, { iteration, kind: 'reconciled', actor, detail: { epoch } });
+    const event = { iteration, kind: 'reconciled', actor: operatorName(), detail: { epoch } };
+    await session.store.campaigns.recordEvent(id, event);
     return { name, outcome: 'started', iteration, epoch };
   });
 }
 
-type Run = 'unknown' | 'running' | 'closed';
+/** Terminates the workflow of a campaign that the database does not have; returns false when none runs. */
+async function terminateOrphan(session: Session, name: string): Promise<boolean> {
+  try {
+    const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
+    await handle.terminate('the database does not have the campaign');
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
 
-async function runOf(handle: WorkflowHandle): Promise<Run> {
+type RunState = 'unknown' | 'running' | 'closed';
+
+async function runStateOf(handle: WorkflowHandle): Promise<RunState> {
   try {
     const { status } = await handle.describe();
     return status.name === 'RUNNING' ? 'running' : 'closed';
@@ -56,15 +85,15 @@ async function runOf(handle: WorkflowHandle): Promise<Run> {
   }
 }
 
-/** Whether it is parked for what the database does not hold: it says so, or is in an iteration that is not the open one. */
-async function isMismatched({ pool }: Session, id: number, handle: WorkflowHandle): Promise<boolean> {
+/** Returns whether the campaign is parked because the database lacks its rows: by the reason or by the open iteration. */
+async function isAheadOfDatabase({ pool }: Session, id: number, handle: WorkflowHandle): Promise<boolean> {
   const { progress } = await handle.query<CampaignState>(statusQuery);
   if (progress.parked === null) return false;
   if (progress.parked.includes('coevolve reconcile')) return true;
   return (await rebuildState(pool, id)).progress.iteration !== progress.iteration;
 }
 
-/** The state to go on from, in an epoch that neither the database nor Temporal has seen. */
+/** Returns the state to continue from, in an epoch that neither the database nor Temporal has used. */
 async function nextState(
   { pool, store }: Session,
   client: Client,
@@ -73,12 +102,12 @@ async function nextState(
 ): Promise<CampaignState> {
   const state = await rebuildState(pool, id);
   const { iteration } = state.progress;
-  if (await store.iterations.isFinished(id, iteration)) return state; // the last one: what is left is to close
+  if (await store.iterations.isFinished(id, iteration)) return state; // the last iteration: the campaign only has to end
   await store.iterations.nextEpoch(id, iteration, isKnown ? await highestEpochOf(client, state) : 0);
-  return rebuildState(pool, id); // with the epoch that it has now
+  return rebuildState(pool, id); // with the new epoch
 }
 
-/** The highest epoch in which Temporal has run an iteration that is still to be done; a restored database knows less. */
+/** Returns the highest epoch of the remaining iterations in Temporal; a restored database may have a lower one. */
 async function highestEpochOf(
   client: Client,
   { name, iterations, progress, epoch = 1 }: CampaignState,
@@ -86,7 +115,7 @@ async function highestEpochOf(
   const numbers = Array.from({ length: iterations - progress.iteration + 1 }, (_, n) => progress.iteration + n);
   for (let highest = epoch; ; highest++) {
     const ids = numbers.map((number) => iterationWorkflowId(name, number, highest + 1));
-    const runs = await Promise.all(ids.map((workflowId) => runOf(client.workflow.getHandle(workflowId))));
+    const runs = await Promise.all(ids.map((workflowId) => runStateOf(client.workflow.getHandle(workflowId))));
     if (runs.every((run) => run === 'unknown')) return highest;
   }
 }

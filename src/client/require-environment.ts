@@ -1,43 +1,43 @@
 import { DomainError } from '../domain/base/errors';
 import { recipes } from '../domain/campaign/recipe';
-import type { Capabilities } from '../envs/server/environment-data';
 import type { Environments } from '../envs/environments';
+import type { Capabilities } from '../envs/server/environment-data';
 import type { CampaignSpec } from '../spec/campaign-spec';
 
 /**
- * The environment must exist, be playable where its server runs, and be able to do what the recipe asks of it.
+ * Checks that the environment exists, is available on its server, and has the capabilities that the recipe needs.
  *
- * @returns what it can do
- * @throws DomainError `InvalidSpec`; EnvironmentError when its server is away
+ * @returns the capabilities of the environment
+ * @throws DomainError `InvalidSpec`; EnvironmentError when its server is unavailable
  */
 export async function requireEnvironment({ data, health }: Environments, spec: CampaignSpec): Promise<Capabilities> {
   const { name } = spec.environment;
   const names = await data.names();
-  if (!names.includes(name))
-    throw new DomainError('InvalidSpec', noSuch(name, names, (await health.read()).unavailable));
+  if (!names.includes(name)) throw invalid(missingText(name, names, (await health.read()).unavailable));
   const capabilities = await data.capabilities(name);
   const { variants, compose, gold } = capabilities;
-  if (!gold) requireStartWithoutGold(spec);
+  if (!gold) requireStartWithoutReference(spec);
   if (!synthesizes(spec) || (spec.llm ? compose : variants)) return capabilities;
-  const lacks = spec.llm ? 'cannot make a task of what a model writes' : 'has no generator of variants';
+  const lacks = spec.llm ? 'cannot create tasks from the answers of a model' : 'has no generator of variants';
   const next =
     spec.llm || !compose ? 'choose a recipe without synthesis, such as co-evolving-agents' : 'add an llm section';
-  throw new DomainError('InvalidSpec', `recipe: "${spec.recipe}" synthesizes tasks, and ${name} ${lacks}; ${next}`);
+  throw invalid(`recipe: "${spec.recipe}" synthesizes tasks, and ${name} ${lacks}; ${next}`);
 }
 
-function noSuch(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): string {
-  const lacks = unavailable[name];
-  if (lacks === undefined) return `environment.name: found "${name}", expected one of ${names.join(', ')}`;
-  return `environment.name: "${name}" cannot be had on this machine: ${lacks}; then \`coevolve up\` again`;
+const invalid = (message: string): DomainError => new DomainError('InvalidSpec', message);
+
+function missingText(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): string {
+  const reason = unavailable[name];
+  if (reason === undefined) return `environment.name: found "${name}", expected one of ${names.join(', ')}`;
+  return `environment.name: "${name}" is not available on this machine: ${reason}; then run \`coevolve up\` again`;
 }
 
-/** Without gold nobody shows how a task is solved, but experts that were imported. */
-function requireStartWithoutGold({ environment: { name, experts }, start }: CampaignSpec): void {
+/** Without reference actions of the environment, only imported experts show how a task is solved. */
+function requireStartWithoutReference({ environment: { name, experts }, start }: CampaignSpec): void {
   if (start === 'base' || experts !== null) return;
-  throw new DomainError(
-    'InvalidSpec',
-    `start: found sft, and ${name} has no expert actions to begin with; write \`start: base\` with a policy that exists ` +
-      `(policy: { source: imported, model: ... }), or bring experts: \`coevolve experts import <file> --environment ${name}\``,
+  throw invalid(
+    `start: found sft, and ${name} has no expert actions to train on; set \`start: base\` with an imported policy ` +
+      `(policy: { source: imported, model: ... }), or import experts: \`coevolve experts import <file> --environment ${name}\``,
   );
 }
 

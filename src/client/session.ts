@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
@@ -7,16 +8,21 @@ import { createStore, type Store } from '../store';
 import { createPool } from '../store/base/pool';
 import { connectClient } from '../temporal/connect';
 
-/** What a command works with: the configuration, the database and, when it is asked for, Temporal. */
+/** The configuration and the connections that the functions of this folder use. */
 export type Session = {
   config: Config;
   pool: Pool;
   store: Store;
   artifacts: ArtifactStore;
+  /** Connects at the first call. */
   temporal(): Promise<Client>;
 };
 
-/** Runs a command and gives every connection back. */
+/**
+ * Runs `work` with a session and closes its connections afterwards.
+ *
+ * @throws StackError when no database is configured
+ */
 export async function withSession<T>(work: (session: Session) => Promise<T>, config = currentConfig()): Promise<T> {
   const pool = createPool(required(config.databaseUrl, 'database', 'DATABASE_URL'), 4);
   let client: Promise<Client> | undefined;
@@ -34,5 +40,8 @@ export async function withSession<T>(work: (session: Session) => Promise<T>, con
   }
 }
 
-/** The environment's word first, then what the embedded stack has chosen. */
+/** Returns the configuration of the environment, with unset addresses filled from the embedded stack. */
 export const currentConfig = (): Config => readStackConfig(readConfig());
+
+/** Name of the user of this process, recorded with every operator command. */
+export const operatorName = (): string => userInfo().username;

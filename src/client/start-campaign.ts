@@ -1,31 +1,31 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { getModel } from '../artifacts/imported-models';
-import type { CampaignState } from '../domain/campaign/progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
+import type { CampaignState } from '../domain/campaign/progress';
 import { taskQueues } from '../domain/campaign/task-queues';
 import { createEnvironments } from '../envs/environments';
 import { readProviders, requireProviders } from '../llm/providers';
-import type { CampaignSpec } from '../spec/campaign-spec';
-import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
-import { specHash } from '../spec/read-spec';
-import { nondeterminismReasons } from '../spec/nondeterminism';
 import { secretFile } from '../process/home';
 import { memoOf } from '../temporal/start-options';
-import type { campaign } from '../workflows';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { nondeterminismReasons } from '../spec/nondeterminism';
+import { specHash } from '../spec/read-spec';
 import { rebuildState } from '../store/campaign/rebuild-state';
+import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import type { campaign } from '../workflows';
 import { requireEnvironment } from './require-environment';
 import type { Session } from './session';
 
 export type StartedCampaign = {
   campaignId: number;
   workflowId: string;
-  /** `joined`: it was running already; `ended`: it had come to its end before. */
+  /** `joined`: the campaign was running before; `ended`: it had ended before. */
   outcome: 'started' | 'joined' | 'ended';
 };
 
 /**
- * Stores a campaign and starts its workflow. Whatever can be refused is refused before a row is written. Started again
- * with the same spec it is joined, also when a crash came between the row and the workflow.
+ * Stores a campaign and starts its workflow. Every check comes before the first row is written. Safe to repeat: a second
+ * start with the same spec joins the campaign, also after a crash between the row and the workflow.
  *
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`; ConfigError
  */
@@ -41,12 +41,12 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
   });
   await session.store.campaigns.addNondeterminism(row.id, nondeterminism);
   const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
-  if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has forgotten it
+  if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has deleted the workflow
   const isNew = await startWorkflow(session, await rebuildState(session.pool, row.id));
   return { ...started, outcome: isNew ? 'started' : 'joined' };
 }
 
-/** That of the stored spec where it differs by nothing but what specs did not say before an upgrade. */
+/** Returns the hash of the stored spec when both specs are equal after defaults for keys that an upgrade has added. */
 async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
   const [hash, stored] = [specHash(spec), await store.campaigns.find(spec.name)];
   const isSame = stored && specHash(stored.spec as CampaignSpec) === hash;
@@ -54,9 +54,9 @@ async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
 }
 
 /**
- * Refuses what a campaign of this spec could not begin with here.
+ * Checks that a campaign with this spec can run here: providers, cluster, environment, model and matched campaign exist.
  *
- * @returns why another run of it may not give the same (src/spec/nondeterminism.ts), for its status and report
+ * @returns reasons why another run may give other rows (src/spec/nondeterminism.ts), for the status and the report
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError
  */
 export async function requireStartable(session: Session, spec: CampaignSpec): Promise<string[]> {
@@ -67,14 +67,14 @@ export async function requireStartable(session: Session, spec: CampaignSpec): Pr
     await getModel(session.artifacts, spec.policy.model);
   if (spec.synthesis.match !== null) await session.store.campaigns.getByName(spec.synthesis.match);
   const { home, policy, policyServer } = session.config;
-  const own = policy.tokenFile === secretFile(home, 'policy-token');
-  return nondeterminismReasons(spec, { policyServer: own ? policyServer.kind : 'other', replay });
+  const isEmbedded = policy.tokenFile === secretFile(home, 'policy-token');
+  return nondeterminismReasons(spec, { policyServer: isEmbedded ? policyServer.kind : 'other', replay });
 }
 
 /**
- * Starts a campaign's workflow with a state; false when there is one already, or was.
+ * Starts a campaign's workflow with a state. Returns false when the workflow exists or has existed.
  *
- * @param again a campaign of which Temporal knows a workflow that has ended is started all the same
+ * @param again starts the workflow also when Temporal has a closed workflow of the campaign
  */
 export async function startWorkflow(session: Session, state: CampaignState, again = false): Promise<boolean> {
   const client = await session.temporal();

@@ -4,19 +4,20 @@ import { listEnvironments, type EnvironmentListing } from '../envs/list-environm
 import { check, type Check } from './check';
 
 /**
- * A line per environment. One that this machine cannot host is no failure, for nobody may want it; a server that the
- * operator names has to answer. None while our own server is away, which another check tells.
+ * Returns one check per environment. An environment that this machine cannot host is no failure, since it may not be
+ * wanted; a server that the operator configured must respond. Returns none while the project's environment server is
+ * unavailable, which another check reports.
  */
 export async function checkEnvironments(config: Config): Promise<Check[]> {
   if (!config.environment.url) return [];
-  let listed: EnvironmentListing[];
+  let listings: EnvironmentListing[];
   try {
-    listed = await listEnvironments(createEnvironments(config));
+    listings = await listEnvironments(createEnvironments(config));
   } catch (error) {
     if (error instanceof Error && error.name === 'EnvironmentError') return [];
-    return [await check('environments', 'correct the file, then coevolve up', () => Promise.reject(error))];
+    return [await check('environments', 'correct the file, then run coevolve up', () => Promise.reject(error))];
   }
-  return listed.map(checkOf);
+  return listings.map(checkOf);
 }
 
 function checkOf({ name, section, unavailable, sessions, capacity }: EnvironmentListing): Check {
@@ -25,7 +26,7 @@ function checkOf({ name, section, unavailable, sessions, capacity }: Environment
     return { ...base, detail: `${sessions === null ? '' : `${sessions} of `}${capacity} sessions` };
   return {
     ...base,
-    detail: section === 'hosted' ? `not here: ${unavailable}` : unavailable,
+    detail: section === 'hosted' ? `not available: ${unavailable}` : unavailable,
     ...(base.ok ? {} : { next: `start that server, or correct servers.${name}` }),
   };
 }

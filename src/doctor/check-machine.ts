@@ -4,31 +4,31 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../config';
 import { readProviders } from '../llm/providers';
+import { findProgram } from '../process/find-program';
+import { findPostgres } from '../stack/postgres-binaries';
+import { findTemporal } from '../stack/temporal-service';
 import { checkCluster } from '../training/kubernetes/check-cluster';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { check, type Check, CheckFailed } from './check';
-import { findPostgres } from '../stack/postgres-binaries';
-import { findProgram } from '../process/programs';
-import { findTemporal } from '../stack/temporal';
 
 const run = promisify(execFile);
 
-const oldestNode = [20, 20] as const;
-const oldestPython = [3, 11] as const;
+const minNode = [20, 20] as const;
+const minPython = [3, 11] as const;
 
-/** Room for a campaign's trajectories and checkpoints, the 41 MB of an empty cluster and its log. */
-const leastFreeBytes = 2 * 1024 ** 3;
+/** Space for a campaign's trajectories and checkpoints, an empty database cluster (41 MB) and its log. */
+const minFreeBytes = 2 * 1024 ** 3;
 
 const pythonPackages = ['coevolve_environments', 'coevolve_trainer', 'coevolve_policy_server', 'torch', 'transformers'];
 
-/** Prints the interpreter's version and the packages that it cannot find; imports none of them. */
+/** Prints the interpreter's version and the missing packages without importing any package. */
 const pythonProbe = `
 import sys
 from importlib.util import find_spec
 print(*sys.version_info[:2], *[name for name in sys.argv[1:] if find_spec(name) is None])
 `;
 
-/** What must be installed on this machine; what the configuration has elsewhere is not looked for. */
+/** Checks the programs and the disk space of this machine; programs of external servers are not checked. */
 export function checkMachine(config: Config): Promise<Check>[] {
   return [
     check('node', 'install Node.js 20.20 or later', () => checkNode(process.versions.node)),
@@ -40,10 +40,10 @@ export function checkMachine(config: Config): Promise<Check>[] {
       ? []
       : [check('temporal program', 'npm run setup', () => versionOf(findTemporal(config)))]),
     ...(config.databaseUrl ? [] : [check('postgres programs', 'npm run setup', () => checkPostgres(config))]),
-    check('disk', 'free some space, or set COEVOLVE_HOME to a larger disk', () => checkDisk(config.home)),
+    check('disk', 'free disk space, or set COEVOLVE_HOME to a larger disk', () => checkDisk(config.home)),
     checkJava(config.searchPath),
     ...(config.providersFile
-      ? [check('language models', 'mend the file that COEVOLVE_LLM_PROVIDERS names', () => checkProviders(config))]
+      ? [check('language models', 'correct the file that COEVOLVE_LLM_PROVIDERS names', () => checkProviders(config))]
       : []),
     ...(config.kubernetesFile
       ? [check('kubernetes', 'correct the file that COEVOLVE_KUBERNETES_CONFIG names', () => checkKubernetes(config))]
@@ -51,15 +51,15 @@ export function checkMachine(config: Config): Promise<Check>[] {
   ];
 }
 
-/** Reads the file again, so that an error in it is reported here and not by a parked campaign. */
+/** Reads the file again, so that an error in it is reported here and does not park a campaign. */
 const checkKubernetes = async (config: Config): Promise<string> =>
   checkCluster(requireKubernetesSettings(config), config.artifacts);
 
 const checkProviders = (config: Config): string => `providers ${[...readProviders(config).keys()].join(', ')}`;
 
 function checkNode(version: string): string {
-  if (isOlder(version.split('.').map(Number), oldestNode))
-    throw new CheckFailed(`Node.js ${version} is older than ${oldestNode.join('.')}`);
+  if (isOlder(version.split('.').map(Number), minNode))
+    throw new CheckFailed(`found Node.js ${version}, expected at least ${minNode.join('.')}`);
   return version;
 }
 
@@ -67,13 +67,13 @@ async function checkPython(python: string): Promise<string> {
   if (!existsSync(python)) throw new CheckFailed(`no Python at ${python}`);
   const { stdout } = await run(python, ['-c', pythonProbe, ...pythonPackages], { timeout: 30_000 });
   const [major = '', minor = '', ...missing] = stdout.trim().split(' ');
-  if (isOlder([Number(major), Number(minor)], oldestPython))
-    throw new CheckFailed(`Python ${major}.${minor} at ${python} is older than ${oldestPython.join('.')}`);
+  if (isOlder([Number(major), Number(minor)], minPython))
+    throw new CheckFailed(`found Python ${major}.${minor} at ${python}, expected at least ${minPython.join('.')}`);
   if (missing.length > 0) throw new CheckFailed(`${python} lacks ${missing.join(', ')}`);
   return `${major}.${minor} with ${pythonPackages.join(', ')}`;
 }
 
-/** Prints the version of vLLM, under whichever name it was installed; imports nothing of it. */
+/** Prints the version of vLLM and the name of its distribution without importing it. */
 const vllmProbe = `
 from importlib.metadata import packages_distributions, version
 (name, *_) = packages_distributions()["vllm"]
@@ -100,22 +100,19 @@ function checkDisk(home: string): string {
   const { bavail, bsize } = statfsSync(existsSync(folder) ? folder : '/');
   const free = bavail * bsize;
   const text = `${(free / 1024 ** 3).toFixed(1)} GiB free at ${home}`;
-  if (free < leastFreeBytes) throw new CheckFailed(`${text}, fewer than ${leastFreeBytes / 1024 ** 3}`);
+  if (free < minFreeBytes) throw new CheckFailed(`${text}, expected at least ${minFreeBytes / 1024 ** 3} GiB`);
   return text;
 }
 
-/** Some environments run on Java; without it they are refused, and the rest works. */
+/** Java is optional: without it only the environments that run on Java are unavailable. */
 async function checkJava(searchPath: string): Promise<Check> {
   const java = findProgram('java', searchPath);
-  const absent = { name: 'java (optional)', ok: true, detail: 'none on PATH: only Java environments need it' };
+  const absent = { name: 'java (optional)', ok: true, detail: 'not on PATH; only Java environments need it' };
   if (!java) return absent;
   const { stderr } = await run(java, ['-version'], { timeout: 10_000 }).catch(() => ({ stderr: '' }));
   return stderr ? { ...absent, detail: stderr.split('\n', 1)[0] ?? '' } : absent;
 }
 
-function isOlder(
-  [major = 0, minor = 0]: readonly number[],
-  [leastMajor, leastMinor]: readonly [number, number],
-): boolean {
-  return major < leastMajor || (major === leastMajor && minor < leastMinor);
+function isOlder([major = 0, minor = 0]: readonly number[], [minMajor, minMinor]: readonly [number, number]): boolean {
+  return major < minMajor || (major === minMajor && minor < minMinor);
 }

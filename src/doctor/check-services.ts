@@ -1,22 +1,27 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
+import { messageOf } from '../base/errors';
 import type { Config } from '../config';
+import { findProcess, readRecord } from '../process/processes';
+import { servers } from '../stack/all-services';
+import { workerRoles, type Service, type Stack } from '../stack/service-definition';
+import { searchAttributes } from '../stack/temporal-service';
 import { connectionOf } from '../store/base/database-tls';
+import { withTemporal } from '../temporal/with-temporal';
 import { check, type Check, CheckFailed } from './check';
 import { checkWorker } from './check-workers';
-import { messageOf } from '../base/errors';
-import { findProcess, readRecord } from '../process/processes';
-import { workerRoles, type Service, type Stack } from '../stack/service';
-import { servers } from '../stack/services';
-import { searchAttributes } from '../stack/temporal';
-import { withTemporal } from '../temporal/with-temporal';
 
-/** Whether each service answers, wherever it is, and holds what the others rely on. `stack.config` is the filled one. */
+/**
+ * Checks that each service, embedded or external, is ready and has the schema, namespace and queues that the others need.
+ *
+ * @param stack with the filled configuration
+ * @param given the configuration of the environment alone
+ */
 export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
   const { config } = stack;
   return [
-    ...servers.filter((service) => !service.foreignAddress(given)).map((service) => checkProcess(stack, service)),
+    ...servers.filter((service) => !service.externalAddress(given)).map((service) => checkProcess(stack, service)),
     check('database', 'coevolve migrate', () => checkSchema(config)),
     check('temporal namespace', 'coevolve up', () => checkNamespace(config)),
     ...(given.environment.url ? [checkEndpoint('environment-server', given.environment.url)] : []),
@@ -29,19 +34,19 @@ export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
 function checkProcess(stack: Stack, service: Service): Promise<Check> {
   return check(service.name, 'coevolve up', async () => {
     const running = findProcess(stack.config.home, service.name);
-    if (!running) throw new CheckFailed('does not run');
+    if (!running) throw new CheckFailed('not running');
     if (!(await service.isReady(stack, running.pid)))
-      throw new CheckFailed(`runs (pid ${running.pid}) but does not answer`);
-    return `answers (pid ${running.pid}, port ${service.ports.map((name) => stack.state.ports[name]).join(', ')})`;
+      throw new CheckFailed(`running (pid ${running.pid}), but not ready`);
+    return `ready (pid ${running.pid}, port ${service.ports.map((name) => stack.state.ports[name]).join(', ')})`;
   });
 }
 
 async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string> {
-  if (!databaseUrl) throw new CheckFailed('there is none yet\n  next: coevolve up');
+  if (!databaseUrl) throw new CheckFailed('no database yet\n  next: coevolve up');
   const client = new Client({ ...connectionOf(databaseUrl), connectionTimeoutMillis: 5_000 });
   try {
     await client.connect().catch((error: unknown) => {
-      throw new CheckFailed(`cannot be reached: ${messageOf(error)}\n  next: coevolve up, or correct DATABASE_URL`);
+      throw new CheckFailed(`connection failed: ${messageOf(error)}\n  next: coevolve up, or correct DATABASE_URL`);
     });
     const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
     const applied = new Set(rows.map(({ name }) => name));
@@ -49,7 +54,7 @@ async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string
       .filter((file) => /^\d+_.*\.sql$/.test(file))
       .map((file) => path.basename(file, '.sql'));
     const missing = known.filter((name) => !applied.has(name));
-    if (missing.length > 0) throw new CheckFailed(`its schema lacks ${missing.join(', ')}`);
+    if (missing.length > 0) throw new CheckFailed(`the schema lacks ${missing.join(', ')}`);
     return `schema ${known.at(-1)}`;
   } finally {
     await client.end().catch(() => undefined);
@@ -57,13 +62,13 @@ async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string
 }
 
 async function checkNamespace({ temporal }: Config): Promise<string> {
-  if (!temporal.address) throw new CheckFailed('there is no server yet');
+  if (!temporal.address) throw new CheckFailed('no server yet');
   const { address, namespace } = temporal;
   return withTemporal(temporal, async ({ workflowService, operatorService }) => {
     await workflowService.describeNamespace({ namespace });
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
     const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
-    if (missing.length === 0) return `${namespace} at ${address}, with its search attributes`;
+    if (missing.length === 0) return `${namespace} at ${address}, with the search attributes`;
     const flags = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
     const command = `temporal operator search-attribute create --namespace ${namespace} ${flags}`;
     throw new CheckFailed(`${namespace} lacks search attributes\n  next: ${command}`);
@@ -74,17 +79,17 @@ function checkEndpoint(name: string, url: string): Promise<Check> {
   const next = 'start that server, or correct its URL';
   return check(name, next, async () => {
     const reply = await fetch(`${url}/health`, { signal: AbortSignal.timeout(5_000) }).catch((error: unknown) => {
-      throw new CheckFailed(`${url} does not answer: ${messageOf(error)}`);
+      throw new CheckFailed(`${url}: request failed: ${messageOf(error)}`);
     });
-    if (!reply.ok) throw new CheckFailed(`${url}/health answers ${reply.status}`);
-    return `${url} answers`;
+    if (!reply.ok) throw new CheckFailed(`${url}/health: found status ${reply.status}, expected 200`);
+    return `${url} responds`;
   });
 }
 
-/** Its absence is no fault of a stack that was brought up without one. */
+/** A stack that was started with --unsupervised has no supervisor, which is no failure. */
 function checkSupervisor({ home }: Config): string {
   const running = findProcess(home, 'supervisor');
-  if (running) return `starts again what dies (pid ${running.pid})`;
-  if (readRecord(home, 'supervisor')) throw new CheckFailed('has died: what dies now stays dead');
-  return 'none: what dies stays dead until the next coevolve up';
+  if (running) return `restarts crashed services (pid ${running.pid})`;
+  if (readRecord(home, 'supervisor')) throw new CheckFailed('crashed: crashed services are not restarted');
+  return 'none: crashed services are not restarted until the next coevolve up';
 }

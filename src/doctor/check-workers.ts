@@ -1,4 +1,3 @@
-import { CheckFailed } from './check';
 import { hostname } from 'node:os';
 import type { Connection } from '@temporalio/client';
 import { tsToMs } from '@temporalio/common/lib/time';
@@ -7,42 +6,45 @@ import { offlineProvider, taskQueues } from '../domain/campaign/task-queues';
 import { createEnvironments } from '../envs/environments';
 import { readProviders } from '../llm/providers';
 import { findProcess, startTimeOf } from '../process/processes';
-import { readReady } from '../process/ready-file';
-import type { WorkerRole } from '../stack/service';
+import { readReadyFile } from '../process/ready-file';
+import type { WorkerRole } from '../stack/service-definition';
 import { withTemporal } from '../temporal/with-temporal';
+import { CheckFailed } from './check';
 
 /**
- * Who does a role's work: the worker of this home when there is one, otherwise whoever Temporal says polls all of its
- * task queues.
+ * Returns a description of the workers of a role: of this home's worker if it runs, otherwise of the external workers
+ * that poll the role's task queues according to Temporal.
  *
- * @throws Error naming what nobody polls
+ * @throws CheckFailed with the task queues that no worker polls
  */
 export async function checkWorker(config: Config, role: WorkerRole): Promise<string> {
   const running = findProcess(config.home, `worker-${role}`);
-  if (!running) return elsewhere(config, role);
-  const queues = readReady(config.home, `worker-${role}`, running.pid);
-  if (!queues) throw new CheckFailed(`runs (pid ${running.pid}) but does not poll yet`);
+  if (!running) return checkExternalWorkers(config, role);
+  const queues = readReadyFile(config.home, `worker-${role}`, running.pid);
+  if (!queues) throw new CheckFailed(`running (pid ${running.pid}), but not polling yet`);
   const polled = await pollersOf(config, queues);
-  const own = `${running.pid}@`; // the SDK calls a worker <pid>@<host>
+  const own = `${running.pid}@`; // the SDK's identity of a worker is <pid>@<host>
   const unpolled = queues.filter((queue) => !polled.get(queue)!.some((identity) => identity.startsWith(own)));
-  if (unpolled.length > 0) throw new CheckFailed(`runs (pid ${running.pid}) but does not poll ${unpolled.join(', ')}`);
+  if (unpolled.length > 0)
+    throw new CheckFailed(`running (pid ${running.pid}), but not polling ${unpolled.join(', ')}`);
   const others = new Set([...polled.values()].flat().filter((identity) => !identity.startsWith(own)));
-  return `polls ${queues.join(', ')} (pid ${running.pid})${others.size > 0 ? `, beside ${others.size} more` : ''}`;
+  return `polls ${queues.join(', ')} (pid ${running.pid})${others.size > 0 ? `, with ${others.size} more` : ''}`;
 }
 
-async function elsewhere(config: Config, role: WorkerRole): Promise<string> {
+async function checkExternalWorkers(config: Config, role: WorkerRole): Promise<string> {
   const polled = await queuesOf(config, role)
     .then((queues) => pollersOf(config, queues))
     .catch(() => new Map<string, string[]>());
   const identities = new Set([...polled.values()].flat());
-  if (identities.size === 0) throw new CheckFailed('does not run');
+  if (identities.size === 0) throw new CheckFailed('not running');
   const unpolled = [...polled].flatMap(([queue, pollers]) => (pollers.length === 0 ? [queue] : []));
-  const who = [...identities].sort().join(', ');
-  if (unpolled.length > 0) throw new CheckFailed(`runs elsewhere (${who}), but nobody polls ${unpolled.join(', ')}`);
-  return `polls ${[...polled.keys()].join(', ')} elsewhere (${who})`;
+  const list = [...identities].sort().join(', ');
+  if (unpolled.length > 0)
+    throw new CheckFailed(`running elsewhere (${list}), but no worker polls ${unpolled.join(', ')}`);
+  return `polls ${[...polled.keys()].join(', ')} elsewhere (${list})`;
 }
 
-/** What a worker of that role polls when it is started without further options. */
+/** Returns the task queues of a worker of that role without further options. */
 async function queuesOf(config: Config, role: WorkerRole): Promise<string[]> {
   switch (role) {
     case 'workflow':
@@ -56,7 +58,7 @@ async function queuesOf(config: Config, role: WorkerRole): Promise<string[]> {
   }
 }
 
-/** Identities of who polls each queue now, by queue. */
+/** Returns the identities of the current pollers of each queue. */
 function pollersOf({ temporal }: Config, queues: readonly string[]): Promise<Map<string, string[]>> {
   return withTemporal(temporal, async (connection) => {
     const found = queues.map(
@@ -68,8 +70,8 @@ function pollersOf({ temporal }: Config, queues: readonly string[]): Promise<Map
 
 const taskQueueTypes = [1, 2]; // workflow, activity: temporal.api.enums.v1.TaskQueueType
 
-/** A poll lasts a minute, while the server remembers who polled for five; of this machine it is known who has ended. */
-const pollLastsMs = 70_000;
+/** A poll lasts 60 s, but the server lists a poller for 5 min. Exited workers of this machine are detected by their pid. */
+const maxPollAgeMs = 70_000;
 
 async function pollersOfQueue({ workflowService }: Connection, namespace: string, name: string): Promise<string[]> {
   const replies = await Promise.all(
@@ -79,11 +81,11 @@ async function pollersOfQueue({ workflowService }: Connection, namespace: string
   );
   const recent = replies
     .flatMap(({ pollers }) => pollers)
-    .filter(({ lastAccessTime }) => !lastAccessTime || Date.now() - tsToMs(lastAccessTime) < pollLastsMs);
-  return recent.map(({ identity }) => identity ?? '').filter((identity) => identity && !hasEndedHere(identity));
+    .filter(({ lastAccessTime }) => !lastAccessTime || Date.now() - tsToMs(lastAccessTime) < maxPollAgeMs);
+  return recent.map(({ identity }) => identity ?? '').filter((identity) => identity && !hasExitedHere(identity));
 }
 
-function hasEndedHere(identity: string): boolean {
+function hasExitedHere(identity: string): boolean {
   const [pid, host] = identity.split('@');
   return host === hostname() && startTimeOf(Number(pid)) === undefined;
 }

@@ -6,19 +6,19 @@ export type Check = {
   name: string;
   ok: boolean;
   detail: string;
-  /** The next command; there is one whenever the check fails. */
+  /** The next command; set if the check failed. */
   next?: string;
 };
 
-/** The finding of a check. */
+/** The result of a failed check. */
 export class CheckFailed extends CoevolveError {
   override readonly name = 'CheckFailed';
 }
 
-/** Runs a check. Its error message is the finding; a line `next: <command>` in it replaces the default next command. */
-export async function check(name: string, next: string, look: () => string | Promise<string>): Promise<Check> {
+/** Runs a check. Its error message is the detail; a line `next: <command>` in the message replaces the default. */
+export async function check(name: string, next: string, run: () => string | Promise<string>): Promise<Check> {
   try {
-    return { name, ok: true, detail: await look() };
+    return { name, ok: true, detail: await run() };
   } catch (error) {
     const [detail = '', ownNext] = messageOf(error).split('\n  next: ');
     return { name, ok: false, detail, next: ownNext ?? next };

@@ -1,11 +1,11 @@
 import type { Config } from '../config';
+import { readStackConfig, readState } from '../stack/stack-state';
 import type { Check } from './check';
 import { checkEnvironments } from './check-environments';
 import { checkMachine } from './check-machine';
 import { checkServices } from './check-services';
-import { readStackConfig, readState } from '../stack/state';
 
-/** Looks at everything that a campaign relies on, changes nothing, and throws for no finding. */
+/** Checks everything that a campaign needs. Changes nothing; a failed check is a result, not an error. */
 export async function doctor(config: Config): Promise<Check[]> {
   const stack = { config: readStackConfig(config), state: readState(config.home) };
   const checks = Promise.all([...checkMachine(config), ...checkServices(stack, config)]);

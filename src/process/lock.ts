@@ -9,13 +9,13 @@ import { isAlive, startTimeOf } from './processes';
 const Owner = z.object({ pid: z.number(), startTime: z.string(), nonce: z.string() });
 type Owner = z.infer<typeof Owner>;
 
-/** Runs while no other process changes the stack of this home; waits for its turn. A dead owner's lock is void. */
+/** Runs `run` while holding the lock of this home's stack; waits for it. The lock of an exited owner is void. */
 export async function withStackLock<T>(home: string, onWait: (pid: number) => void, run: () => Promise<T>): Promise<T> {
   const file = lockFile(home);
   const mine = self();
-  for (let told = false; !tryLock(file, mine); told = true) {
+  for (let waits = false; !tryLock(file, mine); waits = true) {
     const owner = readOwner(file);
-    if (owner && !told) onWait(owner.pid);
+    if (owner && !waits) onWait(owner.pid);
     await sleep(100);
   }
   try {
@@ -25,7 +25,7 @@ export async function withStackLock<T>(home: string, onWait: (pid: number) => vo
   }
 }
 
-/** Runs now, or not at all when another process changes the stack of this home. */
+/** Runs `run` with the lock of this home's stack; returns at once when another process holds it. */
 export async function withStackLockIfFree(home: string, run: () => Promise<void>): Promise<void> {
   if (!tryLock(lockFile(home), self())) return;
   try {
@@ -51,7 +51,7 @@ function tryLock(file: string, mine: Owner): boolean {
   return linkOwner(file, mine);
 }
 
-/** A link appears with its whole content or not at all, and only when the name is free. */
+/** Creates the lock atomically: a link appears with its whole content, and only when the name is free. */
 function linkOwner(file: string, mine: Owner): boolean {
   const staged = `${file}-${mine.nonce}`;
   writeFileSync(staged, JSON.stringify(mine), { mode: 0o600 });
@@ -67,17 +67,17 @@ function linkOwner(file: string, mine: Owner): boolean {
 }
 
 /**
- * Removes a dead owner's lock. Two processes may have read the same dead owner; the slower one must not remove the
- * lock that the faster one took meanwhile. So removing needs a lock too, named after the dead owner.
+ * Removes the lock of an exited owner. Two processes may have read the same stale owner; the slower one must not remove
+ * the lock that the faster one has taken since. The removal therefore needs a lock too, named after the stale owner.
  */
-function removeStale(file: string, dead: Owner, mine: Owner): void {
-  const guard = `${file}.${dead.nonce}`;
+function removeStale(file: string, stale: Owner, mine: Owner): void {
+  const guard = `${file}.${stale.nonce}`;
   if (!tryLock(guard, mine)) return;
-  if (readOwner(file)?.nonce === dead.nonce) rmSync(file);
+  if (readOwner(file)?.nonce === stale.nonce) rmSync(file);
   rmSync(guard);
 }
 
-/** undefined: nobody. A lock that a full disk or a lost machine left half written belongs to nobody who lives. */
+/** Returns undefined without a lock, and an exited owner for a lock that a full disk or a power loss left incomplete. */
 function readOwner(file: string): Owner | undefined {
   try {
     return Owner.parse(JSON.parse(readFileSync(file, 'utf8')));

@@ -4,40 +4,40 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../base/errors';
 
-/** A program to start; with uid and gid, as that user. */
+/** A program to start; with uid and gid it runs as that user. */
 export type Launch = {
   file: string;
   args: string[];
   env: Record<string, string>;
   /**
-   * Whether the caller's environment lies beneath `env`, passed on unread: proxies, locale, library settings. A list
-   * names the only variables that do; `LC_*` stands for all that begin so.
+   * Whether the process inherits the caller's variables (proxies, locale, library settings); `env` overrides them. A
+   * list names the only variables to inherit; `LC_*` stands for all with that prefix.
    */
   inheritsEnvironment: boolean | readonly string[];
   cwd: string;
-  /** Folder of its code when that is ours: changed code is a changed service. */
+  /** Folder of its code if it belongs to this project; changed code changes the fingerprint. */
   sources?: string;
-  /** Files that it reads when it starts: likewise. */
+  /** Files that the program reads at its start; changed contents change the fingerprint. */
   settings?: readonly string[];
   uid?: number;
   gid?: number;
 };
 
-/** A process as its pid file knows it. The start time tells it from a later process of the same pid. */
+/** Content of a pid file. The start time distinguishes the process from a later one with the same pid. */
 export type ProcessRecord = { pid: number; startTime: string; fingerprint: string };
 
-const logCapBytes = 10 * 1024 * 1024;
+const maxLogBytes = 10 * 1024 * 1024;
 
 /**
- * The process writes its own pid file before it becomes the service, so that one whose parent was killed right after
- * the fork is still known. $0 is the fingerprint; file descriptor 3 is the pid file, open because the service may run
- * as a user who cannot reach it. A start time is ticks since boot on Linux, a date elsewhere.
+ * The process writes its own pid file before it executes the service, so that the file exists also when the parent is
+ * killed right after the fork. $0 is the fingerprint. File descriptor 3 is the pid file, already open because the service
+ * may run as a user without access to it. A start time is in ticks since boot on Linux, a date elsewhere.
  */
 const launcher = `started=$(cut -d' ' -f22 /proc/$$/stat 2>/dev/null || LC_ALL=C ps -o lstart= -p $$)
 echo "$$ $0 $started" >&3
 exec 3>&- "$@"`;
 
-/** Starts a program in a session of its own, which outlives this process; its output goes to `<home>/logs/<name>.log`. */
+/** Starts a program in a new session, which outlives this process; it writes its output to `<home>/logs/<name>.log`. */
 export async function startDetached(home: string, name: string, fingerprint: string, launch: Launch): Promise<void> {
   const log = openLog(logFile(home, name));
   const pid = openSync(pidFile(home, name), 'w', 0o600);
@@ -59,20 +59,20 @@ export async function startDetached(home: string, name: string, fingerprint: str
   }
 }
 
-function inheritedBy({ inheritsEnvironment: which }: Launch): NodeJS.ProcessEnv {
-  if (typeof which === 'boolean') return which ? process.env : {};
-  const named = (name: string): boolean =>
-    which.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => named(name)));
+function inheritedBy({ inheritsEnvironment: inherited }: Launch): NodeJS.ProcessEnv {
+  if (typeof inherited === 'boolean') return inherited ? process.env : {};
+  const isInherited = (name: string): boolean =>
+    inherited.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => isInherited(name)));
 }
 
-/** The process of that name when it lives; a stopped one, or a stranger with its pid, is none. */
+/** Returns the running process of that name; undefined if it has exited, also when another process has its pid now. */
 export function findProcess(home: string, name: string): ProcessRecord | undefined {
   const record = readRecord(home, name);
   return record && isAlive(record) ? record : undefined;
 }
 
-/** The last process of that name, dead or alive. */
+/** Returns the last process of that name, running or exited. */
 export function readRecord(home: string, name: string): ProcessRecord | undefined {
   const file = pidFile(home, name);
   const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -85,7 +85,7 @@ export function isAlive({ pid, startTime }: Pick<ProcessRecord, 'pid' | 'startTi
   return startTimeOf(pid) === startTime;
 }
 
-/** Opaque and equal for equal processes; undefined for none and for a zombie, which only waits to be reaped. */
+/** Returns an opaque text, equal only for the same process; undefined for no process and for a zombie. */
 export function startTimeOf(pid: number): string | undefined {
   if (existsSync('/proc/self/stat')) {
     try {
@@ -102,7 +102,7 @@ export function startTimeOf(pid: number): string | undefined {
   return !state || state.startsWith('Z') ? undefined : started.join(' ');
 }
 
-/** Asks a process to end and, when it has not within the grace, kills its group. Returns whether it had to be killed. */
+/** Sends a process the signal and kills its group after the grace. Returns whether the process had to be killed. */
 export async function stopProcess(record: ProcessRecord, signal: NodeJS.Signals, graceMs: number): Promise<boolean> {
   const deadline = Date.now() + graceMs;
   if (isAlive(record)) sendSignal(record.pid, signal);
@@ -114,8 +114,8 @@ export async function stopProcess(record: ProcessRecord, signal: NodeJS.Signals,
 }
 
 /**
- * Kills what is left of a process's group. While a member lives, the kernel gives the leader's pid to nobody, so a
- * stranger under that pid means that the group is gone.
+ * Kills the remaining members of a process's group. While a member exists, the kernel does not reuse the leader's pid, so
+ * another process with that pid means that the group no longer exists.
  */
 export function killGroup(record: ProcessRecord): void {
   const current = startTimeOf(record.pid);
@@ -130,14 +130,14 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-export const forgetProcess = (home: string, name: string): void => rmSync(pidFile(home, name), { force: true });
+export const removeRecord = (home: string, name: string): void => rmSync(pidFile(home, name), { force: true });
 
 export const logFile = (home: string, name: string): string => path.join(home, 'logs', `${name}.log`);
 
 const pidFile = (home: string, name: string): string => path.join(home, 'run', `${name}.pid`);
 
-/** Appends; a log over the cap is put aside first, replacing the one put aside before. */
+/** Opens a log for appending; a log above the maximum size is first renamed to `<file>.1`. */
 function openLog(file: string): number {
-  if (existsSync(file) && statSync(file).size > logCapBytes) renameSync(file, `${file}.1`);
+  if (existsSync(file) && statSync(file).size > maxLogBytes) renameSync(file, `${file}.1`);
   return openSync(file, 'a', 0o600);
 }

@@ -1,9 +1,8 @@
-export { stackDown, type DownOptions } from './down';
-export { keepRunning, type KeepRunningOptions } from './keep-running';
-export { workerRoles, type ServiceName, type WorkerRole } from './service';
-export { readStackConfig } from './state';
-export { stackStatus, type ServiceStatus } from './status';
-export { searchAttributes } from './temporal';
-export type { Stopped } from './stop-service';
-export { supervise } from './supervise';
-export { stackUp, type UpOptions } from './up';
+export { workerRoles, type ServiceName, type WorkerRole } from './service-definition';
+export { stackDown, type DownOptions } from './stack-down';
+export { readStackConfig } from './stack-state';
+export { stackStatus, type ServiceStatus } from './stack-status';
+export { stackUp, type UpOptions } from './stack-up';
+export type { StoppedProcess } from './stop-service';
+export { restartCrashed, runSupervisor, type SupervisorOptions } from './supervisor';
+export { searchAttributes } from './temporal-service';

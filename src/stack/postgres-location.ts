@@ -4,16 +4,16 @@ import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, renameS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { StackError } from '../base/errors';
-import { writeState } from './state';
-import type { Stack } from './service';
+import type { Stack } from './service-definition';
+import { writeState } from './stack-state';
 
-/** Where the embedded cluster lives, which programs run it, and as whom: Postgres refuses to run as root. */
+/** The folder of the embedded cluster, its programs, and the user that runs them: Postgres refuses to run as root. */
 export type PostgresLocation = { directory: string; native: string; user?: PostgresUser };
 export type PostgresUser = { uid: number; gid: number };
 
 /**
- * Finds or makes the cluster's folder. A normal user has it in the home. Root gives it to the user `postgres`, or
- * `nobody`: in the home when that user can get there, else outside, and remembers it in stack.json.
+ * Finds or creates the cluster's folder. Under a normal user it lies in the home. Under root it belongs to the user
+ * `postgres` or `nobody`: in the home when that user can reach it, otherwise outside, with its path in stack.json.
  */
 export function locatePostgres(stack: Stack, native: string, password: string): PostgresLocation {
   const { home } = stack.config;
@@ -38,12 +38,12 @@ function findUser(): PostgresUser {
     if (uid && gid) return { uid: Number(uid), gid: Number(gid) };
   }
   throw new StackError(
-    'Postgres cannot run as root, and there is no user "postgres" or "nobody" to run it as',
-    'useradd --system postgres; or set DATABASE_URL to a Postgres of your own',
+    'Postgres cannot run as root: found no user "postgres" or "nobody"',
+    'useradd --system postgres; or set DATABASE_URL to an external Postgres',
   );
 }
 
-/** The home is opened to the user's group (0710: pass through, not list) before giving up on it. */
+/** Prefers the home; if needed and possible, its mode becomes 0710 for the user's group (pass through, not list). */
 function chooseDirectory(home: string, user: PostgresUser, password: string): string {
   const inside = path.join(home, 'postgres');
   if (existsSync(inside)) return inside;
@@ -54,12 +54,12 @@ function chooseDirectory(home: string, user: PostgresUser, password: string): st
     }
     return inside;
   }
-  // The password makes the name one that no other home has, not even a later one at the same path.
+  // The password makes the name unique, also among later homes at the same path.
   const name = createHash('sha256').update(`${home}\n${password}`).digest('hex').slice(0, 16);
   return path.join(outsideFolder(user), name);
 }
 
-/** Kept over restarts of the machine where possible; the system's temporary folder may be emptied then. */
+/** Prefers a folder that survives a reboot; the system's temporary folder may not. */
 function outsideFolder(user: PostgresUser): string {
   for (const parent of ['/var/lib', tmpdir()]) {
     const folder = path.join(parent, 'coevolve');
@@ -67,21 +67,24 @@ function outsideFolder(user: PostgresUser): string {
       mkdirSync(folder, { recursive: true, mode: 0o755 });
       if (lstatSync(folder).uid === 0 && canUse(folder, user)) return folder;
     } catch {
-      continue; // a read-only system: the next one
+      continue; // not writable: the next one
     }
   }
-  throw new StackError('no folder was found that the Postgres user can reach', 'set COEVOLVE_HOME below /var/lib');
+  throw new StackError(
+    'no folder for Postgres: its user can reach neither the home, /var/lib nor the temporary folder',
+    'set COEVOLVE_HOME below /var/lib',
+  );
 }
 
 function makeOwned(directory: string, { uid, gid }: PostgresUser): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const found = lstatSync(directory);
   if (!found.isDirectory() || (found.uid !== 0 && found.uid !== uid))
-    throw new StackError(`${directory} belongs to somebody else`, 'remove it, then coevolve up');
+    throw new StackError(`${directory} belongs to another user`, 'remove it, then coevolve up');
   chownSync(directory, uid, gid);
 }
 
-/** The programs themselves when the user can run them, else a copy (60 MB) beside the data. */
+/** Returns the programs themselves when the user can run them, otherwise a copy (60 MB) beside the data. */
 function reachablePrograms(native: string, directory: string, user: PostgresUser): string {
   if (canUse(path.join(native, 'bin', 'postgres'), user)) return native;
   const copy = path.join(directory, 'native');
@@ -93,7 +96,7 @@ function reachablePrograms(native: string, directory: string, user: PostgresUser
   return copy;
 }
 
-/** Asks the system as that user: enter for a folder, run for a file. */
+/** Checks as that user: permission to enter a folder or to run a file. */
 function canUse(file: string, { uid, gid }: PostgresUser): boolean {
   return spawnSync('/bin/sh', ['-c', 'test -x "$0"', file], { uid, gid, cwd: '/' }).status === 0;
 }

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listCommands } from '../process/marked-processes';
+import { listCommands } from '../process/list-processes';
 import { isAlive, sendSignal, startTimeOf } from '../process/processes';
 
-/** Postgres writes it into the title of each of its processes. */
+/** Postgres writes this name into the title of each of its processes. */
 export const clusterName = (home: string): string =>
   `coevolve-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`;
 
 /**
- * Kills the backends of a server that was itself killed. Each has a process group of its own and, when busy with a
- * query, notices late that its server is gone; until then no new server can start on the same data.
+ * Kills the backends of a killed server. Each backend has its own process group and, during a query, detects late that
+ * its server has exited; until then no new server can start on the same data.
  */
 export async function killBackends(home: string): Promise<void> {
   const title = `postgres: ${clusterName(home)}: `;
@@ -23,8 +23,8 @@ export async function killBackends(home: string): Promise<void> {
 }
 
 /**
- * Postgres does not start while any process has the pid in its pid file. After a crash that may be a stranger, or the
- * dead server itself, for as long as its parent has not reaped it. Its own check of shared memory stays.
+ * Removes a stale pid file. Postgres does not start while any process has the pid in the file. After a crash that may be
+ * an unrelated process, or the exited server until its parent reaps it. Postgres' own check of shared memory stays.
  */
 export function removeStalePidFile(data: string): void {
   const file = path.join(data, 'postmaster.pid');

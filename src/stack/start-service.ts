@@ -1,7 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StackError } from '../base/errors';
-import { fingerprintOf } from './fingerprint';
 import { chooseFreePort, isPortFree } from '../process/ports';
 import {
   findProcess,
@@ -13,68 +12,71 @@ import {
   stopProcess,
   type ProcessRecord,
 } from '../process/processes';
-import type { Service, Stack } from './service';
-import { writeState } from './state';
+import { fingerprintOf } from './launch-fingerprint';
+import type { Service, Stack } from './service-definition';
+import { writeState } from './stack-state';
 
-/** Each further one is for a port that a stranger took between the look and the start. */
+type OnProgress = (line: string) => void;
+
+/** A start is repeated when another process took the port between the check and the start. */
 const maxStarts = 3;
 
-/** Leaves the service running and answering: adopts one that runs as it should, starts it otherwise. */
-export async function startService(stack: Stack, service: Service, tell: (line: string) => void): Promise<void> {
-  const adopted = await adopt(stack, service, tell);
-  if (adopted && (await becomesReady(stack, service, adopted))) {
-    await service.settle?.(stack);
-    return tell(`${service.name}: runs (pid ${adopted.pid})`);
+/** Returns when the service is ready: keeps a running process with the same launch, otherwise starts one. */
+export async function startService(stack: Stack, service: Service, onProgress: OnProgress): Promise<void> {
+  const running = await findCurrent(stack, service, onProgress);
+  if (running && (await waitUntilReady(stack, service, running))) {
+    await service.afterReady?.(stack);
+    return onProgress(`${service.name}: runs (pid ${running.pid})`);
   }
   const startedAt = Date.now();
-  const started = await start(stack, service, tell);
-  await service.settle?.(stack);
+  const started = await start(stack, service, onProgress);
+  await service.afterReady?.(stack);
   const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
-  return tell(`${service.name}: ready after ${seconds} s (pid ${started.pid})`);
+  return onProgress(`${service.name}: ready after ${seconds} s (pid ${started.pid})`);
 }
 
-/** The running process, when it was started as it would be started now; one started otherwise is stopped. */
-async function adopt(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord | undefined> {
+/** Returns the running process when its launch has not changed; stops a process with another launch. */
+async function findCurrent(stack: Stack, service: Service, onProgress: OnProgress): Promise<ProcessRecord | undefined> {
   const running = findProcess(stack.config.home, service.name);
   if (!running) return undefined;
   if (running.fingerprint === fingerprintOf(service.launch(stack))) return running;
-  tell(`${service.name}: restarts, its configuration has changed`);
+  onProgress(`${service.name}: restarts, its configuration has changed`);
   await stopProcess(running, service.stopSignal, service.stopGraceMs);
   return undefined;
 }
 
-async function start(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord> {
+async function start(stack: Stack, service: Service, onProgress: OnProgress): Promise<ProcessRecord> {
   const log = logFile(stack.config.home, service.name);
   for (let starts = 1; ; starts++) {
-    const started = await launch(stack, service, tell);
-    if (await becomesReady(stack, service, started)) return started;
-    if (starts === maxStarts || !(await lostPort(stack, service)))
-      throw new StackError(`${service.name} ends as soon as it starts:\n${tailOf(log)}`, `look into ${log}`);
+    const started = await launchService(stack, service, onProgress);
+    if (await waitUntilReady(stack, service, started)) return started;
+    if (starts === maxStarts || !(await hasLostPort(stack, service)))
+      throw new StackError(`${service.name} exited while starting:\n${tailOf(log)}`, `read ${log}`);
   }
 }
 
-/** Starts the process and does not wait for its answer; the caller holds the stack's lock. */
-export async function launch(stack: Stack, service: Service, tell: (line: string) => void): Promise<ProcessRecord> {
+/** Starts the process without waiting until it is ready. The caller holds the stack's lock. */
+export async function launchService(stack: Stack, service: Service, onProgress: OnProgress): Promise<ProcessRecord> {
   const { home } = stack.config;
-  const dead = readRecord(home, service.name);
-  if (dead) killGroup(dead);
+  const last = readRecord(home, service.name);
+  if (last) killGroup(last);
   await choosePorts(stack, service);
   await service.prepare(stack);
-  const toRun = service.launch(stack);
+  const launch = service.launch(stack);
   const ports = service.ports.map((name) => stack.state.ports[name]).join(', ');
-  tell(`${service.name}: starts${ports ? ` on port ${ports}` : ''}`);
-  await startDetached(home, service.name, fingerprintOf(toRun), toRun);
+  onProgress(`${service.name}: starts${ports ? ` on port ${ports}` : ''}`);
+  await startDetached(home, service.name, fingerprintOf(launch), launch);
   const record = readRecord(home, service.name);
-  if (!record) throw new StackError(`${service.name} cannot be started: ${toRun.file}`, 'coevolve doctor');
+  if (!record) throw new StackError(`${service.name} cannot be started: ${launch.file}`, 'coevolve doctor');
   return record;
 }
 
-async function lostPort({ state }: Stack, service: Service): Promise<boolean> {
+async function hasLostPort({ state }: Stack, service: Service): Promise<boolean> {
   const free = await Promise.all(service.ports.map((name) => isPortFree(state.ports[name]!)));
   return free.includes(false);
 }
 
-/** Keeps the ports of the last time, so that what points at them stays true; a stranger's port is given up. */
+/** Keeps the ports of the last start, so that addresses stay valid; a port that another process uses is replaced. */
 async function choosePorts({ config, state }: Stack, service: Service): Promise<void> {
   for (const name of service.ports) {
     const port = state.ports[name];
@@ -86,15 +88,19 @@ async function choosePorts({ config, state }: Stack, service: Service): Promise<
 
 /** A service that was just killed may hold its port for a moment. */
 async function isFreeSoon(port: number): Promise<boolean> {
-  for (let look = 0; look < 5; look++) {
+  for (let check = 0; check < 5; check++) {
     if (await isPortFree(port)) return true;
     await sleep(100);
   }
   return false;
 }
 
-/** False when the process, or the caller's patience, ended first. */
-export async function becomesReady(
+/**
+ * Returns true when the service is ready, false when its process has exited or the signal was aborted.
+ *
+ * @throws StackError after the service's `readyTimeoutMs`
+ */
+export async function waitUntilReady(
   stack: Stack,
   service: Service,
   running: ProcessRecord,
@@ -108,8 +114,8 @@ export async function becomesReady(
       const log = logFile(stack.config.home, service.name);
       const seconds = service.readyTimeoutMs / 1000;
       throw new StackError(
-        `${service.name} (pid ${running.pid}) has not answered for ${seconds} s:\n${tailOf(log)}`,
-        `look into ${log}; coevolve down; coevolve up`,
+        `${service.name} (pid ${running.pid}) is not ready after ${seconds} s:\n${tailOf(log)}`,
+        `read ${log}; coevolve down; coevolve up`,
       );
     }
     await sleep(50);

@@ -5,8 +5,8 @@ import { Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { activityNames, createActivities } from '../activities';
 import type { Config } from '../config';
 import { offlineProvider, taskQueues } from '../domain/campaign/task-queues';
-import { announceReady } from '../process/ready-file';
-import type { WorkerRole } from '../stack/service';
+import { writeReadyFile } from '../process/ready-file';
+import type { WorkerRole } from '../stack/service-definition';
 import { dataConverterOf } from '../temporal/connect';
 import { connectWorker, runtimeOptions } from '../temporal/connect-worker';
 import { retryBackoff } from './retry-backoff';
@@ -54,7 +54,7 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
     const newest = queues[0]?.workerDeploymentOptions?.version;
     if (newest) await makeCurrent(deployment, newest.buildId);
     const polled = [...new Set(queues.map(({ taskQueue }) => taskQueue))];
-    announceReady(config.home, `worker-${role}`, polled);
+    writeReadyFile(config.home, `worker-${role}`, polled);
     process.stdout.write(`worker ${role} is ready, polling ${polled.join(', ')}\n`);
     await running;
   } finally {

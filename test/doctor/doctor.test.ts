@@ -12,19 +12,19 @@ afterAll(() => removeHome(config));
 
 const find = async (name: string, of = config) => (await doctor(of)).find((check) => check.name === name);
 
-test('before the first up every failing check names the next command', async () => {
+test('before the first up every failed check has a next command', async () => {
   const failing = (await doctor(config)).filter(({ ok }) => !ok);
   expect(failing.map(({ name }) => name)).toEqual(expect.arrayContaining(['postgres', 'temporal', 'worker-store']));
   for (const { next } of failing) expect(next).toMatch(/\w/);
 });
 
-test('what runs, here or elsewhere, is found well, and what is missing beside it is named', async () => {
+test('running services pass, here or elsewhere, and missing ones fail', async () => {
   const { databaseUrl, temporal } = await stackUp(config, { services: ['postgres', 'temporal'] });
   const checks = new Map((await doctor(config)).map((check) => [check.name, check]));
   for (const name of ['node', 'postgres programs', 'temporal program', 'postgres', 'temporal', 'temporal namespace'])
     expect(checks.get(name)).toMatchObject({ ok: true });
   expect(checks.get('database')).toMatchObject({ ok: false, next: 'coevolve migrate' });
-  expect(checks.get('worker-train')).toMatchObject({ ok: false, detail: 'does not run', next: 'coevolve up' });
+  expect(checks.get('worker-train')).toMatchObject({ ok: false, detail: 'not running', next: 'coevolve up' });
 
   const connection = await NativeConnection.connect({ address: temporal.address! });
   const worker = await Worker.create({
@@ -47,12 +47,12 @@ test('what runs, here or elsewhere, is found well, and what is missing beside it
   await removeHome(elsewhere);
 });
 
-test('a database that does not answer is told apart from one without the schema', async () => {
+test('an unreachable database is distinguished from one without the schema', async () => {
   await stackDown(config);
-  expect(await find('database')).toMatchObject({ ok: false, detail: expect.stringContaining('cannot be reached') });
+  expect(await find('database')).toMatchObject({ ok: false, detail: expect.stringContaining('connection failed') });
 });
 
-test('a policy server elsewhere is asked for its health', async () => {
+test('the health of an external policy server is checked', async () => {
   const server = createServer((_, reply) => reply.writeHead(503).end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -63,12 +63,12 @@ test('a policy server elsewhere is asked for its health', async () => {
   await new Promise((resolve) => server.close(resolve));
   expect(await find('policy-server', elsewhere)).toMatchObject({
     ok: false,
-    detail: expect.stringContaining('does not answer'),
+    detail: expect.stringContaining('request failed'),
   });
   await removeHome(elsewhere);
 });
 
-test('vLLM is looked for where it is to serve', async () => {
+test('vLLM is checked only when it is the policy server', async () => {
   expect(await find('vllm')).toBeUndefined();
   const wanted = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_VLLM_PYTHON: '/nowhere/python' };
   const absent = temporaryHome(wanted);
@@ -80,7 +80,7 @@ test('vLLM is looked for where it is to serve', async () => {
   await Promise.all([removeHome(absent), removeHome(without)]);
 });
 
-test('a Python that is absent or lacks packages is named', async () => {
+test('a missing Python is reported with its path', async () => {
   const absent = temporaryHome({ COEVOLVE_PYTHON: '/nowhere/python' });
   expect(await find('python', absent)).toEqual({
     name: 'python',

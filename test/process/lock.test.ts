@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { openHome } from '../../src/process/home';
+import { createHome } from '../../src/process/home';
 import { withStackLock } from '../../src/process/lock';
 import { startTimeOf } from '../../src/process/processes';
 import { removeHome, temporaryHome } from '../stack/temporary-home';
@@ -11,17 +11,17 @@ const file = path.join(config.home, 'run', 'lock');
 const never = () => {
   throw new Error('waited');
 };
-beforeAll(() => openHome(config.home));
+beforeAll(() => createHome(config.home));
 afterAll(() => removeHome(config));
 
-test('the lock is released also when what it guards fails', async () => {
+test('the lock is released after a failure', async () => {
   const failure = withStackLock(config.home, never, () => Promise.reject(new Error('no')));
   await expect(failure).rejects.toThrow('no');
   expect(existsSync(file)).toBe(false);
 });
 
-test('of many that find a dead lock, one at a time goes on', async () => {
-  writeFileSync(file, JSON.stringify({ pid: 999_999, startTime: '1', nonce: 'dead' }));
+test('concurrent processes that find a stale lock run one at a time', async () => {
+  writeFileSync(file, JSON.stringify({ pid: 999_999, startTime: '1', nonce: 'stale' }));
   let inside = 0;
   const runs = Array.from({ length: 8 }, () =>
     withStackLock(
@@ -38,26 +38,26 @@ test('of many that find a dead lock, one at a time goes on', async () => {
   expect(inside).toBe(0);
 });
 
-test('the lock of a dead process whose pid a stranger has got is void', async () => {
+test('the lock of an exited process whose pid was reused is void', async () => {
   writeFileSync(file, JSON.stringify({ pid: process.pid, startTime: '1', nonce: 'reused' }));
   await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
 });
 
-test.each(['', '{"pid":1'])('a lock that was left half written, as %j, is void', async (content) => {
+test.each(['', '{"pid":1'])('an incomplete lock file %j is void', async (content) => {
   writeFileSync(file, content);
   await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
   expect(existsSync(file)).toBe(false);
 });
 
-test('the lock of a living process is waited for, and its owner named', async () => {
+test('the lock of a running process is waited for, and its pid reported', async () => {
   const owner = spawn('sleep', ['60']);
   const pid = owner.pid ?? 0;
   writeFileSync(file, JSON.stringify({ pid, startTime: startTimeOf(pid), nonce: 'alive' }));
-  const told: number[] = [];
+  const owners: number[] = [];
   const onWait = (ownerPid: number) => {
-    told.push(ownerPid);
+    owners.push(ownerPid);
     owner.kill('SIGKILL');
   };
   await withStackLock(config.home, onWait, () => Promise.resolve());
-  expect(told).toEqual([pid]);
+  expect(owners).toEqual([pid]);
 });

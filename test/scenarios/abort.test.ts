@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { artifactStore } from '../../src/artifacts/artifact-store';
-import { listCommands } from '../../src/process/marked-processes';
+import { listCommands } from '../../src/process/list-processes';
 import { bringUpStack, until, type TestStack } from '../support/stack';
 import { tiny, type Spec } from './small-campaigns';
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { forkSpec } from '../../src/spec/fork-spec';
 import type { CampaignSpec } from '../../src/spec/campaign-spec';
 import { specHash } from '../../src/spec/read-spec';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import { createStore } from '../../src/store';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { forkCampaign } from '../../src/store/campaign/fork-campaign';

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { QueryResultRow } from 'pg';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import type { TaskLineage } from '../../src/store/tasks/task-lineage';
 import type { TaskRow } from '../../src/store/tasks/tasks';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { bringUpStack, until, type TestStack } from '../support/stack';
 

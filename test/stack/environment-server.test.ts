@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { WebSocket } from 'ws';
 import { stackStatus, stackUp } from '../../src/stack';
-import { readStackConfig } from '../../src/stack/state';
-import { findMarked } from '../../src/process/marked-processes';
+import { readStackConfig } from '../../src/stack/stack-state';
+import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
 import { removeHome, temporaryHome } from './temporary-home';
 
-const canary = 'a-secret-of-whoever-called-up';
+const canary = 'a-secret-of-the-caller-of-up';
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-settings-'));
 const settings = path.join(folder, 'environments.yaml');
 const plugin = path.resolve(__dirname, '../../environments/tests/counting_environment.py');
@@ -25,20 +25,20 @@ const environOf = (pid: number): string[] => readFileSync(`/proc/${pid}/environ`
 
 const namesOf = (pid: number): string[] => environOf(pid).map((variable) => variable.split('=')[0] ?? '');
 
-/** Opens an episode, which starts a child; the socket. */
+/** Starts an episode, which starts a child process; returns its socket. */
 async function play(url: string, token: string): Promise<WebSocket> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/envs/counting/ws`, {
     headers: { authorization: `Bearer ${token}` },
   });
   await once(socket, 'open');
   socket.send(JSON.stringify({ type: 'reset', data: { task: {} } }));
-  const [answer] = (await once(socket, 'message')) as [Buffer];
-  expect(JSON.parse(answer.toString())).toMatchObject({ type: 'observation' });
+  const [response] = (await once(socket, 'message')) as [Buffer];
+  expect(JSON.parse(response.toString())).toMatchObject({ type: 'observation' });
   return socket;
 }
 
 (existsSync('/proc/self/environ') ? test : test.skip)(
-  'neither the environment server nor its children see a secret of ours',
+  'the environment server and its children have no secret in environment or command line',
   async () => {
     const secrets = ['OPENAI_API_KEY', 'DATABASE_URL', 'HTTPS_PROXY', 'COEVOLVE_LLM_PROVIDERS'];
     const before = { ...process.env };
@@ -55,11 +55,11 @@ async function play(url: string, token: string): Promise<WebSocket> {
     const { environment } = readStackConfig(config);
     const socket = await play(environment.url ?? '', environment.token ?? '');
 
-    const marked = findMarked(config.home).map(({ pid }) => pid);
-    expect(marked).toContain(server);
-    const children = marked.filter((pid) => pid !== server);
+    const pids = findStackProcesses(config.home).map(({ pid }) => pid);
+    expect(pids).toContain(server);
+    const children = pids.filter((pid) => pid !== server);
     expect(children.length).toBeGreaterThan(0);
-    for (const pid of marked) {
+    for (const pid of pids) {
       expect(environOf(pid).join('\n')).not.toContain(canary);
       expect(environOf(pid).join('\n')).not.toContain(environment.token);
       expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(environment.token);
@@ -70,11 +70,11 @@ async function play(url: string, token: string): Promise<WebSocket> {
   },
 );
 
-test('a changed settings file restarts the server, and its children end with it', async () => {
+test('a changed settings file restarts the server and ends its children', async () => {
   await stackUp(config, { services: ['environment-server'] });
   const { environment } = readStackConfig(config);
   const socket = await play(environment.url ?? '', environment.token ?? '');
-  const before = findMarked(config.home);
+  const before = findStackProcesses(config.home);
   expect(before.length).toBeGreaterThan(1);
   writeFileSync(settings, `hosted: { counting: { plugin: ${plugin}, pool: 2 } }\n`);
   await stackUp(config, { services: ['environment-server'] });

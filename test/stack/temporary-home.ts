@@ -4,7 +4,7 @@ import path from 'node:path';
 import { readConfig, type Config } from '../../src/config';
 import { stackDown } from '../../src/stack';
 
-/** A configuration with an empty home and nothing elsewhere; of the caller's environment only where programs are. */
+/** Returns a configuration with an empty home and no external server; only program paths come from the caller. */
 export function temporaryHome(env: Record<string, string> = {}, parent = tmpdir()): Config {
   const home = mkdtempSync(path.join(parent, 'coevolve-stack-'));
   const { PATH = '', COEVOLVE_PYTHON = '', COEVOLVE_TEMPORAL_BIN = '' } = process.env;

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Config } from '../../src/config';
 import { searchAttributes, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
-import { findMarked } from '../../src/process/marked-processes';
+import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import { withTemporal } from '../../src/temporal/with-temporal';
 import { removeHome, temporaryHome } from './temporary-home';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeHome(config));
 
-test('the database answers at the filled configuration', async () => {
+test('the database accepts connections at the filled configuration', async () => {
   const client = new Client(filled.databaseUrl);
   await client.connect();
   const { rows } = await client.query('select current_database() as name');
@@ -37,7 +37,7 @@ test('the database answers at the filled configuration', async () => {
   await client.end();
 });
 
-test('the database refuses who does not know the password', async () => {
+test('the database rejects a wrong password', async () => {
   const url = new URL(filled.databaseUrl ?? '');
   url.password = 'guess';
   await expect(new Client(url.href).connect()).rejects.toMatchObject({ code: '28P01' });
@@ -53,7 +53,7 @@ test('the namespace has the search attributes and keeps closed workflows for 30 
   });
 });
 
-test('the Temporal UI answers', async () => {
+test('the Temporal UI serves pages', async () => {
   const page = await fetch(`${filled.temporal.uiUrl}/namespaces/coevolve/workflows`);
   expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<html')]);
 });
@@ -64,7 +64,7 @@ test('a second up changes nothing', async () => {
   expect(stackStatus(config)).toEqual(before);
 });
 
-test('two ups at once start each service once', async () => {
+test('two concurrent ups start each service once', async () => {
   await stackDown(config);
   const [first, second]: [string[], string[]] = [[], []];
   await Promise.all([up(first), up(second)]);
@@ -75,7 +75,7 @@ test('two ups at once start each service once', async () => {
 test.each([
   { name: 'postgres', other: 'temporal' },
   { name: 'temporal', other: 'postgres' },
-] as const)('$name killed by -9 is started again, alone', async ({ name, other }) => {
+] as const)('up restarts only $name after a SIGKILL', async ({ name, other }) => {
   const [killed, spared] = [pidOf(name), pidOf(other)];
   process.kill(killed, 'SIGKILL');
 
@@ -84,7 +84,7 @@ test.each([
   expect(pidOf(name)).not.toBe(killed);
 });
 
-test('a Postgres whose busy backends outlive it starts again', async () => {
+test('Postgres restarts although busy backends outlive the killed server', async () => {
   const client = new Client(filled.databaseUrl);
   client.on('error', () => undefined);
   await client.connect();
@@ -96,10 +96,10 @@ test('a Postgres whose busy backends outlive it starts again', async () => {
   await client.end().catch(() => undefined);
 });
 
-test('a Postgres that its parent has not reaped starts again', async () => {
+test('Postgres restarts although the exited server is not reaped yet', async () => {
   const file = path.join(config.home, 'postgres', 'data', 'postmaster.pid');
-  const { uid, gid } = statSync(file); // Postgres asks after pids of its own user only
-  const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { uid, gid }); // asks after none
+  const { uid, gid } = statSync(file); // Postgres checks only pids of its user
+  const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { uid, gid }); // reaps no child
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const unreaped = Number(line);
   while (startTimeOf(unreaped) !== undefined) await sleep(20);
@@ -107,23 +107,23 @@ test('a Postgres that its parent has not reaped starts again', async () => {
   writeFileSync(file, readFileSync(file, 'utf8').replace(/^\d+/, String(unreaped)));
 
   expect(await up()).toEqual(filled);
-  expect(() => process.kill(unreaped, 0)).not.toThrow(); // dead, it still has its pid
+  expect(() => process.kill(unreaped, 0)).not.toThrow(); // the zombie still has its pid
   parent.kill();
 });
 
-test("a port that a stranger took meanwhile is given up, and the stranger's process left alone", async () => {
+test('a port that another process has taken is replaced', async () => {
   await stackDown(config);
   const taken = readState(config.home).ports.postgres;
-  const stranger = createServer();
-  await new Promise<void>((resolve) => stranger.listen(taken, '127.0.0.1', resolve));
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(taken, '127.0.0.1', resolve));
 
   filled = await up();
   expect(readState(config.home).ports.postgres).not.toBe(taken);
-  expect(stranger.listening).toBe(true);
-  await new Promise((resolve) => stranger.close(resolve));
+  expect(other.listening).toBe(true);
+  await new Promise((resolve) => other.close(resolve));
 });
 
-test('down stops in reverse order, says what it stopped and leaves no process', async () => {
+test('down stops the services in reverse order, returns them and leaves no process', async () => {
   const pids = stackStatus(config).flatMap(({ pid }) => pid ?? []);
   const stopped = await stackDown(config);
   expect(stopped.map(({ name, killed }) => [name, killed])).toEqual([
@@ -131,6 +131,6 @@ test('down stops in reverse order, says what it stopped and leaves no process', 
     ['postgres', false],
   ]);
   expect(pids.map(startTimeOf)).toEqual([undefined, undefined]);
-  expect(findMarked(config.home)).toEqual([]);
+  expect(findStackProcesses(config.home)).toEqual([]);
   expect(await stackDown(config)).toEqual([]);
 });

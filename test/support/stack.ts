@@ -8,7 +8,7 @@ import { readConfig, variablesOf, type Config } from '../../src/config';
 import type { CampaignState } from '../../src/domain/campaign/progress';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
 import { readStackConfig, stackStatus, type ServiceName } from '../../src/stack';
-import { readState } from '../../src/stack/state';
+import { readState } from '../../src/stack/stack-state';
 import { createPool } from '../../src/store/base/pool';
 import { connectClient } from '../../src/temporal/connect';
 import { statusQuery } from '../../src/workflows/base/messages';

@@ -8,14 +8,14 @@ import type { Pool } from 'pg';
 import { readConfig, variablesOf, type Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
 import { stackDown, stackUp } from '../../src/stack';
-import { openHome } from '../../src/process/home';
-import { keepRunning } from '../../src/stack/keep-running';
+import { createHome } from '../../src/process/home';
+import { restartCrashed } from '../../src/stack/supervisor';
 import { findProcess, isAlive, sendSignal, type ProcessRecord } from '../../src/process/processes';
-import type { Service, Stack } from '../../src/stack/service';
-import { servers } from '../../src/stack/services';
+import type { Service, Stack } from '../../src/stack/service-definition';
+import { servers } from '../../src/stack/all-services';
 import { startService } from '../../src/stack/start-service';
-import { readState, type StackState } from '../../src/stack/state';
-import { nthWorkers } from '../../src/stack/workers';
+import { readState, type StackState } from '../../src/stack/stack-state';
+import { workersWithNumber } from '../../src/stack/worker-services';
 import { migrate } from '../../src/store/base/migrate';
 import { createPool } from '../../src/store/base/pool';
 import { dataConverterOf } from '../../src/temporal/connect';
@@ -71,7 +71,7 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   if (existsSync(home) && readdirSync(home).length > 0)
     throw new UsageError(`--home: ${home} is not empty; name an empty folder`);
   mkdirSync(path.dirname(home), { recursive: true });
-  openHome(home);
+  createHome(home);
   const bare = embedded(from, home, profile);
   const disk = fills ? mountSmallDisk(bare.artifacts) : undefined;
   if (fills && !disk) tell('no small file system can be mounted here: no disk is filled');
@@ -85,7 +85,7 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   const gate = await openModelGate(readState(home).ports['policy-server']!, latencyMs);
   const proxies = await openProxies({ ...readState(home).ports, 'policy-server': gate.port });
   const variables: Record<string, string> = { COEVOLVE_RECOVERY: profile };
-  const ours = Array.from({ length: workers }, (_, before) => nthWorkers(before + 1))
+  const ours = Array.from({ length: workers }, (_, before) => workersWithNumber(before + 1))
     .flat()
     .map((worker) => behindProxies(worker, throughProxies(config, proxies), variables));
   const stack = { config: bare, state: readState(home) };
@@ -93,7 +93,7 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
 
   const ended = new AbortController();
   const services = [...servers, ...ours];
-  const kept = keepRunning(stack, services, { signal: ended.signal, tell: () => undefined });
+  const kept = restartCrashed(stack, services, { signal: ended.signal, onProgress: () => undefined });
   const pool = createPool(config.databaseUrl!, 4);
   const client = lookOn(config);
   return {

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { awaitsApproval } from '../../domain/campaign/approval';
 import type { CampaignState } from '../../domain/campaign/progress';
@@ -6,7 +5,7 @@ import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { resumeUpdate, statusQuery } from '../../workflows/base/messages';
 import { printResult } from '../base/output';
-import { withSession, type Session } from '../../client/session';
+import { operatorName, withSession, type Session } from '../../client/session';
 
 type Options = { reject: string[]; keep?: boolean; json?: boolean };
 
@@ -33,7 +32,7 @@ async function approve(session: Session, name: string, options: Options): Promis
       'NothingToApprove',
       `${name} is ${status} in phase ${progress.phase}: nothing waits for approval; see \`coevolve status ${name}\``,
     );
-  const waiting: Waiting = { name, id, iteration: progress.iteration, actor: userInfo().username };
+  const waiting: Waiting = { name, id, iteration: progress.iteration, actor: operatorName() };
   const said = await (progress.phase === 'evaluate' ? promote : admit)(session, waiting, options);
   const state = await handle.executeUpdate(resumeUpdate, { args: [{ actor: waiting.actor, reason: 'approved' }] });
   printResult(options.json, state, () => `${name}: ${said}; ${state.status}`);

@@ -1,6 +1,5 @@
 import { UsageError } from '../../base/errors';
 import { randomUUID } from 'node:crypto';
-import { userInfo } from 'node:os';
 import { InvalidArgumentError, type Command } from 'commander';
 import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
@@ -10,7 +9,7 @@ import { hasEnded } from '../../store/campaign/campaigns';
 import type { ModelSpending, UnconfirmedRequest, Waste } from '../../store/spending/model-spending';
 import { resumeUpdate } from '../../workflows/base/messages';
 import { duration, printResult, say, table } from '../base/output';
-import { withSession, type Session } from '../../client/session';
+import { operatorName, withSession, type Session } from '../../client/session';
 import { trainingText } from '../base/training-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
@@ -65,7 +64,7 @@ async function raise(session: Session, name: string, { tokens, usd, requestId, j
   const { store } = session;
   const { id, status: before } = await store.campaigns.getByName(name);
   if (hasEnded(before)) throw new DomainError('CampaignEnded', `${name} has ended (${before}): it spends nothing more`);
-  const actor = userInfo().username;
+  const actor = operatorName();
   const added: Partial<Spending> = {
     ...(tokens === undefined ? {} : { llmTokens: tokens }),
     ...(usd === undefined ? {} : { usd }),

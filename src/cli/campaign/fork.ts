@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { InvalidArgumentError, type Command } from 'commander';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -8,7 +7,7 @@ import { hasEnded } from '../../store/campaign/campaigns';
 import { forkCampaign } from '../../store/campaign/fork-campaign';
 import { rebuildState } from '../../store/campaign/rebuild-state';
 import { printResult, say } from '../base/output';
-import { withSession, type Session } from '../../client/session';
+import { operatorName, withSession, type Session } from '../../client/session';
 import { requireStartable, startWorkflow } from '../../client/start-campaign';
 
 type Options = { fromIteration: number; name: string; set: string[]; json?: boolean };
@@ -46,7 +45,7 @@ async function fork(session: Session, sourceName: string, request: ForkRequest) 
   const nondeterminism = await requireStartable(session, spec);
   const { id } = await forkCampaign(pool, {
     ...{ source, iteration, name, spec, specHash: specHash(spec) },
-    actor: userInfo().username,
+    actor: operatorName(),
   });
   await store.campaigns.addNondeterminism(id, nondeterminism);
   const forked = { workflowId: campaignWorkflowId(name), forkedFrom: sourceName, fromIteration: iteration };

@@ -3,8 +3,8 @@ import pc from 'picocolors';
 import { createEnvironments } from '../../envs/environments';
 import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
-import { installEnvironment, installable, type Installable } from './install-environment';
-import { printResult, table } from '../base/output';
+import { installEnvironment, installable, type Installable } from '../../client/install-environment';
+import { printResult, say, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve env list|install|check`: the environments that campaigns are played in. */
@@ -24,7 +24,7 @@ export function addEnv(program: Command): void {
     .addArgument(new Argument('<name>', 'java stands for scienceworld and textworld-express').choices(installable))
     .option('--root <folder>', "of appworld: where its data is put (default: appworld in the stack's home)")
     .action(async (name: Installable, { root }: { root?: string }) => {
-      await installEnvironment(currentConfig(), name, root);
+      await installEnvironment(currentConfig(), name, { root, onProgress: say });
     });
   addEnvCheck(env);
 }

@@ -12,7 +12,7 @@ import { conversationFormats, readConversations, type ConversationFormat } from 
 import { parseJson } from '../../base/parse-json';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { readSpec } from '../../spec/read-spec';
-import { expertsTable, optionsOf, wholeFrom } from './experts-text';
+import { expertsTable, optionsOf, wholeFrom } from './experts-table';
 import { printResult, rounded, say, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 

@@ -12,7 +12,7 @@ import {
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
-import { expertsTable, optionsOf, wholeFrom } from './experts-text';
+import { expertsTable, optionsOf, wholeFrom } from './experts-table';
 import { printResult, say } from '../base/output';
 import { currentConfig } from '../../client/session';
 

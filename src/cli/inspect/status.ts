@@ -4,7 +4,8 @@ import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { nextCommands } from '../../workflows/base/details';
 import { statusQuery } from '../../workflows/base/messages';
-import { followCampaign } from '../base/follow-campaign';
+import { followCampaign } from '../../client/follow-campaign';
+import { followOutput } from '../base/follow-output';
 import { printResult, rounded, shortHash, table } from '../base/output';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { jobText, trainingText } from '../base/training-text';
@@ -19,7 +20,7 @@ export function addStatus(program: Command): void {
     .option('--json', 'print the state as JSON')
     .action((name: string, { watch, json }: { watch?: boolean; json?: boolean }) =>
       withSession(async (session) => {
-        if (watch) await followCampaign(session, name);
+        if (watch) await followCampaign(session, name, followOutput(name));
         const status = await readStatus(session, name);
         printResult(json, status, () => statusText(status));
       }),

@@ -5,7 +5,8 @@ import pc from 'picocolors';
 import { readConfig, type Config } from '../../config';
 import { readSpec } from '../../spec/read-spec';
 import { stackDown } from '../../stack';
-import { followCampaign } from '../base/follow-campaign';
+import { followCampaign } from '../../client/follow-campaign';
+import { followOutput } from '../base/follow-output';
 import { duration, print, printResult, say } from '../base/output';
 import { withSession, type Session } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';
@@ -50,7 +51,7 @@ async function runCampaign(
       `watch it in the Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
     );
 
-  const status = await followCampaign(session, spec.name);
+  const status = await followCampaign(session, spec.name, followOutput(spec.name));
   const scores = (await store.evaluations.list(campaignId)).map(
     ({ iteration, successes, tasks, successLow, successHigh }) => ({
       ...{ iteration, success: successes / tasks, low: successLow, high: successHigh, tasks },

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../config';
-import { supervise } from '../../stack';
+import { runSupervisor } from '../../stack';
 
 /** `coevolve supervise` keeps the services of the embedded stack running until it is told to stop; `up` starts one. */
 export function addSupervise(program: Command): void {
@@ -10,7 +10,7 @@ export function addSupervise(program: Command): void {
     .action(async () => {
       const stop = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-      const tell = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
-      await supervise(readConfig(), { signal: stop.signal, tell });
+      const onProgress = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+      await runSupervisor(readConfig(), { signal: stop.signal, onProgress });
     });
 }

@@ -7,7 +7,7 @@ import { recordOperatorCommand } from '../../../src/activities/campaign/record-o
 import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { readConfig, type Config } from '../../../src/config';
 import { stackDown, stackUp } from '../../../src/stack';
-import { readState } from '../../../src/stack/state';
+import { readState } from '../../../src/stack/stack-state';
 import type { Budget } from '../../../src/store/spending/budgets';
 import { migrate } from '../../../src/store/base/migrate';
 import { createPool } from '../../../src/store/base/pool';

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { findMarked } from '../../../src/process/marked-processes';
+import { findStackProcesses } from '../../../src/process/list-processes';
 
 export type Listener = { pid: number; program: string; address: string; port: number };
 
 /** The sockets at which processes of a home's stack listen, as Linux knows them. */
 export function listenersOf(home: string): Listener[] {
   const bound = new Map(['/proc/net/tcp', '/proc/net/tcp6'].flatMap(listening));
-  return findMarked(home).flatMap(({ pid }) =>
+  return findStackProcesses(home).flatMap(({ pid }) =>
     inodesOf(pid).flatMap((inode) => {
       const place = bound.get(inode);
       return place ? [{ pid, program: readFileSync(`/proc/${pid}/comm`, 'utf8').trim(), ...place }] : [];

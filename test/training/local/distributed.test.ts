@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
-import { listCommands } from '../../../src/process/marked-processes';
+import { listCommands } from '../../../src/process/list-processes';
 import { findProcess } from '../../../src/process/processes';
 import { localBackend } from '../../../src/training/local/local-backend';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';

@@ -2,13 +2,13 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Connection } from '@temporalio/client';
 import { msToTs, tsToMs } from '@temporalio/common/lib/time';
-import type { Config } from '../config';
 import { StackError } from '../base/errors';
-import { findProgram, isExecutable } from '../process/programs';
-import { portOf, type Service, type Stack } from './service';
+import type { Config } from '../config';
+import { findProgram, isExecutable } from '../process/find-program';
 import { withTemporal } from '../temporal/with-temporal';
+import { portOf, type Service, type Stack } from './service-definition';
 
-/** What the workflows write about themselves, for lists and searches in the UI. */
+/** Search attributes that the workflows set, for lists and searches in the UI. */
 export const searchAttributes = {
   CampaignName: 'Keyword',
   Recipe: 'Keyword',
@@ -22,13 +22,13 @@ export const searchAttributes = {
 
 const valueTypes = { Keyword: 2, Int: 3, Double: 4, Bool: 5 }; // temporal.api.enums.v1.IndexedValueType
 
-/** Closed campaigns stay in the UI for this long; the server's own default is one day. */
+/** Retention of closed campaigns in the UI; the server's default is one day. */
 const retentionMs = 30 * 24 * 3600 * 1000;
 
-const sqlitePragmas = ['journal_mode=wal', 'synchronous=1']; // 8 times the default's throughput; survives kill -9
+const sqlitePragmas = ['journal_mode=wal', 'synchronous=1']; // 8 times the throughput of the default; survives kill -9
 
 const dynamicSettings = [
-  'matching.numTaskqueueReadPartitions=1', // with more than one, priorities are not kept in order
+  'matching.numTaskqueueReadPartitions=1', // with more than one partition, priorities are not kept in order
   'matching.numTaskqueueWritePartitions=1',
   'matching.enableFairness=true',
   'frontend.WorkflowPauseEnabled=true',
@@ -38,7 +38,7 @@ const dynamicSettings = [
 export const temporal: Service = {
   name: 'temporal',
   ports: ['temporal', 'temporal-ui'],
-  foreignAddress: (config) => config.temporal.address,
+  externalAddress: (config) => config.temporal.address,
   readyTimeoutMs: 60_000,
   stopSignal: 'SIGTERM',
   stopGraceMs: 10_000,
@@ -62,7 +62,7 @@ export const temporal: Service = {
         Object.entries(searchAttributes).map(([name, type]) => `${name}=${type}`),
       ),
     ].flat();
-    // Nothing of the caller's environment: a TEMPORAL_* variable there is meant for clients.
+    // No variable of the caller: TEMPORAL_* there is meant for clients.
     const env = { PATH: '/usr/bin:/bin', HOME: folder, COEVOLVE_STACK: config.home };
     return { file: findTemporal(config), args, env, inheritsEnvironment: false, cwd: folder };
   },
@@ -73,7 +73,7 @@ export const temporal: Service = {
       await withConnection(stack, (connection) =>
         connection.workflowService.describeNamespace({ namespace: stack.config.temporal.namespace }),
       );
-      // The UI reaches the server about a second after the server answers by itself.
+      // The UI reaches the server about a second after the server is ready.
       const page = await fetch(`${ui}/api/v1/namespaces`, { signal: AbortSignal.timeout(2_000) });
       return page.ok;
     } catch {
@@ -81,7 +81,7 @@ export const temporal: Service = {
     }
   },
 
-  async settle(stack) {
+  async afterReady(stack) {
     const { namespace } = stack.config.temporal;
     await withConnection(stack, async (connection) => {
       await keepClosedCampaigns(connection, namespace);
@@ -100,7 +100,7 @@ async function keepClosedCampaigns({ workflowService }: Connection, namespace: s
   await workflowService.updateNamespace({ namespace, config: retention });
 }
 
-/** The server's own flag for them is ignored when the namespace exists: one that a later version adds comes this way. */
+/** The server ignores its flag for search attributes when the namespace exists; this adds those of a later version. */
 async function addSearchAttributes({ operatorService }: Connection, namespace: string): Promise<void> {
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
   const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
@@ -109,18 +109,25 @@ async function addSearchAttributes({ operatorService }: Connection, namespace: s
   await operatorService.addSearchAttributes({ namespace, searchAttributes: added });
 }
 
-/** The `temporal` program: as configured, or of the project's virtual environment, or on PATH. */
+/**
+ * Returns the `temporal` program: as configured, otherwise of the project's virtual environment, otherwise on PATH.
+ *
+ * @throws StackError when none is found
+ */
 export function findTemporal({ temporal: { binary }, python, searchPath }: Config): string {
   if (binary) {
     if (isExecutable(binary)) return binary;
-    throw new StackError(`COEVOLVE_TEMPORAL_BIN: ${binary} is no program`, 'correct or unset COEVOLVE_TEMPORAL_BIN');
+    throw new StackError(
+      `COEVOLVE_TEMPORAL_BIN: found ${binary}, expected an executable program`,
+      'correct or unset COEVOLVE_TEMPORAL_BIN',
+    );
   }
   const ofVenv = path.join(path.dirname(python), 'temporal');
   const found = isExecutable(ofVenv) ? ofVenv : findProgram('temporal', searchPath);
   if (found) return found;
   throw new StackError(
-    `no Temporal server: there is no program ${ofVenv}, and no "temporal" on PATH`,
-    'npm run setup; or set TEMPORAL_ADDRESS to a server of your own',
+    `no Temporal server: found neither ${ofVenv} nor "temporal" on PATH`,
+    'npm run setup; or set TEMPORAL_ADDRESS to an external server',
   );
 }
 

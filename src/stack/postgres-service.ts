@@ -6,31 +6,31 @@ import { codeOf, StackError } from '../base/errors';
 import { ensureSecret, secretFile } from '../process/home';
 import { findPostgres } from './postgres-binaries';
 import { locatePostgres, type PostgresLocation } from './postgres-location';
+import { portOf, type Service, type Stack } from './service-definition';
 import { clusterName, killBackends, removeStalePidFile } from './stale-postgres';
-import { portOf, type Service, type Stack } from './service';
 
-/** The embedded database server: Postgres 18, loopback only, one generated password, no Unix socket. */
+/** The embedded database server: Postgres 18 on loopback, with a generated password and without a Unix socket. */
 export const postgres: Service = {
   name: 'postgres',
   ports: ['postgres'],
-  foreignAddress: ({ databaseUrl }) => (databaseUrl ? new URL(databaseUrl).host : undefined),
-  readyTimeoutMs: 60_000, // long enough to replay the log of a crashed server
-  stopSignal: 'SIGINT', // "fast" shutdown; SIGTERM would wait for every client to leave
+  externalAddress: ({ databaseUrl }) => (databaseUrl ? new URL(databaseUrl).host : undefined),
+  readyTimeoutMs: 60_000, // covers the log replay of a crashed server
+  stopSignal: 'SIGINT', // fast shutdown; SIGTERM would wait for all clients to disconnect
   stopGraceMs: 10_000,
 
   async prepare(stack) {
-    const place = placeOf(stack);
-    const data = path.join(place.directory, 'data');
-    if (!existsSync(data)) await createCluster(place, data, passwordOf(stack));
+    const location = locationOf(stack);
+    const data = path.join(location.directory, 'data');
+    if (!existsSync(data)) await createCluster(location, data, passwordOf(stack));
     await killBackends(stack.config.home);
     removeStalePidFile(data);
   },
 
-  killRemains: ({ config }) => killBackends(config.home),
+  killLeftovers: ({ config }) => killBackends(config.home),
 
   launch(stack) {
-    const place = placeOf(stack);
-    const data = path.join(place.directory, 'data');
+    const location = locationOf(stack);
+    const data = path.join(location.directory, 'data');
     const settings = {
       cluster_name: clusterName(stack.config.home),
       port: portOf(stack, 'postgres'),
@@ -41,12 +41,12 @@ export const postgres: Service = {
       log_timezone: 'UTC',
     };
     return {
-      file: path.join(place.native, 'bin', 'postgres'),
+      file: path.join(location.native, 'bin', 'postgres'),
       args: ['-D', data, ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])],
       env: environmentOf(stack.config.home),
       inheritsEnvironment: false,
       cwd: data,
-      ...place.user,
+      ...location.user,
     };
   },
 
@@ -57,11 +57,11 @@ export const postgres: Service = {
     } catch (error) {
       if (codeOf(error) !== '28P01') return false;
       const file = secretFile(stack.config.home, 'postgres-password');
-      throw new StackError(`Postgres refuses the password in ${file}`, `restore that file`);
+      throw new StackError(`Postgres rejects the password in ${file}`, `restore that file`);
     }
   },
 
-  async settle(stack) {
+  async afterReady(stack) {
     await withClient(stack, 'postgres', async (client) => {
       const { rowCount } = await client.query(`select from pg_database where datname = 'coevolve'`);
       if (!rowCount) await client.query('create database coevolve');
@@ -69,15 +69,15 @@ export const postgres: Service = {
   },
 };
 
-const placeOf = (stack: Stack): PostgresLocation =>
+const locationOf = (stack: Stack): PostgresLocation =>
   locatePostgres(stack, findPostgres(stack.config), passwordOf(stack));
 
 const passwordOf = ({ config }: Stack): string => ensureSecret(config.home, 'postgres-password');
 
-/** Nothing of the caller's: the server runs as another user, and its children show what they were given. */
+/** Passes no variable of the caller: the server may run as another user, and its environment is visible to that user. */
 const environmentOf = (home: string) => ({ PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', COEVOLVE_STACK: home });
 
-/** Makes the cluster beside its place and renames it, so that an interrupted one is never taken for whole. */
+/** Creates the cluster in a staging folder and renames it, so that an interrupted one is never used. */
 async function createCluster(
   { directory, native, user }: PostgresLocation,
   data: string,
@@ -102,7 +102,7 @@ async function createCluster(
     child.once('close', resolve).once('error', reject),
   );
   rmSync(passwordFile, { force: true });
-  if (code !== 0) throw new StackError(`initdb failed (${code}):\n${output.trim()}`, 'coevolve doctor');
+  if (code !== 0) throw new StackError(`initdb failed with code ${code}:\n${output.trim()}`, 'coevolve doctor');
   renameSync(staged, data);
 }
 
@@ -115,7 +115,7 @@ async function withClient<T>(stack: Stack, database: string, run: (client: Clien
     database,
     connectionTimeoutMillis: 5_000,
   });
-  client.on('error', () => undefined); // a server that stops meanwhile; the query in flight reports it
+  client.on('error', () => undefined); // the server stopped; the pending query fails with the reason
   try {
     await client.connect();
     return await run(client);

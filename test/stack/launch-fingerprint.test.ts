@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fingerprintOf } from '../../src/stack/fingerprint';
+import { fingerprintOf } from '../../src/stack/launch-fingerprint';
 
 let folder: string;
 beforeEach(() => {
@@ -11,7 +11,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const launch = { file: 'node', args: ['main.js'], env: { A: '1' }, inheritsEnvironment: true, cwd: '/' };
 
-test('a service is another one when the settings that it reads have changed, so that `up` restarts it', () => {
+test('a change of a settings file changes the fingerprint', () => {
   const settings = path.join(folder, 'providers.yaml');
   const before = fingerprintOf({ ...launch, settings: [settings] }); // not written yet
   writeFileSync(settings, 'somewhere: { url: http://localhost:1/v1 }');
@@ -22,7 +22,7 @@ test('a service is another one when the settings that it reads have changed, so 
   expect(fingerprintOf({ ...launch, settings: [settings] })).not.toBe(written);
 });
 
-test('a service is the same whatever the order of its variables, and another one with another variable', () => {
+test('the fingerprint depends on the variables but not on their order', () => {
   const one = fingerprintOf({ ...launch, env: { A: '1', B: '2' } });
   expect(fingerprintOf({ ...launch, env: { B: '2', A: '1' } })).toBe(one);
   expect(fingerprintOf(launch)).not.toBe(one);

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import type { Config, Endpoint } from '../config';
-import { messageOf, StackError } from '../base/errors';
 import { writeAtomicallySync } from '../base/atomic-write';
+import { messageOf, StackError } from '../base/errors';
+import type { Config, Endpoint } from '../config';
 import { secretFile, type SecretName } from '../process/home';
 
 const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
@@ -11,14 +11,14 @@ export type PortName = (typeof portNames)[number];
 
 const StackState = z.object({
   ports: z.partialRecord(z.enum(portNames), z.number()),
-  /** Home of the embedded cluster, which may lie outside the home when Postgres runs as another user. */
+  /** Folder of the embedded cluster; outside the home when Postgres' user cannot reach the home. */
   postgresDirectory: z.string().exactOptional(),
 });
 
-/** What the stack remembers between commands: `<home>/stack.json`. */
+/** The stack's state between commands: `<home>/stack.json`. */
 export type StackState = z.infer<typeof StackState>;
 
-/** Fills what the environment left open from the embedded stack's own memory; a home without a stack adds nothing. */
+/** Fills unset addresses from the embedded stack's state and secrets; a home without a stack adds nothing. */
 export function readStackConfig(config: Config): Config {
   const { ports } = readState(config.home);
   const temporal = config.temporal.address
@@ -38,7 +38,7 @@ export function readStackConfig(config: Config): Config {
   });
 }
 
-/** @throws StackError when stack.json is there but is not what `up` writes */
+/** @throws StackError when stack.json exists but is not a state that `up` wrote */
 export function readState(home: string): StackState {
   const file = stateFile(home);
   if (!existsSync(file)) return { ports: {} };

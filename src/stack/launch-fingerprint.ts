@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Launch } from '../process/processes';
 
 /**
- * Of everything that the stack decides about a process, of its code and its settings: a service that runs under another fingerprint
- * is restarted. What the caller's environment adds does not count.
+ * Returns 16 hexadecimal digits of the SHA-256 of a launch: command, variables, code and settings files. A service that
+ * runs with another fingerprint is restarted. Variables inherited from the caller's environment do not count.
  */
 export function fingerprintOf({ file, args, env, cwd, sources, settings }: Launch): string {
   const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -16,7 +16,7 @@ export function fingerprintOf({ file, args, env, cwd, sources, settings }: Launc
 }
 
 function addSources(hash: Hash, folder: string): void {
-  if (!existsSync(folder)) return; // a package that is installed elsewhere
+  if (!existsSync(folder)) return; // the package is installed elsewhere
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.(js|py)$/.test(file));
   for (const file of files.sort()) hash.update(file).update(readFileSync(path.join(folder, file)));
 }

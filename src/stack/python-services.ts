@@ -1,19 +1,19 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
-import type { Config, Endpoint } from '../config';
 import { codeOf, StackError } from '../base/errors';
+import type { Config, Endpoint } from '../config';
 import { ensureSecret, secretFile, type SecretName } from '../process/home';
 import type { Launch } from '../process/processes';
-import { portOf, type Service } from './service';
+import { portOf, type Service } from './service-definition';
 
-/** Hosts the environments' sessions. */
+/** Hosts the environment sessions. */
 export const environmentServer = pythonServer({
   name: 'environment-server',
   project: 'environments',
   moduleOf: () => 'coevolve_environments',
   secret: 'environment-token',
   endpointOf: (config) => config.environment,
-  // It plays what a language model writes: none of our credentials, nor a proxy that holds one, may be in its reach.
+  // It runs actions written by a language model, so its variables contain no credentials, nor a proxy with credentials.
   inheritsEnvironment: ['PATH', 'HOME', 'LANG', 'LC_*', 'TZ', 'TMPDIR', 'JAVA_HOME'],
   argumentsOf: ({ environmentsFile: file, home }) => [
     ...['--state', path.join(home, 'environments')],
@@ -24,7 +24,7 @@ export const environmentServer = pythonServer({
 
 const policyModules = { small: 'coevolve_policy_server', vllm: 'coevolve_vllm' } as const;
 
-/** Answers chat completions with the policies that it is told to load: ours, or vLLM behind the same routes. */
+/** Serves chat completions of the loaded policies: the project's own server, or vLLM behind the same routes. */
 export const policyServer = pythonServer({
   name: 'policy-server',
   project: 'trainer',
@@ -52,11 +52,11 @@ type PythonServer = {
   secret: SecretName;
   endpointOf: (config: Config) => Endpoint;
   inheritsEnvironment: Launch['inheritsEnvironment'];
-  /** Beside address and token. */
+  /** Arguments after address and token. */
   argumentsOf: (config: Config) => string[];
-  /** Files that it reads when it starts. */
+  /** Files that the server reads at its start. */
   settingsOf?: (config: Config) => string[];
-  /** What must be there beside the interpreter. */
+  /** Checks the requirements other than the interpreter. */
   prepare?: (config: Config) => void;
 };
 
@@ -64,8 +64,8 @@ function pythonServer({ name, project, moduleOf, secret, endpointOf, ...server }
   return {
     name,
     ports: [name],
-    foreignAddress: (config) => endpointOf(config).url,
-    readyTimeoutMs: 120_000, // importing torch takes half a minute on a loaded machine
+    externalAddress: (config) => endpointOf(config).url,
+    readyTimeoutMs: 120_000, // importing torch takes 30 s on a loaded machine
     stopSignal: 'SIGTERM',
     stopGraceMs: 5_000,
 
@@ -107,7 +107,7 @@ function requirePython(python: string, next: string): void {
   try {
     accessSync(python, constants.X_OK);
   } catch (cause) {
-    const problem = `no Python that can be run at ${python} (${codeOf(cause)})`;
+    const problem = `no executable Python at ${python}: ${codeOf(cause)}`;
     throw new StackError(problem, next, { cause });
   }
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 
-/** The first executable of that name in the folders that `searchPath` lists as PATH does. */
+/** Returns the first executable of that name in the folders of `searchPath`, which has the format of PATH. */
 export function findProgram(name: string, searchPath: string): string | undefined {
   return searchPath
     .split(path.delimiter)

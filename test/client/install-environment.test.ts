@@ -1,12 +1,13 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { installEnvironment } from '../../../src/cli/data/install-environment';
-import { readConfig } from '../../../src/config';
+import { installEnvironment } from '../../src/client/install-environment';
+import { readConfig } from '../../src/config';
 
-/** A project whose installer writes down what it is asked for, and fails for java. */
+/** A project whose installer records its arguments and fails for java. */
 const projectRoot = mkdtempSync(path.join(tmpdir(), 'coevolve-install-'));
 const asked = path.join(projectRoot, 'asked');
+const onProgress = () => {};
 const config = { ...readConfig({ COEVOLVE_HOME: projectRoot }), projectRoot };
 beforeAll(() => {
   mkdirSync(path.join(projectRoot, 'scripts'));
@@ -19,18 +20,22 @@ process.exit(words.includes('java') ? 3 : 0);`;
 afterAll(() => rmSync(projectRoot, { recursive: true, force: true }));
 
 test('an environment is installed by the installer of the project', async () => {
-  await installEnvironment(config, 'alfworld');
+  await installEnvironment(config, 'alfworld', { onProgress });
   expect(readFileSync(asked, 'utf8')).toBe('--with alfworld');
 });
 
 test('a step that fails is named', async () => {
-  await expect(installEnvironment(config, 'java')).rejects.toThrow(/setup\.mjs --with java` ended with code 3/);
+  await expect(installEnvironment(config, 'java', { onProgress })).rejects.toThrow(
+    /setup\.mjs --with java` exited with code 3/,
+  );
 });
 
-test('a folder for data is refused where there is none to put', async () => {
-  await expect(installEnvironment(config, 'java', '/data')).rejects.toThrow('--root: found a folder, expected none');
+test('a data folder is refused for an environment without data', async () => {
+  await expect(installEnvironment(config, 'java', { root: '/data', onProgress })).rejects.toThrow(
+    '--root: found a folder, expected none',
+  );
 });
 
 test("without AppWorld's engine its data is not downloaded", async () => {
-  await expect(installEnvironment(config, 'appworld')).rejects.toThrow(/its data is not|ENOENT/);
+  await expect(installEnvironment(config, 'appworld', { onProgress })).rejects.toThrow(/its data is not|ENOENT/);
 });

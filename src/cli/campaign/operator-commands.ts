@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Command } from 'commander';
@@ -16,7 +15,7 @@ import {
   stopAfterIterationUpdate,
 } from '../../workflows/base/messages';
 import { printResult, say } from '../base/output';
-import { withSession, type Session } from '../../client/session';
+import { operatorName, withSession, type Session } from '../../client/session';
 
 const orders = [
   { verb: 'pause', update: pauseUpdate, description: 'pause a campaign; work in flight is finished and kept' },
@@ -55,7 +54,7 @@ async function give(session: Session, name: string, { verb, update }: Order, { r
   await requireRunning(session, name, verb);
   const client = await session.temporal();
   const handle = client.workflow.getHandle(campaignWorkflowId(name));
-  const operator = { actor: userInfo().username, ...(reason ? { reason } : {}) };
+  const operator = { actor: operatorName(), ...(reason ? { reason } : {}) };
   try {
     if (verb === 'retry' && (await handle.query(statusQuery)).status !== 'parked') say(`${name}: nothing is parked`);
     let state: CampaignState = await handle.executeUpdate(update, { args: [operator] });

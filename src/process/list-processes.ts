@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { startTimeOf } from './processes';
 
-export type MarkedProcess = { pid: number; parent: number; group: number; startTime: string };
+export type StackProcess = { pid: number; parent: number; group: number; startTime: string };
 
 /**
- * Processes that descend from this home's stack, wherever they are: each service is started with COEVOLVE_STACK set to
- * its home, and its children inherit it. This process itself is left out.
+ * Returns all descendants of this home's stack except this process. Each service is started with COEVOLVE_STACK set to
+ * its home, and its children inherit the variable.
  */
-export function findMarked(home: string): MarkedProcess[] {
+export function findStackProcesses(home: string): StackProcess[] {
   const pids = hasProc() ? pidsOnLinux(home) : pidsElsewhere(home);
   return pids
     .filter((pid) => pid !== process.pid)
@@ -18,7 +18,7 @@ export function findMarked(home: string): MarkedProcess[] {
     });
 }
 
-/** Every process with its command line, as `ps` shows it. */
+/** Returns every process with its command line, as `ps` prints it. */
 export function listCommands(): { pid: number; command: string }[] {
   if (hasProc())
     return procPids().map((pid) => ({ pid, command: readQuietly(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }));
@@ -55,7 +55,7 @@ const procPids = (): number[] =>
 
 const ps = (...args: string[]): string[] => (spawnSync('ps', args, { encoding: 'utf8' }).stdout ?? '').split('\n');
 
-/** Empty for a process that is gone or another user's. */
+/** Returns an empty text for a process that has exited or belongs to another user. */
 function readQuietly(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -1,12 +1,12 @@
 import type { Config } from '../config';
 import { findProcess } from '../process/processes';
-import type { Service, ServiceName } from './service';
-import { allServices } from './services';
-import { readState, type PortName } from './state';
+import { allServices } from './all-services';
+import type { Service, ServiceName } from './service-definition';
+import { readState, type PortName } from './stack-state';
 
 export type ServiceStatus = {
   name: ServiceName;
-  /** `elsewhere`: the configuration points at a server that is not the stack's. */
+  /** `elsewhere`: the configuration names an external server. */
   state: 'running' | 'stopped' | 'elsewhere';
   pid?: number;
   /** By port name. */
@@ -14,18 +14,18 @@ export type ServiceStatus = {
   address?: string;
 };
 
-/** What runs, by pid files and process start times; asks no service. */
+/** Returns the state of every service by pid files and process start times, without a request to any service. */
 export function stackStatus(config: Config): ServiceStatus[] {
   const { ports } = readState(config.home);
   return allServices.map((service) => statusOf(config, service, ports));
 }
 
-function statusOf(config: Config, service: Service, known: Partial<Record<PortName, number>>): ServiceStatus {
+function statusOf(config: Config, service: Service, assigned: Partial<Record<PortName, number>>): ServiceStatus {
   const { name } = service;
-  const address = service.foreignAddress(config);
+  const address = service.externalAddress(config);
   if (address) return { name, state: 'elsewhere', address };
   const running = findProcess(config.home, name);
   if (!running) return { name, state: 'stopped' };
-  const ports = Object.fromEntries(service.ports.map((port) => [port, known[port]]));
+  const ports = Object.fromEntries(service.ports.map((port) => [port, assigned[port]]));
   return { name, state: 'running', pid: running.pid, ...(service.ports.length > 0 ? { ports } : {}) };
 }

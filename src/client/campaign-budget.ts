@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { UsageError } from '../base/errors';
+import { DomainError } from '../domain/base/errors';
+import { campaignWorkflowId } from '../domain/campaign/ids';
+import { hasEnded } from '../store/campaign/campaigns';
+import type { Budget, Spending } from '../store/spending/budgets';
+import type { TrainingCost } from '../store/spending/ledger';
+import type { ModelSpending, UnconfirmedRequest, Waste } from '../store/spending/model-spending';
+import { resumeUpdate } from '../workflows/base/messages';
+import { operatorName, type Session } from './session';
+
+export type BudgetDetails = Budget & {
+  spent: ModelSpending[];
+  waste: Waste;
+  unconfirmed: UnconfirmedRequest[];
+  /** Its GPU costs are part of the committed dollars too. */
+  training: TrainingCost;
+};
+
+/** @throws DomainError `UnknownCampaign` */
+export async function readBudget({ store }: Session, name: string): Promise<BudgetDetails> {
+  const { id } = await store.campaigns.getByName(name);
+  return {
+    ...(await store.budgets.get(id)),
+    spent: await store.modelCalls.spentByPurpose(id),
+    waste: await store.modelCalls.waste(id),
+    unconfirmed: await store.modelCalls.unconfirmed(id),
+    training: await store.ledger.training(id),
+  };
+}
+
+export type BudgetRaise = {
+  tokens?: number | undefined;
+  /** US dollars. */
+  usd?: number | undefined;
+  /** A raise with the same id is applied once. */
+  requestId?: string | undefined;
+};
+
+/** `resumed`: the campaign was parked and continues. */
+export type RaisedBudget = { budget: Budget; resumed: boolean };
+
+/**
+ * Raises the limits of a campaign and resumes the campaign when it is parked.
+ *
+ * @throws UsageError without an amount; DomainError `CampaignEnded`, `UnknownCampaign`, or the store's for a missing limit
+ */
+export async function raiseBudget(
+  session: Session,
+  name: string,
+  { tokens, usd, requestId }: BudgetRaise,
+): Promise<RaisedBudget> {
+  if (tokens === undefined && usd === undefined)
+    throw new UsageError('budget raise: found no amount, expected --tokens, --usd or both');
+  const { store } = session;
+  const { id, status: before } = await store.campaigns.getByName(name);
+  if (hasEnded(before))
+    throw new DomainError('CampaignEnded', `${name} has ended (${before}): a campaign that has ended spends nothing`);
+  const actor = operatorName();
+  const added: Partial<Spending> = {
+    ...(tokens === undefined ? {} : { llmTokens: tokens }),
+    ...(usd === undefined ? {} : { usd }),
+  };
+  const budget = await store.budgets.raise(id, { ...added, actor, requestId: requestId ?? randomUUID() });
+  const resumed = (await store.campaigns.getByName(name)).status === 'parked';
+  if (resumed) {
+    const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
+    await handle.executeUpdate(resumeUpdate, { args: [{ actor, reason: 'budget raised' }] });
+  }
+  return { budget, resumed };
+}

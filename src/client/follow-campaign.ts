@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { retry } from '../base/retry';
+import { hasEnded, type CampaignStatus } from '../store/campaign/campaigns';
+import type { PhaseRow } from '../store/campaign/iterations';
+import type { RunningJob } from '../store/training/training-progress';
+import type { Session } from './session';
+
+/** The phase that runs now; `attempts` counts the stored attempts of its iteration. */
+export type RunningPhase = { phase: PhaseRow; attempts: number; jobs: RunningJob[] };
+
+export type FollowCallbacks = {
+  /** Called once per completed phase, in order. */
+  onPhase(phase: PhaseRow): void;
+  /** Called when the campaign parks in a phase. */
+  onParked(): void;
+  /** Called at every poll while a phase runs. */
+  onRunning?: (running: RunningPhase) => void;
+};
+
+const pollMs = 700;
+
+/**
+ * Reports a campaign's progress until the campaign ends and returns its final status. While the database is unavailable,
+ * requests are retried for two minutes.
+ *
+ * @throws DomainError `UnknownCampaign`
+ */
+export async function followCampaign(
+  { pool, store }: Pick<Session, 'pool' | 'store'>,
+  name: string,
+  { onPhase, onParked, onRunning }: FollowCallbacks,
+): Promise<CampaignStatus> {
+  const { id } = await store.campaigns.getByName(name);
+  const reported = new Set<string>();
+  let parkedIn = '';
+  for (;;) {
+    const { status } = await retryWhileUnreachable(() => store.campaigns.getByName(name));
+    const phases = await retryWhileUnreachable(() => store.iterations.phasesOf(id));
+    for (const phase of phases.filter((row) => row.finishedAt && !reported.has(keyOf(row)))) {
+      onPhase(phase);
+      reported.add(keyOf(phase));
+    }
+    if (hasEnded(status)) return status;
+
+    const running = phases.find(({ finishedAt }) => !finishedAt);
+    if (status === 'parked' && parkedIn !== keyOf(running)) onParked();
+    parkedIn = status === 'parked' ? keyOf(running) : '';
+    if (running && onRunning) {
+      const attempts = await retryWhileUnreachable(() => countAttempts(pool, id, running.iteration));
+      const jobs = await retryWhileUnreachable(() => store.trainingProgress.running(id));
+      onRunning({ phase: running, attempts, jobs });
+    }
+    await sleep(pollMs);
+  }
+}
+
+const keyOf = (row?: PhaseRow): string => (row ? `${row.iteration}/${row.phase}` : '');
+
+async function countAttempts(pool: Session['pool'], id: number, iteration: number): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    'select count(*)::integer as count from trajectories where campaign_id = $1::integer and iteration = $2::smallint',
+    [id, iteration],
+  );
+  return rows[0]!.count;
+}
+
+/** Repeats a request for at most two minutes while the database restarts or cannot be reached. */
+const retryWhileUnreachable = <T>(request: () => Promise<T>): Promise<T> =>
+  retry(request, { shouldRetry: isUnreachable, timeoutMs: 120_000, firstMs: 500 });
+
+/** Checks for SQLSTATE classes 08 (connection) and 57P (server shutdown or start), Node's codes and pg's message. */
+function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return /^(08|57P|ECONN|EPIPE)/.test(code) || error.message.startsWith('Connection terminated');
+}

@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs';
+import type { Config } from '../config';
+import { createHome } from '../process/home';
+import { findStackProcesses } from '../process/list-processes';
+import { withStackLock } from '../process/lock';
+import { findProcess, stopProcess } from '../process/processes';
+import { servers, supervisor, workers } from './all-services';
+import type { Service } from './service-definition';
+import { stopService, type StoppedProcess } from './stop-service';
+
+export type DownOptions = { onProgress?: (line: string) => void };
+
+/** Grace for trainers whose worker has exited; they write a checkpoint. */
+const leftoverGraceMs = 10_000;
+
+/**
+ * Stops all processes of this home in the reverse order of their start and returns them: the supervisor, the workers,
+ * their leftovers (trainers outlive their worker), then the servers, Postgres last.
+ */
+export async function stackDown(config: Config, { onProgress }: DownOptions = {}): Promise<StoppedProcess[]> {
+  const report = onProgress ?? (() => undefined);
+  if (!existsSync(config.home)) return [];
+  createHome(config.home);
+  const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
+  return withStackLock(config.home, onWait, async () => {
+    const [database, ...others] = servers;
+    const stopped = [...(await stopAll(config, [supervisor], report)), ...(await stopAll(config, workers, report))];
+    stopped.push(...(await stopLeftovers(config, report)));
+    stopped.push(...(await stopAll(config, others, report)), ...(await stopAll(config, [database!], report)));
+    return [...stopped, ...(await stopLeftovers(config, report))];
+  });
+}
+
+async function stopAll(config: Config, services: readonly Service[], report: Report): Promise<StoppedProcess[]> {
+  const stopped = await Promise.all(services.map((service) => stopService(config, service)));
+  for (const { name, pid, killed } of stopped.flat())
+    report(`${name}: stopped (pid ${pid})${killed ? ', killed' : ''}`);
+  return stopped.flat();
+}
+
+/** Finds the processes by their environment, not only by pid files; at the second call no service runs any more. */
+async function stopLeftovers({ home }: Config, report: Report): Promise<StoppedProcess[]> {
+  const services = new Set(servers.map(({ name }) => findProcess(home, name)?.pid));
+  const leftovers = findStackProcesses(home).filter(
+    (found) => ![found.pid, found.group, found.parent].some((pid) => services.has(pid)),
+  );
+  return Promise.all(
+    leftovers.map(async ({ pid, startTime }): Promise<StoppedProcess> => {
+      const killed = await stopProcess({ pid, startTime, fingerprint: '' }, 'SIGTERM', leftoverGraceMs);
+      report(`leftover: stopped (pid ${pid})${killed ? ', killed' : ''}`);
+      return { name: 'leftover', pid, killed };
+    }),
+  );
+}
+
+type Report = (line: string) => void;
