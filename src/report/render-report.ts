@@ -1,7 +1,7 @@
 import type { CampaignReport } from './collect-report';
 import { renderHeader } from './sections/header/section';
 import { html, trusted } from './page/html';
-import { renderSection } from './page/section';
+import { renderSection } from './page/blocks';
 import { attemptsSection } from './sections/attempts/section';
 import { failuresSection } from './sections/failures/section';
 import { heldOutSection } from './sections/held-out/section';

@@ -2,7 +2,7 @@ import type { CampaignReport } from '../../collect-report';
 import type { PairExample, ShownAttempt, TaskExample } from './query';
 import { html, type Html } from '../../page/html';
 import { count, rate } from '../../page/format';
-import { absence, agentName, lead, note, type Section } from '../../page/section';
+import { absence, agentName, lead, note, type Section } from '../../page/blocks';
 
 /** Longer actions and observations are cut, in characters: a schema dump would bury the comparison. */
 const longestText = 900;

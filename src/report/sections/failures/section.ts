@@ -6,7 +6,7 @@ import type { Chart } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
 import { html, type Html } from '../../page/html';
 import { count, rate, share } from '../../page/format';
-import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../../page/section';
+import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 2: how each agent fails at training tasks, and how nearly it succeeds. */

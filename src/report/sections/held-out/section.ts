@@ -17,7 +17,7 @@ import {
   signed,
   signedInterval,
 } from '../../page/format';
-import { key, lead, note, panels, type Section } from '../../page/section';
+import { key, lead, note, panels, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 1: every candidate on the held-out tasks, beside the policy that acted when it was made. */

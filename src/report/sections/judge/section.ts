@@ -1,7 +1,7 @@
 import type { CampaignReport } from '../../collect-report';
 import type { Html } from '../../page/html';
 import { count, interval, nothing, rate } from '../../page/format';
-import { lead, type Section } from '../../page/section';
+import { lead, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** How far the judge can be trusted; null where nothing was judged. */

@@ -2,7 +2,7 @@ import type { CampaignReport } from '../../collect-report';
 import type { Lineage } from './query';
 import { type Content, html, type Html } from '../../page/html';
 import { count, rate, shortHash } from '../../page/format';
-import { absence, agentName, lead, type Section } from '../../page/section';
+import { absence, agentName, lead, type Section } from '../../page/blocks';
 
 /** Section 9: one synthesized task, from the checkpoint that learnt from it to the attempt that asked for it. */
 export function lineageSection(report: CampaignReport): Section {

@@ -1,7 +1,7 @@
 import type { CampaignReport } from '../../collect-report';
 import type { Html } from '../../page/html';
 import { count, counted, duration, nothing } from '../../page/format';
-import { lead, type Section } from '../../page/section';
+import { lead, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** What language models were asked and what it cost; null where none was. */

@@ -4,7 +4,7 @@ import { barChart } from '../../charts/bar-chart';
 import type { Chart } from '../../charts/figure';
 import type { Html } from '../../page/html';
 import { count, rate, share } from '../../page/format';
-import { absence, agentName, key, lead, panels, roleColour, type Section } from '../../page/section';
+import { absence, agentName, key, lead, panels, roleColour, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 5: what the agents were trained to prefer. */

@@ -1,7 +1,7 @@
 import type { CampaignReport } from '../../collect-report';
 import { html, type Html } from '../../page/html';
 import { count, percent } from '../../page/format';
-import type { Section } from '../../page/section';
+import type { Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 10: what the words and numbers mean, and what they were made from. */

@@ -2,7 +2,7 @@ import { feedbackSignalKinds } from '../../../domain/signals/feedback-signal';
 import type { CampaignReport } from '../../collect-report';
 import { barChart } from '../../charts/bar-chart';
 import { count } from '../../page/format';
-import { absence, lead, panels, type Section } from '../../page/section';
+import { absence, lead, panels, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 3: what the attempts revealed. */

@@ -5,7 +5,7 @@ import type { Chart } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
 import { html } from '../../page/html';
 import { count, counted, nothing, rate, shortHash } from '../../page/format';
-import { lead, note, panels, type Section } from '../../page/section';
+import { lead, note, panels, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Reinforcement learning, update by update; null for a recipe that has none. */

@@ -5,7 +5,7 @@ import { barChart } from '../../charts/bar-chart';
 import type { Chart } from '../../charts/figure';
 import type { Html } from '../../page/html';
 import { count, nothing, rate, share } from '../../page/format';
-import { absence, key, lead, note, panels, type Section } from '../../page/section';
+import { absence, key, lead, note, panels, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 4: how the pool of training tasks grew, and what was turned away. */

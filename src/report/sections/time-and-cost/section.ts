@@ -6,7 +6,7 @@ import type { Chart } from '../../charts/figure';
 import { timelineChart } from '../../charts/timeline-chart';
 import { html, type Html } from '../../page/html';
 import { count, counted, dateTime, dollars, duration, nothing } from '../../page/format';
-import { key, lead, note, panels, type Section } from '../../page/section';
+import { key, lead, note, panels, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 6: where time and tokens went, and what went wrong on the way. */

@@ -4,7 +4,7 @@ import type { Chart } from '../../charts/figure';
 import { lineChart, type Line } from '../../charts/line-chart';
 import { html, type Html } from '../../page/html';
 import { count, counted } from '../../page/format';
-import { agentName, key, lead, panels, roleColour, type Section } from '../../page/section';
+import { agentName, key, lead, panels, roleColour, type Section } from '../../page/blocks';
 
 /** How each training job went, update by update; null while no job has told of one. */
 export function trainingCurvesSection({ trainingCurves }: CampaignReport): Section | null {

@@ -1,7 +1,7 @@
 import type { CampaignReport } from '../../collect-report';
 import { html } from '../../page/html';
 import { count, dollars, duration, nothing, shortHash } from '../../page/format';
-import { note, type Section } from '../../page/section';
+import { note, type Section } from '../../page/blocks';
 import { table } from '../../page/table';
 
 /** Section 7: the training jobs, and the policies that they made. */
