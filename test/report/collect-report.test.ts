@@ -1,4 +1,6 @@
-import { collectReport } from '../../src/report/collect-report';
+import { collectReport } from '../../src/report';
+import type { Query } from '../../src/report/page/section';
+import { sections } from '../../src/report/sections';
 import { campaignRows } from './campaign-rows';
 import { expectedReport } from './expected-report';
 import { insertCampaign } from './insert-campaign';
@@ -66,6 +68,15 @@ test('one campaign is not seen in the report of another', async () => {
 test('a report of an unknown campaign is refused', async () => {
   await expect(collectReport(database.pool, 4711)).rejects.toMatchObject({ code: 'UnknownCampaign' });
   expect(database.pool.idleCount).toBe(database.pool.totalCount);
+});
+
+test('sections that declare a query under the same name declare the same query', () => {
+  const known = new Map<string, Query>();
+  for (const { queries } of sections)
+    for (const [name, query] of Object.entries<Query>(queries)) {
+      expect([name, known.get(name) ?? query]).toEqual([name, query]);
+      known.set(name, query);
+    }
 });
 
 /** Names of campaigns and keys of training jobs are unique across campaigns. */

@@ -3,7 +3,7 @@ import { compareText } from '../../src/domain/base/compare-text';
 import { deriveSeed } from '../../src/domain/base/seed-tree';
 import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../src/domain/evaluation/statistics';
 import type { CampaignReport } from '../../src/report/collect-report';
-import type { Evaluation } from '../../src/report/sections/held-out/query';
+import type { Evaluation } from '../../src/report/page/section';
 import type { ShownAttempt } from '../../src/report/sections/attempts/query';
 import type { Lineage } from '../../src/report/sections/lineage/query';
 import type { TrainingCurve } from '../../src/report/sections/training-curves/query';

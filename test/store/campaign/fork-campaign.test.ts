@@ -1,10 +1,9 @@
-import { renderReport } from '../../../src/report';
+import { collectReport, renderReport } from '../../../src/report';
 import { copiedTables, leftTables } from '../../../src/store/campaign/fork-tables';
 import { contentHash } from '../../../src/store/audit/content-hash';
 import { forkCampaign, type NewFork } from '../../../src/store/campaign/fork-campaign';
 import { lineageOf } from '../../../src/store/audit/lineage';
 import { rebuildState } from '../../../src/store/campaign/rebuild-state';
-import { collectReport } from '../../../src/report/collect-report';
 import { taskLineageOf } from '../../../src/store/tasks/task-lineage';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign, ids } from '../support/campaign-rows';

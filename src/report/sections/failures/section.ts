@@ -1,23 +1,23 @@
-import type { CampaignReport } from '../../collect-report';
-import { histogramBins, type RoleAttempts } from './query';
-import { barChart } from '../../charts/bar-chart';
 import { scaleAround } from '../../charts/axes';
-import type { Chart } from '../../charts/figure';
+import { barChart } from '../../charts/bar-chart';
+import { type Chart, panels } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
-import { html, type Html } from '../../page/html';
+import { absence, agentName, key, lead, note, roleColour } from '../../page/blocks';
 import { count, rate, share } from '../../page/format';
-import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../../page/blocks';
+import { html, type Html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { histogramBins, listRoleAttempts, type RoleAttempts } from './query';
 
-/** Section 2: how each agent fails at training tasks, and how nearly it succeeds. */
-export function failuresSection(report: CampaignReport): Section {
-  const { roleAttempts, campaign } = report;
-  const base = { id: 'failures', title: 'Failures' };
-  if (roleAttempts.length === 0) return { ...base, body: absence(report, 'rollout', 'No training attempt was scored') };
-  const roles = [...new Set(roleAttempts.map(({ role }) => role))];
-  return {
-    ...base,
-    body: [
+/** Failures of each agent at training tasks, by their reward. */
+export const failuresSection = defineSection({
+  id: 'failures',
+  title: 'Failures',
+  queries: { roleAttempts: listRoleAttempts },
+  render({ campaign, roleAttempts }) {
+    if (roleAttempts.length === 0) return absence(campaign, 'rollout', 'No training attempt was scored');
+    const roles = [...new Set(roleAttempts.map(({ role }) => role))];
+    return [
       lead(summary(roleAttempts)),
       panels([
         ...roles.map((role) => failureBars(roleAttempts, role)),
@@ -32,9 +32,9 @@ export function failuresSection(report: CampaignReport): Section {
       note('Each bar is a tenth of the range of rewards wide and is named by its lower edge.'),
       ...roles.map((role) => histograms(roleAttempts, role, campaign.hardNegativeReward)),
       attemptsTable(roleAttempts),
-    ],
-  };
-}
+    ];
+  },
+});
 
 function summary(groups: readonly RoleAttempts[]): string {
   const last = groups.filter(({ iteration }) => iteration === groups.at(-1)!.iteration);

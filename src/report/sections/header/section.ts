@@ -1,6 +1,4 @@
 import { forkOrigin } from '../../../domain/campaign/fork-origin';
-import type { CampaignReport } from '../../collect-report';
-import type { Evaluation, PairedCounts } from '../held-out/query';
 import { beforeAfterChart, type RateWithInterval } from '../../charts/before-after-chart';
 import { figure } from '../../charts/figure';
 import { type Content, html, type Html } from '../../page/html';
@@ -18,15 +16,15 @@ import {
   signed,
   signedInterval,
 } from '../../page/format';
+import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from '../../page/section';
 
-/** The top of the page: which campaign this is, and what came of it, in one sentence that claims no more than was shown. */
-export function renderHeader(report: CampaignReport): Html {
-  const { campaign } = report;
+/** The top of the page: the campaign's facts and its outcome, which claims no more than the evaluations show. */
+export function renderHeader({ campaign, outcome }: SharedData): Html {
   return html`<header>
     <p class="kicker">Campaign report</p>
     <h1>${campaign.name}</h1>
     <dl class="facts">
-      ${facts(report).map(
+      ${facts(campaign).map(
         ([name, value]) =>
           html`<div>
             <dt>${name}</dt>
@@ -34,11 +32,11 @@ export function renderHeader(report: CampaignReport): Html {
           </div>`,
       )}
     </dl>
-    ${outcomeCard(report)}
+    ${outcomeCard(outcome, campaign.confidence)}
   </header>`;
 }
 
-function facts({ campaign }: CampaignReport): [string, Content][] {
+function facts(campaign: CampaignHeader): [string, Content][] {
   const { createdAt, finishedAt, iterations } = campaign;
   const took = finishedAt ? duration((finishedAt.getTime() - createdAt.getTime()) / 1000) : nothing;
   const from = forkOrigin(campaign);
@@ -59,9 +57,9 @@ function facts({ campaign }: CampaignReport): [string, Content][] {
 const repeatable = (nondeterminism: readonly string[]): string =>
   nondeterminism.length === 0 ? 'to the last bit' : `no: ${nondeterminism.join('; ')}`;
 
-function outcomeCard({ outcome, campaign }: CampaignReport): Html {
+function outcomeCard(outcome: Outcome, confidence: number): Html {
   const { start, final, finalActs, paired, pairedTasks } = outcome;
-  const level = percent(campaign.confidence);
+  const level = percent(confidence);
   if (!start)
     return html`<div class="outcome"><p class="verdict">Nothing was evaluated on held-out tasks yet.</p></div>`;
   const after = finalActs ? 'acting now' : 'candidate';
@@ -102,7 +100,7 @@ const score = (e: Evaluation, level: string): Html =>
 /** Below this p a difference is called one; stated in the sentence itself. */
 const significance = 0.05;
 
-function verdict({ start, final, finalActs, paired }: CampaignReport['outcome']): string {
+function verdict({ start, final, finalActs, paired }: Outcome): string {
   if (!final) return 'Only the supervised start has been evaluated: there is nothing to compare it with yet.';
   const acts = finalActs ? '' : 'The supervised start still acts: no later candidate took its place. ';
   if (!paired || !start) return `${acts}No held-out task was scored for both policies, so they cannot be compared.`;

@@ -1,10 +1,8 @@
-import type { CampaignReport } from '../../collect-report';
-import type { Evaluation, HeldOutScore } from './query';
+import { listScenarioCompletion, type ScenarioCompletion } from '../../../store/training/scenarios';
 import { scaleAround } from '../../charts/axes';
-import type { Chart } from '../../charts/figure';
+import { type Chart, panels } from '../../charts/figure';
 import { type Point, pointsChart } from '../../charts/points-chart';
-import type { Html } from '../../page/html';
-import { html } from '../../page/html';
+import { key, lead, note } from '../../page/blocks';
 import {
   count,
   counted,
@@ -17,19 +15,20 @@ import {
   signed,
   signedInterval,
 } from '../../page/format';
-import { key, lead, note, panels, type Section } from '../../page/blocks';
+import { html, type Html } from '../../page/html';
+import { defineSection, type Evaluation, type HeldOutScore } from '../../page/section';
 import { table } from '../../page/table';
 
-/** Section 1: every candidate on the held-out tasks, beside the policy that acted when it was made. */
-export function heldOutSection(report: CampaignReport): Section {
-  const { evaluations } = report;
-  const ofTarget = evaluations.filter(({ role }) => role === 'target');
-  const base = { id: 'held-out', title: 'Success on held-out tasks' };
-  if (ofTarget.length === 0) return { ...base, body: note('No policy has been evaluated on the held-out tasks yet.') };
-  const level = percent(report.campaign.confidence);
-  return {
-    ...base,
-    body: [
+/** Every candidate on the held-out tasks, beside the incumbent of its iteration. */
+export const heldOutSection = defineSection({
+  id: 'held-out',
+  title: 'Success on held-out tasks',
+  queries: { scenarios: listScenarioCompletion },
+  render({ campaign, evaluations, scenarios }) {
+    const ofTarget = evaluations.filter(({ role }) => role === 'target');
+    if (ofTarget.length === 0) return note('No policy has been evaluated on the held-out tasks yet.');
+    const level = percent(campaign.confidence);
+    return [
       lead(summary(ofTarget)),
       panels([successChart(ofTarget), rewardChart(ofTarget), ...differenceCharts(ofTarget)]),
       key([
@@ -38,11 +37,11 @@ export function heldOutSection(report: CampaignReport): Section {
       ]),
       note(`Vertical lines are ${level} intervals. A filled point was promoted, a hollow one was kept out.`),
       scoreTable(evaluations, level),
-      ...(report.scenarios.length > 0 ? [scenarioTable(report)] : []),
+      ...(scenarios.length > 0 ? [scenarioTable(scenarios, evaluations)] : []),
       ...(evaluations.some(({ paired }) => paired) ? [pairedTable(evaluations, level)] : []),
-    ],
-  };
-}
+    ];
+  },
+});
 
 function summary(ofTarget: readonly Evaluation[]): string {
   const candidates = ofTarget.filter(({ iteration }) => iteration > 0);
@@ -152,7 +151,7 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
   });
 
 /** AppWorld's stricter figure beside the success rate, which is its task goal completion. */
-const scenarioTable = ({ scenarios, evaluations }: CampaignReport): Html =>
+const scenarioTable = (scenarios: readonly ScenarioCompletion[], evaluations: readonly Evaluation[]): Html =>
   table({
     caption: 'Scenario goal completion: scenarios all of whose held-out tasks were solved',
     head: ['iteration', 'policy', 'completed', 'scenarios (n)', 'completion'],

@@ -1,28 +1,29 @@
-import type { CampaignReport } from '../../collect-report';
-import type { Html } from '../../page/html';
+import { lead } from '../../page/blocks';
 import { count, interval, nothing, rate } from '../../page/format';
-import { lead, type Section } from '../../page/blocks';
+import type { Html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { type JudgeAgreement, type JudgeCalibration, listJudgeAgreement, listJudgeCalibrations } from './query';
 
-/** How far the judge can be trusted; null where nothing was judged. */
-export function judgeSection(report: CampaignReport): Section | null {
-  const { calibrations, agreements } = report;
-  if (calibrations.length === 0 && agreements.length === 0) return null;
-  return {
-    id: 'judge',
-    title: 'Judge',
-    body: [
+/** The judge's accuracy; left out of a campaign without judgements. */
+export const judgeSection = defineSection({
+  id: 'judge',
+  title: 'Judge',
+  queries: { calibrations: listJudgeCalibrations, agreements: listJudgeAgreement },
+  render({ calibrations, agreements }) {
+    if (calibrations.length === 0 && agreements.length === 0) return null;
+    return [
       lead(
         'A calibration asks the judge of trajectories whose verdict is known: gold ones, and ones broken on purpose. ' +
           'Where the environment verifies a task by replay, its verdict outranks the judge.',
       ),
-      ...(calibrations.length > 0 ? [calibrationTable(report)] : []),
-      ...(agreements.length > 0 ? [agreementTable(report)] : []),
-    ],
-  };
-}
+      ...(calibrations.length > 0 ? [calibrationTable(calibrations)] : []),
+      ...(agreements.length > 0 ? [agreementTable(agreements)] : []),
+    ];
+  },
+});
 
-const calibrationTable = ({ calibrations }: CampaignReport): Html =>
+const calibrationTable = (calibrations: readonly JudgeCalibration[]): Html =>
   table({
     caption: 'Calibrations',
     head: [
@@ -48,7 +49,7 @@ const calibrationTable = ({ calibrations }: CampaignReport): Html =>
     ]),
   });
 
-const agreementTable = ({ agreements }: CampaignReport): Html =>
+const agreementTable = (agreements: readonly JudgeAgreement[]): Html =>
   table({
     caption: 'Judge and environment on the same candidates',
     head: ['iteration', 'grader', 'both accept', 'judge alone', 'environment alone', 'neither', 'no answer'],

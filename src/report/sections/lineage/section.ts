@@ -1,24 +1,24 @@
-import type { CampaignReport } from '../../collect-report';
-import type { Lineage } from './query';
-import { type Content, html, type Html } from '../../page/html';
+import { absence, agentName, lead } from '../../page/blocks';
 import { count, rate, shortHash } from '../../page/format';
-import { absence, agentName, lead, type Section } from '../../page/blocks';
+import { type Content, html, type Html } from '../../page/html';
+import { defineSection } from '../../page/section';
+import { findLineage, type Lineage } from './query';
 
-/** Section 9: one synthesized task, from the checkpoint that learnt from it to the attempt that asked for it. */
-export function lineageSection(report: CampaignReport): Section {
-  const base = { id: 'lineage', title: 'Where a checkpoint comes from' };
-  if (!report.lineage)
-    return { ...base, body: absence(report, 'synthesize', 'No policy was trained on a synthesized task') };
-  return {
-    ...base,
-    body: [
+/** One synthesized task, from the checkpoint that was trained on it back to the attempt that raised its signal. */
+export const lineageSection = defineSection({
+  id: 'lineage',
+  title: 'Where a checkpoint comes from',
+  queries: { lineage: findLineage },
+  render({ campaign, lineage }) {
+    if (!lineage) return absence(campaign, 'synthesize', 'No policy was trained on a synthesized task');
+    return [
       lead('One of the chains that the database holds, read from a checkpoint back to what caused its data.'),
       html`<ol class="chain">
-        ${links(report.lineage).map(([name, text]) => html`<li><b>${name}</b>${text}</li>`)}
+        ${links(lineage).map(([name, text]) => html`<li><b>${name}</b>${text}</li>`)}
       </ol>`,
-    ],
-  };
-}
+    ];
+  },
+});
 
 function links(l: Lineage): [string, Html][] {
   const code = (text: string): Html => html`<code>${text}</code>`;

@@ -1,31 +1,30 @@
-import type { CampaignReport } from '../../collect-report';
-import { html, type Html } from '../../page/html';
 import { count, percent } from '../../page/format';
-import type { Section } from '../../page/blocks';
+import { html, type Html } from '../../page/html';
+import { type CampaignHeader, defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { countRows } from './query';
 
-/** Section 10: what the words and numbers mean, and what they were made from. */
-export function readingSection({ campaign, rowCounts }: CampaignReport): Section {
-  return {
-    id: 'reading',
-    title: 'How to read this',
-    body: [
-      html`<dl class="words">
-        ${definitions(percent(campaign.confidence), String(campaign.hardNegativeReward)).map(
-          ([word, meaning]) =>
-            html`<dt>${word}</dt>
-              <dd>${meaning}</dd>`,
-        )}
-      </dl>`,
-      table({
-        caption: 'Rows of this campaign in the database',
-        head: ['table', 'rows'],
-        rows: Object.entries(rowCounts).map(([name, rows]) => [name, count(rows)]),
-      }),
-      resolvedSpec(campaign),
-    ],
-  };
-}
+/** Definitions of the report's words and numbers, row counts and the resolved spec. */
+export const readingSection = defineSection({
+  id: 'reading',
+  title: 'How to read this',
+  queries: { rowCounts: countRows },
+  render: ({ campaign, rowCounts }) => [
+    html`<dl class="words">
+      ${definitions(percent(campaign.confidence), String(campaign.hardNegativeReward)).map(
+        ([word, meaning]) =>
+          html`<dt>${word}</dt>
+            <dd>${meaning}</dd>`,
+      )}
+    </dl>`,
+    table({
+      caption: 'Rows of this campaign in the database',
+      head: ['table', 'rows'],
+      rows: Object.entries(rowCounts).map(([name, rows]) => [name, count(rows)]),
+    }),
+    resolvedSpec(campaign),
+  ],
+});
 
 const definitions = (level: string, hardFrom: string): [string, string][] => [
   [
@@ -75,7 +74,7 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   ],
 ];
 
-const resolvedSpec = ({ spec, specHash }: CampaignReport['campaign']): Html =>
+const resolvedSpec = ({ spec, specHash }: CampaignHeader): Html =>
   html`<details>
     <summary>Resolved spec <code>sha256 ${specHash.slice(0, 12)}</code></summary>
     <pre>${JSON.stringify(spec, null, 2)}</pre>

@@ -1,21 +1,22 @@
-import type { CampaignReport } from '../../collect-report';
-import type { ReportStep } from './query';
 import { scaleAround } from '../../charts/axes';
-import type { Chart } from '../../charts/figure';
+import { type Chart, panels } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
-import { html } from '../../page/html';
+import { lead, note } from '../../page/blocks';
 import { count, counted, nothing, rate, shortHash } from '../../page/format';
-import { lead, note, panels, type Section } from '../../page/blocks';
+import { html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { listSteps, type ReportStep } from './query';
 
-/** Reinforcement learning, update by update; null for a recipe that has none. */
-export function stepsSection({ steps }: CampaignReport): Section | null {
-  if (steps.length === 0) return null;
-  const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
-  return {
-    id: 'steps',
-    title: 'Updates',
-    body: [
+/** Updates of reinforcement learning; left out for a recipe without it. */
+export const stepsSection = defineSection({
+  id: 'steps',
+  title: 'Updates',
+  queries: { steps: listSteps },
+  render({ steps }) {
+    if (steps.length === 0) return null;
+    const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
+    return [
       lead(
         `${counted(steps.length, 'update')} from ${counted(attempts, 'attempt')}, each from attempts made just before.`,
       ),
@@ -28,9 +29,9 @@ export function stepsSection({ steps }: CampaignReport): Section | null {
         'A task whose attempts all earn the same has no advantage: it moves the policy through the divergence alone.',
       ),
       stepTable(steps),
-    ],
-  };
-}
+    ];
+  },
+});
 
 type Measure = (step: ReportStep) => number | null;
 

@@ -1,31 +1,32 @@
 import { compareText } from '../../../domain/base/compare-text';
-import type { CampaignReport } from '../../collect-report';
-import type { TaskGroup } from './query';
+import { type DiversityRound, listDiversityRounds } from '../../../store/tasks/admission';
 import { barChart } from '../../charts/bar-chart';
-import type { Chart } from '../../charts/figure';
-import type { Html } from '../../page/html';
+import { type Chart, panels } from '../../charts/figure';
+import { absence, key, lead, note } from '../../page/blocks';
 import { count, nothing, rate, share } from '../../page/format';
-import { absence, key, lead, note, panels, type Section } from '../../page/blocks';
+import type { Html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { listStageGroups, listTaskGroups, type StageGroup, type TaskGroup } from './query';
 
-/** Section 4: how the pool of training tasks grew, and what was turned away. */
-export function taskPoolSection(report: CampaignReport): Section {
-  const { taskGroups } = report;
-  const base = { id: 'pool', title: 'Task pool' };
-  if (taskGroups.length === 0) return { ...base, body: note('The campaign has no tasks yet.') };
-  const candidates = taskGroups.filter(({ origin }) => origin !== 'seed');
-  const seeds = sum(taskGroups, (g) => g.origin === 'seed' && g.split === 'train' && g.verdict === 'admitted');
-  const admitted = sum(candidates, (g) => g.verdict === 'admitted');
-  const heldOut = sum(taskGroups, (g) => g.split === 'held-out');
-  return {
-    ...base,
-    body: [
+/** Growth of the pool of training tasks, and the verdicts on candidates for it. */
+export const taskPoolSection = defineSection({
+  id: 'pool',
+  title: 'Task pool',
+  queries: { taskGroups: listTaskGroups, stages: listStageGroups, diversity: listDiversityRounds },
+  render({ campaign, taskGroups, stages, diversity }) {
+    if (taskGroups.length === 0) return note('The campaign has no tasks yet.');
+    const candidates = taskGroups.filter(({ origin }) => origin !== 'seed');
+    const seeds = sum(taskGroups, (g) => g.origin === 'seed' && g.split === 'train' && g.verdict === 'admitted');
+    const admitted = sum(candidates, (g) => g.verdict === 'admitted');
+    const heldOut = sum(taskGroups, (g) => g.split === 'held-out');
+    return [
       lead(
         `${count(seeds)} seed tasks to train on, ${count(admitted)} admitted since, ${count(heldOut)} held out ` +
           'and never trained on.',
       ),
       ...(candidates.length === 0
-        ? [absence(report, 'synthesize', 'No task was synthesized')]
+        ? [absence(campaign, 'synthesize', 'No task was synthesized')]
         : [
             panels([poolChart(taskGroups), verdictChart(candidates)]),
             key([
@@ -34,12 +35,12 @@ export function taskPoolSection(report: CampaignReport): Section {
               ['var(--hard)', 'synthesized, rejected'],
             ]),
             verdictTable(candidates),
-            ...(report.stages.length > 0 ? [stageTable(report)] : []),
-            ...(report.diversity.length > 0 ? [diversityTable(report)] : []),
+            ...(stages.length > 0 ? [stageTable(stages)] : []),
+            ...(diversity.length > 0 ? [diversityTable(diversity)] : []),
           ]),
-    ],
-  };
-}
+    ];
+  },
+});
 
 const sum = (groups: readonly TaskGroup[], of: (group: TaskGroup) => boolean): number =>
   groups.filter(of).reduce((total, { tasks }) => total + tasks, 0);
@@ -117,7 +118,7 @@ const byFate = (a: string, b: string): number =>
   Number(b === 'admitted') - Number(a === 'admitted') || compareText(a, b);
 
 /** Candidates that each stage of admission looked at: the stages are passed in this order, and the first failure decides. */
-function stageTable({ stages }: CampaignReport): Html {
+function stageTable(stages: readonly StageGroup[]): Html {
   const rows = [...new Set(stages.map(({ iteration, stage }) => `${iteration} ${stage}`))];
   const tasks = (row: string, passed: boolean): number =>
     stages.find((s) => `${s.iteration} ${s.stage}` === row && s.passed === passed)?.tasks ?? 0;
@@ -133,7 +134,7 @@ function stageTable({ stages }: CampaignReport): Html {
   });
 }
 
-const diversityTable = ({ diversity }: CampaignReport): Html =>
+const diversityTable = (diversity: readonly DiversityRound[]): Html =>
   table({
     caption: 'Diversity and relevance of what was admitted',
     head: [

@@ -1,20 +1,21 @@
-import type { CampaignReport } from '../../collect-report';
-import type { TrainingCurve } from './query';
-import type { Chart } from '../../charts/figure';
+import { type Chart, panels } from '../../charts/figure';
 import { lineChart, type Line } from '../../charts/line-chart';
-import { html, type Html } from '../../page/html';
+import { agentName, key, lead, roleColour } from '../../page/blocks';
 import { count, counted } from '../../page/format';
-import { agentName, key, lead, panels, roleColour, type Section } from '../../page/blocks';
+import { html, type Html } from '../../page/html';
+import { defineSection } from '../../page/section';
+import { listTrainingCurves, type TrainingCurve } from './query';
 
-/** How each training job went, update by update; null while no job has told of one. */
-export function trainingCurvesSection({ trainingCurves }: CampaignReport): Section | null {
-  if (trainingCurves.length === 0) return null;
-  const iterations = [...new Set(trainingCurves.map(({ iteration }) => iteration))];
-  const roles = [...new Set(trainingCurves.map(({ role }) => role))];
-  return {
-    id: 'curves',
-    title: 'Training curves',
-    body: [
+/** Curves of the training jobs by update; left out until a job reports an update. */
+export const trainingCurvesSection = defineSection({
+  id: 'curves',
+  title: 'Training curves',
+  queries: { trainingCurves: listTrainingCurves },
+  render({ trainingCurves }) {
+    if (trainingCurves.length === 0) return null;
+    const iterations = [...new Set(trainingCurves.map(({ iteration }) => iteration))];
+    const roles = [...new Set(trainingCurves.map(({ role }) => role))];
+    return [
       lead(
         `${counted(trainingCurves.length, 'job')} told of their updates; each line is one job, from its first to its last.`,
       ),
@@ -26,9 +27,9 @@ export function trainingCurvesSection({ trainingCurves }: CampaignReport): Secti
           iteration === iterations.at(-1),
         ),
       ),
-    ],
-  };
-}
+    ];
+  },
+});
 
 /** The newest iteration is open, the others are folded away. */
 function iterationCurves(iteration: number, curves: readonly TrainingCurve[], open: boolean): Html {

@@ -1,0 +1,81 @@
+import type pg from 'pg';
+import type { ForkOrigin } from '../../domain/campaign/fork-origin';
+import type { Content } from './html';
+
+/** Reads rows of a campaign in the transaction of the report. */
+export type Query = (client: pg.ClientBase, campaignId: number, shared: SharedData) => Promise<unknown>;
+
+export type Queries = Record<string, Query>;
+
+/** The rows of each query, by the name of the query. */
+export type Results<Q extends Queries> = { [Name in keyof Q]: Awaited<ReturnType<Q[Name]>> };
+
+export type Section<Q extends Queries> = {
+  /** Anchor of the section in the page. */
+  id: string;
+  title: string;
+  queries: Q;
+  /** Returns the body, or null to leave the section out of the page. */
+  render: (data: SharedData & Results<Q>) => Content;
+};
+
+/** Declares a section of the report; `render` receives the rows of its own queries. */
+export const defineSection = <Q extends Queries>(section: Section<Q>): Section<Q> => section;
+
+/** Rows that several sections show. They are read first, and queries of sections may depend on them. */
+export type SharedData = { campaign: CampaignHeader; evaluations: Evaluation[]; outcome: Outcome };
+
+export type CampaignHeader = ForkOrigin & {
+  id: number;
+  name: string;
+  recipe: string;
+  environment: string;
+  spec: unknown; // resolved: every default written out
+  specHash: string;
+  seed: string; // a bigint, as text
+  status: string;
+  createdAt: Date;
+  finishedAt: Date | null;
+  nondeterminism: string[] | null; // reasons why another run may give other rows; null: not recorded
+  iterations: number; // the supervised start, which is iteration 0, included
+  confidence: number; // level of the evaluations' intervals, in (0, 1)
+  hardNegativeReward: number; // a failure of at least this reward is a hard negative
+};
+
+/** The score of one policy on the held-out tasks. */
+export type HeldOutScore = {
+  policyId: string;
+  iteration: number;
+  tasks: number;
+  successes: number;
+  successLow: number; // Wilson interval
+  successHigh: number;
+  meanReward: number;
+};
+
+/** Comparison of two policies, the later minus the earlier, over the tasks that both attempted. */
+export type PairedCounts = {
+  wins: number; // tasks that only the later policy solves
+  losses: number; // tasks that only the earlier policy solves
+  mcnemarP: number;
+  meanDifference: number; // of rewards
+  differenceLow: number; // paired bootstrap
+  differenceHigh: number;
+};
+
+export type Evaluation = HeldOutScore & {
+  role: string;
+  incumbent: HeldOutScore | null; // the incumbent's newest evaluation up to this iteration
+  paired: PairedCounts | null; // candidate minus incumbent
+  decision: 'promote' | 'keep' | null;
+  reason: string | null;
+};
+
+/** The campaign's result: its final policy against the supervised start. */
+export type Outcome = {
+  start: Evaluation | null; // null: no evaluation yet
+  final: Evaluation | null; // null: no evaluation after the start
+  finalActs: boolean; // false: no candidate was promoted, and `final` is the newest candidate
+  pairedTasks: number; // held-out tasks that both attempted
+  paired: PairedCounts | null; // final minus start
+};
