@@ -1,6 +1,6 @@
 import { createRandom } from '../../src/domain/base/seeded-random';
 import { at, type FixtureSettings, type Row } from './fixture-rows';
-import { playIteration } from './play-iteration';
+import { playIteration } from './create-iteration';
 
 /** Rows of every table, in an order that the foreign keys allow: one block per iteration. */
 export type CampaignRows = {
