@@ -75,11 +75,11 @@ async function compareWithStart(
   const activeId = await findActiveTarget(client, campaign.id);
   const active = later.findLast(({ policyId }) => policyId === activeId);
   const final = active ?? later.at(-1) ?? null;
-  if (!start || !final) return { start, final, finalActs: active !== undefined, pairedTasks: 0, paired: null };
+  if (!start || !final) return { start, final, isFinalActive: active !== undefined, pairedTasks: 0, paired: null };
 
   const pairs = await listRewardPairs(client, campaign.id, start.policyId, final.policyId);
   const paired = pairs.length === 0 ? null : comparePairs(pairs, campaign);
-  return { start, final, finalActs: active !== undefined, pairedTasks: pairs.length, paired };
+  return { start, final, isFinalActive: active !== undefined, pairedTasks: pairs.length, paired };
 }
 
 async function findActiveTarget(client: pg.ClientBase, campaignId: number): Promise<string | null> {

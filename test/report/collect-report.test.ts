@@ -14,13 +14,13 @@ beforeEach(async () => {
 
 afterEach(() => database.drop());
 
-/** Sums depend on the order of their terms in the last bits. */
+/** Rounds numbers: the last bits of a sum depend on the order of its terms. */
 const rounded = (report: unknown): unknown =>
   JSON.parse(JSON.stringify(report), (_, value: unknown) =>
     typeof value === 'number' ? Number(value.toFixed(9)) : value,
   );
 
-test('every number of a report equals what the rows give without SQL', async () => {
+test('every number of a report equals the same number computed from the rows without SQL', async () => {
   const rows = campaignRows();
   const id = await insertCampaign(database.pool, rows);
 
@@ -52,10 +52,10 @@ test('a campaign without a single iteration is reported', async () => {
   const report = await collectReport(database.pool, id);
 
   expect(report.campaign.iterations).toBe(0);
-  expect(report.outcome).toEqual({ start: null, final: null, finalActs: false, pairedTasks: 0, paired: null });
+  expect(report.outcome).toEqual({ start: null, final: null, isFinalActive: false, pairedTasks: 0, paired: null });
 });
 
-test('one campaign is not seen in the report of another', async () => {
+test('the report of one campaign does not change with the rows of another campaign', async () => {
   const rows = campaignRows({ iterations: 1 });
   const first = await insertCampaign(database.pool, rows);
   const before = await collectReport(database.pool, first);
@@ -65,7 +65,7 @@ test('one campaign is not seen in the report of another', async () => {
   expect((await collectReport(database.pool, other)).campaign.iterations).toBe(3);
 });
 
-test('a report of an unknown campaign is refused', async () => {
+test('collectReport refuses an unknown campaign and releases its connection', async () => {
   await expect(collectReport(database.pool, 4711)).rejects.toMatchObject({ code: 'UnknownCampaign' });
   expect(database.pool.idleCount).toBe(database.pool.totalCount);
 });
@@ -79,6 +79,6 @@ test('sections that declare a query under the same name declare the same query',
     }
 });
 
-/** Names of campaigns and keys of training jobs are unique across campaigns. */
+/** Renames a campaign: names of campaigns and keys of training jobs are unique in the database. */
 const renamed = (rows: ReturnType<typeof campaignRows>): ReturnType<typeof campaignRows> =>
   JSON.parse(JSON.stringify(rows).replaceAll('harbour-light', 'harbour-dark')) as ReturnType<typeof campaignRows>;

@@ -19,7 +19,7 @@ export type Section<Q extends Queries> = {
   render: (data: SharedData & Results<Q>) => Content;
 };
 
-/** Declares a section of the report; `render` receives the rows of its own queries. */
+/** Declares a section of the report; `render` receives the rows of these queries. */
 export const defineSection = <Q extends Queries>(section: Section<Q>): Section<Q> => section;
 
 /** Rows that several sections show. They are read first, and queries of sections may depend on them. */
@@ -75,7 +75,7 @@ export type Evaluation = HeldOutScore & {
 export type Outcome = {
   start: Evaluation | null; // null: no evaluation yet
   final: Evaluation | null; // null: no evaluation after the start
-  finalActs: boolean; // false: no candidate was promoted, and `final` is the newest candidate
+  isFinalActive: boolean; // false: no candidate was promoted, and `final` is the newest candidate
   pairedTasks: number; // held-out tasks that both attempted
   paired: PairedCounts | null; // final minus start
 };

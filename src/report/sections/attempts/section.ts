@@ -14,12 +14,12 @@ export const attemptsSection = defineSection({
       ? [
           lead(
             'Held-out tasks: the supervised start on the left, ',
-            outcome.finalActs ? 'the policy that acts now' : 'the newest candidate, which was not promoted,',
+            outcome.isFinalActive ? 'the active policy' : 'the newest candidate, which was not promoted,',
             ' on the right.',
           ),
           ...taskExamples.map(taskComparison),
         ]
-      : [note('There are no two policies whose attempts at a held-out task could be told apart.')]),
+      : [note('No held-out task shows a difference between the supervised start and a later policy.')]),
     html`<h3>A preference pair</h3>`,
     pairExample ? pairComparison(pairExample) : absence(campaign, 'pair', 'No preference pair was built'),
   ],
@@ -73,13 +73,13 @@ const comparison = ({ title, taskId, goal }: Heading, sides: [string, ShownAttem
 const side = (name: string, { reward, stopReason, trajectoryId, turns }: ShownAttempt): Html =>
   html`<div class="side">
     <p class="who">${name} <span class="badge ${rewardClass(reward)}">reward ${rate(reward)}</span></p>
-    ${turns.length === 0 ? note('No step was stored.') : turns.map(step)}
+    ${turns.length === 0 ? note('No turn was stored.') : turns.map(turn)}
     <p class="note">${stopReason} <code>${trajectoryId}</code></p>
   </div>`;
 
 const rewardClass = (reward: number): string => (reward === 1 ? 'success' : reward > 0 ? 'partial' : 'failed');
 
-const step = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
+const turn = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
   html`<pre class="action">${cut(action)}</pre>
     ${observation.map(({ role, content }) => html`<pre class="observation" title="${role}">${cut(content)}</pre>`)}`;
 

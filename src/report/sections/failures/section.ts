@@ -29,7 +29,7 @@ export const failuresSection = defineSection({
         ['var(--hard)', `hard negatives: failures with reward of at least ${String(campaign.hardNegativeReward)}`],
       ]),
       html`<h3>Failures by reward</h3>`,
-      note('Each bar is a tenth of the range of rewards wide and is named by its lower edge.'),
+      note('Each bar covers a tenth of the reward range and is labelled with its lower edge.'),
       ...roles.map((role) => histograms(roleAttempts, role, campaign.hardNegativeReward)),
       attemptsTable(roleAttempts),
     ];
@@ -46,18 +46,20 @@ function summary(groups: readonly RoleAttempts[]): string {
   return `In iteration ${last[0]!.iteration} ${sentences.join('; ')}.`;
 }
 
-const inOrder = (groups: readonly RoleAttempts[]): number[] => [...new Set(groups.map(({ iteration }) => iteration))];
+const iterationsOf = (groups: readonly RoleAttempts[]): number[] => [
+  ...new Set(groups.map(({ iteration }) => iteration)),
+];
 
 function failureBars(groups: readonly RoleAttempts[], role: string): Chart {
-  const iterations = inOrder(groups);
-  const of = iterations.map((iteration) => groups.find((a) => a.iteration === iteration && a.role === role));
+  const iterations = iterationsOf(groups);
+  const ofRole = iterations.map((iteration) => groups.find((a) => a.iteration === iteration && a.role === role));
   return barChart({
     title: `Failures of the ${agentName(role)}`,
     names: iterations.map(String),
     highest: Math.max(...groups.map(({ failures }) => failures)),
     parts: [
-      { colour: 'var(--hard)', values: of.map((a) => a?.hardNegatives ?? 0) },
-      { colour: roleColour(role), values: of.map((a) => (a ? a.failures - a.hardNegatives : 0)) },
+      { colour: 'var(--hard)', values: ofRole.map((a) => a?.hardNegatives ?? 0) },
+      { colour: roleColour(role), values: ofRole.map((a) => (a ? a.failures - a.hardNegatives : 0)) },
     ],
   });
 }
@@ -65,13 +67,13 @@ function failureBars(groups: readonly RoleAttempts[], role: string): Chart {
 type Measure = (attempts: RoleAttempts) => number | null;
 
 function trend(title: string, groups: readonly RoleAttempts[], roles: readonly string[], measure: Measure): Chart {
-  const iterations = inOrder(groups);
+  const iterations = iterationsOf(groups);
   const measured = groups.flatMap((a) => {
     const value = measure(a);
-    return value === null ? [] : [{ role: a.role, place: iterations.indexOf(a.iteration), value }];
+    return value === null ? [] : [{ role: a.role, index: iterations.indexOf(a.iteration), value }];
   });
-  const isLower = ({ place, value }: { place: number; value: number }): boolean =>
-    value > 0.1 && measured.some((other) => other.place === place && other.value > value); // below 0.1 is the axis
+  const isLower = ({ index, value }: { index: number; value: number }): boolean =>
+    value > 0.1 && measured.some((other) => other.index === index && other.value > value); // below 0.1 the label would cover the axis
   return pointsChart({
     title,
     iterations,
@@ -89,7 +91,7 @@ function trend(title: string, groups: readonly RoleAttempts[], roles: readonly s
   });
 }
 
-/** Failures of one agent by reward, an iteration each, on one scale for all agents. */
+/** Histograms of one agent's failures by reward, one per iteration, on the same scale for all agents. */
 function histograms(groups: readonly RoleAttempts[], role: string, hardFrom: number): Html {
   const highest = Math.max(...groups.flatMap(({ histogram }) => histogram));
   const edges = Array.from({ length: histogramBins }, (_, bin) => (bin / histogramBins).toFixed(1));

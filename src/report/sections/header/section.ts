@@ -58,11 +58,13 @@ const repeatable = (nondeterminism: readonly string[]): string =>
   nondeterminism.length === 0 ? 'to the last bit' : `no: ${nondeterminism.join('; ')}`;
 
 function outcomeCard(outcome: Outcome, confidence: number): Html {
-  const { start, final, finalActs, paired, pairedTasks } = outcome;
+  const { start, final, isFinalActive, paired, pairedTasks } = outcome;
   const level = percent(confidence);
   if (!start)
-    return html`<div class="outcome"><p class="verdict">Nothing was evaluated on held-out tasks yet.</p></div>`;
-  const after = finalActs ? 'acting now' : 'candidate';
+    return html`<div class="outcome">
+      <p class="verdict">No policy has been evaluated on the held-out tasks yet.</p>
+    </div>`;
+  const after = isFinalActive ? 'active policy' : 'candidate';
   const rates = [
     bar('supervised start', 'var(--incumbent)', start),
     ...(final ? [bar(after, 'var(--target)', final)] : []),
@@ -97,18 +99,19 @@ const score = (e: Evaluation, level: string): Html =>
     <code>${shortHash(e.policyId)}</code></span
   >`;
 
-/** Below this p a difference is called one; stated in the sentence itself. */
+/** A difference with a smaller p value is called significant; the sentence states the level. */
 const significance = 0.05;
 
-function verdict({ start, final, finalActs, paired }: Outcome): string {
-  if (!final) return 'Only the supervised start has been evaluated: there is nothing to compare it with yet.';
-  const acts = finalActs ? '' : 'The supervised start still acts: no later candidate took its place. ';
-  if (!paired || !start) return `${acts}No held-out task was scored for both policies, so they cannot be compared.`;
-  const whose = finalActs ? '' : ' for the newest candidate';
-  if (paired.wins === paired.losses) return `${acts}No gain${whose}: as many tasks were lost as won.`;
+function verdict({ start, final, isFinalActive, paired }: Outcome): string {
+  if (!final) return 'Only the supervised start has been evaluated: there is no later policy to compare it with.';
+  const active = isFinalActive ? '' : 'The supervised start is still active: no candidate was promoted. ';
+  if (!paired || !start) return `${active}No held-out task was scored for both policies, so they cannot be compared.`;
+  const ofCandidate = isFinalActive ? '' : ' for the newest candidate';
+  if (paired.wins === paired.losses) return `${active}No gain${ofCandidate}: as many tasks were lost as won.`;
   const direction = paired.wins > paired.losses ? 'gain' : 'loss';
-  if (paired.mcnemarP < significance) return `${acts}A ${direction}${whose}, significant at the ${significance} level.`;
-  return `${acts}A ${direction}${whose} that chance alone could explain: p is not below ${significance}.`;
+  if (paired.mcnemarP < significance)
+    return `${active}A ${direction}${ofCandidate}, significant at the ${significance} level.`;
+  return `${active}A ${direction}${ofCandidate} that chance alone can explain: p is not below ${significance}.`;
 }
 
 const pairedSentence = (paired: PairedCounts, tasks: number, level: string): string =>

@@ -35,7 +35,7 @@ export const heldOutSection = defineSection({
         ['var(--target)', 'candidate'],
         ['var(--incumbent)', 'incumbent, from its own evaluation'],
       ]),
-      note(`Vertical lines are ${level} intervals. A filled point was promoted, a hollow one was kept out.`),
+      note(`Vertical lines are ${level} intervals. Filled points were promoted, hollow points were not.`),
       scoreTable(evaluations, level),
       ...(scenarios.length > 0 ? [scenarioTable(scenarios, evaluations)] : []),
       ...(evaluations.some(({ paired }) => paired) ? [pairedTable(evaluations, level)] : []),
@@ -52,10 +52,12 @@ function summary(ofTarget: readonly Evaluation[]): string {
   )} not.`;
 }
 
-const places = (ofTarget: readonly Evaluation[]): number[] => [...new Set(ofTarget.map(({ iteration }) => iteration))];
+const iterationsOf = (ofTarget: readonly Evaluation[]): number[] => [
+  ...new Set(ofTarget.map(({ iteration }) => iteration)),
+];
 
 function successChart(ofTarget: readonly Evaluation[]): Chart {
-  const points = (score: HeldOutScore): Omit<Point, 'place'> => ({
+  const points = (score: HeldOutScore): Omit<Point, 'index'> => ({
     value: score.successes / score.tasks,
     low: score.successLow,
     high: score.successHigh,
@@ -66,16 +68,16 @@ function successChart(ofTarget: readonly Evaluation[]): Chart {
 const rewardChart = (ofTarget: readonly Evaluation[]): Chart =>
   candidateChart('Mean reward', ofTarget, ({ meanReward }) => ({ value: meanReward }));
 
-/** A measure of candidates and incumbents by iteration. */
+/** Chart of a measure of candidates and incumbents by iteration. */
 function candidateChart(
   title: string,
   ofTarget: readonly Evaluation[],
-  measure: (score: HeldOutScore) => Omit<Point, 'place'>,
+  measure: (score: HeldOutScore) => Omit<Point, 'index'>,
 ): Chart {
-  const iterations = places(ofTarget);
-  const at = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
-  const candidates = ofTarget.map((e) => ({ place: at(e), ...measure(e), hollow: e.decision === 'keep' }));
-  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), ...measure(e.incumbent) }] : []));
+  const iterations = iterationsOf(ofTarget);
+  const indexOf = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
+  const candidates = ofTarget.map((e) => ({ index: indexOf(e), ...measure(e), hollow: e.decision === 'keep' }));
+  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ index: indexOf(e), ...measure(e.incumbent) }] : []));
   return pointsChart({
     title,
     iterations,
@@ -89,18 +91,18 @@ function candidateChart(
   });
 }
 
-/** The room that a point takes on its scale: its interval, or else so much that a difference of 0.01 looks small. */
+/** Range of a point on the scale: its interval, or ±0.03 so that a difference of 0.01 looks small. */
 const extent = ({ value, low, high }: Point): number[] => [
   low ?? Math.max(0, value - 0.03),
   high ?? Math.min(1, value + 0.03),
 ];
 
 function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
-  const iterations = places(ofTarget);
+  const iterations = iterationsOf(ofTarget);
   const points = ofTarget.flatMap(({ iteration, paired, decision }) => {
     if (!paired) return [];
     const { meanDifference: value, differenceLow: low, differenceHigh: high } = paired;
-    return [{ place: iterations.indexOf(iteration), value, low, high, hollow: decision === 'keep' }];
+    return [{ index: iterations.indexOf(iteration), value, low, high, hollow: decision === 'keep' }];
   });
   if (points.length === 0) return [];
   const reach = Math.max(0.04, ...points.flatMap(extent).map(Math.abs));
@@ -120,7 +122,7 @@ function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
 const decisionBadge = (decision: Evaluation['decision']): Html =>
   decision === null
     ? html`–`
-    : html`<span class="badge ${decision}">${decision === 'promote' ? 'promoted' : 'kept out'}</span>`;
+    : html`<span class="badge ${decision}">${decision === 'promote' ? 'promoted' : 'not promoted'}</span>`;
 
 const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
   table({
@@ -150,10 +152,10 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
     ]),
   });
 
-/** AppWorld's stricter figure beside the success rate, which is its task goal completion. */
+/** AppWorld's stricter measure; the success rate is its task goal completion. */
 const scenarioTable = (scenarios: readonly ScenarioCompletion[], evaluations: readonly Evaluation[]): Html =>
   table({
-    caption: 'Scenario goal completion: scenarios all of whose held-out tasks were solved',
+    caption: 'Scenario goal completion: scenarios with all held-out tasks solved',
     head: ['iteration', 'policy', 'completed', 'scenarios (n)', 'completion'],
     textColumns: 2,
     rows: scenarios.map(({ policyId, completed, scenarios: n }) => [

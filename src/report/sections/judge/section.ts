@@ -14,8 +14,8 @@ export const judgeSection = defineSection({
     if (calibrations.length === 0 && agreements.length === 0) return null;
     return [
       lead(
-        'A calibration asks the judge of trajectories whose verdict is known: gold ones, and ones broken on purpose. ' +
-          'Where the environment verifies a task by replay, its verdict outranks the judge.',
+        'A calibration gives the judge trajectories with known verdicts: reference actions, and reference actions that were ' +
+          'corrupted on purpose. Where the environment verifies a task by replay, its verdict overrides the judge’s.',
       ),
       ...(calibrations.length > 0 ? [calibrationTable(calibrations)] : []),
       ...(agreements.length > 0 ? [agreementTable(agreements)] : []),
@@ -27,7 +27,15 @@ const calibrationTable = (calibrations: readonly JudgeCalibration[]): Html =>
   table({
     caption: 'Calibrations',
     head: [
-      ...['iteration', 'judge', 'drift', 'gold accepted', 'broken accepted', 'broken refused', 'gold refused'],
+      ...[
+        'iteration',
+        'judge',
+        'drift',
+        'reference accepted',
+        'corrupted accepted',
+        'corrupted refused',
+        'reference refused',
+      ],
       ...[
         'no answer',
         'left out',
@@ -52,7 +60,7 @@ const calibrationTable = (calibrations: readonly JudgeCalibration[]): Html =>
 const agreementTable = (agreements: readonly JudgeAgreement[]): Html =>
   table({
     caption: 'Judge and environment on the same candidates',
-    head: ['iteration', 'grader', 'both accept', 'judge alone', 'environment alone', 'neither', 'no answer'],
+    head: ['iteration', 'grader', 'both accept', 'judge only', 'environment only', 'neither', 'no answer'],
     textColumns: 2,
     rows: agreements.map((a) => [
       ...[String(a.iteration), a.grader, count(a.both), count(a.judgeOnly), count(a.environmentOnly)],

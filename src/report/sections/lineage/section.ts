@@ -7,12 +7,12 @@ import { findLineage, type Lineage } from './query';
 /** One synthesized task, from the checkpoint that was trained on it back to the attempt that raised its signal. */
 export const lineageSection = defineSection({
   id: 'lineage',
-  title: 'Where a checkpoint comes from',
+  title: 'Lineage of a checkpoint',
   queries: { lineage: findLineage },
   render({ campaign, lineage }) {
     if (!lineage) return absence(campaign, 'synthesize', 'No policy was trained on a synthesized task');
     return [
-      lead('One of the chains that the database holds, read from a checkpoint back to what caused its data.'),
+      lead('One of the stored chains, from a checkpoint back to the attempt that raised the signal.'),
       html`<ol class="chain">
         ${links(lineage).map(([name, text]) => html`<li><b>${name}</b>${text}</li>`)}
       </ol>`,
@@ -32,7 +32,7 @@ function links(l: Lineage): [string, Html][] {
     ['synthesized task', html`${code(l.taskId)} “${l.taskGoal}”`],
     ['signal', html`${code(l.signalId)}, ${l.signalKind}`],
     [
-      'attempt that showed it',
+      'attempt that raised it',
       html`${trajectory(l.signalTrajectoryId, l.signalReward)} at ${code(l.parentTaskId)} “${l.parentGoal}”`,
     ],
   ];

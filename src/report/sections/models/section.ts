@@ -43,9 +43,9 @@ function summary({ modelSpending, budget, waste }: Rows): string {
       'answer',
     )} for ` +
     `${count(total(({ tokens }) => tokens))} tokens and ` +
-    `$${total(({ usd }) => usd).toFixed(2)}, under ${limit(budget?.tokensLimit, 'tokens')} and ` +
+    `$${total(({ usd }) => usd).toFixed(2)}, with ${limit(budget?.tokensLimit, 'tokens')} and ` +
     `${limit(budget?.usdLimit, 'dollars')}. Paid twice: ${counted(waste.confirmed.calls, 'call')}, ` +
-    `${count(waste.confirmed.tokens)} tokens; perhaps paid, because nobody heard an answer: ` +
+    `${count(waste.confirmed.tokens)} tokens; possibly paid, because no answer arrived: ` +
     `${counted(waste.unconfirmed.calls, 'call')}.`
   );
 }
@@ -55,16 +55,16 @@ const spendTable = ({ modelSpending }: Rows): Html =>
     caption: 'Model calls by iteration and purpose',
     head: ['iteration', 'purpose', 'model', 'calls', 'tokens', 'US dollars', 'time, summed'],
     textColumns: 3,
-    rows: modelSpending.map((one) => [
-      ...[String(one.iteration), one.purpose, `${one.provider}/${one.model}`, count(one.calls)],
-      ...[count(one.tokens), one.usd.toFixed(2), duration(one.seconds)],
+    rows: modelSpending.map((row) => [
+      ...[String(row.iteration), row.purpose, `${row.provider}/${row.model}`, count(row.calls)],
+      ...[count(row.tokens), row.usd.toFixed(2), duration(row.seconds)],
     ]),
   });
 
 const contextTable = ({ contexts }: Rows): Html =>
   table({
-    caption: 'Contexts of exploration: flagged trajectories that were reflected upon',
-    head: ['iteration', 'aim', 'became', 'because', 'contexts'],
+    caption: 'Exploration contexts: flagged trajectories and their reflection',
+    head: ['iteration', 'aim', 'status', 'failure', 'contexts'],
     textColumns: 4,
     rows: contexts.map(({ iteration, aim, status, failure, contexts: n }) => [
       ...[String(iteration), aim, status, failure ?? nothing, count(n)],
@@ -73,7 +73,7 @@ const contextTable = ({ contexts }: Rows): Html =>
 
 const runTable = ({ explorationRuns }: Rows): Html =>
   table({
-    caption: 'Exploration runs by how they ended',
+    caption: 'Exploration runs by outcome',
     head: ['iteration', 'aim', 'outcome', 'runs', 'actions'],
     textColumns: 3,
     rows: explorationRuns.map(({ iteration, aim, outcome, runs, turns }) => [

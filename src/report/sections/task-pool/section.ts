@@ -42,8 +42,8 @@ export const taskPoolSection = defineSection({
   },
 });
 
-const sum = (groups: readonly TaskGroup[], of: (group: TaskGroup) => boolean): number =>
-  groups.filter(of).reduce((total, { tasks }) => total + tasks, 0);
+const sum = (groups: readonly TaskGroup[], isCounted: (group: TaskGroup) => boolean): number =>
+  groups.filter(isCounted).reduce((total, { tasks }) => total + tasks, 0);
 
 const iterationsOf = (groups: readonly TaskGroup[]): number[] => [...new Set(groups.map(({ iteration }) => iteration))];
 
@@ -64,37 +64,37 @@ function poolChart(groups: readonly TaskGroup[]): Chart {
 
 function verdictChart(candidates: readonly TaskGroup[]): Chart {
   const iterations = iterationsOf(candidates);
-  const of = (verdict: string): number[] =>
+  const countsOf = (verdict: string): number[] =>
     iterations.map((iteration) => sum(candidates, (g) => g.iteration === iteration && g.verdict === verdict));
   return barChart({
     title: 'Candidates of each iteration',
     names: iterations.map(String),
     parts: [
-      { colour: 'var(--target)', values: of('admitted') },
-      { colour: 'var(--hard)', values: of('rejected') },
-      { colour: 'var(--incumbent)', values: of('candidate') },
+      { colour: 'var(--target)', values: countsOf('admitted') },
+      { colour: 'var(--hard)', values: countsOf('rejected') },
+      { colour: 'var(--incumbent)', values: countsOf('candidate') },
     ],
   });
 }
 
-/** What became of the candidates, by the kind of signal that asked for them. */
+/** Counts candidates by verdict and by the kind of signal that they were synthesized for. */
 function verdictTable(candidates: readonly TaskGroup[]): Html {
   const kinds = [...new Set(candidates.map(({ signalKind }) => signalKind))].sort(byName);
-  const fates = [...new Set(candidates.map(fate))].sort(byFate);
-  const row = (of: (group: TaskGroup) => boolean): string[] => [
-    ...kinds.map((kind) => count(sum(candidates, (g) => g.signalKind === kind && of(g)))),
-    count(sum(candidates, of)),
+  const verdicts = [...new Set(candidates.map(verdictOf))].sort(byVerdict);
+  const row = (isCounted: (group: TaskGroup) => boolean): string[] => [
+    ...kinds.map((kind) => count(sum(candidates, (g) => g.signalKind === kind && isCounted(g)))),
+    count(sum(candidates, isCounted)),
   ];
-  const admittedShare = (of: (group: TaskGroup) => boolean): string =>
+  const admittedShare = (isCounted: (group: TaskGroup) => boolean): string =>
     share(
-      sum(candidates, (g) => of(g) && g.verdict === 'admitted'),
-      sum(candidates, of),
+      sum(candidates, (g) => isCounted(g) && g.verdict === 'admitted'),
+      sum(candidates, isCounted),
     );
   return table({
-    caption: 'Candidates by what became of them and the signal that asked for them',
+    caption: 'Candidates by verdict and signal',
     head: ['', ...kinds.map((kind) => kind ?? 'no signal'), 'all'],
     rows: [
-      ...fates.map((name) => [name, ...row((g) => fate(g) === name)]),
+      ...verdicts.map((name) => [name, ...row((g) => verdictOf(g) === name)]),
       ['all candidates (n)', ...row(() => true)],
       [
         'share admitted',
@@ -105,19 +105,19 @@ function verdictTable(candidates: readonly TaskGroup[]): Html {
   });
 }
 
-const fate = ({ verdict, reason }: TaskGroup): string =>
+const verdictOf = ({ verdict, reason }: TaskGroup): string =>
   verdict === 'rejected'
     ? `rejected: ${reason ?? 'no reason given'}`
     : verdict === 'admitted'
       ? 'admitted'
       : 'undecided';
 
-const byName = (a: string | null, b: string | null): number => compareText(a ?? '~', b ?? '~'); // none comes last
+const byName = (a: string | null, b: string | null): number => compareText(a ?? '~', b ?? '~'); // null comes last
 
-const byFate = (a: string, b: string): number =>
+const byVerdict = (a: string, b: string): number =>
   Number(b === 'admitted') - Number(a === 'admitted') || compareText(a, b);
 
-/** Candidates that each stage of admission looked at: the stages are passed in this order, and the first failure decides. */
+/** Counts candidates by stage of admission: a candidate passes the stages in this order until its first failure. */
 function stageTable(stages: readonly StageGroup[]): Html {
   const rows = [...new Set(stages.map(({ iteration, stage }) => `${iteration} ${stage}`))];
   const tasks = (row: string, passed: boolean): number =>
@@ -136,7 +136,7 @@ function stageTable(stages: readonly StageGroup[]): Html {
 
 const diversityTable = (diversity: readonly DiversityRound[]): Html =>
   table({
-    caption: 'Diversity and relevance of what was admitted',
+    caption: 'Diversity and relevance of admitted tasks',
     head: [
       'iteration',
       'encoder',

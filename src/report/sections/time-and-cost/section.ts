@@ -55,30 +55,33 @@ function summary({ attemptCosts, trainingRuns, phases }: Rows): string {
   const gpus = gpuSeconds > 0 ? ` and ${duration(gpuSeconds)} of GPUs (${dollars(usd)})` : '';
   return (
     `${count(attempts)} attempts took ${count(played)} tokens, ${counted(trainingRuns.length, 'training job')} ` +
-    `${count(trained)}${gpus}; the phases that ended took ${duration(seconds)} together.`
+    `${count(trained)}${gpus}; the finished phases took ${duration(seconds)} in total.`
   );
 }
 
 const secondsOf = ({ startedAt, finishedAt }: Phase): number | null =>
   finishedAt && (finishedAt.getTime() - startedAt.getTime()) / 1000;
 
-/** One timeline per iteration, all on the same scale. */
+/** Draws one timeline per iteration, all on the same scale. */
 function timelines(phases: readonly Phase[]): Chart[] {
   const iterations = [...new Set(phases.map(({ iteration }) => iteration))];
   const spans = iterations.map((iteration) => {
-    const of = phases.filter((phase) => phase.iteration === iteration);
-    const first = of[0]!.startedAt.getTime();
+    const own = phases.filter((phase) => phase.iteration === iteration);
+    const first = own[0]!.startedAt.getTime();
     const span = (phase: Phase) => ({
       name: phase.phase,
       startS: (phase.startedAt.getTime() - first) / 1000,
       seconds: secondsOf(phase) ?? 0,
     });
-    return { iteration, spans: of.map(span) };
+    return { iteration, spans: own.map(span) };
   });
-  const longest = Math.max(1, ...spans.flatMap((one) => one.spans.map(({ startS, seconds }) => startS + seconds)));
-  return spans.map((one) => {
-    const took = total(one.spans, (span) => span.seconds);
-    return timelineChart(`Iteration ${one.iteration}: ${duration(took)}`, one.spans, longest);
+  const longest = Math.max(
+    1,
+    ...spans.flatMap((timeline) => timeline.spans.map(({ startS, seconds }) => startS + seconds)),
+  );
+  return spans.map((timeline) => {
+    const seconds = total(timeline.spans, (span) => span.seconds);
+    return timelineChart(`Iteration ${timeline.iteration}: ${duration(seconds)}`, timeline.spans, longest);
   });
 }
 
@@ -151,22 +154,22 @@ const ledgerTable = ({ ledger }: Rows): Html =>
 
 const faultTable = ({ faults }: Rows): Html =>
   table({
-    caption: 'Tries that ended in a fault; a fault is never a reward of 0',
-    head: ['iteration', 'outcome', 'what became of the attempt', 'for example', 'tries'],
+    caption: 'Faults of attempts; a fault is never counted as a reward of 0',
+    head: ['iteration', 'outcome', 'effect on the attempt', 'example', 'faults'],
     textColumns: 4,
-    rows: faults.map(({ iteration, outcome, replaced, example, tries }) => [
+    rows: faults.map(({ iteration, outcome, replaced, example, faults: n }) => [
       iteration === null ? nothing : String(iteration),
       outcome,
-      replaced ? 'a later try took its place' : 'left out of signals, pairs and evaluation',
+      replaced ? 'rolled out again' : 'left out of signals, pairs and evaluation',
       example ?? nothing,
-      count(tries),
+      count(n),
     ]),
   });
 
 const resumeTable = ({ resumes }: Rows): Html =>
   table({
-    caption: 'Interrupted attempts; a replay that went otherwise began its attempt again',
-    head: ['iteration', 'played on', 'turns replayed', 'begun again'],
+    caption: 'Interrupted attempts; an attempt whose replay differed started again',
+    head: ['iteration', 'resumed', 'turns replayed', 'started again'],
     textColumns: 1,
     rows: resumes.map(({ iteration, attempts, turns, mismatches }) => [
       String(iteration),
@@ -177,7 +180,7 @@ const resumeTable = ({ resumes }: Rows): Html =>
 const eventTable = ({ events }: Rows): Html =>
   table({
     caption: 'Events',
-    head: ['when', 'iteration', 'event', 'by', 'detail'],
+    head: ['time', 'iteration', 'event', 'actor', 'detail'],
     textColumns: 5,
     rows: events.map(({ recordedAt, iteration, kind, actor, detail }) => [
       dateTime(recordedAt),

@@ -17,7 +17,7 @@ export const trainingCurvesSection = defineSection({
     const roles = [...new Set(trainingCurves.map(({ role }) => role))];
     return [
       lead(
-        `${counted(trainingCurves.length, 'job')} told of their updates; each line is one job, from its first to its last.`,
+        `${counted(trainingCurves.length, 'job')} reported updates; each line is one job, from its first to its last update.`,
       ),
       key(roles.map((role) => [roleColour(role), agentName(role)])),
       ...iterations.map((iteration) =>
@@ -31,7 +31,7 @@ export const trainingCurvesSection = defineSection({
   },
 });
 
-/** The newest iteration is open, the others are folded away. */
+/** The newest iteration is open, the others are collapsed. */
 function iterationCurves(iteration: number, curves: readonly TrainingCurve[], open: boolean): Html {
   const jobs = curves.map(({ role, method }) => `${agentName(role)} by ${method}`).join(', ');
   const charts = panels(measures.flatMap((measure) => chartOf(measure, curves) ?? []));
@@ -45,12 +45,12 @@ const plain = (value: number): string => String(Number(value.toPrecision(3)));
 const small = (value: number): string =>
   value !== 0 && Math.abs(value) < 0.01 ? value.toExponential(1) : plain(value);
 
-/** By the trainer's names; what a method does not tell is left out. */
+/** By the trainer's names; a chart that no job reports is left out. */
 const measures: readonly Measure[] = [
   { name: 'loss', title: 'Loss, nats', format: plain },
   { name: 'margin', title: 'Margin of chosen over rejected', format: plain },
-  { name: 'accuracy', title: 'Share of pairs ranked right', format: plain },
-  { name: 'grad_norm', title: 'Norm of the gradient', format: plain },
+  { name: 'accuracy', title: 'Share of pairs ranked correctly', format: plain },
+  { name: 'grad_norm', title: 'Gradient norm', format: plain },
   { name: 'learning_rate', title: 'Learning rate', format: small },
   { name: 'tokens_per_s', title: 'Tokens per second', format: (value) => (value < 10 ? plain(value) : count(value)) },
 ];

@@ -16,7 +16,7 @@ export const trainingRunsSection = defineSection({
     const hash = (id: string | null) => (id === null ? nothing : html`<code>${shortHash(id)}</code>`);
     const onGpus = trainingRuns.some(({ gpuSeconds }) => gpuSeconds > 0);
     return table({
-      caption: 'Jobs in the order in which they were submitted',
+      caption: 'Jobs in the order of submission',
       head: [
         'job',
         'method',
