@@ -29,13 +29,13 @@ export const artifactStore = (root: string) => ({
     const sha256 = createHash('sha256').update(text).digest('hex');
     const path = this.datasetPath(sha256);
     const found = await sha256OfFile(path).catch(() => undefined);
-    if (found !== sha256) await writeWhole(path, text);
+    if (found !== sha256) await writeAtomically(path, text);
     return { sha256, path };
   },
 
   async saveReport(campaign: string, html: string): Promise<string> {
     const path = this.reportPath(campaign);
-    await writeWhole(path, html);
+    await writeAtomically(path, html);
     return path;
   },
 
@@ -61,7 +61,7 @@ export const exists = (path: string): Promise<boolean> =>
   );
 
 /** Writes a file so that it appears at once and survives a crash of the machine. */
-export async function writeWhole(path: string, text: string): Promise<void> {
+export async function writeAtomically(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const staging = `${path}.${randomUUID()}.staging`; // two writers of one file never share it
   const file = await open(staging, 'w');

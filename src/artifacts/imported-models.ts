@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DomainError } from '../domain/base/errors';
-import { writeWhole, type ArtifactStore } from './artifact-store';
+import { writeAtomically, type ArtifactStore } from './artifact-store';
 
 /** A model that was trained elsewhere and is stored as a policy. */
 export type ImportedModel = {
@@ -34,7 +34,7 @@ export async function saveModel(artifacts: ArtifactStore, model: ImportedModel):
       'ModelExists',
       `"${model.name}" is the name of policy ${found.policyId.slice(0, 12)}, and ${model.policyId.slice(0, 12)} is another; choose one with --name`,
     );
-  await writeWhole(artifacts.modelPath(model.name), `${JSON.stringify(model, null, 2)}\n`);
+  await writeAtomically(artifacts.modelPath(model.name), `${JSON.stringify(model, null, 2)}\n`);
 }
 
 /** @throws DomainError `InvalidName` */

@@ -27,7 +27,7 @@ export async function reconcileCampaign(session: Session, row: CampaignRow, forc
   const { name, id } = row;
   const nothing = { name, iteration: null, epoch: null };
   if (hasEnded(row.status)) return { ...nothing, outcome: 'ended' };
-  return session.store.campaigns.whileAlone(id, async () => {
+  return session.store.campaigns.withLock(id, async () => {
     const client = await session.temporal();
     const handle = client.workflow.getHandle(campaignWorkflowId(name));
     const before = await runOf(handle);

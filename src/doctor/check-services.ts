@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
 import type { Config } from '../config';
-import { connectionOf } from '../store/base/database-tls';
+import { connectionOptions } from '../store/base/database-tls';
 import { check, type Check, CheckFailed } from './check';
 import { checkWorker } from './check-workers';
 import { messageOf } from '../base/errors';
@@ -38,7 +38,7 @@ function checkProcess(stack: Stack, service: Service): Promise<Check> {
 
 async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string> {
   if (!databaseUrl) throw new CheckFailed('there is none yet\n  next: coevolve up');
-  const client = new Client({ ...connectionOf(databaseUrl), connectionTimeoutMillis: 5_000 });
+  const client = new Client({ ...connectionOptions(databaseUrl), connectionTimeoutMillis: 5_000 });
   try {
     await client.connect().catch((error: unknown) => {
       throw new CheckFailed(`cannot be reached: ${messageOf(error)}\n  next: coevolve up, or correct DATABASE_URL`);

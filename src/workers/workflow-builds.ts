@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
-import { writeWhole } from '../artifacts/artifact-store';
+import { writeAtomically } from '../artifacts/artifact-store';
 
 /** Workflow code under the hash of its content: what Temporal calls a version of the deployment. */
 type WorkflowBuild = { buildId: string; codePath: string };
@@ -50,7 +50,7 @@ async function keepBuild(folder: string, codePath: string): Promise<WorkflowBuil
   const buildId = createHash('sha256').update(code).digest('hex').slice(0, 16);
   await mkdir(folder, { recursive: true });
   const kept = { buildId, codePath: path.join(folder, `${buildId}.js`) };
-  await writeWhole(kept.codePath, code);
+  await writeAtomically(kept.codePath, code);
   return kept;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { artifactStore, writeWhole } from '../../src/artifacts/artifact-store';
+import { artifactStore, writeAtomically } from '../../src/artifacts/artifact-store';
 
 let root: string;
 beforeEach(() => {
@@ -47,8 +47,8 @@ test('twenty writers of one dataset at once leave it whole, and nothing beside i
 
 test('a file that is written again is replaced as a whole', async () => {
   const file = path.join(root, 'reports', 'r.html');
-  await writeWhole(file, 'x'.repeat(100_000));
-  await writeWhole(file, 'short');
+  await writeAtomically(file, 'x'.repeat(100_000));
+  await writeAtomically(file, 'short');
   expect(readFileSync(file, 'utf8')).toBe('short');
   expect(readdirSync(path.dirname(file))).toEqual(['r.html']);
 });

@@ -20,7 +20,7 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
   let parked = '';
   for (;;) {
     const { status } = await retryWhileUnreachable(() => store.campaigns.getByName(name));
-    const phases = await retryWhileUnreachable(() => store.iterations.phasesOf(id));
+    const phases = await retryWhileUnreachable(() => store.iterations.listPhases(id));
     for (const phase of phases.filter((row) => row.finishedAt && !told.has(keyOf(row)))) {
       clearLine();
       say(phaseText(phase));
@@ -33,7 +33,7 @@ export async function followCampaign({ pool, store }: Session, name: string): Pr
     parked = status === 'parked' ? keyOf(running) : '';
     if (running && process.stderr.isTTY) {
       const attempts = await retryWhileUnreachable(() => countAttempts(pool, id, running.iteration));
-      const jobs = (await retryWhileUnreachable(() => store.trainingProgress.running(id))).map(
+      const jobs = (await retryWhileUnreachable(() => store.trainingProgress.listRunning(id))).map(
         (job) => `; ${jobText(job)}`,
       );
       const line = `  ${running.phase} … ${elapsed(running)}, ${attempts} attempts in this iteration${jobs.join('')}`;

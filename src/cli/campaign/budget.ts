@@ -27,10 +27,10 @@ export function addBudget(program: Command): void {
         const { id } = await store.campaigns.getByName(name);
         const state: BudgetState = {
           ...(await store.budgets.get(id)),
-          spent: await store.modelCalls.spentByPurpose(id),
-          waste: await store.modelCalls.waste(id),
-          unconfirmed: await store.modelCalls.unconfirmed(id),
-          training: await store.ledger.training(id),
+          spent: await store.modelCalls.listSpending(id),
+          waste: await store.modelCalls.getWaste(id),
+          unconfirmed: await store.modelCalls.listUnconfirmed(id),
+          training: await store.ledger.getTrainingCost(id),
         };
         printResult(json, state, () => describe(state));
       }),

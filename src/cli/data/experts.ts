@@ -1,7 +1,7 @@
 import { UsageError } from '../../base/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { writeWhole } from '../../artifacts/artifact-store';
+import { writeAtomically } from '../../artifacts/artifact-store';
 import { required } from '../../config';
 import { expertFormats, expertRow, type ExpertFormat } from '../../envs/experts/expert-rows';
 import { goldTrajectories, type GoldRequest, type GoldTrajectory } from '../../envs/experts/gold-trajectories';
@@ -36,7 +36,7 @@ export function addExperts(program: Command): void {
     .action(async (environment: string, file: string, { json, format, ...flags }: Flags & { format: ExpertFormat }) => {
       const played = await play(environment, flags);
       const output = resolve(file);
-      await writeWhole(output, played.map((trajectory) => `${expertRow(trajectory, format)}\n`).join(''));
+      await writeAtomically(output, played.map((trajectory) => `${expertRow(trajectory, format)}\n`).join(''));
       const written = { environment, format, form: flags.form, rows: played.length, output };
       printResult(json, written, () => `${written.rows} trajectories: ${output}`);
     });

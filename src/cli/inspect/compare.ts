@@ -3,7 +3,7 @@ import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { exactMcNemar, wilsonInterval } from '../../domain/evaluation/statistics';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import { differencesOf, type Difference } from '../../spec/differences';
-import { effortOf, pairedHeldOut, type IterationEffort } from '../../store/audit/compare';
+import { listEffort, listPairedRewards, type IterationEffort } from '../../store/audit/compare';
 import { printResult, probability, table } from '../base/output';
 import { withSession } from '../../client/session';
 
@@ -20,8 +20,8 @@ export function addCompare(program: Command): void {
           campaigns: [name, other],
           forks: [a, b].map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
           differences: differencesOf(a.spec, b.spec),
-          effort: [await effortOf(pool, a.id), await effortOf(pool, b.id)] as const,
-          heldOut: paired(await pairedHeldOut(pool, a.id, b.id)),
+          effort: [await listEffort(pool, a.id), await listEffort(pool, b.id)] as const,
+          heldOut: paired(await listPairedRewards(pool, a.id, b.id)),
         };
         printResult(json, comparison, () => comparisonText(comparison));
       }),

@@ -35,10 +35,10 @@ async function readStatus({ store, temporal }: Session, name: string) {
   return {
     ...state,
     ...{ forkedFrom, forkIteration, nondeterminism },
-    phases: await store.iterations.phasesOf(id),
-    jobs: await store.trainingProgress.running(id),
-    training: await store.ledger.training(id),
-    scenarios: await store.evaluations.scenarios(id),
+    phases: await store.iterations.listPhases(id),
+    jobs: await store.trainingProgress.listRunning(id),
+    training: await store.ledger.getTrainingCost(id),
+    scenarios: await store.evaluations.listScenarios(id),
   };
 }
 

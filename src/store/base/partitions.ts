@@ -34,7 +34,7 @@ const patienceMs = 60_000;
  * rows locks in another order: whoever waits longest for a lock is in a deadlock after 1 s. A creation gives way well
  * before that, so that no worker ever has to, and tries again.
  */
-export async function givingWay<T>(create: () => Promise<T>): Promise<T> {
+export async function retryWhileLocked<T>(create: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + patienceMs; ;) {
     try {
       return await create();

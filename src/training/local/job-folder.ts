@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeWhole } from '../../artifacts/artifact-store';
+import { writeAtomically } from '../../artifacts/artifact-store';
 import { withStackLock } from '../../process/lock';
 import { numbersOf, readNewestUpdate } from './progress-file';
 import { stepName } from './step-batch';
@@ -34,7 +34,7 @@ async function removeTornLock(lock: string): Promise<void> {
 
 /** Writes what the trainer is told, as trainer/README.md describes it: `<folder>/job.json`. */
 export const writeJobFile = (job: TrainingJob, folder: string): Promise<void> =>
-  writeWhole(join(folder, 'job.json'), jobFileText(job, folder));
+  writeAtomically(join(folder, 'job.json'), jobFileText(job, folder));
 
 export const jobFileText = (job: TrainingJob, folder: string): string => JSON.stringify(jobFile(job, folder), null, 2);
 

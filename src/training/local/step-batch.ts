@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeWhole } from '../../artifacts/artifact-store';
+import { writeAtomically } from '../../artifacts/artifact-store';
 import { DomainError } from '../../domain/base/errors';
 import type { Dataset } from '../training-backend';
 
@@ -19,7 +19,7 @@ export async function writeStepBatch(folder: string, step: number, { path, sha25
     throw new DomainError('InvalidStep', `a step must be an integer from 1, got ${step}`);
   const file = join(folder, 'batches', `${stepName(step)}.json`);
   const before = batchOf(await readFile(file, 'utf8').catch(() => ''));
-  if (!before) return writeWhole(file, JSON.stringify({ dataset: path, sha256 }));
+  if (!before) return writeAtomically(file, JSON.stringify({ dataset: path, sha256 }));
   if (before.sha256 !== sha256)
     throw new DomainError(
       'ConflictingStep',
