@@ -16,7 +16,7 @@ const manifestFile = z.looseObject({
  *
  * @param hash sha256 of `manifest.json`, 64 hex digits: the name of the policy
  */
-export async function faultOf(folder: string, hash: string): Promise<string | undefined> {
+export async function findFault(folder: string, hash: string): Promise<string | undefined> {
   const manifest = await readFile(join(folder, 'manifest.json')).catch(() => undefined);
   if (!manifest) return 'it has no manifest';
   const found = createHash('sha256').update(manifest).digest('hex');

@@ -22,10 +22,10 @@ export async function readBudget({ store }: Session, name: string): Promise<Budg
   const { id } = await store.campaigns.getByName(name);
   return {
     ...(await store.budgets.get(id)),
-    spent: await store.modelCalls.spentByPurpose(id),
-    waste: await store.modelCalls.waste(id),
-    unconfirmed: await store.modelCalls.unconfirmed(id),
-    training: await store.ledger.training(id),
+    spent: await store.modelCalls.listSpending(id),
+    waste: await store.modelCalls.getWaste(id),
+    unconfirmed: await store.modelCalls.listUnconfirmed(id),
+    training: await store.ledger.getTrainingCost(id),
   };
 }
 

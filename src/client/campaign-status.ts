@@ -32,9 +32,9 @@ export async function readCampaignDetails({ store, temporal }: Session, name: st
   return {
     ...state,
     ...{ forkedFrom, forkIteration, nondeterminism },
-    phases: await store.iterations.phasesOf(id),
-    jobs: await store.trainingProgress.running(id),
-    training: await store.ledger.training(id),
-    scenarios: await store.evaluations.scenarios(id),
+    phases: await store.iterations.listPhases(id),
+    jobs: await store.trainingProgress.listRunning(id),
+    training: await store.ledger.getTrainingCost(id),
+    scenarios: await store.evaluations.listScenarios(id),
   };
 }

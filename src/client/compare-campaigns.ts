@@ -2,7 +2,7 @@ import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { exactMcNemar, wilsonInterval } from '../domain/evaluation/statistics';
 import { isSuccess } from '../domain/rollout/trajectory';
 import { differencesOf, type Difference } from '../spec/differences';
-import { effortOf, pairedHeldOut, type IterationEffort } from '../store/audit/compare';
+import { listEffort, listPairedRewards, type IterationEffort } from '../store/audit/compare';
 import type { Session } from './session';
 
 export type Comparison = {
@@ -37,8 +37,8 @@ export async function compareCampaigns({ store, pool }: Session, first: string, 
     campaigns: [first, second],
     forks: [a, b].map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
     differences: differencesOf(a.spec, b.spec),
-    effort: [await effortOf(pool, a.id), await effortOf(pool, b.id)],
-    heldOut: pairedSuccess(await pairedHeldOut(pool, a.id, b.id)),
+    effort: [await listEffort(pool, a.id), await listEffort(pool, b.id)],
+    heldOut: pairedSuccess(await listPairedRewards(pool, a.id, b.id)),
   };
 }
 

@@ -35,7 +35,7 @@ export async function followCampaign(
   let parkedIn = '';
   for (;;) {
     const { status } = await retryWhileUnreachable(() => store.campaigns.getByName(name));
-    const phases = await retryWhileUnreachable(() => store.iterations.phasesOf(id));
+    const phases = await retryWhileUnreachable(() => store.iterations.listPhases(id));
     for (const phase of phases.filter((row) => row.finishedAt && !reported.has(keyOf(row)))) {
       onPhase(phase);
       reported.add(keyOf(phase));
@@ -47,7 +47,7 @@ export async function followCampaign(
     parkedIn = status === 'parked' ? keyOf(running) : '';
     if (running && onRunning) {
       const attempts = await retryWhileUnreachable(() => countAttempts(pool, id, running.iteration));
-      const jobs = await retryWhileUnreachable(() => store.trainingProgress.running(id));
+      const jobs = await retryWhileUnreachable(() => store.trainingProgress.listRunning(id));
       onRunning({ phase: running, attempts, jobs });
     }
     await sleep(pollMs);

@@ -44,7 +44,7 @@ export async function reconcileCampaign(session: Session, name: string, force: b
 async function reconcile(session: Session, { name, id, status }: CampaignRow, force: boolean): Promise<Reconciled> {
   const unchanged = { name, iteration: null, epoch: null };
   if (hasEnded(status)) return { ...unchanged, outcome: 'ended' };
-  return session.store.campaigns.whileAlone(id, async () => {
+  return session.store.campaigns.withLock(id, async () => {
     const client = await session.temporal();
     const handle = client.workflow.getHandle(campaignWorkflowId(name));
     const run = await runStateOf(handle);

@@ -7,7 +7,7 @@ import { findProcess, readRecord } from '../process/processes';
 import { servers } from '../stack/all-services';
 import { workerRoles, type Service, type Stack } from '../stack/service-definition';
 import { searchAttributes } from '../stack/temporal-service';
-import { connectionOf } from '../store/base/database-tls';
+import { connectionOptions } from '../store/base/database-tls';
 import { withTemporal } from '../temporal/with-temporal';
 import { check, type Check, CheckFailed } from './check';
 import { checkWorker } from './check-workers';
@@ -43,7 +43,7 @@ function checkProcess(stack: Stack, service: Service): Promise<Check> {
 
 async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string> {
   if (!databaseUrl) throw new CheckFailed('no database yet\n  next: coevolve up');
-  const client = new Client({ ...connectionOf(databaseUrl), connectionTimeoutMillis: 5_000 });
+  const client = new Client({ ...connectionOptions(databaseUrl), connectionTimeoutMillis: 5_000 });
   try {
     await client.connect().catch((error: unknown) => {
       throw new CheckFailed(`connection failed: ${messageOf(error)}\n  next: coevolve up, or correct DATABASE_URL`);

@@ -1,1 +1,2 @@
+export { collectReport } from './collect-report';
 export { renderReport } from './render-report';

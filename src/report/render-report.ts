@@ -1,41 +1,14 @@
 import type { CampaignReport } from './collect-report';
-import { renderHeader } from './sections/header/section';
-import { html, trusted } from './page/html';
-import { renderSection } from './page/section';
-import { attemptsSection } from './sections/attempts/section';
-import { failuresSection } from './sections/failures/section';
-import { heldOutSection } from './sections/held-out/section';
-import { judgeSection } from './sections/judge/section';
-import { lineageSection } from './sections/lineage/section';
-import { modelsSection } from './sections/models/section';
-import { pairsSection } from './sections/pairs/section';
-import { readingSection } from './sections/reading/section';
-import { signalsSection } from './sections/signals/section';
-import { stepsSection } from './sections/steps/section';
-import { taskPoolSection } from './sections/task-pool/section';
-import { timeAndCostSection } from './sections/time-and-cost/section';
-import { trainingCurvesSection } from './sections/training-curves/section';
-import { trainingRunsSection } from './sections/training-runs/section';
+import { type Content, html, type Html, trusted } from './page/html';
 import { stylesheet } from './page/stylesheet';
+import { sections } from './sections';
+import { renderHeader } from './sections/header/section';
 
-/** Renders a campaign as one HTML page that needs nothing else: no script, no font, no request. */
+/** Renders a campaign as one self-contained HTML page: without scripts, fonts or requests. */
 export function renderReport(report: CampaignReport): string {
-  const sections = [
-    heldOutSection,
-    stepsSection,
-    failuresSection,
-    signalsSection,
-    taskPoolSection,
-    modelsSection,
-    judgeSection,
-    pairsSection,
-    timeAndCostSection,
-    trainingRunsSection,
-    trainingCurvesSection,
-    attemptsSection,
-    lineageSection,
-    readingSection,
-  ].flatMap((section) => section(report) ?? []); // what a recipe has no use for is left out
+  const shown = sections
+    .map((section) => ({ id: section.id, title: section.title, body: section.render(report) }))
+    .filter(({ body }) => body !== null);
 
   const page = html`<html lang="en">
     <head>
@@ -51,12 +24,18 @@ export function renderReport(report: CampaignReport): string {
       <main>
         <nav aria-label="Sections">
           <ol>
-            ${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+            ${shown.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
           </ol>
         </nav>
-        ${sections.map(renderSection)}
+        ${shown.map(renderSection)}
       </main>
     </body>
   </html>`;
   return `<!doctype html>\n${page.markup}\n`;
 }
+
+const renderSection = ({ id, title, body }: { id: string; title: string; body: Content }): Html =>
+  html`<section id="${id}" aria-labelledby="${id}-title">
+    <h2 id="${id}-title">${title}</h2>
+    ${body}
+  </section>`;

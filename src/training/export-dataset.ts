@@ -42,7 +42,7 @@ export async function exportDataset(store: Store, pool: Pool, request: ExportReq
 async function* demonstrations(store: Store, pool: Pool, query: ExampleQuery): AsyncGenerator<string> {
   for (const part of parts(await listDemonstrations(pool, query))) {
     const ids = part.map(({ trajectoryId }) => trajectoryId);
-    const bodies = await store.trajectories.getMany(query.campaignId, ids);
+    const bodies = await store.trajectories.findMany(query.campaignId, ids);
     for (const example of part) yield demonstrationLine(example, bodies.get(example.trajectoryId)!);
   }
 }
@@ -50,7 +50,7 @@ async function* demonstrations(store: Store, pool: Pool, query: ExampleQuery): A
 async function* pairs(store: Store, pool: Pool, query: ExampleQuery): AsyncGenerator<string> {
   for (const part of parts(await listTrainingPairs(pool, query))) {
     const ids = part.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
-    const bodies = await store.trajectories.getMany(query.campaignId, ids);
+    const bodies = await store.trajectories.findMany(query.campaignId, ids);
     for (const pair of part) yield pairLine(pair, bodies.get(pair.chosenId)!, bodies.get(pair.rejectedId)!);
   }
 }

@@ -7,7 +7,6 @@ import { createEnvironments } from '../envs/environments';
 import { createModelService } from '../llm/model-service';
 import { policyClient } from '../llm/policy-client';
 import { readProviders, type Providers } from '../llm/providers';
-import { collectReport } from '../report/collect-report';
 import { createStore } from '../store';
 import { createPool } from '../store/base/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
@@ -46,7 +45,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     models: createModelService({ store, providers }),
     training: backendForRun(backends(config, artifacts), store.trainingRuns),
     async writeReport(campaignId) {
-      const { renderReport } = await import('../report/index.js'); // with its charts, the slowest of all to load
+      const { collectReport, renderReport } = await import('../report/index.js'); // its charts are the slowest module to load
       const report = await collectReport(pool, campaignId);
       await artifacts.saveReport(report.campaign.name, renderReport(report));
     },

@@ -16,7 +16,7 @@ export const detectStaleDatabase =
           return await next(input);
         } catch (error) {
           const work = input.args[0];
-          if (error instanceof DomainError && isWork(work)) await phaseChecks.assertKnown(work);
+          if (error instanceof DomainError && isWork(work)) await phaseChecks.assertExists(work);
           throw error;
         }
       },

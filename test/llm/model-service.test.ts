@@ -76,7 +76,7 @@ describe('a call', () => {
     await service().ask(c.spec, question(c, 'reflect/1'));
     const { promptTokens, completionTokens } = server.log[0]!.usage!;
     const usd = (promptTokens * 1 + completionTokens * 10) / 1e6;
-    await expect(c.store.modelCalls.spentByPurpose(c.campaignId)).resolves.toMatchObject([
+    await expect(c.store.modelCalls.listSpending(c.campaignId)).resolves.toMatchObject([
       { purpose: 'reflector', provider: 'scripted', model: 'scripted-chat', calls: 1, usd, estimated: 0 },
     ]);
   });
@@ -98,7 +98,7 @@ describe('a call', () => {
     );
     const wasted = [...charged()].filter(([id]) => id !== `${c.name}/reflect/1/${rows[0]!.request}`);
     expect(wasted).toHaveLength(1);
-    await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
+    await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toMatchObject({
       confirmed: { calls: 1, tokens: sum(wasted.map(([, tokens]) => tokens)) },
       unconfirmed: { calls: 0 },
     });
@@ -148,7 +148,7 @@ describe('what failed', () => {
     await expect(committed(c)).resolves.toEqual({ llmTokens: 0, usd: 0 });
     await expect(service().ask(c.spec, question(c, 'reflect/1'))).resolves.toMatchObject({ text: 'seven' });
     expect(server.log.map(({ id }) => id)).toEqual([`${c.name}/reflect/1/1`, `${c.name}/reflect/1/2`]);
-    await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
+    await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toMatchObject({
       ...{ confirmed: { calls: 0 }, unconfirmed: { calls: 0 } },
     });
   });
@@ -163,8 +163,8 @@ describe('what failed', () => {
     server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
     await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ kind: 'unavailable' });
     await service().ask(c.spec, question(c, 'reflect/1'));
-    const { unconfirmed } = await c.store.modelCalls.waste(c.campaignId);
-    const tries = await c.store.modelCalls.unconfirmed(c.campaignId);
+    const { unconfirmed } = await c.store.modelCalls.getWaste(c.campaignId);
+    const tries = await c.store.modelCalls.listUnconfirmed(c.campaignId);
     expect(tries.map(({ requestId }) => requestId)).toEqual([`${c.name}/reflect/1/1`]);
     const paidOfThem = tries.filter(({ requestId }) => charged().has(requestId));
     expect(paidOfThem).toHaveLength(paid);
@@ -205,7 +205,7 @@ test('workers that are killed lose answers, and the unconfirmed waste names exac
   const later = service({}, other);
   for (const callId of calls) await later.ask(c.spec, question(c, callId));
 
-  const lost = await c.store.modelCalls.unconfirmed(c.campaignId);
+  const lost = await c.store.modelCalls.listUnconfirmed(c.campaignId);
   expect(lost.map(({ requestId }) => requestId).sort()).toEqual(calls.map((callId) => `${c.name}/${callId}/1`));
   const log = charged();
   const wasted = lost.filter(({ requestId }) => log.has(requestId));
@@ -217,7 +217,7 @@ test('workers that are killed lose answers, and the unconfirmed waste names exac
   );
   expect(rows[0]!.settled).toBe(sum(stored));
   expect(sum(log.values()) - sum(stored)).toBe(sum(wasted.map(({ requestId }) => log.get(requestId)!)));
-  const { unconfirmed, confirmed } = await c.store.modelCalls.waste(c.campaignId);
+  const { unconfirmed, confirmed } = await c.store.modelCalls.getWaste(c.campaignId);
   expect({ unconfirmed: unconfirmed.calls, confirmed: confirmed.calls }).toEqual({ unconfirmed: 10, confirmed: 0 });
   expect((await committed(c)).llmTokens).toBe(sum(stored) + unconfirmed.tokens);
 });
@@ -342,7 +342,7 @@ describe('embeddings', () => {
     });
     await expect(embed(c, texts, service({}, other))).resolves.toEqual(vectors);
     expect(server.log).toHaveLength(3);
-    await expect(c.store.modelCalls.spentByPurpose(c.campaignId)).resolves.toMatchObject([
+    await expect(c.store.modelCalls.listSpending(c.campaignId)).resolves.toMatchObject([
       { purpose: 'embedding', model: 'scripted-embedding', calls: 3, tokens: sum(charged().values()) },
     ]);
   });

@@ -1,8 +1,8 @@
 import { createRandom } from '../../src/domain/base/seeded-random';
 import { at, type FixtureSettings, type Row } from './fixture-rows';
-import { playIteration } from './play-iteration';
+import { createIteration } from './create-iteration';
 
-/** Rows of every table, in an order that the foreign keys allow: one block per iteration. */
+/** Rows of all tables, one block per iteration, in an order that the foreign keys allow. */
 export type CampaignRows = {
   campaign: Row;
   blocks: { iteration: number; tables: Record<string, Row[]> }[];
@@ -16,14 +16,14 @@ export const defaultFixture: FixtureSettings = {
   agents: ['target', 'failure'],
 };
 
-/** The rows of a campaign that never ran, drawn from a seed: graded rewards, faults, ties, kept and promoted candidates. */
+/** Generates the rows of a campaign from a seed: graded rewards, faults, ties, promoted candidates and others. */
 export function campaignRows(overrides: Partial<FixtureSettings> = {}): CampaignRows {
   const settings = { ...defaultFixture, ...overrides };
   const random = createRandom(11);
-  const world = { settings, random, heads: new Map<string, string>(), pool: [] as Row[], heldOut: [] as Row[] };
+  const world = { settings, random, active: new Map<string, string>(), pool: [] as Row[], heldOut: [] as Row[] };
   const blocks = Array.from({ length: settings.iterations + 1 }, (_, iteration) => ({
     iteration,
-    tables: playIteration(world, iteration),
+    tables: createIteration(world, iteration),
   }));
   const finishedAt = at(settings.iterations, 290);
   return { campaign: campaignRow(settings, finishedAt), blocks };

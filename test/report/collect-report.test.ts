@@ -1,4 +1,6 @@
-import { collectReport } from '../../src/report/collect-report';
+import { collectReport } from '../../src/report';
+import type { Query } from '../../src/report/page/section';
+import { sections } from '../../src/report/sections';
 import { campaignRows } from './campaign-rows';
 import { expectedReport } from './expected-report';
 import { insertCampaign } from './insert-campaign';
@@ -12,13 +14,13 @@ beforeEach(async () => {
 
 afterEach(() => database.drop());
 
-/** Sums depend on the order of their terms in the last bits. */
+/** Rounds numbers: the last bits of a sum depend on the order of its terms. */
 const rounded = (report: unknown): unknown =>
   JSON.parse(JSON.stringify(report), (_, value: unknown) =>
     typeof value === 'number' ? Number(value.toFixed(9)) : value,
   );
 
-test('every number of a report equals what the rows give without SQL', async () => {
+test('every number of a report equals the same number computed from the rows without SQL', async () => {
   const rows = campaignRows();
   const id = await insertCampaign(database.pool, rows);
 
@@ -50,10 +52,10 @@ test('a campaign without a single iteration is reported', async () => {
   const report = await collectReport(database.pool, id);
 
   expect(report.campaign.iterations).toBe(0);
-  expect(report.outcome).toEqual({ start: null, final: null, finalActs: false, pairedTasks: 0, paired: null });
+  expect(report.outcome).toEqual({ start: null, final: null, isFinalActive: false, pairedTasks: 0, paired: null });
 });
 
-test('one campaign is not seen in the report of another', async () => {
+test('the report of one campaign does not change with the rows of another campaign', async () => {
   const rows = campaignRows({ iterations: 1 });
   const first = await insertCampaign(database.pool, rows);
   const before = await collectReport(database.pool, first);
@@ -63,11 +65,20 @@ test('one campaign is not seen in the report of another', async () => {
   expect((await collectReport(database.pool, other)).campaign.iterations).toBe(3);
 });
 
-test('a report of an unknown campaign is refused', async () => {
+test('collectReport refuses an unknown campaign and releases its connection', async () => {
   await expect(collectReport(database.pool, 4711)).rejects.toMatchObject({ code: 'UnknownCampaign' });
   expect(database.pool.idleCount).toBe(database.pool.totalCount);
 });
 
-/** Names of campaigns and keys of training jobs are unique across campaigns. */
+test('sections that declare a query under the same name declare the same query', () => {
+  const known = new Map<string, Query>();
+  for (const { queries } of sections)
+    for (const [name, query] of Object.entries<Query>(queries)) {
+      expect([name, known.get(name) ?? query]).toEqual([name, query]);
+      known.set(name, query);
+    }
+});
+
+/** Renames a campaign: names of campaigns and keys of training jobs are unique in the database. */
 const renamed = (rows: ReturnType<typeof campaignRows>): ReturnType<typeof campaignRows> =>
   JSON.parse(JSON.stringify(rows).replaceAll('harbour-light', 'harbour-dark')) as ReturnType<typeof campaignRows>;

@@ -3,7 +3,7 @@ import { compareText } from '../../src/domain/base/compare-text';
 import { deriveSeed } from '../../src/domain/base/seed-tree';
 import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../src/domain/evaluation/statistics';
 import type { CampaignReport } from '../../src/report/collect-report';
-import type { Evaluation } from '../../src/report/sections/held-out/query';
+import type { Evaluation } from '../../src/report/page/section';
 import type { ShownAttempt } from '../../src/report/sections/attempts/query';
 import type { Lineage } from '../../src/report/sections/lineage/query';
 import type { TrainingCurve } from '../../src/report/sections/training-curves/query';
@@ -16,13 +16,13 @@ const num = (value: unknown): number => value as number;
 const sum = (rows: Row[], column: string): number => rows.reduce((total, row) => total + num(row[column]), 0);
 const mean = (rows: Row[], column: string): number => sum(rows, column) / rows.length;
 
-/** Groups by the values of some columns, in the order of those values; null comes last. */
+/** Groups rows by the values of some columns, in the order of these values; null comes last. */
 function grouped(rows: Row[], columns: string[]): Row[][] {
-  const place = (row: Row): string =>
+  const groupKey = (row: Row): string =>
     columns
       .map((c) => (row[c] === null || row[c] === undefined ? '~' : String(row[c] as string | number | boolean)))
       .join('\n');
-  return [...groupBy(rows, place)].sort(([a], [b]) => compareText(a, b)).map(([, group]) => group);
+  return [...groupBy(rows, groupKey)].sort(([a], [b]) => compareText(a, b)).map(([, group]) => group);
 }
 
 export const trajectoriesOf = (rows: CampaignRows): Row[] =>
@@ -30,7 +30,7 @@ export const trajectoriesOf = (rows: CampaignRows): Row[] =>
 
 export const tasksOf = (rows: CampaignRows): Row[] => [...rowsOf(rows, 'tasks'), ...rowsOf(rows, 'late_tasks')];
 
-/** What the report must say of a campaign, worked out from its rows without any SQL. */
+/** Computes the expected report of a campaign from its rows without SQL. */
 export function expectedReport(rows: CampaignRows): CampaignReport {
   const evaluations = expectedEvaluations(rows);
   const outcome = expectedOutcome(rows, evaluations);
@@ -142,7 +142,7 @@ function expectedEvaluations(rows: CampaignRows): Evaluation[] {
   });
 }
 
-/** Held-out attempts of a policy, by task. */
+/** Returns the held-out attempts of a policy, by task. */
 const heldOutOf = (rows: CampaignRows, policy: string): Map<string, Row> =>
   new Map(
     trajectoriesOf(rows)
@@ -154,7 +154,7 @@ function expectedOutcome(rows: CampaignRows, evaluations: Evaluation[]): Campaig
   const [start, ...later] = evaluations;
   const promoted = later.filter(({ decision }) => decision === 'promote').at(-1);
   const final = promoted ?? later.at(-1) ?? null;
-  if (!start || !final) return { start: start ?? null, final, finalActs: false, pairedTasks: 0, paired: null };
+  if (!start || !final) return { start: start ?? null, final, isFinalActive: false, pairedTasks: 0, paired: null };
 
   const [before, after] = [heldOutOf(rows, start.policyId), heldOutOf(rows, final.policyId)];
   const both = [...before.keys()].filter((task) => after.has(task)).sort();
@@ -173,7 +173,7 @@ function expectedOutcome(rows: CampaignRows, evaluations: Evaluation[]): Campaig
     differenceLow: bootstrap.low,
     differenceHigh: bootstrap.high,
   };
-  return { start, final, finalActs: promoted !== undefined, pairedTasks: both.length, paired };
+  return { start, final, isFinalActive: promoted !== undefined, pairedTasks: both.length, paired };
 }
 
 function expectedAttempts(rows: CampaignRows): CampaignReport['roleAttempts'] {
@@ -216,7 +216,7 @@ type Costs = Pick<CampaignReport, 'phases' | 'events' | 'attemptCosts' | 'ledger
 
 function expectedCosts(rows: CampaignRows): Costs {
   const purposes = ['expert', 'train', 'validation', 'evaluation'];
-  const inOrder = trajectoriesOf(rows).map((t): Row => ({ ...t, place: purposes.indexOf(text(t['purpose'])) }));
+  const inOrder = trajectoriesOf(rows).map((t): Row => ({ ...t, rank: purposes.indexOf(text(t['purpose'])) }));
   return {
     phases: rowsOf(rows, 'phases').map((row) => ({
       iteration: num(row['iteration']),
@@ -232,7 +232,7 @@ function expectedCosts(rows: CampaignRows): Costs {
       detail: row['detail'] as Row,
       recordedAt: new Date(text(row['recorded_at'])),
     })),
-    attemptCosts: grouped(inOrder, ['iteration', 'place']).map((group) => ({
+    attemptCosts: grouped(inOrder, ['iteration', 'rank']).map((group) => ({
       iteration: num(group[0]!['iteration']),
       purpose: text(group[0]!['purpose']),
       attempts: group.length,
@@ -264,21 +264,21 @@ const expectedResumes = (rows: CampaignRows): CampaignReport['resumes'] =>
 
 function expectedFaults(rows: CampaignRows): CampaignReport['faults'] {
   const iterations = new Map(trajectoriesOf(rows).map((t) => [t['id'], t['iteration']]));
-  const standing = trajectoriesOf(rows).filter((t) => t['outcome'] !== 'scored');
+  const final = trajectoriesOf(rows).filter((t) => t['outcome'] !== 'scored');
   const replaced = rowsOf(rows, 'attempt_faults').map((f): Row => ({
     ...f,
     iteration: iterations.get(f['trajectory_id']),
   }));
-  const tries = [
-    ...standing.map((t): Row => ({ ...t, replaced: false })),
+  const all = [
+    ...final.map((t): Row => ({ ...t, replaced: false })),
     ...replaced.map((f): Row => ({ ...f, replaced: true })),
   ];
-  return grouped(tries, ['iteration', 'outcome', 'replaced']).map((group) => ({
+  return grouped(all, ['iteration', 'outcome', 'replaced']).map((group) => ({
     iteration: num(group[0]!['iteration']),
     outcome: text(group[0]!['outcome']),
     replaced: Boolean(group[0]!['replaced']),
-    tries: group.length,
-    example: text(group[0]!['fault']), // one text per kind of fault in this fixture
+    faults: group.length,
+    example: text(group[0]!['fault']), // this fixture has one text per kind of fault
   }));
 }
 
@@ -292,10 +292,10 @@ function shown(rows: CampaignRows, id: unknown): ShownAttempt {
     reward: num(t['reward']),
     stopReason: text(t['stop_reason']),
     turns: rowsOf(rows, 'trajectory_turns')
-      .filter((step) => step['trajectory_id'] === id)
-      .map((step) => ({
-        action: text(step['action']),
-        observation: step['observation'] as ShownAttempt['turns'][0]['observation'],
+      .filter((turn) => turn['trajectory_id'] === id)
+      .map((turn) => ({
+        action: text(turn['action']),
+        observation: turn['observation'] as ShownAttempt['turns'][0]['observation'],
       })),
   };
 }
@@ -364,10 +364,10 @@ function expectedPairExample(rows: CampaignRows): CampaignReport['pairExample'] 
 }
 
 function expectedLineage(rows: CampaignRows): Lineage | null {
-  const head = rowsOf(rows, 'promotions')
+  const active = rowsOf(rows, 'promotions')
     .filter(({ decision }) => decision === 'promote')
     .at(-1)!['candidate_id'];
-  const run = rowsOf(rows, 'training_runs').find(({ policy_id }) => policy_id === head)!;
+  const run = rowsOf(rows, 'training_runs').find(({ policy_id }) => policy_id === active)!;
   const grown = new Map(
     rowsOf(rows, 'late_tasks')
       .filter(({ verdict }) => verdict === 'admitted')
@@ -382,7 +382,7 @@ function expectedLineage(rows: CampaignRows): Lineage | null {
   const task = grown.get(pair['task_id'])!;
   const signal = rowsOf(rows, 'feedback_signals').find(({ id }) => id === task['parent_signal_id'])!;
   return {
-    policyId: text(head),
+    policyId: text(active),
     policyRole: 'target',
     policyIteration: num(run['iteration']),
     jobKey: text(run['job_key']),
@@ -420,7 +420,7 @@ function expectedRowCounts(rows: CampaignRows): Record<string, number> {
 
 function expectedGpuCost(rows: CampaignRows, run: Row): { gpuSeconds: number; usd: number } {
   const of = (unit: string): number => {
-    const entry = rowsOf(rows, 'ledger').find((one) => one['key'] === run['job_key'] && one['unit'] === unit);
+    const entry = rowsOf(rows, 'ledger').find((row) => row['key'] === run['job_key'] && row['unit'] === unit);
     return entry ? num(entry['amount']) : 0;
   };
   return { gpuSeconds: of('gpu-seconds'), usd: of('usd') };

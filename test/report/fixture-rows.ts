@@ -22,11 +22,11 @@ export const policyId = (role: string, iteration: number): string =>
 
 const startedAt = Date.parse('2026-03-02T09:00:00Z');
 
-/** When the clock of iteration `iteration` shows `seconds`. */
+/** Returns the ISO time `seconds` after the start of an iteration. */
 export const at = (iteration: number, seconds: number): string =>
   new Date(startedAt + iteration * 300_000 + seconds * 1000).toISOString();
 
-/** An evaluation row as the service writes it, from rewards by task. */
+/** Computes an evaluation row from rewards by task. */
 export function evaluationRow(
   iteration: number,
   policy: string,

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { CampaignRows } from './campaign-rows';
 import type { Row } from './fixture-rows';
 
-/** Tables in the order of their foreign keys; the late ones point at rows of the same iteration. */
+/** Tables in the order of their foreign keys; `late_` rows refer to rows of the same iteration. */
 const order: [source: string, table: string][] = [
   ['iterations', 'iterations'],
   ['phases', 'phases'],
@@ -40,7 +40,7 @@ const partitioned = [
   'training_examples',
 ];
 
-/** Writes the rows of a campaign, with its partitions, and returns its id. */
+/** Inserts the rows of a campaign into its partitions and returns its id. */
 export async function insertCampaign(pool: pg.Pool, rows: CampaignRows): Promise<number> {
   const { rows: inserted } = await insert(pool, 'campaigns', [rows.campaign], 'returning id');
   const id = inserted[0]!.id;
@@ -53,16 +53,17 @@ export async function insertCampaign(pool: pg.Pool, rows: CampaignRows): Promise
         table,
         (tables[source] ?? []).map((row) => (ownedByJob.has(table) ? row : { ...row, campaign_id: id })),
       );
-  const heads = new Map<string, string>();
+  const active = new Map<string, string>();
   for (const { tables } of rows.blocks) {
-    for (const p of tables['policies'] ?? []) if (p['role'] !== 'target') heads.set(String(p['role']), String(p['id']));
+    for (const p of tables['policies'] ?? [])
+      if (p['role'] !== 'target') active.set(String(p['role']), String(p['id']));
     for (const m of tables['promotions'] ?? [])
-      if (m['decision'] === 'promote') heads.set('target', String(m['candidate_id']));
+      if (m['decision'] === 'promote') active.set('target', String(m['candidate_id']));
   }
   await insert(
     pool,
     'active_policies',
-    [...heads].map(([role, policy_id]) => ({ campaign_id: id, role, policy_id, version: 1 })),
+    [...active].map(([role, policy_id]) => ({ campaign_id: id, role, policy_id, version: 1 })),
   );
   return id;
 }

@@ -16,7 +16,7 @@ const num = (value: unknown): number => value as number;
 const total = (of: Row[], column: string): number => of.reduce((sum, row) => sum + num(row[column]), 0);
 const hash = (id: unknown): string => (id as string).slice(0, 12);
 
-test('the header states success before and after, its intervals and the paired test', () => {
+test('the header shows success before and after with intervals and the paired test', () => {
   const [first, ...later] = rowsOf(rows, 'evaluations');
   const promoted = rowsOf(rows, 'promotions').filter(({ decision }) => decision === 'promote');
   const last = later.find((e) => e['policy_id'] === promoted.at(-1)!['candidate_id'])!;
@@ -45,7 +45,7 @@ test('the header states success before and after, its intervals and the paired t
   expect(header).toContain(`mean reward changed by ${signed(difference)}`);
 });
 
-test('the evaluation tables hold the stored evaluations and decisions', () => {
+test('the evaluation tables show the stored evaluations and decisions', () => {
   const decision = (e: Row) =>
     rowsOf(rows, 'promotions').find((p) => p['candidate_id'] === e['policy_id'])!['decision'];
   const evaluations = rowsOf(rows, 'evaluations');
@@ -53,7 +53,7 @@ test('the evaluation tables hold the stored evaluations and decisions', () => {
   expect(tableOf(page, 'Evaluations on held-out tasks')).toEqual(
     evaluations.map((e) => [
       num(e['iteration']) === 0 ? '0 (supervised start)' : String(num(e['iteration'])),
-      ...[hash(e['policy_id']), 'target', decision(e) === 'promote' ? 'promoted' : 'kept out'],
+      ...[hash(e['policy_id']), 'target', decision(e) === 'promote' ? 'promoted' : 'not promoted'],
       ...[int(num(e['successes'])), int(num(e['tasks'])), rate(num(e['successes']) / num(e['tasks']))],
       ...[`${rate(num(e['success_low']))} to ${rate(num(e['success_high']))}`, rate(num(e['mean_reward']))],
     ]),
@@ -73,7 +73,7 @@ test('the evaluation tables hold the stored evaluations and decisions', () => {
   );
 });
 
-test('failures are counted by iteration and agent, in the table and on the bars', () => {
+test('the failures section counts failures by iteration and agent, in its table and its bars', () => {
   const scored = trajectoriesOf(rows).filter((t) => t['purpose'] === 'train' && t['outcome'] === 'scored');
   const of = (iteration: number, role: string) =>
     scored.filter((t) => t['iteration'] === iteration && t['role'] === role);
@@ -109,7 +109,7 @@ test('failures are counted by iteration and agent, in the table and on the bars'
   expect(chartLabels(page, `target, iteration 2 (n = ${int(failures.length)})`).slice(-10)).toEqual(bins.map(int));
 });
 
-test('signals, candidates and pairs are counted by kind', () => {
+test('the page counts signals, candidates and pairs by kind', () => {
   const signals = rowsOf(rows, 'feedback_signals');
   const kinds = ['forgetting', 'boundary', 'rare'];
   expect(tableOf(page, 'Feedback signals by kind')).toEqual(
@@ -124,7 +124,7 @@ test('signals, candidates and pairs are counted by kind', () => {
 
   const candidates = tasksOf(rows).filter(({ origin }) => origin === 'synthesized');
   const admitted = candidates.filter(({ verdict }) => verdict === 'admitted');
-  const rejected = tableOf(page, 'Candidates by what became of them and the signal that asked for them');
+  const rejected = tableOf(page, 'Candidates by verdict and signal');
   expect(rejected.at(-2)!.at(-1)).toBe(int(candidates.length));
   expect(rejected.at(-1)!.at(-1)).toBe(rate(admitted.length / candidates.length));
   for (const reason of new Set(candidates.flatMap((task) => (task['reason'] ? [task['reason'] as string] : []))))
@@ -150,7 +150,7 @@ test('signals, candidates and pairs are counted by kind', () => {
   expect(all).toBe(total(rowsOf(rows, 'dropped_pairs'), 'count'));
 });
 
-test('attempts, faults, training runs and rows are counted', () => {
+test('the page counts attempts, faults, training runs and rows', () => {
   for (const [iteration, purpose, attempts, prompt, completion] of tableOf(page, 'Attempts by iteration and purpose')) {
     const own = trajectoriesOf(rows).filter(
       (t) => String(num(t['iteration'])) === iteration && t['purpose'] === purpose,
@@ -159,14 +159,12 @@ test('attempts, faults, training runs and rows are counted', () => {
       [own.length, total(own, 'prompt_tokens'), total(own, 'completion_tokens')].map(int),
     );
   }
-  const faults = tableOf(page, 'Tries that ended in a fault; a fault is never a reward of 0');
-  const standing = trajectoriesOf(rows).filter((t) => t['outcome'] !== 'scored').length;
-  expect(faults.reduce((sum, row) => sum + Number(row.at(-1)), 0)).toBe(
-    standing + rowsOf(rows, 'attempt_faults').length,
-  );
-  const resumes = tableOf(page, 'Interrupted attempts; a replay that went otherwise began its attempt again');
+  const faults = tableOf(page, 'Faults of attempts; a fault is never counted as a reward of 0');
+  const final = trajectoriesOf(rows).filter((t) => t['outcome'] !== 'scored').length;
+  expect(faults.reduce((sum, row) => sum + Number(row.at(-1)), 0)).toBe(final + rowsOf(rows, 'attempt_faults').length);
+  const resumes = tableOf(page, 'Interrupted attempts; an attempt whose replay differed started again');
   expect(resumes).toEqual(report.resumes.map((group) => Object.values(group).map(int)));
-  expect(tableOf(page, 'Jobs in the order in which they were submitted').map((row) => row.slice(-5))).toEqual(
+  expect(tableOf(page, 'Jobs in the order of submission').map((row) => row.slice(-5))).toEqual(
     report.trainingRuns.map((run) => [
       ...[int(run.datasetRows), int(run.tokens!), `${run.seconds!.toFixed(1)} s`],
       ...(run.iteration === 0 ? ['0.0 s', '$0.00'] : ['1 min 51 s', '$0.1105']),
@@ -179,20 +177,20 @@ test('attempts, faults, training runs and rows are counted', () => {
   });
 });
 
-test('training jobs are drawn by iteration, and what a method does not tell is left out', () => {
+test('training curves are drawn by iteration, without charts for measures that a method does not report', () => {
   const curves = page.slice(
     page.indexOf('<section id="curves"'),
     page.indexOf('</section>', page.indexOf('<section id="curves"')),
   );
   const titles = [...curves.matchAll(/<figcaption>([^<]*)/g)].map(([, title]) => title);
-  const ofSft = ['Loss, nats', 'Norm of the gradient', 'Learning rate', 'Tokens per second'];
+  const ofSft = ['Loss, nats', 'Gradient norm', 'Learning rate', 'Tokens per second'];
   expect(titles.slice(0, 4)).toEqual(ofSft);
   expect(titles).toHaveLength(4 + 6 * (rows.blocks.length - 1));
   expect(textOf(curves)).toContain('target from 0.3 at update 10 to 0.1 at update 30');
   expect(textOf(curves)).toContain('target from 1,010 at update 10 to 1,030 at update 30');
 });
 
-test('what GPUs took is told where a job had any', () => {
+test('the cost of GPUs is shown only if a job used GPUs', () => {
   const jobs = report.trainingRuns.filter(({ gpuSeconds }) => gpuSeconds > 0).length;
   const usd = (jobs * 0.1105).toFixed(jobs * 0.1105 < 1 ? 4 : 2);
   expect(textOf(page)).toContain(`of GPUs ($${usd})`);
@@ -200,24 +198,26 @@ test('what GPUs took is told where a job had any', () => {
   expect(textOf(renderReport(without))).not.toContain('of GPUs');
 });
 
-test('text from tasks, policies and people stays text', () => {
+test('text of tasks, policies and users is escaped', () => {
   const hostile = '<script>alert("1")</script><img src=x onerror=alert(1)> & \'more\'';
-  const infected = JSON.parse(JSON.stringify(report), (_, value: unknown) =>
-    typeof value === 'string' && !/^\d{4}-\d\d-\d\dT/.test(value) && !kept.has(value) ? `${value}${hostile}` : value,
+  const hostileReport = JSON.parse(JSON.stringify(report), (_, value: unknown) =>
+    typeof value === 'string' && !/^\d{4}-\d\d-\d\dT/.test(value) && !keywords.has(value)
+      ? `${value}${hostile}`
+      : value,
   ) as CampaignReport;
 
-  const rendered = renderReport(withDates(infected));
+  const rendered = renderReport(withDates(hostileReport));
 
   expect(rendered).not.toMatch(/<script|<img/);
   expect(textOf(rendered)).toContain(hostile);
 });
 
-test('the page asks for nothing from elsewhere', () => {
+test('the page loads nothing from other sources', () => {
   expect(/https?:|src=|<link|<script|@import|url\(/.exec(page)).toBeNull();
   expect(page.length).toBeLessThan(300_000);
 });
 
-test('every chart has a name and a description for those who cannot see it', () => {
+test('every chart has a name and a text alternative', () => {
   const charts = page.match(/<svg/g)!;
 
   expect(charts.length).toBeGreaterThan(20);
@@ -226,21 +226,21 @@ test('every chart has a name and a description for those who cannot see it', () 
   ).toHaveLength(charts.length);
 });
 
-test('the same report is the same page', () => {
+test('rendering a report twice gives the same page', () => {
   expect(renderReport(report) === page).toBe(true);
 });
 
-test('a campaign that has only its supervised start says what is missing, and why', () => {
+test('the report of a campaign with only its supervised start names missing data and its reason', () => {
   const start = renderReport(expectedReport(campaignRows({ iterations: 0, agents: ['target'] })));
 
   expect(textOf(start)).toContain(
-    'Only the supervised start has been evaluated: there is nothing to compare it with yet.',
+    'Only the supervised start has been evaluated: there is no later policy to compare it with.',
   );
   expect(textOf(start)).toContain('No preference pair was built: no iteration after the supervised start has begun.');
   expect(start).not.toMatch(/NaN|undefined|Infinity/);
 });
 
-test('a recipe without pairs says that it has none', () => {
+test('the report of a recipe without pairs states that the recipe has none', () => {
   const sft = {
     ...report,
     campaign: { ...report.campaign, recipe: 'sft' },
@@ -252,18 +252,18 @@ test('a recipe without pairs says that it has none', () => {
   expect(textOf(renderReport(sft))).toContain('No preference pair was built: recipe sft');
 });
 
-test('a campaign that gained nothing says so', () => {
+test('the report of a campaign without a gain states that there is none', () => {
   const { outcome } = report;
-  const even = { ...outcome, finalActs: false, paired: { ...outcome.paired!, wins: 4, losses: 4, mcnemarP: 1 } };
+  const even = { ...outcome, isFinalActive: false, paired: { ...outcome.paired!, wins: 4, losses: 4, mcnemarP: 1 } };
 
   const header = textOf(renderReport({ ...report, outcome: even }));
 
-  expect(header).toContain('The supervised start still acts: no later candidate took its place.');
+  expect(header).toContain('The supervised start is still active: no candidate was promoted.');
   expect(header).toContain('No gain for the newest candidate: as many tasks were lost as won.');
 });
 
-/** Words that the page looks up, which no user can write. */
-const kept = new Set([
+/** Words that the page uses as keys; no user can write them. */
+const keywords = new Set([
   'target',
   'failure',
   'promote',
@@ -276,21 +276,21 @@ const kept = new Set([
   'near miss',
 ]);
 
-function withDates(infected: CampaignReport): CampaignReport {
+function withDates(changed: CampaignReport): CampaignReport {
   const { createdAt, finishedAt } = report.campaign;
   return {
-    ...infected,
-    campaign: { ...infected.campaign, createdAt, finishedAt },
-    phases: infected.phases.map((phase, i) => ({ ...report.phases[i]!, phase: phase.phase })),
-    events: infected.events.map((event, i) => ({ ...event, recordedAt: report.events[i]!.recordedAt })),
+    ...changed,
+    campaign: { ...changed.campaign, createdAt, finishedAt },
+    phases: changed.phases.map((phase, i) => ({ ...report.phases[i]!, phase: phase.phase })),
+    events: changed.events.map((event, i) => ({ ...event, recordedAt: report.events[i]!.recordedAt })),
   };
 }
 
-test('scenario goal completion stands beside success where held-out tasks belong to scenarios', () => {
+test('scenario goal completion is shown if held-out tasks belong to scenarios', () => {
   expect(page).not.toContain('Scenario goal completion');
   const { policyId, iteration } = report.evaluations[0]!;
   const shown = renderReport({ ...report, scenarios: [{ policyId, scenarios: 8, completed: 3 }] });
-  expect(tableOf(shown, 'Scenario goal completion: scenarios all of whose held-out tasks were solved')).toEqual([
+  expect(tableOf(shown, 'Scenario goal completion: scenarios with all held-out tasks solved')).toEqual([
     [String(iteration), hash(policyId), '3', '8', '0.375'],
   ]);
 });

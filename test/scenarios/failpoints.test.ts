@@ -6,7 +6,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
 import { failpointFile, failpointName, failpointPositions, type Failpoint } from '../../src/failpoints/read-failpoints';
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
-import { violations } from '../../src/store/audit/invariants';
+import { findViolations } from '../../src/store/audit/invariants';
 import { localBackend } from '../../src/training/local/local-backend';
 import { sqlExplorer } from '../support/models/sql-explorer';
 import { judgeByReference } from '../support/models/reference-judge';
@@ -147,7 +147,7 @@ async function ended(name: CampaignName, run: string): Promise<ContentHash> {
     return status === 'finished';
   }, 3_000);
   const [row] = await rows<{ id: number }>(`select id from campaigns where name = $1`, [`${name}-${run}`]);
-  expect(await violations(stack.pool, row!.id)).toEqual([]);
+  expect(await findViolations(stack.pool, row!.id)).toEqual([]);
   return contentHash(stack.pool, row!.id);
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
-import { violations, type Violation } from '../../src/store/audit/invariants';
+import { findViolations, type Violation } from '../../src/store/audit/invariants';
 
 /** What is said of a campaign that has ended: nothing but its name and content when all is well. */
 export type CampaignCheck = {
@@ -29,7 +29,7 @@ export async function verifyCampaign(
     differs: Object.entries(content.parts)
       .filter(([part, { hash }]) => expected.parts[part as keyof ContentHash['parts']].hash !== hash)
       .map(([part]) => part),
-    broken: await violations(pool, id),
+    broken: await findViolations(pool, id),
     unfinished: status === 'finished' ? null : status,
   };
 }

@@ -30,7 +30,7 @@ async function verifiedCounts(context: PhaseContext): Promise<Counts> {
   const { verify, count } = phaseDuties[key.phase];
   const missing = await verify(context);
   if (missing !== null)
-    throw await deps.store.phaseChecks.mismatch(
+    throw await deps.store.phaseChecks.mismatchError(
       key,
       `phase ${key.phase} of iteration ${key.iteration} lacks ${missing}`,
     );

@@ -57,7 +57,7 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
         if (missing !== null) return missing;
       }
       const jobKey = trainingJobKey(name, key.iteration, role);
-      if (!(await deps.store.rlSteps.policyOf(jobKey, steps))) return `the policy of step ${steps}`;
+      if (!(await deps.store.rlSteps.findPolicy(jobKey, steps))) return `the policy of step ${steps}`;
       return missingPolicies(context);
     },
     async count(context) {
@@ -66,7 +66,7 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
       const attempts = await countAttempts(context, ['train']);
       return { steps, ...attempts, 'mean reward': await deps.store.rollouts.meanReward(key) };
     },
-    beforeSkip: ({ deps, key }) => deps.store.cleanup.dropUnregistered(key),
+    beforeSkip: ({ deps, key }) => deps.store.cleanup.failUnregisteredRuns(key),
   },
   detect: {
     verify: (context) => missingWork(context, ['signals']),
@@ -104,7 +104,7 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
       const policies = (await deps.store.policies.list(key.campaignId)).filter(inIteration(key));
       return tally(policies.map(({ role }) => `${role} policies`));
     },
-    beforeSkip: ({ deps, key }) => deps.store.cleanup.dropUnregistered(key),
+    beforeSkip: ({ deps, key }) => deps.store.cleanup.failUnregisteredRuns(key),
   },
   evaluate: {
     async verify(context) {
@@ -122,7 +122,7 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
       return Object.fromEntries(evaluated.map(({ successes, tasks }) => ['held-out success', successes / tasks]));
     },
     async beforeSkip({ deps: { store }, key: { campaignId, iteration } }) {
-      if (await store.policies.decisionOf(campaignId, iteration, 'target'))
+      if (await store.policies.findDecision(campaignId, iteration, 'target'))
         throw new DomainError('NotSkippable', `iteration ${iteration} has decided on its policy: resume the campaign`);
     },
   },
@@ -147,7 +147,7 @@ async function missingWork({ deps, key }: PhaseContext, parts: readonly string[]
 }
 
 const missingReferences = (context: PhaseContext, purpose: Purpose): Promise<string | null> =>
-  missingAttempts(context, { purpose, players: [null], step: 0, from: 0, to: 1 });
+  missingAttempts(context, { purpose, policyIds: [null], step: 0, from: 0, to: 1 });
 
 async function missingRollouts(context: PhaseContext, purpose: Purpose, step = 0): Promise<string | null> {
   const { deps, key, spec, plan } = context;
@@ -155,12 +155,12 @@ async function missingRollouts(context: PhaseContext, purpose: Purpose, step = 0
   const assignments = await choosePolicies(deps)({ ...key, purpose, roles, step });
   const attempts = purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
   const from = Math.max(0, step - 1) * attempts;
-  const players = assignments.map(({ policyId }) => policyId);
-  return missingAttempts(context, { purpose, players, step, from, to: from + attempts });
+  const policyIds = assignments.map(({ policyId }) => policyId);
+  return missingAttempts(context, { purpose, policyIds, step, from, to: from + attempts });
 }
 
 async function missingAttempts({ deps, key }: PhaseContext, planned: PlannedAttempts): Promise<string | null> {
-  const missing = await deps.store.phaseChecks.countMissing(key, planned);
+  const missing = await deps.store.phaseChecks.countMissingAttempts(key, planned);
   return missing === 0 ? null : `${missing} of its planned attempts`;
 }
 

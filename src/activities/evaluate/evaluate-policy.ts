@@ -21,15 +21,15 @@ export const evaluatePolicy =
     const { store } = deps;
     const { name, spec } = await getCampaign(deps, key.campaignId);
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
-    const acting = (await store.policies.active(key.campaignId)).target ?? null;
+    const acting = (await store.policies.listActive(key.campaignId)).target ?? null;
     const candidate = run?.policyId;
-    if (!candidate) return { score: successRate(await store.evaluations.heldOutRewards(key.campaignId, acting!)) };
+    if (!candidate) return { score: successRate(await store.evaluations.listHeldOutRewards(key.campaignId, acting!)) };
 
     // A retry finds its own decision made: the incumbent is then the one of that decision, not who acts by now.
-    const decided = await store.policies.decisionOf(key.campaignId, key.iteration, 'target');
+    const decided = await store.policies.findDecision(key.campaignId, key.iteration, 'target');
     const incumbent = decided ? decided.incumbentId : acting;
-    const rewards = await store.evaluations.heldOutRewards(key.campaignId, candidate);
-    const baseline = incumbent ? await store.evaluations.heldOutRewards(key.campaignId, incumbent) : null;
+    const rewards = await store.evaluations.listHeldOutRewards(key.campaignId, candidate);
+    const baseline = incumbent ? await store.evaluations.listHeldOutRewards(key.campaignId, incumbent) : null;
     const seed = deriveSeed(spec.seed, key.iteration, 'evaluate');
     await store.evaluations.save(key, {
       ...{ policyId: candidate, incumbentId: incumbent },

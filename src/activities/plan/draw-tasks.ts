@@ -17,7 +17,7 @@ export async function standingsOf(
   tasks: readonly TaskRow[],
 ): Promise<Standing[]> {
   const since = Math.max(0, key.iteration - settings.window);
-  const stats = await store.tasks.stats(key.campaignId, since, key.iteration);
+  const stats = await store.tasks.listStats(key.campaignId, since, key.iteration);
   const standings = tasks.map((task) => ({
     taskId: task.id,
     ...(stats.get(task.id) ?? { meanReward: null, attempts: 0, iterations: 0 }),
@@ -25,7 +25,7 @@ export async function standingsOf(
     isSynthesized: task.origin !== 'seed',
   }));
   if (settings.retirement) await store.admission.retire(key, retire(standings, settings.retirement));
-  const retired = await store.admission.retired(key.campaignId, key.iteration);
+  const retired = await store.admission.listRetired(key.campaignId, key.iteration);
   return standings.filter(({ taskId }) => !retired.has(taskId));
 }
 

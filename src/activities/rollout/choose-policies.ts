@@ -24,7 +24,7 @@ export const choosePolicies =
     const { store } = deps;
     const { campaignId, iteration, purpose, step } = request;
     const { name, spec } = await getCampaign(deps, campaignId);
-    const active = await store.policies.active(campaignId);
+    const active = await store.policies.listActive(campaignId);
     const planned = await store.tasks.countPlanned(request, purpose, step);
     const attempts = purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
     const tasksPerActivity = Math.max(1, Math.floor(maxConcurrentAttempts / attempts));
@@ -37,7 +37,7 @@ export const choosePolicies =
       const policyId =
         purpose === 'evaluation'
           ? (await store.trainingRuns.find(jobKey))?.policyId
-          : ((await store.rlSteps.policyOf(jobKey, step - 1)) ?? active[role]);
+          : ((await store.rlSteps.findPolicy(jobKey, step - 1)) ?? active[role]);
       if (policyId) assignments.push({ role, policyId, range, tasksPerActivity });
       else if (purpose !== 'evaluation') throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
     }

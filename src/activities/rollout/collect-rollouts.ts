@@ -34,7 +34,7 @@ export const collectRollouts =
   async (batch: RolloutBatch): Promise<{ attempts: number; found: number }> => {
     const { store } = deps;
     const { spec } = await getCampaign(deps, batch.campaignId);
-    const tasks = await store.tasks.planned(batch, batch.purpose, batch.from, batch.to);
+    const tasks = await store.tasks.listPlanned(batch, batch.purpose, batch.from, batch.to);
     const playable = tasks.filter(({ referenceActions }) => batch.policyId !== null || referenceActions.length > 0);
     const attempts = batch.purpose === 'train' ? spec.rollouts.attempts : 1;
     const first = Math.max(0, batch.step - 1) * attempts; // a later step may draw the same task again

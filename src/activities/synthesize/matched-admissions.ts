@@ -16,7 +16,7 @@ export async function matchedAdmissions(
 ): Promise<number | null> {
   if (match === null) return null;
   const { id } = await campaigns.getByName(match);
-  const phases = await iterations.phasesOf(id);
+  const phases = await iterations.listPhases(id);
   const validated = phases.some((one) => one.iteration === iteration && one.phase === 'validate' && one.finishedAt);
   if (!validated)
     throw new DomainError(

@@ -18,14 +18,14 @@ export type EndedJobs = {
 export const endTraining =
   (deps: Dependencies) =>
   async ({ campaignId, iteration }: EndedJobs): Promise<{ ended: number }> => {
-    const jobs = await deps.store.cleanup.openJobs(campaignId, iteration ?? null);
+    const jobs = await deps.store.cleanup.listOpenJobs(campaignId, iteration ?? null);
     for (const job of jobs) await endJob(deps, job);
     return { ended: jobs.length };
   };
 
 async function endJob({ store, training }: Dependencies, job: JobKey): Promise<void> {
   const { jobKey } = job;
-  const spent = await store.ledger.bookedTraining(jobKey);
+  const spent = await store.ledger.getBookedTraining(jobKey);
   try {
     const status = await training.status(jobKey);
     await training.cancel(jobKey);

@@ -22,7 +22,7 @@ export async function importPolicy(
 ): Promise<TrainingRunRow> {
   const { trainingRuns, policies } = deps.store;
   const { campaignId, iteration, role } = request;
-  const base = role === 'base' ? null : ((await policies.active(campaignId)).base ?? null);
+  const base = role === 'base' ? null : ((await policies.listActive(campaignId)).base ?? null);
   const policyId = base ?? (await basePolicy(deps, spec));
   await trainingRuns.save(
     request,

@@ -56,7 +56,7 @@ async function openRun(
 ): Promise<void> {
   if (await store.trainingRuns.find(jobKey)) return;
   const { campaignId, iteration, role, method } = request;
-  const base = (await store.policies.active(campaignId))[role];
+  const base = (await store.policies.listActive(campaignId))[role];
   if (!base) throw new DomainError('NoPolicy', `no ${role} policy acts yet`);
   const before = await store.trainingRuns.find(trainingJobKey(spec.name, iteration - 1, role));
   const first = await store.trainingRuns.get(trainingJobKey(spec.name, 0, role));

@@ -28,7 +28,7 @@ export const prepareTraining =
     });
     if (lines.length === 0) return null;
     const dataset = await deps.artifacts.saveDataset(lines);
-    const heads = await deps.store.policies.active(campaignId);
+    const heads = await deps.store.policies.listActive(campaignId);
     const run = await deps.store.trainingRuns.save(
       request,
       {

@@ -21,8 +21,8 @@ export const registerPolicy =
     });
     if (role === 'target' && iteration > 0) return;
     // The decision before the head: a try that comes between finds the decision, and who acted before it.
-    const acting = (await store.policies.active(campaignId))[role] ?? null;
-    const decided = await store.policies.decisionOf(campaignId, iteration, role);
+    const acting = (await store.policies.listActive(campaignId))[role] ?? null;
+    const decided = await store.policies.findDecision(campaignId, iteration, role);
     if (!decided && acting === policyId) return; // training changed nothing
     const { incumbentId } = await store.policies.recordDecision(input, {
       ...{ role, candidateId: policyId, incumbentId: acting, decision: 'promote' },

@@ -11,7 +11,7 @@ export const registerStep =
   async (input: IterationKey & { role: AgentRole; jobKey: string; step: number; policyId: string }): Promise<void> => {
     const { role, jobKey, step, policyId } = input;
     const run = await store.trainingRuns.get(jobKey);
-    const parentId = (await store.rlSteps.policyOf(jobKey, step - 1)) ?? run.basePolicy;
+    const parentId = (await store.rlSteps.findPolicy(jobKey, step - 1)) ?? run.basePolicy;
     const uri = `file://${artifacts.policyPath(policyId)}`;
     await store.policies.save(input, { id: policyId, role, parentId, trainingRun: jobKey, step, uri });
   };

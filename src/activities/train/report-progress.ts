@@ -56,7 +56,7 @@ export function reportProgress(
   async function accumulate(newest: TrainingProgress): Promise<void> {
     const [before, now] = [costOf(last), costOf(newest)];
     if (!newest['total_steps'] && now.seconds < before.seconds) return; // the process has not resumed yet
-    if (!memory.lost) memory.lost = beyond(await store.ledger.bookedTraining(run.jobKey), now);
+    if (!memory.lost) memory.lost = beyond(await store.ledger.getBookedTraining(run.jobKey), now);
     else if (memory.crashedAt) memory.lost = plus(memory.lost, beyond(before, startOf(now, memory.crashedAt)));
     memory.crashedAt = null;
     last = newest;
@@ -64,7 +64,7 @@ export function reportProgress(
 
   async function record(totalSteps: number, ended: boolean): Promise<void> {
     if (memory.lost) await store.ledger.bookTraining(run, plus(costOf(last), memory.lost), ended);
-    const after = await store.trainingProgress.lastStep(run.jobKey);
+    const after = await store.trainingProgress.getLastStep(run.jobKey);
     const curve = await training.curve(run.jobKey, after);
     const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may report the current update alone
     const total = updates.at(-1)?.['total_steps'] ?? totalSteps; // the job may have ended before its first status

@@ -43,7 +43,7 @@ async function pairData({ store }: Dependencies, { campaignId, iteration, role }
   const all = await store.preferencePairs.list(campaignId, iteration);
   const pairs = all.filter(({ forRole }) => forRole === role);
   const ids = pairs.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
-  const trajectories = await store.trajectories.getMany(campaignId, [...new Set(ids)]);
+  const trajectories = await store.trajectories.findMany(campaignId, [...new Set(ids)]);
   return {
     lines: pairs.map((pair) =>
       JSON.stringify(pairRow(pair, trajectories.get(pair.chosenId)!, trajectories.get(pair.rejectedId)!)),
@@ -59,7 +59,7 @@ async function trajectoryData({ store }: Dependencies, request: Request): Promis
   const successes =
     data === 'expert-and-successes' ? await distinctSuccesses(store, request) : new Map<string, number>();
   const ids = [...experts, ...successes.keys()];
-  const trajectories = await store.trajectories.getMany(campaignId, ids);
+  const trajectories = await store.trajectories.findMany(campaignId, ids);
   return {
     lines: ids.map((id) => {
       const reward = successes.get(id);

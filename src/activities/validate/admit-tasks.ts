@@ -37,7 +37,7 @@ export const admitTasks =
     const { tasks, admission } = deps.store;
     const all = await tasks.list(key.campaignId);
     const vectors = await embedGoals(deps, { spec, key }, all, AbortSignal.timeout(readingLimitMs));
-    const approval = await admission.approval(key.campaignId, key.iteration);
+    const approval = await admission.findApproval(key.campaignId, key.iteration);
     const matched = await matchedAdmissions(deps.store, spec, name, key.iteration);
     const rules = admissionRulesOf(spec, key.iteration, { approval, matched });
 

@@ -25,7 +25,7 @@ export async function askJudge(
   { kind, id, task, transcript }: Subject,
   signal: AbortSignal,
 ): Promise<JudgementRow> {
-  const known = (await store.judgements.find(key.campaignId, [id])).get(id);
+  const known = (await store.judgements.findMany(key.campaignId, [id])).get(id);
   if (known) return known;
 
   const { goal, referenceActions, completionCriterion: criterion } = task;

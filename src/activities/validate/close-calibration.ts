@@ -15,9 +15,9 @@ export const closeCalibration =
   ({ store }: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign({ store }, key.campaignId);
-    const items = await store.judgeCalibrations.items(key);
+    const items = await store.judgeCalibrations.listItems(key);
     const known = items.filter(hasKnownVerdict);
-    const said = await store.judgements.find(
+    const said = await store.judgements.findMany(
       key.campaignId,
       known.map(({ ordinal }) => calibrationJudgementId(key, ordinal)),
     );
@@ -29,7 +29,7 @@ export const closeCalibration =
 
     const now = { judgeVersion: judgeVersion(spec), counts: countVerdicts(judged) };
     const [first] = await store.judgeCalibrations.list(key.campaignId);
-    await store.judgeCalibrations.close(key, {
+    await store.judgeCalibrations.save(key, {
       ...now,
       ...measureTrust(now.counts, spec.evaluation.confidence),
       dropped: items.length - known.length,

@@ -18,10 +18,10 @@ export const judgeCandidates =
   (deps: Dependencies) =>
   async ({ from, to, ...key }: IterationKey & Range): Promise<{ judged: number }> => {
     const { spec } = await getCampaign(deps, key.campaignId);
-    const tasks = await deps.store.tasks.planned(key, 'validation', from, to);
+    const tasks = await deps.store.tasks.listPlanned(key, 'validation', from, to);
     const playOf = (taskId: string): string =>
       trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
-    const plays = await deps.store.trajectories.getMany(
+    const plays = await deps.store.trajectories.findMany(
       key.campaignId,
       tasks.map(({ id }) => playOf(id)),
     );

@@ -7,7 +7,7 @@ import { playEpisode, type Episode, type ChooseAction } from '../../envs/episode
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { CalibrationItem, PlayedItem } from '../../store/tasks/judge-calibrations';
+import type { CalibrationItem, ItemRollout } from '../../store/tasks/judge-calibrations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { corruptionsOf } from './plan-calibration';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -25,7 +25,7 @@ export const playCalibration =
   async (key: IterationKey): Promise<{ played: number }> => {
     const { spec } = await getCampaign(deps, key.campaignId);
     const { judgeCalibrations, tasks } = deps.store;
-    const items = await judgeCalibrations.items(key);
+    const items = await judgeCalibrations.listItems(key);
     const gold = items.filter(({ corruption }) => corruption === null);
     const open = items.filter(({ transcript }) => transcript === null);
     const signal = cancellationSignal();
@@ -34,7 +34,7 @@ export const playCalibration =
       const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
       const versions = item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, gold);
       const play = { campaignId: key.campaignId, item, task, versions, signal };
-      await judgeCalibrations.recordPlay(key, await playVersions(deps, spec, play));
+      await judgeCalibrations.saveRollout(key, await playVersions(deps, spec, play));
     });
     return { played: open.length };
   };
@@ -48,7 +48,7 @@ type Play = {
   signal: AbortSignal;
 };
 
-async function playVersions(deps: Dependencies, spec: CampaignSpec, play: Play): Promise<PlayedItem> {
+async function playVersions(deps: Dependencies, spec: CampaignSpec, play: Play): Promise<ItemRollout> {
   const { item, versions } = play;
   const [first, ...more] = versions;
   let played = await playActions(deps, spec, play, first ?? { kind: item.corruption, actions: item.actions });
@@ -63,8 +63,8 @@ async function playActions(
   deps: Dependencies,
   spec: CampaignSpec,
   { campaignId, item, task, signal }: Play,
-  { kind, actions }: { kind: PlayedItem['corruption']; actions: string[] },
-): Promise<PlayedItem> {
+  { kind, actions }: { kind: ItemRollout['corruption']; actions: string[] },
+): Promise<ItemRollout> {
   const reset = {
     task: task.definition,
     seed: deriveSeed(spec.seed, 'calibration', item.ordinal),

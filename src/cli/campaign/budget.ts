@@ -1,57 +1,36 @@
-import { UsageError } from '../../base/errors';
-import { randomUUID } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
-import { DomainError } from '../../domain/base/errors';
-import { campaignWorkflowId } from '../../domain/campaign/ids';
-import type { Budget, Spending } from '../../store/spending/budgets';
-import type { TrainingCost } from '../../store/spending/ledger';
-import { hasEnded } from '../../store/campaign/campaigns';
-import type { ModelSpending, UnconfirmedRequest, Waste } from '../../store/spending/model-spending';
-import { resumeUpdate } from '../../workflows/base/messages';
+import { raiseBudget, readBudget, type BudgetDetails } from '../../client/campaign-budget';
+import { withSession, type Session } from '../../client/session';
+import type { Budget } from '../../store/spending/budgets';
+import type { Waste } from '../../store/spending/model-spending';
 import { duration, printResult, say, table } from '../base/output';
-import { operatorName, withSession, type Session } from '../../client/session';
 import { trainingText } from '../base/training-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
 
-/** `coevolve budget <campaign>` shows what models and training took; `coevolve budget raise <campaign>` lets them take more. */
+/** `coevolve budget <campaign>` and `coevolve budget raise <campaign>` */
 export function addBudget(program: Command): void {
   const budget = program
     .command('budget')
     .argument('<campaign>')
-    .description('show what language models and training took of the budget, and for what; `budget raise` raises it')
-    .option('--json', 'print it whole, as JSON')
+    .description('show the cost of language models and training by purpose; `budget raise` raises the limits')
+    .option('--json', 'print all values as JSON')
     .action((name: string, { json }: { json?: boolean }) =>
-      withSession(async ({ store }) => {
-        const { id } = await store.campaigns.getByName(name);
-        const state: BudgetState = {
-          ...(await store.budgets.get(id)),
-          spent: await store.modelCalls.spentByPurpose(id),
-          waste: await store.modelCalls.waste(id),
-          unconfirmed: await store.modelCalls.unconfirmed(id),
-          training: await store.ledger.training(id),
-        };
-        printResult(json, state, () => describe(state));
+      withSession(async (session) => {
+        const details = await readBudget(session, name);
+        printResult(json, details, () => budgetText(details));
       }),
     );
   budget
     .command('raise <campaign>')
-    .description('raise the limits, and let a campaign that parked go on; safe to repeat with a request id')
+    .description('raise the limits and resume a parked campaign; safe to repeat with a request id')
     .option('--tokens <count>', 'tokens to add', positive)
     .option('--usd <dollars>', 'US dollars to add', positive)
-    .option('--request-id <id>', 'the same id raises once, however often it is given')
+    .option('--request-id <id>', 'a raise with the same id is applied once')
     .action((name: string, _own: object, command: Command) =>
       withSession((session) => raise(session, name, command.optsWithGlobals<RaiseOptions>())),
     );
 }
-
-type BudgetState = Budget & {
-  spent: ModelSpending[];
-  waste: Waste;
-  unconfirmed: UnconfirmedRequest[];
-  /** What its GPUs cost is in the committed dollars too. */
-  training: TrainingCost;
-};
 
 function positive(text: string): number {
   const value = Number(text);
@@ -59,50 +38,35 @@ function positive(text: string): number {
   return value;
 }
 
-async function raise(session: Session, name: string, { tokens, usd, requestId, json }: RaiseOptions): Promise<void> {
-  if (tokens === undefined && usd === undefined) throw new UsageError('nothing to raise: give --tokens, --usd or both');
-  const { store } = session;
-  const { id, status: before } = await store.campaigns.getByName(name);
-  if (hasEnded(before)) throw new DomainError('CampaignEnded', `${name} has ended (${before}): it spends nothing more`);
-  const actor = operatorName();
-  const added: Partial<Spending> = {
-    ...(tokens === undefined ? {} : { llmTokens: tokens }),
-    ...(usd === undefined ? {} : { usd }),
-  };
-  const raised = await store.budgets.raise(id, { ...added, actor, requestId: requestId ?? randomUUID() });
-  const { status } = await store.campaigns.getByName(name);
-  if (status === 'parked') {
-    const client = await session.temporal();
-    const handle = client.workflow.getHandle(campaignWorkflowId(name));
-    await handle.executeUpdate(resumeUpdate, { args: [{ actor, reason: 'budget raised' }] });
-    say(`${name} goes on; follow it with \`coevolve status ${name} --watch\``);
-  }
-  printResult(json, raised, () => limits(raised));
+async function raise(session: Session, name: string, { json, ...raiseOptions }: RaiseOptions): Promise<void> {
+  const { budget, resumed } = await raiseBudget(session, name, raiseOptions);
+  if (resumed) say(`${name} continues; follow it with \`coevolve status ${name} --watch\``);
+  printResult(json, budget, () => limitsText(budget));
 }
 
-function describe({ spent, waste, training, ...budget }: BudgetState): string {
+function budgetText({ spent, waste, training, ...budget }: BudgetDetails): string {
   const header = ['iteration', 'purpose', 'provider', 'model', 'calls', 'tokens', 'usd', 'time'];
   const rows = spent.map((s) => [
     ...[s.iteration, s.purpose, s.provider, s.model, s.calls, s.tokens, dollars(s.usd), duration(s.seconds)],
   ]);
   const estimated = spent.reduce((sum, one) => sum + one.estimated, 0);
   return [
-    limits(budget),
-    ...(rows.length > 0 ? ['', table(header, rows)] : ['', 'no call of a language model was paid']),
-    ...(estimated > 0 ? [`${estimated} answers named no usage: their tokens are estimated`] : []),
+    limitsText(budget),
+    ...(rows.length > 0 ? ['', table(header, rows)] : ['', 'no request to a language model was charged']),
+    ...(estimated > 0 ? [`${estimated} answers had no usage: their tokens are estimated`] : []),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
-    ...wasted('paid twice', waste.confirmed),
-    ...wasted('perhaps paid and not heard (at most; --json names the requests)', waste.unconfirmed),
+    ...wasteText('charged twice', waste.confirmed),
+    ...wasteText('possibly charged without an answer (upper bound; --json lists the requests)', waste.unconfirmed),
   ].join('\n');
 }
 
-const limits = ({ limit, committed }: Budget): string =>
+const limitsText = ({ limit, committed }: Budget): string =>
   [
     `tokens  ${counted(committed.llmTokens)} of ${limit.llmTokens === null ? 'no limit' : counted(limit.llmTokens)}`,
     `usd     ${dollars(committed.usd)} of ${limit.usd === null ? 'no limit' : dollars(limit.usd)}`,
   ].join('\n');
 
-const wasted = (what: string, { calls, tokens, usd }: Waste['confirmed']): string[] =>
+const wasteText = (what: string, { calls, tokens, usd }: Waste['confirmed']): string[] =>
   calls === 0
     ? []
     : [`${what}: ${calls} ${calls === 1 ? 'call' : 'calls'}, ${counted(tokens)} tokens, ${dollars(usd)}`];

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
-import { lineageOf, type Lineage } from '../../store/audit/lineage';
-import { taskLineageOf } from '../../store/tasks/task-lineage';
+import { getLineage, type Lineage } from '../../store/audit/lineage';
+import { getTaskLineage } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
 import { printResult, shortHash, table } from '../base/output';
 import { withSession } from '../../client/session';
@@ -19,10 +19,10 @@ export function addLineage(program: Command): void {
       withSession(async ({ pool }) => {
         const slash = origin.indexOf('/');
         if (slash < 0) {
-          const lineage = await lineageOf(pool, origin);
+          const lineage = await getLineage(pool, origin);
           return printResult(json, lineage, () => lineageText(lineage));
         }
-        const lineage = await taskLineageOf(pool, origin.slice(0, slash), origin.slice(slash + 1));
+        const lineage = await getTaskLineage(pool, origin.slice(0, slash), origin.slice(slash + 1));
         printResult(json, lineage, () => taskLineageText(lineage));
       }),
     );

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { renderReport } from '../../report';
-import { collectReport } from '../../report/collect-report';
+import { collectReport, renderReport } from '../../report';
 import { printResult } from '../base/output';
 import { withSession } from '../../client/session';
 

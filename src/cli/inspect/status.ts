@@ -1,46 +1,29 @@
 import type { Command } from 'commander';
-import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
-import { campaignWorkflowId } from '../../domain/campaign/ids';
-import { hasEnded } from '../../store/campaign/campaigns';
-import { nextCommands } from '../../workflows/base/details';
-import { statusQuery } from '../../workflows/base/messages';
+import { readCampaignDetails, type CampaignDetails } from '../../client/campaign-status';
 import { followCampaign } from '../../client/follow-campaign';
+import { withSession } from '../../client/session';
+import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
+import { hasEnded } from '../../store/campaign/campaigns';
+import type { ScenarioCompletion } from '../../store/training/scenarios';
+import { nextCommands } from '../../workflows/base/details';
 import { followOutput } from '../base/follow-output';
 import { printResult, rounded, shortHash, table } from '../base/output';
-import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { jobText, trainingText } from '../base/training-text';
-import { withSession, type Session } from '../../client/session';
 
-/** `coevolve status <campaign>` says where a campaign is; with --watch it stays until the campaign ends. */
+/** `coevolve status <campaign>` */
 export function addStatus(program: Command): void {
   program
     .command('status <campaign>')
-    .description('say where a campaign is')
-    .option('--watch', 'stay, and tell of every phase until the campaign ends')
+    .description('show the state of a campaign: phases, training jobs, costs')
+    .option('--watch', 'follow the campaign phase by phase until it ends')
     .option('--json', 'print the state as JSON')
     .action((name: string, { watch, json }: { watch?: boolean; json?: boolean }) =>
       withSession(async (session) => {
         if (watch) await followCampaign(session, name, followOutput(name));
-        const status = await readStatus(session, name);
-        printResult(json, status, () => statusText(status));
+        const details = await readCampaignDetails(session, name);
+        printResult(json, details, () => statusText(details));
       }),
     );
-}
-
-type Status = Awaited<ReturnType<typeof readStatus>>;
-
-async function readStatus({ store, temporal }: Session, name: string) {
-  const { id, forkedFrom, forkIteration, nondeterminism } = await store.campaigns.getByName(name);
-  const client = await temporal();
-  const state = await client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery);
-  return {
-    ...state,
-    ...{ forkedFrom, forkIteration, nondeterminism },
-    phases: await store.iterations.phasesOf(id),
-    jobs: await store.trainingProgress.running(id),
-    training: await store.ledger.training(id),
-    scenarios: await store.evaluations.scenarios(id),
-  };
 }
 
 function statusText({
@@ -55,7 +38,7 @@ function statusText({
   scenarios,
   nondeterminism,
   ...origin
-}: Status): string {
+}: CampaignDetails): string {
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
     iteration,
     phase,
@@ -88,7 +71,6 @@ const forkText = (origin: ForkOrigin): string[] => {
 const scenarioText = ({ policyId, completed, scenarios }: ScenarioCompletion): string =>
   `held-out scenarios completed by ${shortHash(policyId)}: ${completed} of ${scenarios} (${rounded(completed / scenarios)})`;
 
-/** Whether the numbers of the campaign are those of every run of its spec. */
 const nondeterminismText = (nondeterminism: string[] | null): string[] => {
   if (nondeterminism === null) return [];
   if (nondeterminism.length === 0) return ['deterministic: another run of this spec gives the same rows'];

@@ -22,7 +22,7 @@ export function addTasks(program: Command): void {
         const { id } = await store.campaigns.getByName(name);
         const tasks = await store.tasks.list(id, filter);
         if (!verdicts) return printResult(json, tasks, () => listOf(tasks));
-        const trails = await store.admission.trails(id);
+        const trails = await store.admission.listTrails(id);
         const traced = tasks.flatMap((task): TracedTask[] =>
           task.origin === 'seed' ? [] : [{ ...task, trail: trails.get(task.id) ?? [] }],
         );

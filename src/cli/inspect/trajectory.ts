@@ -18,7 +18,7 @@ export function addTrajectory(program: Command): void {
           throw new UsageError(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
         const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
         const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));
-        const resumes = await store.turnJournal.resumesOf(id, trajectory.id);
+        const resumes = await store.turnJournal.listResumes(id, trajectory.id);
         printResult(json, { ...trajectory, resumes }, () => transcript(trajectory, resumes));
       }),
     );

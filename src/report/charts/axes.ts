@@ -6,7 +6,7 @@ type YAxis = Exclude<echarts.EChartsOption['yAxis'], undefined | unknown[]>;
 export const axisText = { color: 'var(--muted)', fontSize: 11, fontFamily: 'inherit' };
 const rule = { lineStyle: { color: 'var(--rule)', width: 1 } };
 
-/** One place per name, along the bottom. */
+/** X axis with one slot per name. */
 export const namesAxis = (names: readonly string[], everyNth = 1): XAxis => ({
   type: 'category',
   data: [...names],
@@ -15,25 +15,25 @@ export const namesAxis = (names: readonly string[], everyNth = 1): XAxis => ({
   axisTick: { show: false },
 });
 
-/** Iterations along the bottom, with room to set marks beside each other. */
+/** X axis of iterations; marks of one iteration may be shifted by up to half an iteration. */
 export const iterationAxis = (iterations: readonly number[]): XAxis => ({
   type: 'value',
   min: -0.5,
   max: iterations.length - 0.5,
-  interval: 0.5, // ticks fall on the whole numbers and between them; only the former are named
+  interval: 0.5, // ticks lie at whole and half numbers; only whole numbers are labelled
   axisLabel: {
     ...axisText,
-    formatter: (place: number) => (Number.isInteger(place) ? String(iterations[place] ?? '') : ''),
+    formatter: (index: number) => (Number.isInteger(index) ? String(iterations[index] ?? '') : ''),
   },
   splitLine: { show: false },
   axisLine: { ...rule, onZero: false },
   axisTick: { show: false },
 });
 
-/** A range whose ends are whole steps, with at most five of them. */
+/** A range of at most five steps, whose ends are multiples of the step. */
 export type Scale = { low: number; high: number; step: number };
 
-/** Quantities up the side: few lines, no axis. */
+/** Y axis with grid lines and without an axis line. */
 export const quantityAxis = ({ low, high, step }: Scale, format: (value: number) => string): YAxis => ({
   type: 'value',
   min: low,
@@ -45,7 +45,7 @@ export const quantityAxis = ({ low, high, step }: Scale, format: (value: number)
   splitLine: rule,
 });
 
-/** The finest scale of round steps around all of `values`. */
+/** Returns the finest scale with round steps that contains all `values`. */
 export function scaleAround(values: readonly number[]): Scale {
   const [lowest, highest] = [Math.min(...values), Math.max(...values)];
   const finest = 10 ** Math.floor(Math.log10(Math.max((highest - lowest) / 5, 1e-9)));
@@ -57,7 +57,7 @@ export function scaleAround(values: readonly number[]): Scale {
   return scales.find((scale) => scale !== undefined && scale.high > scale.low) ?? { low: 0, high: 1, step: 0.25 };
 }
 
-/** A scale of counts from 0, with room above the highest bar for its number. */
+/** Returns a scale of counts from 0, with space above the highest bar for its label. */
 export function countScale(highest: number): Scale {
   const { high, step } = scaleAround([0, Math.max(highest * 1.1, 4)]);
   return { low: 0, high, step: Math.max(1, step) };

@@ -5,17 +5,17 @@ import type { Chart } from './figure';
 export type BarChart = {
   title: string;
   names: readonly string[];
-  /** Parts of each bar, from the bottom up. */
+  /** Stacked parts of each bar, from the bottom up. */
   parts: readonly { colour: string; values: readonly number[] }[];
-  /** Shared by the panels that are compared; by default this panel's own. */
+  /** Maximum of the scale, shared by panels that are compared; by default the maximum of this panel. */
   highest?: number;
   format?: (value: number) => string;
   height?: number;
-  /** Every n-th name is written. */
+  /** Labels every n-th name. */
   nameEvery?: number;
 };
 
-/** Bars, of one or more parts, with the total on top. */
+/** Stacked bars with their totals on top. */
 export function barChart({ title, names, parts, height = 164, nameEvery, format = count, ...own }: BarChart): Chart {
   const totals = names.map((_, i) => parts.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
   const many = names.length > 7;
@@ -32,7 +32,7 @@ export function barChart({ title, names, parts, height = 164, nameEvery, format 
       series: [
         ...parts.map(({ colour, values }) => ({ ...bar, itemStyle: { color: colour }, data: [...values] })),
         {
-          ...bar, // an invisible part of no height on top carries the total
+          ...bar, // an invisible part of height 0 carries the label of the total
           itemStyle: { color: 'transparent' },
           data: totals.map(() => 0),
           label: { ...label, formatter: ({ dataIndex }: { dataIndex: number }) => format(totals[dataIndex]!) },

@@ -5,7 +5,7 @@ import type { Chart } from './figure';
 
 export type RateWithInterval = { name: string; colour: string; value: number; low: number; high: number };
 
-/** Rates below each other on the whole of [0, 1], each with its interval. */
+/** Rates with their intervals, one per row, on the scale [0, 1]. */
 export function beforeAfterChart(title: string, rates: readonly RateWithInterval[]): Chart {
   return {
     title,
@@ -25,9 +25,9 @@ export function beforeAfterChart(title: string, rates: readonly RateWithInterval
         axisLabel: { ...axisText, color: 'var(--ink)' },
         axisLine: { show: false },
       },
-      series: rates.map((one, row) => ({
-        ...{ type: 'custom' as const, silent: true, clip: false, data: [[one.value, row]] },
-        renderItem: drawRate(one, row),
+      series: rates.map((entry, row) => ({
+        ...{ type: 'custom' as const, silent: true, clip: false, data: [[entry.value, row]] },
+        renderItem: drawRate(entry, row),
       })),
     },
   };

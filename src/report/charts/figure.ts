@@ -1,18 +1,25 @@
 import * as echarts from 'echarts';
-import { escapeText, type Html, trusted } from '../page/html';
+import { escapeText, html, type Html, trusted } from '../page/html';
 
 export type Chart = {
   title: string;
-  /** What the chart says, for those who cannot see it. */
+  /** Text alternative with the numbers of the chart. */
   description: string;
   height: number; // px
   option: echarts.EChartsOption;
 };
 
+/** Charts of equal size: four in a row if their number is divisible by four or above six, otherwise three. */
+export function panels(charts: readonly Chart[]): Html {
+  const four = charts.length % 4 === 0 || charts.length > 6;
+  const figures = charts.map((chart) => figure(chart, four ? 236 : 300));
+  return html`<div class="panels ${four ? 'four' : ''}">${figures}</div>`;
+}
+
 /**
- * Draws a chart to inline SVG. Colours are CSS variables, so that one drawing serves light and dark.
+ * Draws a chart as inline SVG. Colours are CSS variables, so that one drawing fits the light and the dark style.
  *
- * @param width px of the drawing, which is scaled to its column: the nearer to it, the nearer its text to 11 px
+ * @param width of the drawing in px; the page scales it to the column, and text has 11 px where both are equal
  */
 export function figure({ title, description, height, option }: Chart, width: number): Html {
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });
@@ -26,13 +33,13 @@ export function figure({ title, description, height, option }: Chart, width: num
         `<desc>${text}</desc>${drawing}</svg></figure>`,
     );
   } finally {
-    chart.dispose(); // an undisposed chart keeps a timer, and with it the process, alive
+    chart.dispose(); // an undisposed chart keeps a timer that blocks the exit of the process
   }
 }
 
 /**
- * The drawing alone: without the root element, hover rules and attributes that only a live chart reads, and without the
- * clipping of lines, whose ids count charts and would make every page another. No line leaves its frame.
+ * Removes the root element, hover rules, attributes for interactive charts, and clip paths. Ids of clip paths contain a
+ * counter of charts, so equal reports would differ; no line of the report leaves its frame.
  */
 const strip = (svg: string): string =>
   svg
@@ -40,6 +47,6 @@ const strip = (svg: string): string =>
     .replace(/^<svg[^>]*>|<\/svg>\s*$/g, '')
     .replace(/<defs[^]*?<\/defs>/g, '')
     .replace(/ (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/g, '')
-    .replace(/ (?:d|transform|x|y|width|height|cx|cy)="[^"]*"/g, (place) => place.replace(/(\.\d)\d+/g, '$1')) // 0.1 px
+    .replace(/ (?:d|transform|x|y|width|height|cx|cy)="[^"]*"/g, (attribute) => attribute.replace(/(\.\d)\d+/g, '$1')) // 0.1 px
     .replace(/>\s+</g, '><')
     .trim();

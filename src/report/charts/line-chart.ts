@@ -10,11 +10,11 @@ export type LineChart = {
   height?: number;
 };
 
-/** Curves over a number of updates, each from its first to its last. */
+/** Curves over the updates of training jobs. */
 export function lineChart({ title, lines, format, height = 164 }: LineChart): Chart {
   const points = lines.flatMap((line) => line.points);
   const scale = scaleAround(points.map(([, y]) => y));
-  const most = Math.max(1, ...points.map(([x]) => x));
+  const maxUpdate = Math.max(1, ...points.map(([x]) => x));
   return {
     title,
     description: lines.map((line) => describe(line, format)).join('; '),
@@ -22,7 +22,7 @@ export function lineChart({ title, lines, format, height = 164 }: LineChart): Ch
     option: {
       grid: { left: 48, right: 12, top: 14, bottom: 24, outerBoundsMode: 'none' },
       xAxis: {
-        ...{ type: 'value', min: 0, max: most, interval: most, splitLine: { show: false } },
+        ...{ type: 'value', min: 0, max: maxUpdate, interval: maxUpdate, splitLine: { show: false } },
         axisLabel: { ...axisText, hideOverlap: true },
         axisLine: { lineStyle: { color: 'var(--rule)' }, onZero: false },
         axisTick: { show: false },

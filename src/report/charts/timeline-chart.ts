@@ -4,7 +4,7 @@ import type { Chart } from './figure';
 
 export type Span = { name: string; startS: number; seconds: number };
 
-/** Spans of time below each other, each from where it began, with its length written beside it. */
+/** Spans of time, one per row, each at its start and labelled with its duration. */
 export function timelineChart(title: string, spans: readonly Span[], totalS: number): Chart {
   const height = 26 + 19 * spans.length;
   const step = steps.find((seconds) => totalS / seconds < 4) ?? steps.at(-1)! * Math.ceil(totalS / steps.at(-1)! / 4);
@@ -36,7 +36,7 @@ export function timelineChart(title: string, spans: readonly Span[], totalS: num
         {
           ...stacked,
           itemStyle: { color: 'var(--neutral)' },
-          data: spans.map(({ seconds }) => Math.max(seconds, totalS / 150)), // a phase of no length is still seen
+          data: spans.map(({ seconds }) => Math.max(seconds, totalS / 150)), // a phase of length 0 stays visible
           label: {
             ...{ show: true, position: 'right', color: 'var(--ink)', fontSize: 10.5, distance: 4 },
             formatter: ({ dataIndex }: { dataIndex: number }) => duration(spans[dataIndex]!.seconds),
@@ -47,7 +47,7 @@ export function timelineChart(title: string, spans: readonly Span[], totalS: num
   };
 }
 
-/** Grid lines stand at whole multiples of one of these, in seconds. */
+/** Distances between grid lines, in seconds. */
 const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 
 function shortDuration(seconds: number): string {

@@ -1,17 +1,17 @@
-/** How the report writes numbers. English thousands separators, whatever the machine's locale. */
+/** Formats of numbers in the report, with English thousands separators independent of the machine's locale. */
 
 export const nothing = '–';
 
-/** A rate or a reward: three decimals. */
+/** Formats a rate or a reward with three decimals. */
 export const rate = (value: number | null): string => (value === null ? nothing : value.toFixed(3));
 
-/** A share of a whole; of nothing there is no share. */
+/** Formats a share of a whole; an empty whole has no share. */
 export const share = (part: number, whole: number): string => (whole === 0 ? nothing : rate(part / whole));
 
 export const count = (value: number | null): string =>
   value === null ? nothing : Math.round(value).toLocaleString('en-US');
 
-/** A difference, with its sign and a real minus. */
+/** Formats a difference with its sign (U+2212 for minus). */
 export const signed = (value: number | null): string =>
   value === null ? nothing : `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`;
 
@@ -19,12 +19,12 @@ export const interval = (low: number, high: number): string => `${rate(low)} to 
 
 export const signedInterval = (low: number, high: number): string => `${signed(low)} to ${signed(high)}`;
 
-/** A p value; below the last decimal shown it is bounded, never written as 0. */
+/** Formats a p value; one below 0.001 is given as a bound, never as 0. */
 export const probability = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
 
 export const percent = (fraction: number): string => `${Number((100 * fraction).toFixed(1))} %`;
 
-/** Seconds for people: 0.8 s, 12.3 s, 3 min 05 s, 2 h 07 min. */
+/** Formats seconds: 0.8 s, 12.3 s, 3 min 05 s, 2 h 07 min. */
 export function duration(seconds: number | null): string {
   if (seconds === null) return nothing;
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
@@ -35,7 +35,7 @@ export function duration(seconds: number | null): string {
   return `${count(Math.floor(minutes / 60))} h ${pad(minutes % 60)} min`;
 }
 
-/** To the cent; what is less than a dollar, to a hundredth of one. */
+/** Formats dollars with two decimals, amounts below one dollar with four. */
 export function dollars(usd: number): string {
   const digits = usd > 0 && usd < 1 ? 4 : 2;
   return `$${usd.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
@@ -50,5 +50,5 @@ export function dateTime(date: Date): string {
 
 export const shortHash = (hash: string | null): string => hash?.slice(0, 12) ?? nothing;
 
-/** `1 task`, `2 tasks`. */
+/** Formats a count with its noun: `1 task`, `2 tasks`. */
 export const counted = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;

@@ -1,14 +1,14 @@
-/** Markup that is safe to put into a page. Only this file makes it from text. */
+/** Markup that is safe to put into a page. Only this file creates it from text. */
 export type Html = { readonly markup: string };
 
 export type Content = Html | string | number | null | readonly Content[];
 
-/** A template whose values are escaped, unless they are markup themselves: text cannot become a tag by being forgotten. */
+/** Template whose values are escaped unless they are markup: unescaped text cannot reach the page. */
 export function html(parts: TemplateStringsArray, ...values: Content[]): Html {
   return { markup: parts.map((part, i) => part + (i < values.length ? render(values[i]!) : '')).join('') };
 }
 
-/** Markup from a source that escapes for itself: the stylesheet and the charts. */
+/** Marks markup of a source that escapes its own text: the stylesheet and the charts. */
 export const trusted = (markup: string): Html => ({ markup });
 
 export const escapeText = (text: string): string =>

@@ -1,46 +1,81 @@
-import { type RecipeName, recipes } from '../../domain/campaign/recipe';
-import type { Phase } from '../../domain/campaign/phases';
-import type { CampaignReport } from '../collect-report';
-import { type Chart, figure } from '../charts/figure';
-import { type Content, html, type Html } from './html';
-import { counted } from './format';
+import type pg from 'pg';
+import type { ForkOrigin } from '../../domain/campaign/fork-origin';
+import type { Content } from './html';
 
-export type Section = { id: string; title: string; body: Content };
+/** Reads rows of a campaign in the transaction of the report. */
+export type Query = (client: pg.ClientBase, campaignId: number, shared: SharedData) => Promise<unknown>;
 
-export const renderSection = ({ id, title, body }: Section): Html =>
-  html`<section id="${id}" aria-labelledby="${id}-title">
-    <h2 id="${id}-title">${title}</h2>
-    ${body}
-  </section>`;
+export type Queries = Record<string, Query>;
 
-export const lead = (...content: Content[]): Html => html`<p class="lead">${content}</p>`;
+/** The rows of each query, by the name of the query. */
+export type Results<Q extends Queries> = { [Name in keyof Q]: Awaited<ReturnType<Q[Name]>> };
 
-export const note = (...content: Content[]): Html => html`<p class="note">${content}</p>`;
+export type Section<Q extends Queries> = {
+  /** Anchor of the section in the page. */
+  id: string;
+  title: string;
+  queries: Q;
+  /** Returns the body, or null to leave the section out of the page. */
+  render: (data: SharedData & Results<Q>) => Content;
+};
 
-/** Charts of equal size, three beside each other, or four where that leaves none over or there are many. */
-export function panels(charts: readonly Chart[]): Html {
-  const four = charts.length % 4 === 0 || charts.length > 6;
-  const figures = charts.map((chart) => figure(chart, four ? 236 : 300));
-  return html`<div class="panels ${four ? 'four' : ''}">${figures}</div>`;
-}
+/** Declares a section of the report; `render` receives the rows of these queries. */
+export const defineSection = <Q extends Queries>(section: Section<Q>): Section<Q> => section;
 
-/** Names of colours, for charts whose bars have parts. */
-export const key = (entries: readonly (readonly [colour: string, name: string])[]): Html =>
-  html`<p class="key">
-    ${entries.map(([colour, name]) => html`<span><i style="background:${colour}"></i>${name}</span> `)}
-  </p>`;
+/** Rows that several sections show. They are read first, and queries of sections may depend on them. */
+export type SharedData = { campaign: CampaignHeader; evaluations: Evaluation[]; outcome: Outcome };
 
-/** Why a section has nothing to show: the recipe leaves the phase out, or nothing came of it yet. */
-export function absence({ campaign }: CampaignReport, phase: Phase, nothingSaid: string): Html {
-  const recipe = recipes[campaign.recipe as RecipeName];
-  const after = Math.max(0, campaign.iterations - 1);
-  if (recipe && !(recipe.phases as readonly Phase[]).includes(phase))
-    return note(`${nothingSaid}: recipe ${recipe.name} (${recipe.summary}) has no phase “${phase}”.`);
-  if (after === 0) return note(`${nothingSaid}: no iteration after the supervised start has begun.`);
-  return note(`${nothingSaid} in ${counted(after, 'iteration')} after the supervised start.`);
-}
+export type CampaignHeader = ForkOrigin & {
+  id: number;
+  name: string;
+  recipe: string;
+  environment: string;
+  spec: unknown; // resolved: every default written out
+  specHash: string;
+  seed: string; // a bigint, as text
+  status: string;
+  createdAt: Date;
+  finishedAt: Date | null;
+  nondeterminism: string[] | null; // reasons why another run may give other rows; null: not recorded
+  iterations: number; // the supervised start, which is iteration 0, included
+  confidence: number; // level of the evaluations' intervals, in (0, 1)
+  hardNegativeReward: number; // a failure of at least this reward is a hard negative
+};
 
-export const roleColour = (role: string): string =>
-  ['target', 'failure', 'positive'].includes(role) ? `var(--${role})` : 'var(--neutral)';
+/** The score of one policy on the held-out tasks. */
+export type HeldOutScore = {
+  policyId: string;
+  iteration: number;
+  tasks: number;
+  successes: number;
+  successLow: number; // Wilson interval
+  successHigh: number;
+  meanReward: number;
+};
 
-export const agentName = (role: string): string => (role === 'target' ? 'target' : `${role} agent`);
+/** Comparison of two policies, the later minus the earlier, over the tasks that both attempted. */
+export type PairedCounts = {
+  wins: number; // tasks that only the later policy solves
+  losses: number; // tasks that only the earlier policy solves
+  mcnemarP: number;
+  meanDifference: number; // of rewards
+  differenceLow: number; // paired bootstrap
+  differenceHigh: number;
+};
+
+export type Evaluation = HeldOutScore & {
+  role: string;
+  incumbent: HeldOutScore | null; // the incumbent's newest evaluation up to this iteration
+  paired: PairedCounts | null; // candidate minus incumbent
+  decision: 'promote' | 'keep' | null;
+  reason: string | null;
+};
+
+/** The campaign's result: its final policy against the supervised start. */
+export type Outcome = {
+  start: Evaluation | null; // null: no evaluation yet
+  final: Evaluation | null; // null: no evaluation after the start
+  isFinalActive: boolean; // false: no candidate was promoted, and `final` is the newest candidate
+  pairedTasks: number; // held-out tasks that both attempted
+  paired: PairedCounts | null; // final minus start
+};

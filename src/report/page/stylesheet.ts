@@ -1,4 +1,4 @@
-/** The page's style: one column, cards for charts, variables for every colour so that light, dark and print share the markup. */
+/** The page's style: one column, cards for charts. All colours are variables, so that light, dark and print share the markup. */
 export const stylesheet = `
 :root {
   color-scheme: light dark;

@@ -3,16 +3,16 @@ import { count } from './format';
 
 export type Table = {
   caption: string;
-  /** Column heads; the first `textColumns` are text, the others numbers. */
+  /** Column headings; the first `textColumns` columns are text, the others numbers. */
   head: readonly string[];
   textColumns?: number;
   rows: readonly (readonly Content[])[];
 };
 
-/** A longer table is folded away below its caption. */
-const mostOpenRows = 8;
+/** A longer table is collapsed below its caption. */
+const maxOpenRows = 8;
 
-/** A table that scrolls sideways within itself when the page is narrow. */
+/** Table that scrolls horizontally when the page is narrow. */
 export function table({ caption, head, textColumns = 1, rows }: Table): Html {
   const kind = (column: number): string => (column < textColumns ? 'text' : 'number');
   const cell = (content: Content, column: number): Html =>
@@ -39,7 +39,7 @@ export function table({ caption, head, textColumns = 1, rows }: Table): Html {
       </tbody>
     </table>
   </div>`;
-  if (rows.length <= mostOpenRows) return shown;
+  if (rows.length <= maxOpenRows) return shown;
   return html`<details>
     <summary>${caption} (${count(rows.length)} rows)</summary>
     ${shown}

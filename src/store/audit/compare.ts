@@ -13,7 +13,7 @@ export type IterationEffort = {
 };
 
 /** Counts per iteration: two campaigns that differ in nothing but their signals agree in all but the model's tokens. */
-export async function effortOf(pool: Pool, campaignId: number): Promise<IterationEffort[]> {
+export async function listEffort(pool: Pool, campaignId: number): Promise<IterationEffort[]> {
   const { rows } = await pool.query<IterationEffort>(
     `select i.number as iteration,
        (select count(*)::integer from tasks t where t.campaign_id = i.campaign_id
@@ -37,7 +37,11 @@ export async function effortOf(pool: Pool, campaignId: number): Promise<Iteratio
 }
 
 /** Rewards on the held-out tasks that two campaigns share, of the target that acts in each: paired by content. */
-export async function pairedHeldOut(pool: Pool, first: number, second: number): Promise<{ a: number; b: number }[]> {
+export async function listPairedRewards(
+  pool: Pool,
+  first: number,
+  second: number,
+): Promise<{ a: number; b: number }[]> {
   const { rows } = await pool.query<{ a: number; b: number }>(
     `with acting as (
        select t.campaign_id, k.content_key, avg(t.reward)::float8 as reward

@@ -5,13 +5,13 @@ import { planOf } from '../../spec/iteration-plan';
 import { ledgerInvariants } from './ledger-invariants';
 
 /** `lost`: something is missing; `duplicated`: something was counted twice; `wrong`: rows contradict each other. */
-export type Broken = 'lost' | 'duplicated' | 'wrong';
+export type ViolationKind = 'lost' | 'duplicated' | 'wrong';
 
 /** `rows` gives an `example` per row that breaks it; it may read `$1`, the campaign, and `agents`: who plays, by iteration. */
-export type Invariant = { name: string; breaks: Broken; rows: string };
+export type Invariant = { name: string; breaks: ViolationKind; rows: string };
 
 /** Who plays in each iteration, as the spec's recipe has it. */
-export async function agentsOfPhases(
+export async function listAgents(
   pool: Pick<Pool, 'query'>,
   campaignId: number,
 ): Promise<{ iteration: number; role: string }[]> {

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { agentsOfPhases, invariants, type Broken } from './invariant-queries';
+import { listAgents, invariants, type ViolationKind } from './invariant-queries';
 
 /** An invariant that does not hold: how many rows break it, and the first of them in words. */
-export type Violation = { invariant: string; breaks: Broken; count: number; examples: string[] };
+export type Violation = { invariant: string; breaks: ViolationKind; count: number; examples: string[] };
 
 const mostExamples = 10;
 
@@ -11,8 +11,8 @@ const mostExamples = 10;
  *
  * @throws Error when there is no such campaign
  */
-export async function violations(pool: Pick<Pool, 'query'>, campaignId: number): Promise<Violation[]> {
-  const agents = await agentsOfPhases(pool, campaignId);
+export async function findViolations(pool: Pick<Pool, 'query'>, campaignId: number): Promise<Violation[]> {
+  const agents = await listAgents(pool, campaignId);
   const found: Violation[] = [];
   for (const { name, breaks, rows } of invariants) {
     const result = await pool.query<{ count: number; example: string }>(
@@ -29,5 +29,5 @@ export async function violations(pool: Pick<Pool, 'query'>, campaignId: number):
 }
 
 /** Of the found ones, how many rows say that something was lost, or that it was done twice and counted twice. */
-export const countBroken = (found: readonly Violation[], which: Broken): number =>
+export const countBroken = (found: readonly Violation[], which: ViolationKind): number =>
   found.reduce((sum, { breaks, count }) => sum + (breaks === which ? count : 0), 0);

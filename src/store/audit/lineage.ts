@@ -25,7 +25,7 @@ export type Lineage = ForkOrigin & {
  * @param checkpoint hash of the policy, or its first characters
  * @throws DomainError `UnknownPolicy`
  */
-export async function lineageOf(pool: Pool, checkpoint: string): Promise<Lineage> {
+export async function getLineage(pool: Pool, checkpoint: string): Promise<Lineage> {
   const { rows } = await pool.query<ForkOrigin & { campaignId: number; campaign: string; policyId: string }>(
     `select p.campaign_id as "campaignId", c.name as campaign, p.id as "policyId", source.name as "forkedFrom",
        c.fork_iteration as "forkIteration"

@@ -11,7 +11,7 @@ import { exists } from '../../artifacts/artifact-store';
 import { backUpArtifacts } from './artifacts';
 import { invalidBackup, manifestFile, manifestText, type BackupFile, type BackupManifest } from './manifest';
 
-type Place = {
+type BackupOptions = {
   folder: string;
   /** Where artifacts lie. */
   artifactsRoot: string;
@@ -27,7 +27,7 @@ type Place = {
  */
 export async function writeBackup(
   pool: Pool,
-  { folder, artifactsRoot, withArtifacts }: Place,
+  { folder, artifactsRoot, withArtifacts }: BackupOptions,
 ): Promise<BackupManifest> {
   if (await exists(folder)) throw invalidBackup(folder, 'it exists already; a backup is a new folder');
   const staging = `${folder}.${randomUUID()}.staging`;

@@ -9,13 +9,13 @@ import { DomainError } from '../../domain/base/errors';
 import { listMigrations, listTables } from './backup';
 import { copyInto, describeFile } from './artifacts';
 import { invalidBackup, readManifest, type BackupFile, type BackupManifest } from './manifest';
-import { givingWay, createPartitions } from '../base/partitions';
+import { retryWhileLocked, createPartitions } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
-type Place = { folder: string; artifactsRoot: string };
+type RestoreOptions = { folder: string; artifactsRoot: string };
 
 /** `missingArtifacts`: paths below the artifacts' folder that rows refer to and that are not there. */
-export type Restored = { manifest: BackupManifest; missingArtifacts: string[] };
+export type RestoreResult = { manifest: BackupManifest; missingArtifacts: string[] };
 
 /**
  * Puts a backup into an empty database of the same schema, in one transaction, after every file was held against its
@@ -23,13 +23,13 @@ export type Restored = { manifest: BackupManifest; missingArtifacts: string[] };
  *
  * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; nothing is written then
  */
-export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: Place): Promise<Restored> {
+export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: RestoreOptions): Promise<RestoreResult> {
   const manifest = await readManifest(folder);
   await requireWhole(folder, manifest);
   if (manifest.artifacts.copied)
     for (const { path } of manifest.artifacts.files)
       await copyInto(join(folder, 'artifacts', path), join(artifactsRoot, path));
-  await givingWay(() => inTransaction(pool, (client) => restoreRows(client, folder, manifest, artifactsRoot)));
+  await retryWhileLocked(() => inTransaction(pool, (client) => restoreRows(client, folder, manifest, artifactsRoot)));
   await pool.query('analyze');
   return { manifest, missingArtifacts: await missingBelow(artifactsRoot, manifest) };
 }

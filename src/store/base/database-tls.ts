@@ -11,7 +11,7 @@ import { ConfigError } from '../../config';
  *
  * @throws ConfigError about DATABASE_URL: another mode, or a file that cannot be read
  */
-export function connectionOf(databaseUrl: string): Pick<ClientConfig, 'connectionString' | 'ssl'> {
+export function connectionOptions(databaseUrl: string): Pick<ClientConfig, 'connectionString' | 'ssl'> {
   const url = new URL(databaseUrl);
   const taken = Object.fromEntries(parameters.map((name) => [name, url.searchParams.get(name)]));
   for (const name of parameters) url.searchParams.delete(name);

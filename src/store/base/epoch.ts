@@ -21,7 +21,7 @@ export async function lockEpoch(client: PoolClient, key: IterationKey): Promise<
      for no key update`,
     [key.campaignId, key.iteration, key.epoch],
   );
-  if (rowCount === 0) throw await refusalOf(client, key);
+  if (rowCount === 0) throw await epochError(client, key);
 }
 
 /**
@@ -36,12 +36,12 @@ export async function lockJobEpoch(client: PoolClient, { jobKey, epoch }: JobKey
      for share of i`,
     [jobKey, epoch],
   );
-  if (rowCount === 0) throw await jobRefusalOf(client, { jobKey, epoch });
+  if (rowCount === 0) throw await jobEpochError(client, { jobKey, epoch });
 }
 
 /** @throws DomainError `StaleEpoch`, `StateMismatch` */
 export async function assertEpoch(client: Queryable, key: IterationKey): Promise<void> {
-  if ((await epochOf(client, key)) !== key.epoch) throw await refusalOf(client, key);
+  if ((await epochOf(client, key)) !== key.epoch) throw await epochError(client, key);
 }
 
 /** @throws DomainError `StaleEpoch`, `StateMismatch`, `UnknownTrainingRun` */
@@ -50,12 +50,12 @@ export async function assertJobEpoch(client: Queryable, job: JobKey): Promise<vo
 }
 
 /** Why a write found no iteration of its epoch: a later run owns it, or the database is older than who writes. */
-export async function refusalOf(client: Queryable, key: IterationKey): Promise<DomainError> {
+export async function epochError(client: Queryable, key: IterationKey): Promise<DomainError> {
   const epoch = await epochOf(client, key);
-  if (epoch !== undefined && epoch >= key.epoch) return staleEpoch(key);
+  if (epoch !== undefined && epoch >= key.epoch) return staleEpochError(key);
   const { iteration } = key;
   const found = epoch === undefined ? 'no such iteration' : `it in epoch ${epoch}`;
-  return stateMismatch(
+  return stateMismatchError(
     client,
     key.campaignId,
     `iteration ${iteration} runs in epoch ${key.epoch}, and there is ${found}`,
@@ -63,12 +63,12 @@ export async function refusalOf(client: Queryable, key: IterationKey): Promise<D
 }
 
 /** As `refusalOf`, for a write of a training job. */
-export async function jobRefusalOf(client: Queryable, job: JobKey): Promise<DomainError> {
-  return refusalOf(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
+export async function jobEpochError(client: Queryable, job: JobKey): Promise<DomainError> {
+  return epochError(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
 }
 
 /** The database is older than what a campaign remembers of it; only a rebuilt campaign can go on. */
-export async function stateMismatch(client: Queryable, campaignId: number, what: string): Promise<DomainError> {
+export async function stateMismatchError(client: Queryable, campaignId: number, what: string): Promise<DomainError> {
   const { rows } = await client.query<{ name: string }>('select name from campaigns where id = $1::integer', [
     campaignId,
   ]);
@@ -78,7 +78,7 @@ export async function stateMismatch(client: Queryable, campaignId: number, what:
   return new DomainError('StateMismatch', `the database does not hold what the campaign did: ${what}; ${next}`);
 }
 
-export const staleEpoch = ({ iteration, epoch }: Pick<IterationKey, 'iteration' | 'epoch'>): DomainError =>
+export const staleEpochError = ({ iteration, epoch }: Pick<IterationKey, 'iteration' | 'epoch'>): DomainError =>
   new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} is over: a later run owns its rows`);
 
 async function epochOf(client: Queryable, { campaignId, iteration }: IterationKey): Promise<number | undefined> {

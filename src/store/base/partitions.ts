@@ -16,7 +16,7 @@ export const partitionedTables = [
   'exploration_turns',
 ] as const;
 
-/** Makes a campaign's partitions in the caller's transaction, which has to be one of `givingWay`. */
+/** Makes a campaign's partitions in the caller's transaction, which has to be one of `retryWhileLocked`. */
 export async function createPartitions(client: PoolClient, campaignId: number): Promise<void> {
   await client.query(`set local lock_timeout = '50ms'`);
   await client.query(`lock table only ${partitionedTables.join(', only ')} in access exclusive mode`);
@@ -34,7 +34,7 @@ const lockNotAvailable = '55P03';
  * stores rows locks in another order, and Postgres ends a deadlock after 1 s. The creation gives up its locks well before
  * that, so that no worker fails.
  */
-export const givingWay = <T>(create: () => Promise<T>): Promise<T> =>
+export const retryWhileLocked = <T>(create: () => Promise<T>): Promise<T> =>
   retry(create, {
     ...{ shouldRetry: (error) => codeOf(error) === lockNotAvailable, timeoutMs: 60_000 },
     ...{ firstMs: 100, jitter: 0.8 },

@@ -1,12 +1,12 @@
 import { Pool, types, type PoolClient } from 'pg';
-import { connectionOf } from './database-tls';
+import { connectionOptions } from './database-tls';
 
 const bigintOid = 20;
 
 /** A pool of at most `max` connections. Counts and seeds stay below 2^53, so bigint is read as a number. */
 export function createPool(databaseUrl: string, max = 10): Pool {
   types.setTypeParser(bigintOid, Number);
-  const pool = new Pool({ ...connectionOf(databaseUrl), max, application_name: 'coevolve' });
+  const pool = new Pool({ ...connectionOptions(databaseUrl), max, application_name: 'coevolve' });
   // Without a listener a server restart ends the process; the next query reports the loss to whoever asked.
   pool.on('error', () => undefined);
   return pool;

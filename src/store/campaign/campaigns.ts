@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
-import { givingWay, createPartitions } from '../base/partitions';
+import { retryWhileLocked, createPartitions } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
@@ -89,7 +89,7 @@ export const campaignStore = (pool: Pool) => ({
   },
 
   /** Does something to a campaign while nobody else does it: whoever comes second waits for the first. */
-  whileAlone: <T>(id: number, work: () => Promise<T>): Promise<T> =>
+  withLock: <T>(id: number, work: () => Promise<T>): Promise<T> =>
     inTransaction(pool, async (client) => {
       await client.query(`select pg_advisory_xact_lock(hashtextextended('campaign/' || $1::integer, 0))`, [id]);
       return work();
@@ -120,7 +120,7 @@ export const campaignStore = (pool: Pool) => ({
 
 /** undefined when the name is taken. */
 const create = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
-  givingWay(() => tryCreate(pool, campaign));
+  retryWhileLocked(() => tryCreate(pool, campaign));
 
 const tryCreate = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
   inTransaction(pool, async (client) => {

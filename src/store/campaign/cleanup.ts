@@ -6,7 +6,7 @@ import { lockBudget } from '../spending/budgets';
 /** What is open when a campaign ends, or when one of its phases is given up. */
 export const cleanupStore = (pool: Pool) => ({
   /** The training runs without a policy, of one iteration or of all, in the epoch that owns them now. */
-  async openJobs(campaignId: number, iteration: number | null): Promise<JobKey[]> {
+  async listOpenJobs(campaignId: number, iteration: number | null): Promise<JobKey[]> {
     const { rows } = await pool.query<JobKey>(
       `select r.job_key as "jobKey", i.epoch
        from training_runs r join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
@@ -21,7 +21,7 @@ export const cleanupStore = (pool: Pool) => ({
   /**
    * Takes back what jobs of an iteration left and nobody has registered as a policy: it is not evaluated, and never acts.
    */
-  async dropUnregistered({ campaignId, iteration, epoch }: IterationKey): Promise<void> {
+  async failUnregisteredRuns({ campaignId, iteration, epoch }: IterationKey): Promise<void> {
     await pool.query(
       `update training_runs r set status = 'failed', policy_id = null, failure = $4::jsonb
        where r.campaign_id = $1::integer and r.iteration = $2::smallint and r.status = 'succeeded'

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { copiedTables } from './fork-tables';
-import { givingWay, createPartitions } from '../base/partitions';
+import { retryWhileLocked, createPartitions } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
 /** `source`: the campaign whose rows of iterations 0 to `iteration` the fork begins with. */
@@ -34,7 +34,7 @@ export const forkCampaign = (pool: Pool, fork: NewFork): Promise<Forked> =>
     if (found) return { id: found, created: false };
     await requireFinished(client, fork);
     // The partitions in a transaction of their own: it locks their parents, for which workers wait.
-    const id = await givingWay(() => inTransaction(pool, reserveId));
+    const id = await retryWhileLocked(() => inTransaction(pool, reserveId));
     await copyRows(client, fork, id);
     return { id, created: true };
   });

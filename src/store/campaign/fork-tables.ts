@@ -49,7 +49,7 @@ export const copiedTables = {
 } as const;
 
 /** What a fork does not take over, and why. */
-export const leftTables = {
+export const skippedTables = {
   campaigns: 'the fork has a row of its own',
   active_policies: 'made of the promotions up to the iteration: the source may have moved on',
   turn_journal: 'attempts in flight: a finished iteration has none',

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import type { Phase } from '../../domain/campaign/phases';
-import { assertEpoch, refusalOf, stateMismatch, type IterationKey } from '../base/epoch';
+import { assertEpoch, epochError, stateMismatchError, type IterationKey } from '../base/epoch';
 import { openInNextEpoch, raiseEpochs, type RaisedEpoch } from './raise-epochs';
 
 export type { IterationKey };
@@ -41,7 +41,11 @@ const openings = (pool: Pool) => ({
     );
     const { finished, first } = rows[0]!;
     if (iteration > 0 && !finished)
-      throw await stateMismatch(pool, campaignId, `iteration ${iteration} came before ${iteration - 1} had finished`);
+      throw await stateMismatchError(
+        pool,
+        campaignId,
+        `iteration ${iteration} came before ${iteration - 1} had finished`,
+      );
     if (epoch === null) await this.open(campaignId, iteration);
     await assertEpoch(pool, { campaignId, iteration, epoch: epoch ?? first });
     return epoch ?? first;
@@ -65,7 +69,7 @@ const openings = (pool: Pool) => ({
        where i.campaign_id = live.campaign_id and i.number = live.number`,
       [key.campaignId, key.iteration, key.epoch],
     );
-    if (rowCount === 0) throw await refusalOf(pool, key);
+    if (rowCount === 0) throw await epochError(pool, key);
   },
 
   async isFinished(campaignId: number, iteration: number): Promise<boolean> {
@@ -139,7 +143,7 @@ const commits = (pool: Pool) => ({
     const row = rows[0];
     if (row) return row.committed;
     await assertEpoch(pool, { campaignId, iteration, epoch });
-    throw await stateMismatch(
+    throw await stateMismatchError(
       pool,
       campaignId,
       `phase ${phase} of iteration ${iteration} came before ${previous} committed`,
@@ -171,10 +175,10 @@ const commits = (pool: Pool) => ({
     );
     if (rowCount) return;
     await assertEpoch(pool, { campaignId, iteration, epoch });
-    throw await stateMismatch(pool, campaignId, `phase ${phase} of iteration ${iteration} was never begun`);
+    throw await stateMismatchError(pool, campaignId, `phase ${phase} of iteration ${iteration} was never begun`);
   },
 
-  async phasesOf(campaignId: number): Promise<PhaseRow[]> {
+  async listPhases(campaignId: number): Promise<PhaseRow[]> {
     const { rows } = await pool.query<PhaseRow>(
       `select iteration, phase, started_at as "startedAt", finished_at as "finishedAt", result
        from phases where campaign_id = $1::integer

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import type { Phase } from '../../domain/campaign/phases';
 import type { Purpose } from '../../domain/rollout/trajectory';
-import { assertEpoch, stateMismatch, type IterationKey, type JobKey } from '../base/epoch';
+import { assertEpoch, stateMismatchError, type IterationKey, type JobKey } from '../base/epoch';
 
 export type PlannedAttempts = {
   purpose: Purpose;
   /** Who plays; null: the tasks' reference actions are played, where they have any. */
-  players: readonly (string | null)[];
+  policyIds: readonly (string | null)[];
   step: number;
   /** Numbers of the attempts at each task, `to` not included. */
   from: number;
@@ -20,18 +20,21 @@ export const phaseCheckStore = (pool: Pool) => ({
    *
    * @throws DomainError `StateMismatch` when it is older than them, `StaleEpoch` when a later run owns the iteration
    */
-  async assertKnown(work: IterationKey | JobKey): Promise<void> {
+  async assertExists(work: IterationKey | JobKey): Promise<void> {
     if ('campaignId' in work) return assertEpoch(pool, work);
     const { rows } = await pool.query<{ campaignId: number }>(
       `select id as "campaignId" from campaigns
        where starts_with($1, 'campaign/' || name || '/') and not exists (select from training_runs where job_key = $1)`,
       [work.jobKey],
     );
-    if (rows[0]) throw await stateMismatch(pool, rows[0].campaignId, `there is no training job ${work.jobKey}`);
+    if (rows[0]) throw await stateMismatchError(pool, rows[0].campaignId, `there is no training job ${work.jobKey}`);
   },
 
   /** Planned attempts that are not stored. */
-  async countMissing(key: IterationKey, { purpose, players, step, from, to }: PlannedAttempts): Promise<number> {
+  async countMissingAttempts(
+    key: IterationKey,
+    { purpose, policyIds, step, from, to }: PlannedAttempts,
+  ): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*)::integer as count
        from planned_tasks p
@@ -44,7 +47,7 @@ export const phaseCheckStore = (pool: Pool) => ({
            where t.campaign_id = $1::integer and t.iteration = $2::smallint and t.purpose = $3
              and t.task_id = p.task_id and coalesce(t.policy_id, '') = coalesce(player.id, '')
              and t.attempt = attempt)`,
-      [key.campaignId, key.iteration, purpose, step, players, from, to],
+      [key.campaignId, key.iteration, purpose, step, policyIds, from, to],
     );
     return rows[0]!.count;
   },
@@ -101,7 +104,7 @@ export const phaseCheckStore = (pool: Pool) => ({
   },
 
   /** The error of a phase that did what the database does not hold. */
-  mismatch: (key: IterationKey, what: string) => stateMismatch(pool, key.campaignId, what),
+  mismatchError: (key: IterationKey, what: string) => stateMismatchError(pool, key.campaignId, what),
 });
 
 export type PhaseCheckStore = ReturnType<typeof phaseCheckStore>;

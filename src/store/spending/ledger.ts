@@ -55,7 +55,7 @@ export const ledgerStore = (pool: Pool) => ({
     }),
 
   /** What is booked for a job; zeros before anything is. */
-  async bookedTraining(jobKey: string): Promise<SpentOnTraining> {
+  async getBookedTraining(jobKey: string): Promise<SpentOnTraining> {
     const { rows } = await pool.query<SpentOnTraining>(
       `select coalesce(max(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
          coalesce(max(l.amount) filter (where l.unit = 'seconds'), 0) as seconds
@@ -67,7 +67,7 @@ export const ledgerStore = (pool: Pool) => ({
     return rows[0]!;
   },
 
-  async total(campaignId: number): Promise<{ tokens: number; seconds: number }> {
+  async getTotal(campaignId: number): Promise<{ tokens: number; seconds: number }> {
     const { rows } = await pool.query<{ unit: LedgerUnit; amount: number }>(
       `select unit, sum(amount) as amount from ledger
        where campaign_id = $1::integer and entry = 'settle' and unit in ('tokens', 'seconds')
@@ -78,7 +78,7 @@ export const ledgerStore = (pool: Pool) => ({
   },
 
   /** What the training jobs of a campaign have taken so far, those that failed included. */
-  async training(campaignId: number): Promise<TrainingCost> {
+  async getTrainingCost(campaignId: number): Promise<TrainingCost> {
     const { rows } = await pool.query<TrainingCost>(
       `select count(distinct l.key)::integer as jobs,
          coalesce(sum(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { ModelPurpose } from '../../domain/campaign/iteration-plan';
 import { bookReserve, bookSettle, lockBudget, type Budget, type Spending } from './budgets';
 import { budgetReached } from './budget-exceeded';
-import { refusalOf, type IterationKey } from '../base/epoch';
+import { epochError, type IterationKey } from '../base/epoch';
 import {
   getWaste,
   listModelSpending,
@@ -84,7 +84,7 @@ export const modelCallStore = (pool: Pool) => ({
       return findAnswer(client, call);
     });
     if (stored) return stored.answer;
-    throw await refusalOf(pool, call.key);
+    throw await epochError(pool, call.key);
   },
 
   /** Gives back the whole reservation of a try that has certainly cost nothing. */
@@ -95,11 +95,11 @@ export const modelCallStore = (pool: Pool) => ({
         await bookSettle(client, call.key.campaignId, ledgerKey(call.callId, number), null);
     }),
 
-  spentByPurpose: (campaignId: number): Promise<ModelSpending[]> => listModelSpending(pool, campaignId),
+  listSpending: (campaignId: number): Promise<ModelSpending[]> => listModelSpending(pool, campaignId),
 
-  waste: (campaignId: number): Promise<Waste> => getWaste(pool, campaignId),
+  getWaste: (campaignId: number): Promise<Waste> => getWaste(pool, campaignId),
 
-  unconfirmed: (campaignId: number): Promise<UnconfirmedRequest[]> => listUnconfirmed(pool, campaignId),
+  listUnconfirmed: (campaignId: number): Promise<UnconfirmedRequest[]> => listUnconfirmed(pool, campaignId),
 });
 
 type FindCall = Pick<ModelCall, 'key' | 'callId' | 'requestSha256'>;
@@ -161,7 +161,7 @@ async function insertRequest(client: PoolClient, call: ModelCall): Promise<numbe
     [campaignId, call.callId, iteration, epoch, call.purpose, call.provider, call.model],
   );
   const row = rows[0];
-  if (!row) throw await refusalOf(client, call.key);
+  if (!row) throw await epochError(client, call.key);
   return row.ordinal;
 }
 

@@ -42,7 +42,7 @@ export const admissionStore = (pool: Pool) => ({
   },
 
   /** The stage verdicts of each candidate, in order; of those among `taskIds` when they are given. */
-  async trails(campaignId: number, taskIds?: readonly string[]): Promise<Map<string, StageVerdict[]>> {
+  async listTrails(campaignId: number, taskIds?: readonly string[]): Promise<Map<string, StageVerdict[]>> {
     const { rows } = await pool.query<{ taskId: string; trail: StageVerdict[] }>(
       `select task_id as "taskId", jsonb_agg(jsonb_build_object('stage', stage, 'passed', passed, 'reason', reason,
          'detail', detail) order by ordinal) as trail
@@ -55,7 +55,7 @@ export const admissionStore = (pool: Pool) => ({
   },
 
   /** Which tasks of an iteration an operator rejected while approving the others; null when nobody has approved yet. */
-  async approval(campaignId: number, iteration: number): Promise<{ rejected: Set<string> } | null> {
+  async findApproval(campaignId: number, iteration: number): Promise<{ rejected: Set<string> } | null> {
     const { rows } = await pool.query<{ rejected: string[] | null }>(
       `select detail -> 'rejected' as rejected from events
        where campaign_id = $1::integer and kind = 'approved' and detail ->> 'iteration' = $2::integer::text
@@ -92,7 +92,7 @@ export const admissionStore = (pool: Pool) => ({
       );
     }),
 
-  diversity: (campaignId: number): Promise<DiversityRound[]> => listDiversityRounds(pool, campaignId),
+  listDiversity: (campaignId: number): Promise<DiversityRound[]> => listDiversityRounds(pool, campaignId),
 
   /**
    * Retires tasks from this iteration on; one that has retired stays so, for its first reason.
@@ -112,7 +112,7 @@ export const admissionStore = (pool: Pool) => ({
     }),
 
   /** Tasks that the iteration no longer draws, by id. */
-  async retired(campaignId: number, iteration: number): Promise<Map<string, RetiredTask>> {
+  async listRetired(campaignId: number, iteration: number): Promise<Map<string, RetiredTask>> {
     const { rows } = await pool.query<RetiredTask>(
       `select task_id as "taskId", iteration, reason, pass_rate as "passRate" from task_retirements
        where campaign_id = $1::integer and iteration <= $2::smallint order by task_id`,

@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/base/errors';
 import type { ExplorationOutcome, ModelFailure, Reflection } from '../../domain/tasks/exploration';
 import { explorationContextId, explorationRunId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { lockEpoch, refusalOf, type IterationKey } from '../base/epoch';
+import { lockEpoch, epochError, type IterationKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
 import { toJson, toText } from '../base/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
@@ -112,7 +112,7 @@ const contextStore = (pool: Pool) => ({
       [key.campaignId, id, key.iteration, key.epoch, failed, toJson(reflection)],
     );
     const row = await this.getContext(key.campaignId, id);
-    if (row.status === 'planned') throw await refusalOf(pool, key);
+    if (row.status === 'planned') throw await epochError(pool, key);
     return row;
   },
 });
@@ -141,7 +141,7 @@ const runStore = (pool: Pool) => ({
       ...[run.outcome, toText(run.fault), toJson(run.opening), run.reward, toJson(run.turns)],
     ]);
     const stored = await this.findRun(key.campaignId, id);
-    if (!stored) throw await refusalOf(pool, key);
+    if (!stored) throw await epochError(pool, key);
     return stored;
   },
 
@@ -189,7 +189,7 @@ const runStore = (pool: Pool) => ({
       ],
     );
     const stored = await this.findAbstraction(key.campaignId, contextId);
-    if (!stored) throw await refusalOf(pool, key);
+    if (!stored) throw await epochError(pool, key);
     return stored;
   },
 });

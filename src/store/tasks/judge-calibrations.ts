@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { CorruptionKind } from '../../domain/evaluation/corrupt-actions';
 import type { Calibration, Confusion, Rate, Trust } from '../../domain/evaluation/judge-calibration';
-import { assertEpoch, lockEpoch, refusalOf, type IterationKey } from '../base/epoch';
+import { assertEpoch, lockEpoch, epochError, type IterationKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
 import { toJson } from '../base/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
@@ -27,7 +27,7 @@ export type CalibrationItem = NewCalibrationItem & {
   reward: number | null;
 };
 
-export type PlayedItem = Pick<CalibrationItem, 'ordinal' | 'corruption' | 'actions'> & {
+export type ItemRollout = Pick<CalibrationItem, 'ordinal' | 'corruption' | 'actions'> & {
   transcript: Transcript;
   reward: number;
 };
@@ -70,7 +70,11 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     }),
 
   /** Items `from` to `to` (exclusive) of an iteration's calibration; all of them unless told. */
-  async items({ campaignId, iteration }: IterationKey, from = 0, to: number | null = null): Promise<CalibrationItem[]> {
+  async listItems(
+    { campaignId, iteration }: IterationKey,
+    from = 0,
+    to: number | null = null,
+  ): Promise<CalibrationItem[]> {
     const { rows } = await pool.query<CalibrationItem>(
       `select ordinal, task_id as "taskId", corruption, actions, transcript, reward
        from calibration_items
@@ -88,7 +92,10 @@ export const judgeCalibrationStore = (pool: Pool) => ({
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  async recordPlay(key: IterationKey, { ordinal, corruption, actions, transcript, reward }: PlayedItem): Promise<void> {
+  async saveRollout(
+    key: IterationKey,
+    { ordinal, corruption, actions, transcript, reward }: ItemRollout,
+  ): Promise<void> {
     const { campaignId, iteration, epoch } = key;
     await pool.query(
       `update calibration_items set corruption = $4, actions = $5::jsonb, transcript = $6::jsonb, reward = $7::float8
@@ -105,7 +112,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  async close(key: IterationKey, calibration: NewCalibration): Promise<CalibrationRow> {
+  async save(key: IterationKey, calibration: NewCalibration): Promise<CalibrationRow> {
     const { judgeVersion, counts, agreement, precision, recall, dropped, drift } = calibration;
     await pool.query(insertCalibration, [
       ...[key.campaignId, key.iteration, key.epoch, judgeVersion, counts.truePositives, counts.falsePositives],
@@ -121,7 +128,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     ]);
     await assertEpoch(pool, key);
     const stored = (await this.list(key.campaignId)).find(({ iteration }) => iteration === key.iteration);
-    if (!stored) throw await refusalOf(pool, key);
+    if (!stored) throw await epochError(pool, key);
     return stored;
   },
 

@@ -5,7 +5,7 @@ import { toJson, toText } from '../base/postgres-text';
 /** A candidate's validation, an item of a calibration, or an attempt that the judge grades. */
 export type JudgementKind = 'candidate' | 'calibration' | 'attempt';
 
-type Said = {
+type Verdict = {
   /** null: the judge gave no usable answer. */
   completed: boolean | null;
   /** Of the verdict, or what was wrong with the answer. */
@@ -14,7 +14,7 @@ type Said = {
   failure: 'malformed' | 'refused' | 'cut-off' | null;
 };
 
-export type NewJudgement = Said & {
+export type NewJudgement = Verdict & {
   id: string;
   kind: JudgementKind;
   taskId: string;
@@ -51,11 +51,11 @@ export const judgementStore = (pool: Pool) => ({
       ],
     );
     await assertEpoch(pool, key);
-    return (await this.find(key.campaignId, [id])).get(id)!;
+    return (await this.findMany(key.campaignId, [id])).get(id)!;
   },
 
   /** Those among `ids` that were judged. */
-  async find(campaignId: number, ids: readonly string[]): Promise<Map<string, JudgementRow>> {
+  async findMany(campaignId: number, ids: readonly string[]): Promise<Map<string, JudgementRow>> {
     const { rows } = await pool.query<JudgementRow>(
       `select ${columns} from judgements where campaign_id = $1::integer and id = any ($2::text[])`,
       [campaignId, ids],

@@ -44,7 +44,7 @@ export type TaskLineage = ForkOrigin & {
  *
  * @throws DomainError `UnknownCampaign`, `UnknownTask`
  */
-export async function taskLineageOf(pool: Pool, campaign: string, taskId: string): Promise<TaskLineage> {
+export async function getTaskLineage(pool: Pool, campaign: string, taskId: string): Promise<TaskLineage> {
   const { id: campaignId, forkedFrom, forkIteration } = await campaignStore(pool).getByName(campaign);
   const task = (await taskStore(pool).get(campaignId, taskId)) as TaskRow | undefined;
   if (!task) throw new DomainError('UnknownTask', `no task has the id "${taskId}"; see \`coevolve tasks ${campaign}\``);

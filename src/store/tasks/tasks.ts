@@ -22,10 +22,10 @@ export type TaskRow = {
   reason: string | null;
   /** Who rewards attempts at it. */
   grader: 'environment' | 'judge';
-} & ModelsWord;
+} & ModelFields;
 
 /** What a model says of its candidate; null for tasks that no model wrote. */
-type ModelsWord = {
+type ModelFields = {
   description: string | null;
   /** In [0, 1]. */
   confidence: number | null;
@@ -34,8 +34,8 @@ type ModelsWord = {
   contextId: string | null;
 };
 
-export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 'grader' | keyof ModelsWord> &
-  Partial<ModelsWord> & {
+export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 'grader' | keyof ModelFields> &
+  Partial<ModelFields> & {
     /** The environment when left out. */
     grader?: TaskRow['grader'];
     /** Why a candidate is rejected as it is stored: it never was a task of the environment. */
@@ -108,7 +108,7 @@ export const taskStore = (pool: Pool) => ({
   },
 
   /** Tasks `from` to `to` (exclusive) of a plan, in its order. */
-  async planned(key: IterationKey, purpose: Purpose, from: number, to: number): Promise<TaskRow[]> {
+  async listPlanned(key: IterationKey, purpose: Purpose, from: number, to: number): Promise<TaskRow[]> {
     const { rows } = await pool.query<TaskRow>(
       `select ${columns}
        from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
@@ -124,7 +124,7 @@ export const taskStore = (pool: Pool) => ({
    * How the target agent's training attempts at each task went in the iterations before `before`: mean and attempts over
    * those from `since` on, iterations over all. A task that was never played is not among them.
    */
-  async stats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
+  async listStats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
     const { rows } = await pool.query<TaskStats & { taskId: string }>(
       `select t.task_id as "taskId", avg(t.reward) filter (where t.iteration >= $2::smallint) as "meanReward",
          (count(*) filter (where t.iteration >= $2::smallint))::integer as attempts,

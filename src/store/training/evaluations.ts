@@ -60,10 +60,10 @@ export const evaluationStore = (pool: Pool) => ({
   },
 
   /** Scenarios that each evaluated policy completed; empty where held-out tasks belong to none. */
-  scenarios: (campaignId: number): Promise<ScenarioCompletion[]> => listScenarioCompletion(pool, campaignId),
+  listScenarios: (campaignId: number): Promise<ScenarioCompletion[]> => listScenarioCompletion(pool, campaignId),
 
   /** Reward of a policy on each held-out task, by task id. Only scored attempts count. */
-  async heldOutRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
+  async listHeldOutRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
     const { rows } = await pool.query<{ taskId: string; reward: number }>(
       `select task_id as "taskId", avg(reward) as reward from trajectories
        where campaign_id = $1::integer and policy_id = $2 and purpose = 'evaluation' and outcome = 'scored'

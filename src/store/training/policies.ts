@@ -60,7 +60,7 @@ export const policyStore = (pool: Pool) => ({
   },
 
   /** The policy that acts for each role now. */
-  async active(campaignId: number): Promise<Partial<Record<PolicyRole, string>>> {
+  async listActive(campaignId: number): Promise<Partial<Record<PolicyRole, string>>> {
     const { rows } = await pool.query<{ role: PolicyRole; id: string }>(
       `select role, policy_id as id from active_policies where campaign_id = $1::integer`,
       [campaignId],
@@ -115,7 +115,7 @@ export const policyStore = (pool: Pool) => ({
   },
 
   /** The incumbent that the decision of an iteration was made against, when it was made already. */
-  async decisionOf(campaignId: number, iteration: number, role: PolicyRole): Promise<PromotionRow | undefined> {
+  async findDecision(campaignId: number, iteration: number, role: PolicyRole): Promise<PromotionRow | undefined> {
     const { rows } = await pool.query<PromotionRow>(
       `select iteration, role, candidate_id as "candidateId", incumbent_id as "incumbentId", decision, reason
        from promotions where campaign_id = $1::integer and iteration = $2::smallint and role = $3`,

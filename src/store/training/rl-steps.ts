@@ -64,7 +64,7 @@ export const rlStepStore = (pool: Pool) => ({
   },
 
   /** The policy that a step left; undefined when there is no such step, or it has not finished. */
-  async policyOf(jobKey: string, step: number): Promise<string | undefined> {
+  async findPolicy(jobKey: string, step: number): Promise<string | undefined> {
     return (await this.find(jobKey, step))?.policyId ?? undefined;
   },
 

@@ -29,7 +29,7 @@ export const trainingProgressStore = (pool: Pool) => ({
   },
 
   /** The newest update that is stored; 0 when none is. */
-  async lastStep(jobKey: string): Promise<number> {
+  async getLastStep(jobKey: string): Promise<number> {
     const { rows } = await pool.query<{ step: number }>(
       'select coalesce(max(step), 0) as step from training_progress where job_key = $1',
       [jobKey],
@@ -38,7 +38,7 @@ export const trainingProgressStore = (pool: Pool) => ({
   },
 
   /** The jobs of a campaign that have not ended and have told of an update. */
-  async running(campaignId: number): Promise<RunningJob[]> {
+  async listRunning(campaignId: number): Promise<RunningJob[]> {
     const { rows } = await pool.query<RunningJob>(
       `select r.job_key as "jobKey", r.role, r.method, newest.step, newest.facts
        from training_runs r

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
-import { assertEpoch, assertJobEpoch, jobRefusalOf, type IterationKey, type JobKey } from '../base/epoch';
+import { assertEpoch, assertJobEpoch, jobEpochError, type IterationKey, type JobKey } from '../base/epoch';
 import type { PolicyRole } from './policies';
 
 /** `import`: a policy that was trained elsewhere; its run has no job and no dataset. */
@@ -114,7 +114,7 @@ export const trainingRunStore = (pool: Pool) => ({
        returning campaign_id as "campaignId"`,
       [job.jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null, job.epoch],
     );
-    if (!rows[0]) throw await jobRefusalOf(pool, job);
+    if (!rows[0]) throw await jobEpochError(pool, job);
     return rows[0];
   },
 

@@ -4,7 +4,7 @@ import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { ExpertTrajectory } from '../../domain/pairs/pair-rules';
 import type { ScoredAttempt, Outcome, Purpose } from '../../domain/rollout/trajectory';
 import type { ChatMessage, StoredTurn } from '../../domain/rollout/turn';
-import { assertEpoch, refusalOf, type IterationKey } from '../base/epoch';
+import { assertEpoch, epochError, type IterationKey } from '../base/epoch';
 import { toJson, toText } from '../base/postgres-text';
 
 export type NewTrajectory = AttemptKey & {
@@ -49,7 +49,7 @@ export const trajectoryStore = (pool: Pool) => ({
       ...[t.turns.length, t.promptTokens, t.completionTokens, t.seconds, toJson(t.turns)],
     ]);
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
-    if (!stored) throw await refusalOf(pool, t);
+    if (!stored) throw await epochError(pool, t);
     return stored;
   },
 
@@ -117,13 +117,13 @@ export const trajectoryStore = (pool: Pool) => ({
   },
 
   async get(campaignId: number, id: string): Promise<TrajectoryRow> {
-    const row = (await this.getMany(campaignId, [id])).get(id);
+    const row = (await this.findMany(campaignId, [id])).get(id);
     if (!row) throw new DomainError('UnknownTrajectory', `no trajectory has the id "${id}"`);
     return row;
   },
 
   /** Whole trajectories, bodies included. */
-  async getMany(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectoryRow>> {
+  async findMany(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectoryRow>> {
     const { rows } = await pool.query<TrajectoryRow>(
       `select t.id, t.outcome, t.reward, t.turn_count as "turnCount", t.iteration, t.purpose, t.task_id as "taskId",
          t.policy_id as "policyId", t.attempt, t.seed, t.stop_reason as "stopReason", t.fault, t.opening,

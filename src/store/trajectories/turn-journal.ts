@@ -84,7 +84,7 @@ export const turnJournalStore = (pool: Pool) => ({
   },
 
   /** What became of each interruption of an attempt, in order. */
-  async resumesOf(campaignId: number, trajectoryId: string): Promise<Resume[]> {
+  async listResumes(campaignId: number, trajectoryId: string): Promise<Resume[]> {
     const { rows } = await pool.query<Resume>(
       `select outcome, turns, detail from attempt_resumes
        where campaign_id = $1::integer and trajectory_id = $2

@@ -38,7 +38,7 @@ async function grownCampaign(
 }
 
 const planned = async ({ store, key }: TaskCampaign, purpose: Purpose, from = 0, to = 1000): Promise<string[]> =>
-  (await store.tasks.planned(key, purpose, from, to)).map(({ id }) => id);
+  (await store.tasks.listPlanned(key, purpose, from, to)).map(({ id }) => id);
 
 const plan = ({ services, key }: TaskCampaign): Promise<void> => planIteration(services)(key);
 
@@ -176,7 +176,7 @@ describe('retirement', () => {
     await playTasks(campaign, 2, { s01: [0.1], s02: [0.5], s03: [0.9] });
     await plan(campaign);
     expect((await planned(campaign, 'train')).sort()).toEqual(['s02', 's03']);
-    expect([...(await store.admission.retired(campaignId, 3)).values()]).toEqual([
+    expect([...(await store.admission.listRetired(campaignId, 3)).values()]).toEqual([
       { taskId: 's00', iteration: 3, reason: 'mastered', passRate: 1 },
       { taskId: 's01', iteration: 3, reason: 'too-hard', passRate: 0.05 },
     ]);

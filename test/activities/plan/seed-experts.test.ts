@@ -79,7 +79,7 @@ test('the tasks of a campaign are seeded with its experts, and only those with o
   const services = { ...campaign.services, artifacts, environmentData } as unknown as typeof campaign.services;
   await inActivity(() => seedTasks(services)(campaign.key));
   await planIteration(services)(campaign.key);
-  const planned = await campaign.store.tasks.planned(campaign.key, 'expert', 0, 9);
+  const planned = await campaign.store.tasks.listPlanned(campaign.key, 'expert', 0, 9);
   expect(planned.map(({ id, referenceActions }) => [id, referenceActions])).toEqual([
     ['a', ['Action: go']],
     ['c', ['own']],

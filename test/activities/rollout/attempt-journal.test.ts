@@ -163,7 +163,7 @@ test('an environment that says other things than it promised is played from the 
     );
     await expect(recorded(attempt)).resolves.toEqual(next.turns.slice(0, 2)); // one is held back
     await expect(
-      campaign.store.turnJournal.resumesOf(campaign.campaignId, attempt.trajectoryId),
+      campaign.store.turnJournal.listResumes(campaign.campaignId, attempt.trajectoryId),
     ).resolves.toMatchObject([{ outcome: 'mismatch', turns: 1 }]);
   } finally {
     environment.stop();
@@ -179,7 +179,7 @@ test('a player of a stale epoch writes no turn and counts no resume', async () =
   await journal.keep();
   await journal.replayed(2);
   await expect(own.store.turnJournal.list(key, [attempt.trajectoryId])).resolves.toEqual(new Map());
-  await expect(own.store.turnJournal.resumesOf(own.campaignId, attempt.trajectoryId)).resolves.toEqual([]);
+  await expect(own.store.turnJournal.listResumes(own.campaignId, attempt.trajectoryId)).resolves.toEqual([]);
 });
 
 const sampled = { iteration: 1, purpose: 'train' as const, policyId: 'p'.repeat(64), taskId: 't', attempt: 0 };

@@ -139,7 +139,7 @@ test('two attempts of a phase leave what one leaves, however their statements in
     iteration += 1;
     const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
     await prepare[phase](key, rewards);
-    const incumbent = (await store.policies.active(campaignId)).target!;
+    const incumbent = (await store.policies.listActive(campaignId)).target!;
     const attempts = ['first', 'second'].map((who) => work(seenBy(scheduler, who), key, phase).catch(staleOnly));
     const { nextEpoch } = seenBy(scheduler, 'operator').store.iterations;
     const fence = fenced ? nextEpoch(campaignId, iteration) : Promise.resolve(key.epoch);

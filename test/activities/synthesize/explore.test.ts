@@ -4,7 +4,7 @@ import { explore } from '../../../src/activities/synthesize/explore';
 import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { reflect } from '../../../src/activities/synthesize/reflect';
-import { taskLineageOf } from '../../../src/store/tasks/task-lineage';
+import { getTaskLineage } from '../../../src/store/tasks/task-lineage';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { askedFor, sqlExplorer, type AskedFor } from '../../support/models/sql-explorer';
 import {
@@ -82,7 +82,7 @@ test('a flagged trajectory becomes candidates whose reference actions the enviro
     expect(task.confidence).toBeGreaterThan(0.9);
     expect(task.referenceActions.at(-1)).toBe('submit');
   }
-  const lineage = await taskLineageOf(database.pool, spec.name, candidates[0]!.id);
+  const lineage = await getTaskLineage(database.pool, spec.name, candidates[0]!.id);
   expect(lineage).toMatchObject({
     signal: { id: '1/forgetting/0', kind: 'forgetting' },
     trajectories: [{ id: trajectoryId, raised: true }],

@@ -22,7 +22,7 @@ test('the end of a campaign gives back what open tries reserved, lists them stil
     const { committed } = await store.budgets.get(campaignId);
     expect({ again, committed }).toEqual({ again, committed: { llmTokens: 15, usd: expect.closeTo(0.001) } });
   }
-  expect(await store.modelCalls.unconfirmed(campaignId)).toMatchObject([{ tokens: 100, usd: 0.5 }]);
+  expect(await store.modelCalls.listUnconfirmed(campaignId)).toMatchObject([{ tokens: 100, usd: 0.5 }]);
   await store.modelCalls.release(modelCall(key, 'cut-off'), 1); // who comes late gives nothing back twice
   expect((await store.budgets.get(campaignId)).committed.llmTokens).toBe(15);
 });
@@ -46,7 +46,7 @@ test('a skipped phase is committed as such, also when it was never begun; a plan
   await expect(skip({ ...key, phase: 'plan', previous: null })).rejects.toMatchObject({ code: 'NotSkippable' });
   const place = { ...key, phase: 'detect', previous: null } as const;
   for (let times = 0; times < 2; times++) await expect(skip(place)).resolves.toBe('skipped');
-  expect(await store.iterations.phasesOf(campaignId)).toMatchObject([{ phase: 'detect', result: { skipped: 1 } }]);
+  expect(await store.iterations.listPhases(campaignId)).toMatchObject([{ phase: 'detect', result: { skipped: 1 } }]);
   await skip({ ...key, phase: 'report', previous: 'detect' });
   const { rows } = await database.pool.query(
     'select finished_at is not null as closed from iterations where campaign_id = $1',

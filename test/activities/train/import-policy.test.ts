@@ -48,7 +48,7 @@ test('the base is the model that the spec names, and agents that begin as the ba
   for (const role of ['base', 'target', 'failure', 'target'] as const)
     // done again it changes nothing
     expect(await takeOver(campaign, role)).toBe(base);
-  expect(await store.policies.active(campaignId)).toEqual({ base, target: base, failure: base });
+  expect(await store.policies.listActive(campaignId)).toEqual({ base, target: base, failure: base });
   expect(await store.trainingRuns.get(trainingJobKey(name, 0, 'base'))).toMatchObject({
     ...{ method: 'import', status: 'succeeded', policyId: base, basePolicy: null, datasetRows: 0 },
   });

@@ -44,8 +44,8 @@ test.each([
     await store.iterations.open(campaignId, key.iteration);
     await expect(registerPolicy(dying(campaign, statement, when))(input)).rejects.toThrow('killed');
     await registerPolicy(servicesOf(store))(input);
-    expect((await store.policies.active(campaignId)).failure).toBe(policyId);
-    expect(await store.policies.decisionOf(campaignId, key.iteration, 'failure')).toMatchObject({
+    expect((await store.policies.listActive(campaignId)).failure).toBe(policyId);
+    expect(await store.policies.findDecision(campaignId, key.iteration, 'failure')).toMatchObject({
       ...{ candidateId: policyId, decision: 'promote' },
       incumbentId: job === 'first' ? null : jobs.first,
     });

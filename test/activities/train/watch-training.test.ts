@@ -54,7 +54,7 @@ test('a job that is killed in the middle is watched to its end: its curve is who
     300,
   ]);
   expect(rows[0]!.facts).toMatchObject({ loss: expect.any(Number), learning_rate: expect.any(Number) });
-  const cost = await store.ledger.training(campaign.campaignId);
+  const cost = await store.ledger.getTrainingCost(campaign.campaignId);
   expect(cost.gpuSeconds).toBeGreaterThan(2 * seconds); // and what the killed process did after its last checkpoint
   expect(cost.usd).toBeCloseTo(cost.gpuSeconds / 200, 6);
   await expect(store.budgets.get(campaign.campaignId)).resolves.toMatchObject({
@@ -64,11 +64,11 @@ test('a job that is killed in the middle is watched to its end: its curve is who
 
 test('a job that fails is booked with what it took, and one that the budget has no room for is not submitted', async () => {
   const { store, campaignId } = campaign;
-  const before = await store.ledger.training(campaignId);
+  const before = await store.ledger.getTrainingCost(campaignId);
   const bad = await stored('failure', { role: 'failure', basePolicy: null, settings: {}, gpus: 2 });
   await submit(bad);
   await expect(inActivity(() => watchTraining(services)({ jobKey: bad, epoch: 1 }))).rejects.toThrow('bad-input');
-  const after = await store.ledger.training(campaignId);
+  const after = await store.ledger.getTrainingCost(campaignId);
   expect(after.jobs).toBe(before.jobs + 1);
   expect(after.seconds).toBeGreaterThanOrEqual(before.seconds);
 

@@ -60,7 +60,7 @@ describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not exe
     expect(count('admitted')).toBe(expected.fresh);
     for (const reason of ['duplicate', 'held-out', 'not-executable'] as const)
       expect(count(reason)).toBe(expected[reason]);
-    const trails = await campaign.store.admission.trails(campaign.campaignId);
+    const trails = await campaign.store.admission.listTrails(campaign.campaignId);
     expect(trails.size).toBe(1000);
     for (const [id, verdict] of verdicts)
       expect(trails.get(id)!.at(-1)).toMatchObject(verdict === 'admitted' ? { passed: true } : { reason: verdict });
@@ -70,7 +70,7 @@ describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not exe
     const campaign = await campaignWithThem();
     await admit(campaign);
     await requireExpected(campaign);
-    const [round] = await campaign.store.admission.diversity(campaign.campaignId);
+    const [round] = await campaign.store.admission.listDiversity(campaign.campaignId);
     expect(round).toMatchObject({ encoder: 'hashed-ngrams@1', tasks: 600, neighbours: 5, collapsed: false });
     expect(round!.energyDistance).toBeGreaterThan(0);
   });
@@ -180,7 +180,7 @@ describe('the verdict of a candidate', () => {
     await expect(campaign.store.tasks.countPlanned(campaign.key, 'validation')).resolves.toBe(0);
     for (let tries = 0; tries < 2; tries++) await admit(campaign);
     expect(await verdictsOf(campaign)).toEqual({ unplayed: 'admitted', refused: 'empty-result' });
-    const trails = await campaign.store.admission.trails(campaign.campaignId);
+    const trails = await campaign.store.admission.listTrails(campaign.campaignId);
     expect(trails.get('unplayed')![0]).toEqual({
       ...{ stage: 'executed', passed: true, reason: 'validation is off', detail: {} },
     });
@@ -210,7 +210,7 @@ describe('where an operator approves', () => {
       [made('rare', 2)]: 'candidate',
       [made('rare', 3)]: 'growth-cap',
     });
-    await expect(campaign.store.admission.diversity(campaign.campaignId)).resolves.toEqual([]);
+    await expect(campaign.store.admission.listDiversity(campaign.campaignId)).resolves.toEqual([]);
   });
 
   test('the approved are admitted and the others rejected, whose room nobody takes', async () => {
@@ -243,7 +243,7 @@ test('tasks that repeat each other are told of by an event, once', async () => {
     goals.map((goal, n) => ({ id: made('rare', n), changes: { goal } })),
   );
   for (let tries = 0; tries < 2; tries++) await admit(campaign);
-  const [round] = await campaign.store.admission.diversity(campaign.campaignId);
+  const [round] = await campaign.store.admission.listDiversity(campaign.campaignId);
   expect(round).toMatchObject({ tasks: 4, collapsed: true, energyDistance: null });
   expect(round!.similarity).toBeCloseTo(1, 9);
   const { rows } = await database.pool.query('select kind, iteration from events where campaign_id = $1', [
@@ -277,7 +277,7 @@ describe('with an embedding model', () => {
       expect(await verdictsOf(campaign)).toMatchObject({
         ...{ [made('rare', 0)]: 'duplicate', [made('rare', 1)]: 'held-out', [made('rare', 2)]: 'admitted' },
       });
-      const [round] = await store.admission.diversity(campaign.campaignId);
+      const [round] = await store.admission.listDiversity(campaign.campaignId);
       expect(round).toMatchObject({ encoder: 'scripted/scripted-embedding', tasks: 1, similarity: null });
 
       const next = { ...key, iteration: 2, epoch: await store.iterations.open(campaign.campaignId, 2) };

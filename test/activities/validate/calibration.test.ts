@@ -21,7 +21,7 @@ test('half of the items are gold that scores 1, the others are broken and score 
   expect(planned).toEqual({ items: 60 });
   await inActivity(() => playCalibration(judging.services)(key));
 
-  const items = await judging.services.store.judgeCalibrations.items(key);
+  const items = await judging.services.store.judgeCalibrations.listItems(key);
   const gold = items.filter(({ corruption }) => corruption === null);
   const broken = items.filter(({ corruption }) => corruption !== null);
   expect([gold.length, broken.length]).toEqual([30, 30]);
@@ -50,13 +50,13 @@ test('plan, play, verdicts and result are made once, however often they are aske
   const { key } = await judging.start({ judge });
   judging.model.answerBy(judgeByReference());
   await calibrate(judging.services, key);
-  const items = await judging.services.store.judgeCalibrations.items(key);
+  const items = await judging.services.store.judgeCalibrations.listItems(key);
   const [asked, stored] = [judging.model.log.length, await newest(key.campaignId)];
 
   judging.model.answerBy(() => judgeAnswer(false, 'another judge'));
   await calibrate(judging.services, key);
   expect(judging.model.log).toHaveLength(asked);
-  expect(await judging.services.store.judgeCalibrations.items(key)).toEqual(items);
+  expect(await judging.services.store.judgeCalibrations.listItems(key)).toEqual(items);
   expect(await judging.services.store.judgeCalibrations.list(key.campaignId)).toEqual([stored]);
 });
 
@@ -86,7 +86,7 @@ test.each([
   await calibrate(judging.services, key);
 
   const said = { gold: { completed: 0, n: 0 }, broken: { completed: 0, n: 0 } };
-  const items = await judging.services.store.judgeCalibrations.items(key);
+  const items = await judging.services.store.judgeCalibrations.listItems(key);
   const verdicts = await judging.services.store.judgements.list(key, 'calibration');
   for (const { id, completed } of verdicts) {
     const { corruption } = items[Number(id.split('/').at(-1))]!;

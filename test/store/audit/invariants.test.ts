@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
-import { countBroken, violations } from '../../../src/store/audit/invariants';
+import { countBroken, findViolations } from '../../../src/store/audit/invariants';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { hash } from '../support/new-campaign';
-import { played, soundCampaign } from '../support/sound-campaign';
+import { attemptIds, finishedCampaign } from '../support/sound-campaign';
 
 let database: FreshDatabase;
 let campaignId: number;
@@ -10,7 +10,7 @@ let client: PoolClient;
 
 beforeAll(async () => {
   database = await freshDatabase();
-  ({ campaignId } = await soundCampaign(database.pool));
+  ({ campaignId } = await finishedCampaign(database.pool));
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
@@ -24,19 +24,24 @@ afterEach(async () => {
 });
 
 test('a campaign that has run breaks none', async () => {
-  expect(await violations(client, campaignId)).toEqual([]);
+  expect(await findViolations(client, campaignId)).toEqual([]);
 });
 
 const again = (changes: string): string =>
   `insert into trajectories select (jsonb_populate_record(t, '${changes}'::jsonb)).* from trajectories t
-   where t.id = '${played.lost}'`;
+   where t.id = '${attemptIds.lost}'`;
 
 test.each([
-  ['every planned attempt', 'lost', `delete from trajectories where id = '${played.lost}'`, `1/train/target/seed/0`],
   [
     'every planned attempt',
     'lost',
-    `delete from trajectories where id = '${played.expert}'`,
+    `delete from trajectories where id = '${attemptIds.lost}'`,
+    `1/train/target/seed/0`,
+  ],
+  [
+    'every planned attempt',
+    'lost',
+    `delete from trajectories where id = '${attemptIds.expert}'`,
     `0/expert/reference/seed/0`,
   ],
   ['no attempt is stored', 'duplicated', again('{"id": "x", "attempt": 2}'), '1/train/target/seed/2 was not planned'],
@@ -44,10 +49,15 @@ test.each([
     ...(['no attempt is stored', 'duplicated', again(`{"id": "x", "policy_id": "${hash('b')}"}`)] as const),
     '1/train/target/seed/0 is stored 2 times',
   ],
-  ['the steps of an attempt', 'lost', `delete from trajectory_turns where trajectory_id = '${played.lost}'`, '0 of 1'],
+  [
+    'the steps of an attempt',
+    'lost',
+    `delete from trajectory_turns where trajectory_id = '${attemptIds.lost}'`,
+    '0 of 1',
+  ],
   ['the steps of an attempt', 'lost', `update trajectory_turns set ordinal = 1`, '1 of 1 steps'],
-  ['a pair prefers', 'wrong', `update trajectories set reward = 1 where id = '${played.lost}'`, '1/target/'],
-  ['every signal names', 'wrong', `update feedback_signals set trajectory_id = '${played.expert}'`, '1/boundary/0'],
+  ['a pair prefers', 'wrong', `update trajectories set reward = 1 where id = '${attemptIds.lost}'`, '1/target/'],
+  ['every signal names', 'wrong', `update feedback_signals set trajectory_id = '${attemptIds.expert}'`, '1/boundary/0'],
   [
     ...([
       'every candidate',
@@ -119,7 +129,7 @@ test.each([
   ],
 ])('%s: a broken row is found (%s)', async (invariant, breaks, sql, example) => {
   await client.query(sql.replaceAll('$', String(campaignId)));
-  const found = await violations(client, campaignId);
+  const found = await findViolations(client, campaignId);
   const own = found.filter(({ invariant: name }) => name.startsWith(invariant));
   expect(own).toMatchObject([{ breaks }]);
   expect(own[0]!.examples.join('\n')).toContain(example);

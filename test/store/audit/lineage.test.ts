@@ -1,4 +1,4 @@
-import { lineageOf } from '../../../src/store/audit/lineage';
+import { getLineage } from '../../../src/store/audit/lineage';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign, ids } from '../support/campaign-rows';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 test('a checkpoint traces to its runs, its examples, their tasks and the signals that asked for those', async () => {
-  const lineage = await lineageOf(database.pool, ids.trained);
+  const lineage = await getLineage(database.pool, ids.trained);
   expect(lineage).toMatchObject({ campaign: campaignName, policyId: ids.trained });
   expect(lineage.ancestors).toMatchObject([
     { policyId: ids.trained, iteration: 1, role: 'target', method: 'sft' },
@@ -40,13 +40,13 @@ test('the chain from checkpoint to signal and the attempt that raised it is whol
 });
 
 test('the first characters of a hash are enough', async () => {
-  await expect(lineageOf(database.pool, ids.trained.slice(0, 8))).resolves.toMatchObject({ policyId: ids.trained });
+  await expect(getLineage(database.pool, ids.trained.slice(0, 8))).resolves.toMatchObject({ policyId: ids.trained });
 });
 
 test.each(['ffffff', 'bbbbb', ''])(
   'the hash "%s" names no policy and says how many characters to give',
   async (hash) => {
-    await expect(lineageOf(database.pool, hash)).rejects.toMatchObject({
+    await expect(getLineage(database.pool, hash)).rejects.toMatchObject({
       code: 'UnknownPolicy',
       message: expect.stringContaining('at least 6 characters'),
     });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { connectionOf } from '../../../src/store/base/database-tls';
+import { connectionOptions } from '../../../src/store/base/database-tls';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-database-tls-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -21,14 +21,14 @@ test.each([
   { query: '?sslrootcert=<root>', ssl: { ca: 'root' } },
   { query: '?sslcert=<certificate>&sslkey=<key>', ssl: { cert: 'certificate', key: 'key' } },
 ])('an address with "$query" is taken as Postgres takes it', ({ query, ssl }) => {
-  expect(connectionOf(`${plain}${query.replace(/<(\w+)>/g, `${folder}/$1`)}`)).toEqual({
+  expect(connectionOptions(`${plain}${query.replace(/<(\w+)>/g, `${folder}/$1`)}`)).toEqual({
     connectionString: plain,
     ...(ssl === undefined ? {} : { ssl }),
   });
 });
 
 test('what has nothing to do with TLS stays in the address', () => {
-  const { connectionString } = connectionOf(`${plain}?options=-c%20geqo%3Doff&sslmode=verify-full`);
+  const { connectionString } = connectionOptions(`${plain}?options=-c%20geqo%3Doff&sslmode=verify-full`);
   expect(connectionString).toBe(`${plain}?options=-c+geqo%3Doff`);
 });
 
@@ -38,7 +38,7 @@ test.each([
   { query: 'sslmode=verify-full&sslrootcert=roots.pem', says: /found roots\.pem, expected a path from the root/ },
   { query: 'sslmode=verify-full&sslrootcert=/no/such', says: /found nothing to read \(ENOENT\) at \/no\/such/ },
 ])('$query is refused, without the password', ({ query, says }) => {
-  const refused = expect(() => connectionOf(`${plain}?${query}`));
+  const refused = expect(() => connectionOptions(`${plain}?${query}`));
   refused.toThrow(says);
   refused.not.toThrow(/p%40ss|p@ss/);
 });

@@ -152,9 +152,9 @@ const writers: Writer[] = [
   },
   {
     writes: 'the play of a calibration',
-    write: ({ store, key }) => store.judgeCalibrations.recordPlay(key, { ...item, ordinal: 0, transcript, reward: 1 }),
+    write: ({ store, key }) => store.judgeCalibrations.saveRollout(key, { ...item, ordinal: 0, transcript, reward: 1 }),
   },
-  { writes: 'a calibration', write: ({ store, key }) => store.judgeCalibrations.close(key, calibration) },
+  { writes: 'a calibration', write: ({ store, key }) => store.judgeCalibrations.save(key, calibration) },
   {
     writes: 'a try of a model call',
     write: ({ store, key }) => store.modelCalls.reserve(modelCall(key, 'late'), { llmTokens: 10, usd: 0.1 }),
@@ -351,5 +351,5 @@ test('a newer epoch does a phase again that an older one committed', async () =>
   await expect(store.iterations.beginPhase({ ...next, ...phase })).resolves.toBe(false);
   await store.iterations.commitPhase({ ...next, ...phase }, { tasks: 2 });
   await expect(store.iterations.beginPhase({ ...next, ...phase })).resolves.toBe(true);
-  await expect(store.iterations.phasesOf(key.campaignId)).resolves.toMatchObject([{ result: { tasks: 2 } }]);
+  await expect(store.iterations.listPhases(key.campaignId)).resolves.toMatchObject([{ result: { tasks: 2 } }]);
 });

@@ -1,11 +1,10 @@
-import { renderReport } from '../../../src/report';
-import { copiedTables, leftTables } from '../../../src/store/campaign/fork-tables';
+import { collectReport, renderReport } from '../../../src/report';
+import { copiedTables, skippedTables } from '../../../src/store/campaign/fork-tables';
 import { contentHash } from '../../../src/store/audit/content-hash';
 import { forkCampaign, type NewFork } from '../../../src/store/campaign/fork-campaign';
-import { lineageOf } from '../../../src/store/audit/lineage';
+import { getLineage } from '../../../src/store/audit/lineage';
 import { rebuildState } from '../../../src/store/campaign/rebuild-state';
-import { collectReport } from '../../../src/report/collect-report';
-import { taskLineageOf } from '../../../src/store/tasks/task-lineage';
+import { getTaskLineage } from '../../../src/store/tasks/task-lineage';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign, ids } from '../support/campaign-rows';
 import type { NewCampaign } from '../support/new-campaign';
@@ -41,7 +40,7 @@ test('every table is copied, or left behind for a reason', async () => {
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
        and relname <> 'schema_migrations'`,
   );
-  const known = [...Object.keys(copiedTables), ...Object.keys(leftTables)];
+  const known = [...Object.keys(copiedTables), ...Object.keys(skippedTables)];
   expect(rows.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
 });
 
@@ -64,7 +63,7 @@ test('a fork has every row of the iterations that it takes over, and what the so
   expect([campaign.rows, retirements.rows]).toEqual([1, 0]);
 });
 
-test.each(Object.keys(leftTables).filter((table) => !['campaigns', 'active_policies', 'providers'].includes(table)))(
+test.each(Object.keys(skippedTables).filter((table) => !['campaigns', 'active_policies', 'providers'].includes(table)))(
   'a fork has nothing of %s but what it did itself',
   async (table) => {
     const { id } = await fork('whole', 1);
@@ -79,7 +78,7 @@ test('rows of later iterations are left behind, and the policy of the earlier on
   const later = `from trajectories where campaign_id = $1 and iteration > 0`;
   expect(await count(later, [id])).toBe(0);
   expect(await count(`from policies where campaign_id = $1`, [id])).toBe(1);
-  expect(await source.store.policies.active(id)).toEqual({ target: ids.start });
+  expect(await source.store.policies.listActive(id)).toEqual({ target: ids.start });
   expect(await rebuildState(database.pool, id)).toMatchObject({
     ...{ campaignId: id, name: 'early', status: 'running', stopping: false, pausedBy: null, iterations: 3 },
     progress: { iteration: 1, phase: 'plan' },
@@ -152,9 +151,9 @@ test('a source that is deleted leaves its forks whole', async () => {
 
 test('lineage and report of a fork say whence it comes, and a checkpoint is the campaign’s that trained it', async () => {
   const { id } = await fork('told', 1);
-  expect(await lineageOf(database.pool, ids.trained)).toMatchObject({ campaign: source.name, forkedFrom: null });
+  expect(await getLineage(database.pool, ids.trained)).toMatchObject({ campaign: source.name, forkedFrom: null });
   const origin = { forkedFrom: source.name, forkIteration: 1 };
-  expect(await taskLineageOf(database.pool, 'told', 'made')).toMatchObject({ campaign: 'told', ...origin });
+  expect(await getTaskLineage(database.pool, 'told', 'made')).toMatchObject({ campaign: 'told', ...origin });
   expect(await source.store.campaigns.get(id)).toMatchObject(origin);
   const report = await collectReport(database.pool, id);
   expect(report.campaign).toMatchObject(origin);

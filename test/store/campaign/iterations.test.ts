@@ -23,7 +23,7 @@ test('the phases of an iteration begin one after the other, each when the one be
     await expect(store.iterations.beginPhase(phaseKey)).resolves.toBe(false);
     await store.iterations.commitPhase(phaseKey, { place });
   }
-  const committed = await store.iterations.phasesOf(campaignId);
+  const committed = await store.iterations.listPhases(campaignId);
   expect(committed.map(({ phase, result }) => [phase, result])).toEqual(
     phases.map((phase, place) => [phase, { place }]),
   );
@@ -41,7 +41,7 @@ test.each(phases.slice(1).map((phase, place) => ({ phase, previous: phases[place
       code: 'StateMismatch',
       message: expect.stringMatching(`${phase}.*${previous}`),
     });
-    await expect(store.iterations.phasesOf(key.campaignId)).resolves.toHaveLength(1);
+    await expect(store.iterations.listPhases(key.campaignId)).resolves.toHaveLength(1);
   },
 );
 
@@ -51,7 +51,7 @@ test('the first commit of a phase stays', async () => {
   await store.iterations.beginPhase(plan);
   await store.iterations.commitPhase(plan, { tasks: 1 });
   await store.iterations.commitPhase(plan, { tasks: 2 });
-  await expect(store.iterations.phasesOf(campaignId)).resolves.toMatchObject([{ result: { tasks: 1 } }]);
+  await expect(store.iterations.listPhases(campaignId)).resolves.toMatchObject([{ result: { tasks: 1 } }]);
   await expect(store.iterations.beginPhase(plan)).resolves.toBe(true);
 });
 
@@ -60,7 +60,7 @@ test('a phase that never began cannot be committed', async () => {
   await expect(store.iterations.commitPhase({ ...key, phase: 'pair', previous: 'plan' }, {})).rejects.toMatchObject({
     name: 'DomainError',
   });
-  await expect(store.iterations.phasesOf(key.campaignId)).resolves.toEqual([]);
+  await expect(store.iterations.listPhases(key.campaignId)).resolves.toEqual([]);
 });
 
 test('an iteration ends once', async () => {

@@ -14,12 +14,12 @@ test('what was spent is booked once, however often it is reported', async () => 
   await Promise.all(Array.from({ length: 10 }, () => book('iteration/1/rollout', 100)));
   await book('iteration/1/rollout', 999);
   await book('iteration/1/evaluate', 20);
-  await expect(store.ledger.total(campaignId)).resolves.toEqual({ tokens: 120, seconds: 1 });
+  await expect(store.ledger.getTotal(campaignId)).resolves.toEqual({ tokens: 120, seconds: 1 });
 });
 
 test('a campaign that has spent nothing has spent nothing of everything', async () => {
   const { store, campaignId } = await newCampaign(database.pool);
-  await expect(store.ledger.total(campaignId)).resolves.toEqual({ tokens: 0, seconds: 0 });
+  await expect(store.ledger.getTotal(campaignId)).resolves.toEqual({ tokens: 0, seconds: 0 });
 });
 
 test('a negative amount cannot be booked', async () => {
@@ -46,7 +46,7 @@ const committed = async ({ store, campaignId }: NewCampaign): Promise<number> =>
 test('a job costs its tokens, its seconds, these times its GPUs, and their price', async () => {
   const { store, campaignId, job } = await onGpus(4);
   await store.ledger.bookTraining(job, { tokens: 500, seconds: 100 }, true);
-  await expect(store.ledger.training(campaignId)).resolves.toEqual({
+  await expect(store.ledger.getTrainingCost(campaignId)).resolves.toEqual({
     ...{ jobs: 1, tokens: 500, seconds: 100, gpuSeconds: 400 },
     usd: expect.closeTo(0.4, 9),
   });
@@ -57,7 +57,7 @@ test('a job without a GPU costs no dollars, and its campaign needs no budget', a
   await store.ledger.reserveTraining(job, 1e9);
   await store.ledger.bookTraining(job, { tokens: 5, seconds: 1 }, true);
   const cost = { jobs: 1, tokens: 5, seconds: 1, gpuSeconds: 0, usd: 0 };
-  await expect(store.ledger.training(campaignId)).resolves.toEqual(cost);
+  await expect(store.ledger.getTrainingCost(campaignId)).resolves.toEqual(cost);
 });
 
 test('a job that failed and was resumed is booked once, with all that it took', async () => {
@@ -69,7 +69,7 @@ test('a job that failed and was resumed is booked once, with all that it took', 
   await store.ledger.bookTraining(job, { tokens: 160, seconds: 80 }, true);
   const usd = expect.closeTo(0.08, 9);
   const cost = { jobs: 1, tokens: 160, seconds: 80, gpuSeconds: 80, usd };
-  await expect(store.ledger.training(campaignId)).resolves.toEqual(cost);
+  await expect(store.ledger.getTrainingCost(campaignId)).resolves.toEqual(cost);
   await expect(committed(campaign)).resolves.toEqual(usd);
 });
 

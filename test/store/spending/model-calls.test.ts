@@ -68,7 +68,7 @@ test('the first answer of a call stays, whatever a newer prompt would ask; the s
   await expect(c.store.modelCalls.settle(newer, 2, second)).resolves.toEqual(second.answer);
   await expect(c.store.modelCalls.settle(call, 1, settlement())).resolves.toEqual(second.answer);
   await expect(committed(c)).resolves.toEqual({ llmTokens: 40, usd: expect.closeTo(0.003, 12) });
-  await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toEqual({
+  await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toEqual({
     confirmed: { calls: 1, tokens: 15, usd: 0.001 },
     unconfirmed: { calls: 0, tokens: 0, usd: 0 },
   });
@@ -170,7 +170,7 @@ describe('a later run of the iteration', () => {
     await expect(c.store.modelCalls.reserve(differs, estimate)).resolves.toEqual({ ...reserved, request: 2 });
     const answer = { kind: 'text', text: 'nine' };
     await expect(c.store.modelCalls.settle(differs, 2, settlement({ answer }))).resolves.toEqual(answer);
-    await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
+    await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toMatchObject({
       confirmed: { calls: 1, tokens: 15 },
     });
   });
@@ -183,7 +183,7 @@ describe('a later run of the iteration', () => {
     const stale = { name: 'DomainError', code: 'StaleEpoch' };
     await expect(c.store.modelCalls.settle(call, 1, settlement())).rejects.toMatchObject(stale);
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'next'), estimate)).rejects.toMatchObject(stale);
-    await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toMatchObject({
+    await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toMatchObject({
       confirmed: { calls: 1, tokens: 15 },
     });
     await expect(committed(c)).resolves.toEqual({ llmTokens: 15, usd: expect.closeTo(0.001, 12) });
@@ -191,7 +191,7 @@ describe('a later run of the iteration', () => {
 });
 
 describe('a try that never ended', () => {
-  const unconfirmed = async (c: ModelCampaign) => (await c.store.modelCalls.waste(c.campaignId)).unconfirmed;
+  const unconfirmed = async (c: ModelCampaign) => (await c.store.modelCalls.getWaste(c.campaignId)).unconfirmed;
   const none = { calls: 0, tokens: 0, usd: 0 };
   const one = { calls: 1, tokens: 100, usd: 0.01 };
 
@@ -204,7 +204,7 @@ describe('a try that never ended', () => {
     await expect(unconfirmed(c)).resolves.toEqual(one);
     await c.store.modelCalls.settle(call, 2, settlement());
     await expect(unconfirmed(c)).resolves.toEqual(one);
-    await expect(c.store.modelCalls.unconfirmed(c.campaignId)).resolves.toMatchObject([
+    await expect(c.store.modelCalls.listUnconfirmed(c.campaignId)).resolves.toMatchObject([
       { requestId: `${c.name}/reflect/1/1`, iteration: 1, purpose: 'reflector', provider: 'scripted', tokens: 100 },
     ]);
     await expect(committed(c)).resolves.toEqual({ llmTokens: 115, usd: expect.closeTo(0.011, 12) });
@@ -225,7 +225,7 @@ describe('a try that never ended', () => {
     const call = modelCall(c.key, 'reflect/1');
     for (let i = 0; i < 2; i++) await c.store.modelCalls.reserve(call, estimate);
     for (const number of [2, 1]) await c.store.modelCalls.settle(call, number, settlement());
-    await expect(c.store.modelCalls.waste(c.campaignId)).resolves.toEqual({
+    await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toEqual({
       ...{ confirmed: { calls: 1, tokens: 15, usd: 0.001 }, unconfirmed: none },
     });
   });
@@ -243,7 +243,7 @@ test('what was spent is told by iteration, purpose, provider and model', async (
   await pay('c', { purpose: 'judge', model: 'strict' });
   await c.store.modelCalls.reserve(modelCall(c.key, 'open'), estimate);
   const place = { iteration: 1, provider: 'scripted' };
-  await expect(c.store.modelCalls.spentByPurpose(c.campaignId)).resolves.toEqual([
+  await expect(c.store.modelCalls.listSpending(c.campaignId)).resolves.toEqual([
     {
       ...place,
       purpose: 'explorer',
@@ -263,7 +263,7 @@ test('tokens and seconds of attempts are told without what models take', async (
   await c.store.ledger.settle(c.key, 'iteration/1/rollout', { tokens: 7, seconds: 2 });
   await c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate);
   await c.store.modelCalls.settle(modelCall(c.key, 'a'), 1, settlement());
-  await expect(c.store.ledger.total(c.campaignId)).resolves.toEqual({ tokens: 7, seconds: 2 });
+  await expect(c.store.ledger.getTotal(c.campaignId)).resolves.toEqual({ tokens: 7, seconds: 2 });
 });
 
 type Step = { do: 'reserve' | 'settle' | 'release' | 'lose'; call: number; tokens: number; underestimate: boolean };

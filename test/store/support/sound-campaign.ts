@@ -5,13 +5,13 @@ import type { IterationKey } from '../../../src/store/base/epoch';
 import { taskCampaign, type TaskCampaign } from '../../activities/base/task-campaign';
 import { addPolicy, attempt, hash, task } from './new-campaign';
 
-export const played = {
+export const attemptIds = {
   expert: '0/expert/reference/seed/0',
   lost: `1/train/${hash('a').slice(0, 12)}/seed/0`,
 };
 
 /** A campaign of two iterations whose rows say what those of one say that has run: experts, attempts, a pair, a promotion. */
-export async function soundCampaign(pool: Pool): Promise<TaskCampaign> {
+export async function finishedCampaign(pool: Pool): Promise<TaskCampaign> {
   const campaign = await taskCampaign(
     pool,
     { recipe: 'eto', iterations: 1, rollouts: { attempts: 2 } },
@@ -27,7 +27,7 @@ export async function soundCampaign(pool: Pool): Promise<TaskCampaign> {
     play(campaign, start, { purpose: 'expert', taskId: 'seed' }, [1]),
   );
   await phase(campaign, start, ['train', 'rollout'], async () => {
-    await addPolicy(campaign, { id: hash('a'), examples: [{ trajectoryId: played.expert, pairId: null }] });
+    await addPolicy(campaign, { id: hash('a'), examples: [{ trajectoryId: attemptIds.expert, pairId: null }] });
     await promote(campaign, start, null, hash('a'));
   });
   await finish(campaign, start, hash('a'), null);
@@ -41,7 +41,7 @@ export async function soundCampaign(pool: Pool): Promise<TaskCampaign> {
     play(campaign, key, { purpose: 'train', taskId: 'seed', policyId: hash('a') }, [0, 1]),
   );
   await phase(campaign, key, ['detect', 'rollout'], () =>
-    store.feedbackSignals.save(key, [{ kind: 'boundary', taskId: 'seed', trajectoryId: played.lost, detail: {} }]),
+    store.feedbackSignals.save(key, [{ kind: 'boundary', taskId: 'seed', trajectoryId: attemptIds.lost, detail: {} }]),
   );
   await phase(campaign, key, ['pair', 'detect'], () => pairUp(campaign, key));
   await phase(campaign, key, ['train', 'pair'], async () => {
@@ -86,7 +86,7 @@ const pairUp = ({ store }: TaskCampaign, key: IterationKey): Promise<void> =>
     pairs: [
       {
         ...{ forRole: 'target', kind: 'expert-target', taskId: 'seed', hardNegative: false },
-        ...{ chosenId: played.expert, rejectedId: played.lost, chosenReward: 1, rejectedReward: 0 },
+        ...{ chosenId: attemptIds.expert, rejectedId: attemptIds.lost, chosenReward: 1, rejectedReward: 0 },
         ...{ lambdaDpo: 0.5, lambdaSft: 0.5 },
       },
     ],

@@ -66,7 +66,11 @@ describe('admission', () => {
       reason: 'held-out',
       detail: { by: 'content', with: 'held' },
     };
-    expect((await store.admission.trails(campaignId)).get('leak')).toEqual([stage('executed'), stage('valid'), guard]);
+    expect((await store.admission.listTrails(campaignId)).get('leak')).toEqual([
+      stage('executed'),
+      stage('valid'),
+      guard,
+    ]);
   });
 
   test('a decided candidate keeps its verdict and its trail whatever is decided later', async () => {
@@ -78,7 +82,7 @@ describe('admission', () => {
     const other = [stage('executed', false)];
     await store.admission.decide(key, [rejected('in', 'growth-cap'), { ...admitted('out'), trail: other }]);
     expect(await verdictsOf(campaign)).toEqual({ in: 'admitted', out: 'reference-fails' });
-    expect(await store.admission.trails(campaignId, ['out'])).toEqual(new Map([['out', trail]]));
+    expect(await store.admission.listTrails(campaignId, ['out'])).toEqual(new Map([['out', trail]]));
   });
 
   test('a candidate that waits for approval stays one, without a trail', async () => {
@@ -88,7 +92,7 @@ describe('admission', () => {
     const waiting: Decision = { id: 'waits', outcome: 'waiting', reason: null, trail: [stage('executed')] };
     await store.admission.decide(key, [waiting, { ...rejected('goes', 'quota'), trail: [stage('quota', false)] }]);
     expect(await verdictsOf(campaign)).toEqual({ waits: 'candidate', goes: 'quota' });
-    expect([...(await store.admission.trails(campaignId)).keys()]).toEqual(['goes']);
+    expect([...(await store.admission.listTrails(campaignId)).keys()]).toEqual(['goes']);
   });
 
   test('what was refused as it was stored gets its trail and keeps its reason', async () => {
@@ -98,7 +102,7 @@ describe('admission', () => {
     const trail = [stage('executed'), stage('valid', false)];
     await store.admission.decide(key, [{ ...rejected('refused', 'empty-result'), trail }]);
     expect(await verdictsOf(campaign)).toEqual({ refused: 'empty-result' });
-    expect((await store.admission.trails(campaignId)).get('refused')).toEqual(trail);
+    expect((await store.admission.listTrails(campaignId)).get('refused')).toEqual(trail);
   });
 
   test('a later epoch decides the candidates that an earlier one left', async () => {
@@ -201,7 +205,7 @@ describe('admission', () => {
 describe('an approval', () => {
   test('is the first of its iteration, with the tasks that it rejects', async () => {
     const { store, campaignId } = await newCampaign(database.pool);
-    await expect(store.admission.approval(campaignId, 1)).resolves.toBeNull();
+    await expect(store.admission.findApproval(campaignId, 1)).resolves.toBeNull();
     for (const [iteration, rejectedIds] of [
       [2, ['x']],
       [1, ['a', 'b']],
@@ -210,13 +214,13 @@ describe('an approval', () => {
       await store.campaigns.recordEvent(campaignId, {
         ...{ iteration, kind: 'approved', actor: 'test', detail: { iteration, rejected: rejectedIds } },
       });
-    await expect(store.admission.approval(campaignId, 1)).resolves.toEqual({ rejected: new Set(['a', 'b']) });
+    await expect(store.admission.findApproval(campaignId, 1)).resolves.toEqual({ rejected: new Set(['a', 'b']) });
   });
 
   test('that names nobody rejects nobody', async () => {
     const { store, campaignId } = await newCampaign(database.pool);
     await store.campaigns.recordEvent(campaignId, { kind: 'approved', actor: 'test', detail: { iteration: 3 } });
-    await expect(store.admission.approval(campaignId, 3)).resolves.toEqual({ rejected: new Set() });
+    await expect(store.admission.findApproval(campaignId, 3)).resolves.toEqual({ rejected: new Set() });
   });
 });
 
@@ -226,7 +230,7 @@ test('a round of collapsed tasks is stored once, with one event', async () => {
   const { store, key, campaignId, pool } = await newCampaign(database.pool);
   await store.admission.saveDiversity(key, { ...round, similarity: 0.99, collapsed: true });
   await store.admission.saveDiversity(key, { ...round, similarity: 0.1, collapsed: false });
-  await expect(store.admission.diversity(campaignId)).resolves.toEqual([
+  await expect(store.admission.listDiversity(campaignId)).resolves.toEqual([
     { iteration: 1, ...round, similarity: 0.99, collapsed: true },
   ]);
   const events = await pool.query(`select kind, iteration, detail from events where campaign_id = $1`, [campaignId]);
@@ -239,7 +243,7 @@ test('a task retires once, and only from its iteration on', async () => {
   await store.tasks.seed(key, [task('a')]);
   await store.admission.retire(key, [{ taskId: 'a', reason: 'mastered', meanReward: 0.96 }]);
   await store.admission.retire(key, [{ taskId: 'a', reason: 'too-hard', meanReward: 0 }]);
-  await expect(store.admission.retired(campaignId, 1)).resolves.toEqual(new Map());
+  await expect(store.admission.listRetired(campaignId, 1)).resolves.toEqual(new Map());
   const retired = { taskId: 'a', iteration: 2, reason: 'mastered', passRate: 0.96 };
-  await expect(store.admission.retired(campaignId, 5)).resolves.toEqual(new Map([['a', retired]]));
+  await expect(store.admission.listRetired(campaignId, 5)).resolves.toEqual(new Map([['a', retired]]));
 });

@@ -62,10 +62,10 @@ test('nothing is written in an epoch that is over', async () => {
   const stale = { code: 'StaleEpoch' };
   await expect(store.judgements.save(key, judgement())).rejects.toMatchObject(stale);
   await expect(store.judgeCalibrations.plan(key, items)).rejects.toMatchObject(stale);
-  await expect(store.judgeCalibrations.recordPlay(key, played(0))).rejects.toMatchObject(stale);
-  await expect(store.judgeCalibrations.close(key, calibration(1))).rejects.toMatchObject(stale);
+  await expect(store.judgeCalibrations.saveRollout(key, played(0))).rejects.toMatchObject(stale);
+  await expect(store.judgeCalibrations.save(key, calibration(1))).rejects.toMatchObject(stale);
   expect(await store.judgements.list(newer, 'candidate')).toEqual([]);
-  expect((await store.judgeCalibrations.items(newer)).map(({ transcript }) => transcript)).toEqual([null]);
+  expect((await store.judgeCalibrations.listItems(newer)).map(({ transcript }) => transcript)).toEqual([null]);
   expect(await store.judgeCalibrations.list(key.campaignId)).toEqual([]);
 });
 
@@ -99,20 +99,20 @@ test('the items of a calibration are planned once, and played once', async () =>
   expect(await plan(1)).toBe(2);
 
   const broken = { ...played(1, ['c']), corruption: 'truncated', reward: 0.5 } as const;
-  await store.judgeCalibrations.recordPlay(key, broken);
-  await store.judgeCalibrations.recordPlay(key, { ...broken, reward: 1 });
-  expect(await store.judgeCalibrations.items(key)).toEqual([
+  await store.judgeCalibrations.saveRollout(key, broken);
+  await store.judgeCalibrations.saveRollout(key, { ...broken, reward: 1 });
+  expect(await store.judgeCalibrations.listItems(key)).toEqual([
     { ordinal: 0, ...items[0], transcript: null, reward: null },
     { ...broken, taskId: 'u' },
   ]);
-  expect(await store.judgeCalibrations.items(key, 1, 2)).toHaveLength(1);
+  expect(await store.judgeCalibrations.listItems(key, 1, 2)).toHaveLength(1);
 });
 
 test('what a calibration came to comes back with its intervals, is stored once, and an alarm is raised once', async () => {
   const { store, pool, key } = await campaignWithTask();
   const made = calibration(3, 'it grew lenient');
-  expect(await store.judgeCalibrations.close(key, made)).toEqual({ ...made, iteration: 1 });
-  expect(await store.judgeCalibrations.close(key, calibration(1, 'another'))).toEqual({ ...made, iteration: 1 });
+  expect(await store.judgeCalibrations.save(key, made)).toEqual({ ...made, iteration: 1 });
+  expect(await store.judgeCalibrations.save(key, calibration(1, 'another'))).toEqual({ ...made, iteration: 1 });
   const { rows } = await pool.query('select kind, iteration, detail from events where campaign_id = $1', [
     key.campaignId,
   ]);
@@ -136,7 +136,7 @@ test('the newest calibration is that of the judge who is asked for', async () =>
   for (const iteration of [1, 2, 3]) {
     const epoch = await store.iterations.open(key.campaignId, iteration);
     const judgeVersion = iteration === 3 ? 'judge@2 p/m at 0' : 'judge@1 p/m at 0';
-    await store.judgeCalibrations.close({ ...key, iteration, epoch }, { ...calibration(2), judgeVersion });
+    await store.judgeCalibrations.save({ ...key, iteration, epoch }, { ...calibration(2), judgeVersion });
   }
   expect(await find('judge@1 p/m at 0')).toMatchObject({ iteration: 2 });
   expect(await find('judge@2 p/m at 0')).toMatchObject({ iteration: 3 });

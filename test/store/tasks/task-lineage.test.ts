@@ -1,4 +1,4 @@
-import { taskLineageOf } from '../../../src/store/tasks/task-lineage';
+import { getTaskLineage } from '../../../src/store/tasks/task-lineage';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign, ids } from '../support/campaign-rows';
 import { attempt, candidate, rejected, type NewCampaign } from '../support/new-campaign';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const lineageOf = (taskId: string) => taskLineageOf(database.pool, campaign.name, taskId);
+const lineageOf = (taskId: string) => getTaskLineage(database.pool, campaign.name, taskId);
 
 test("an environment's own variant traces to its signal, its parent and its validation", async () => {
   const { context, runs, abstraction, ...links } = await lineageOf('made');
@@ -59,5 +59,5 @@ test('a task that is not there is an error that says where to look', async () =>
     code: 'UnknownTask',
     message: expect.stringContaining(`coevolve tasks ${campaign.name}`),
   });
-  await expect(taskLineageOf(database.pool, 'nobody', 'made')).rejects.toMatchObject({ code: 'UnknownCampaign' });
+  await expect(getTaskLineage(database.pool, 'nobody', 'made')).rejects.toMatchObject({ code: 'UnknownCampaign' });
 });

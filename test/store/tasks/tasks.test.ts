@@ -61,7 +61,10 @@ describe('a plan', () => {
     await store.tasks.plan(key, 'train', ids);
     await store.tasks.plan(key, 'train', [...ids].reverse());
     await expect(store.tasks.countPlanned(key, 'train')).resolves.toBe(4);
-    const stretches = [await store.tasks.planned(key, 'train', 0, 3), await store.tasks.planned(key, 'train', 3, 9)];
+    const stretches = [
+      await store.tasks.listPlanned(key, 'train', 0, 3),
+      await store.tasks.listPlanned(key, 'train', 3, 9),
+    ];
     expect(stretches.map((stretch) => stretch.map(({ id }) => id))).toEqual([['c', 'a', 'd'], ['b']]);
   });
 
@@ -74,7 +77,7 @@ describe('a plan', () => {
     );
     const plans = Array.from({ length: 20 }, (_, n) => [...ids.slice(n), ...ids.slice(0, n)].slice(0, 10 + n));
     await Promise.all(plans.map((plan) => store.tasks.plan(key, 'train', plan)));
-    const written = (await store.tasks.planned(key, 'train', 0, 100)).map(({ id }) => id);
+    const written = (await store.tasks.listPlanned(key, 'train', 0, 100)).map(({ id }) => id);
     expect(plans).toContainEqual(written);
   });
 
@@ -104,7 +107,7 @@ describe('a plan', () => {
     await store.tasks.plan(key, 'train', ['c', 'b'], { step: 2, from: 2 });
     const counts = [undefined, 0, 1, 2].map((step) => store.tasks.countPlanned(key, 'train', step));
     expect(await Promise.all(counts)).toEqual([4, 0, 2, 2]);
-    const second = await store.tasks.planned(key, 'train', 2, 4);
+    const second = await store.tasks.listPlanned(key, 'train', 2, 4);
     expect(second.map(({ id }) => id)).toEqual(['a', 'c']);
   });
 
@@ -135,8 +138,8 @@ test('the standing of a task counts what the target agent scored before, and lat
   const broken = { purpose: 'train', taskId: 'a', policyId: target, attempt: 5 } as const;
   await store.trajectories.save(attempt(key, { ...broken, outcome: 'environment-fault', reward: null }));
 
-  const lately = await store.tasks.stats(campaignId, 2, 3);
+  const lately = await store.tasks.listStats(campaignId, 2, 3);
   expect(lately).toEqual(new Map([['a', { meanReward: 0.25, attempts: 2, iterations: 2 }]]));
-  const notLately = await store.tasks.stats(campaignId, 5, 6);
+  const notLately = await store.tasks.listStats(campaignId, 5, 6);
   expect(notLately).toEqual(new Map([['a', { meanReward: null, attempts: 0, iterations: 3 }]]));
 });

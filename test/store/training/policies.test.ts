@@ -29,7 +29,7 @@ test('a head moves from the policy that it was expected at', async () => {
   await move(null, a);
   await move(a, b);
   expect(await head()).toEqual({ id: b, version: 2 });
-  await expect(campaign.store.policies.active(campaign.campaignId)).resolves.toEqual({ target: b });
+  await expect(campaign.store.policies.listActive(campaign.campaignId)).resolves.toEqual({ target: b });
 });
 
 test('moving a head back is a rollback, and counts as a move', async () => {
@@ -112,7 +112,7 @@ test('a head cannot point at a policy that is not there', async () => {
 test('the roles have heads of their own', async () => {
   await move(null, a);
   await campaign.store.policies.setActivePolicy(campaign.key, 'failure', null, b);
-  await expect(campaign.store.policies.active(campaign.campaignId)).resolves.toEqual({ target: a, failure: b });
+  await expect(campaign.store.policies.listActive(campaign.campaignId)).resolves.toEqual({ target: a, failure: b });
 });
 
 test('the first decision about a head stays', async () => {

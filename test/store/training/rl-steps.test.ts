@@ -56,7 +56,7 @@ test('the first policy of a step stays', async () => {
   const { campaign, jobKey, ids } = await withJob();
   const { store, key } = campaign;
   await store.rlSteps.save(key, batch(jobKey, 1), ids);
-  expect(await store.rlSteps.policyOf(jobKey, 1)).toBeUndefined();
+  expect(await store.rlSteps.findPolicy(jobKey, 1)).toBeUndefined();
   await store.rlSteps.finish({ jobKey, epoch: 1 }, 1, hash('b'), { kl: 0.5 });
   await store.rlSteps.finish({ jobKey, epoch: 1 }, 1, hash('c'), { kl: 0.7 });
   expect(await store.rlSteps.list(campaign.campaignId)).toMatchObject([

@@ -34,7 +34,7 @@ test('a scenario is completed when all of its held-out tasks are solved', async 
   const { store, key } = campaign;
   await store.tasks.seed(key, [heldOut('a1', 'a'), heldOut('a2', 'a'), heldOut('b1', 'b'), heldOut('b2', 'b')]);
   await evaluate(hash('1'), { a1: 1, a2: 1, b1: 1, b2: 0.9 });
-  await expect(store.evaluations.scenarios(key.campaignId)).resolves.toEqual([
+  await expect(store.evaluations.listScenarios(key.campaignId)).resolves.toEqual([
     { policyId: hash('1'), scenarios: 2, completed: 1 },
   ]);
 });
@@ -43,12 +43,14 @@ test('a fault and a task that was not played leave a scenario incomplete', async
   const { store, key } = campaign;
   await store.tasks.seed(key, [heldOut('a1', 'a'), heldOut('a2', 'a'), heldOut('b1', 'b'), heldOut('b2', 'b')]);
   await evaluate(hash('1'), { a1: 1, a2: null, b1: 1 });
-  await expect(store.evaluations.scenarios(key.campaignId)).resolves.toMatchObject([{ scenarios: 2, completed: 0 }]);
+  await expect(store.evaluations.listScenarios(key.campaignId)).resolves.toMatchObject([
+    { scenarios: 2, completed: 0 },
+  ]);
 });
 
 test('tasks of no scenario count for nothing, and train tasks neither', async () => {
   const { store, key } = campaign;
   await store.tasks.seed(key, [heldOut('a1'), task('b1', { features: { scenario: 'b' } })]);
   await evaluate(hash('1'), { a1: 1 });
-  await expect(store.evaluations.scenarios(key.campaignId)).resolves.toEqual([]);
+  await expect(store.evaluations.listScenarios(key.campaignId)).resolves.toEqual([]);
 });

@@ -11,7 +11,7 @@ test('what a job tells of an update is stored once: the first word stays', async
   const { store, key, name } = await newCampaign(database.pool);
   const jobKey = `campaign/${name}/job`;
   await store.trainingRuns.save(key, trainingRun(jobKey), []);
-  await expect(store.trainingProgress.lastStep(jobKey)).resolves.toBe(0);
+  await expect(store.trainingProgress.getLastStep(jobKey)).resolves.toBe(0);
   await store.trainingProgress.save({ jobKey, epoch: 1 }, [{ step: 10, loss: 3 }]);
   const again = Array.from({ length: 5 }, () => [
     { step: 10, loss: 9 },
@@ -19,7 +19,7 @@ test('what a job tells of an update is stored once: the first word stays', async
   ]);
   await Promise.all(again.map((updates) => store.trainingProgress.save({ jobKey, epoch: 1 }, updates)));
   await store.trainingProgress.save({ jobKey, epoch: 1 }, []);
-  await expect(store.trainingProgress.lastStep(jobKey)).resolves.toBe(20);
+  await expect(store.trainingProgress.getLastStep(jobKey)).resolves.toBe(20);
   const { rows } = await database.pool.query(
     'select step, facts from training_progress where job_key = $1 order by step',
     [jobKey],
@@ -40,7 +40,7 @@ test('the running jobs of a campaign are shown with the newest update that each 
       { step: 10, loss: 1 },
     ]);
   await store.trainingRuns.succeed({ jobKey: jobs[1]!, epoch: 1 }, 'a'.repeat(64), { tokens: 1, seconds: 1 });
-  await expect(store.trainingProgress.running(campaignId)).resolves.toEqual([
+  await expect(store.trainingProgress.listRunning(campaignId)).resolves.toEqual([
     { jobKey: jobs[0], role: 'target', method: 'sft', step: 10, facts: { loss: 1 } },
   ]);
 });

@@ -57,7 +57,7 @@ test('a stale epoch writes nothing and counts nothing, and its turns are of no u
   const key = await raiseEpoch(database.pool, campaign.key);
   await expect(record(turn(2))).resolves.toEqual([false]);
   await campaign.store.turnJournal.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
-  await expect(campaign.store.turnJournal.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([]);
+  await expect(campaign.store.turnJournal.listResumes(campaign.campaignId, trajectoryId)).resolves.toEqual([]);
   await expect(ordinals(key)).resolves.toEqual([]);
   await expect(rows()).resolves.toBe(0);
   await expect(campaign.store.turnJournal.record({ ...open(), ...key }, turn(1))).resolves.toBe(true);
@@ -102,7 +102,7 @@ test('what became of an attempt’s interruptions is kept in order, beyond its t
   await turnJournal.recordResume(open(), mismatch);
   await turnJournal.recordResume(open(), { outcome: 'resumed', turns: 1, detail: null });
   await trajectories.save(attempt(campaign.key, { taskId: 't' }));
-  await expect(turnJournal.resumesOf(campaign.campaignId, trajectoryId)).resolves.toEqual([
+  await expect(turnJournal.listResumes(campaign.campaignId, trajectoryId)).resolves.toEqual([
     mismatch,
     { outcome: 'resumed', turns: 1, detail: null },
   ]);

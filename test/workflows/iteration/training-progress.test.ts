@@ -41,10 +41,10 @@ const withWorkers = (script: Script, work: () => Promise<void>): Promise<void> =
 /** A store that forgets what it is told. */
 const forgetful = {
   store: {
-    trainingProgress: { lastStep: () => Promise.resolve(0), save: () => Promise.resolve() },
+    trainingProgress: { getLastStep: () => Promise.resolve(0), save: () => Promise.resolve() },
     ledger: {
       bookTraining: () => Promise.resolve(),
-      bookedTraining: () => Promise.resolve({ tokens: 0, seconds: 0 }),
+      getBookedTraining: () => Promise.resolve({ tokens: 0, seconds: 0 }),
     },
   },
   training: { curve: () => Promise.resolve([]) },

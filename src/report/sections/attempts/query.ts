@@ -1,8 +1,9 @@
 import type pg from 'pg';
+import type { SharedData } from '../../page/section';
 
 export type Message = { role: string; content: string };
 
-/** An attempt as a reader sees it: what was done and what came back. */
+/** An attempt with its actions and observations. */
 export type ShownAttempt = {
   trajectoryId: string;
   policyId: string | null; // null: the task's own reference actions
@@ -12,27 +13,6 @@ export type ShownAttempt = {
   stopReason: string;
   turns: { action: string; observation: Message[] }[];
 };
-
-/** Attempts by id, with their steps. */
-export async function listShownAttempts(
-  client: pg.ClientBase,
-  campaignId: number,
-  trajectoryIds: readonly string[],
-): Promise<Map<string, ShownAttempt>> {
-  const { rows } = await client.query<ShownAttempt>(
-    `select t.id as "trajectoryId", t.policy_id as "policyId", p.role, t.iteration, t.reward,
-            t.stop_reason as "stopReason",
-            coalesce((select json_agg(json_build_object('action', s.action, 'observation', s.observation)
-                                      order by s.ordinal)
-                        from trajectory_turns s
-                       where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as turns
-       from trajectories t
-       left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
-      where t.campaign_id = $1::int and t.id = any($2::text[])`,
-    [campaignId, trajectoryIds],
-  );
-  return new Map(rows.map((row) => [row.trajectoryId, row]));
-}
 
 export type TaskExample = {
   label: 'gained' | 'lost' | 'near miss';
@@ -45,15 +25,15 @@ export type TaskExample = {
 type Pick = { label: TaskExample['label']; taskId: string; goal: string; beforeId: string; afterId: string };
 
 /**
- * Held-out tasks at which two policies can be compared by eye, at most one of each label:
- * gained (only the later one solves it), lost (only the earlier one), near miss (the later one's best failure).
+ * Lists held-out tasks that show the difference between the supervised start and the final policy, at most one of each
+ * label: gained (only the final policy solves it), lost (only the start), near miss (the final policy's best failure).
  */
 export async function listTaskExamples(
   client: pg.ClientBase,
   campaignId: number,
-  before: string,
-  after: string,
+  { outcome: { start, final } }: SharedData,
 ): Promise<TaskExample[]> {
+  if (!start || !final) return [];
   const { rows } = await client.query<Pick>(
     `with newest as (
        select distinct on (policy_id, task_id) id, policy_id, task_id, reward
@@ -75,7 +55,7 @@ export async function listTaskExamples(
        join tasks k on k.campaign_id = $1::int and k.id = l.task_id
       where l.label is not null
       order by array_position(array['gained', 'lost', 'near miss'], l.label), l.reward desc, l.task_id collate "C"`,
-    [campaignId, before, after],
+    [campaignId, start.policyId, final.policyId],
   );
   const shown = await listShownAttempts(
     client,
@@ -103,12 +83,15 @@ export type PairExample = {
   rejected: ShownAttempt;
 };
 
-/** The pair that shows most: a failure-failure one with a hard negative when there is one, of the newest iteration. */
+/**
+ * Finds the most instructive preference pair: one with a hard negative before others, then failure-failure before other
+ * kinds, then the newest iteration.
+ */
 export async function findPairExample(client: pg.ClientBase, campaignId: number): Promise<PairExample | null> {
   const { rows } = await client.query<
     Omit<PairExample, 'chosen' | 'rejected'> & { chosenId: string; rejectedId: string }
   >(
-    `with best as materialized ( -- before the join, which took 0.3 s until the tables were first analyzed
+    `with best as materialized ( -- before the join, which took 0.3 s until the tables' first analyze
        select * from preference_pairs
         where campaign_id = $1::int
         order by hard_negative desc, kind = 'failure-failure' desc, iteration desc, for_role <> 'target',
@@ -124,4 +107,25 @@ export async function findPairExample(client: pg.ClientBase, campaignId: number)
   const { chosenId, rejectedId, ...pair } = rows[0];
   const shown = await listShownAttempts(client, campaignId, [chosenId, rejectedId]);
   return { ...pair, chosen: shown.get(chosenId)!, rejected: shown.get(rejectedId)! };
+}
+
+/** Returns attempts with their turns, by id. */
+async function listShownAttempts(
+  client: pg.ClientBase,
+  campaignId: number,
+  trajectoryIds: readonly string[],
+): Promise<Map<string, ShownAttempt>> {
+  const { rows } = await client.query<ShownAttempt>(
+    `select t.id as "trajectoryId", t.policy_id as "policyId", p.role, t.iteration, t.reward,
+            t.stop_reason as "stopReason",
+            coalesce((select json_agg(json_build_object('action', s.action, 'observation', s.observation)
+                                      order by s.ordinal)
+                        from trajectory_turns s
+                       where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as turns
+       from trajectories t
+       left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+      where t.campaign_id = $1::int and t.id = any($2::text[])`,
+    [campaignId, trajectoryIds],
+  );
+  return new Map(rows.map((row) => [row.trajectoryId, row]));
 }

@@ -1,34 +1,29 @@
-import type { CampaignReport } from '../../collect-report';
-import type { PairExample, ShownAttempt, TaskExample } from './query';
-import { html, type Html } from '../../page/html';
+import { absence, agentName, lead, note } from '../../page/blocks';
 import { count, rate } from '../../page/format';
-import { absence, agentName, lead, note, type Section } from '../../page/section';
+import { html, type Html } from '../../page/html';
+import { defineSection } from '../../page/section';
+import { findPairExample, listTaskExamples, type PairExample, type ShownAttempt, type TaskExample } from './query';
 
-/** Longer actions and observations are cut, in characters: a schema dump would bury the comparison. */
-const longestText = 900;
-
-/** Section 8: attempts to compare by eye. */
-export function attemptsSection(report: CampaignReport): Section {
-  const { taskExamples, pairExample, outcome } = report;
-  return {
-    id: 'attempts',
-    title: 'Attempts side by side',
-    body: [
-      ...(taskExamples.length > 0
-        ? [
-            lead(
-              'Held-out tasks: the supervised start on the left, ',
-              outcome.finalActs ? 'the policy that acts now' : 'the newest candidate, which was not promoted,',
-              ' on the right.',
-            ),
-            ...taskExamples.map(taskComparison),
-          ]
-        : [note('There are no two policies whose attempts at a held-out task could be told apart.')]),
-      html`<h3>A preference pair</h3>`,
-      pairExample ? pairComparison(pairExample) : absence(report, 'pair', 'No preference pair was built'),
-    ],
-  };
-}
+/** Attempts side by side, for a comparison by eye. */
+export const attemptsSection = defineSection({
+  id: 'attempts',
+  title: 'Attempts side by side',
+  queries: { taskExamples: listTaskExamples, pairExample: findPairExample },
+  render: ({ campaign, outcome, taskExamples, pairExample }) => [
+    ...(taskExamples.length > 0
+      ? [
+          lead(
+            'Held-out tasks: the supervised start on the left, ',
+            outcome.isFinalActive ? 'the active policy' : 'the newest candidate, which was not promoted,',
+            ' on the right.',
+          ),
+          ...taskExamples.map(taskComparison),
+        ]
+      : [note('No held-out task shows a difference between the supervised start and a later policy.')]),
+    html`<h3>A preference pair</h3>`,
+    pairExample ? pairComparison(pairExample) : absence(campaign, 'pair', 'No preference pair was built'),
+  ],
+});
 
 const labels = {
   gained: 'Gained: only the later policy solves it',
@@ -78,17 +73,20 @@ const comparison = ({ title, taskId, goal }: Heading, sides: [string, ShownAttem
 const side = (name: string, { reward, stopReason, trajectoryId, turns }: ShownAttempt): Html =>
   html`<div class="side">
     <p class="who">${name} <span class="badge ${rewardClass(reward)}">reward ${rate(reward)}</span></p>
-    ${turns.length === 0 ? note('No step was stored.') : turns.map(step)}
+    ${turns.length === 0 ? note('No turn was stored.') : turns.map(turn)}
     <p class="note">${stopReason} <code>${trajectoryId}</code></p>
   </div>`;
 
 const rewardClass = (reward: number): string => (reward === 1 ? 'success' : reward > 0 ? 'partial' : 'failed');
 
-const step = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
+const turn = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
   html`<pre class="action">${cut(action)}</pre>
     ${observation.map(({ role, content }) => html`<pre class="observation" title="${role}">${cut(content)}</pre>`)}`;
 
+/** In characters. Longer actions and observations are cut: a schema dump would hide the comparison. */
+const maxTextLength = 900;
+
 const cut = (text: string): string =>
-  text.length <= longestText
+  text.length <= maxTextLength
     ? text
-    : `${text.slice(0, longestText)}\n… ${count(text.length - longestText)} more characters`;
+    : `${text.slice(0, maxTextLength)}\n… ${count(text.length - maxTextLength)} more characters`;

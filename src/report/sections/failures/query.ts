@@ -1,6 +1,7 @@
 import type pg from 'pg';
+import type { SharedData } from '../../page/section';
 
-/** Bins of equal width over [0, 1); a reward of 1 is a success and in none. */
+/** Number of bins of equal width over [0, 1); a reward of 1 is a success and lies in no bin. */
 export const histogramBins = 10;
 
 /** The scored training attempts of one role in one iteration. */
@@ -17,11 +18,11 @@ export type RoleAttempts = {
   histogram: number[]; // shape [histogramBins]: failures by reward
 };
 
-/** How the attempts of every role went, by iteration; the numbers of arXiv:2511.22254's Fig. 2 and 3. */
+/** Counts the attempts of each role by iteration and reward: the numbers of arXiv:2511.22254's Fig. 2 and 3. */
 export async function listRoleAttempts(
   client: pg.ClientBase,
   campaignId: number,
-  hardNegativeReward: number,
+  { campaign }: SharedData,
 ): Promise<RoleAttempts[]> {
   const { rows } = await client.query<RoleAttempts>(
     `with scored as (
@@ -46,7 +47,7 @@ export async function listRoleAttempts(
        from scored s
       group by s.iteration, s.role
       order by s.iteration, array_position(array['target', 'failure', 'positive'], s.role)`,
-    [campaignId, hardNegativeReward, histogramBins],
+    [campaignId, campaign.hardNegativeReward, histogramBins],
   );
   return rows;
 }

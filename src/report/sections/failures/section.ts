@@ -1,23 +1,23 @@
-import type { CampaignReport } from '../../collect-report';
-import { histogramBins, type RoleAttempts } from './query';
-import { barChart } from '../../charts/bar-chart';
 import { scaleAround } from '../../charts/axes';
-import type { Chart } from '../../charts/figure';
+import { barChart } from '../../charts/bar-chart';
+import { type Chart, panels } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
-import { html, type Html } from '../../page/html';
+import { absence, agentName, key, lead, note, roleColour } from '../../page/blocks';
 import { count, rate, share } from '../../page/format';
-import { absence, agentName, key, lead, note, panels, roleColour, type Section } from '../../page/section';
+import { html, type Html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { histogramBins, listRoleAttempts, type RoleAttempts } from './query';
 
-/** Section 2: how each agent fails at training tasks, and how nearly it succeeds. */
-export function failuresSection(report: CampaignReport): Section {
-  const { roleAttempts, campaign } = report;
-  const base = { id: 'failures', title: 'Failures' };
-  if (roleAttempts.length === 0) return { ...base, body: absence(report, 'rollout', 'No training attempt was scored') };
-  const roles = [...new Set(roleAttempts.map(({ role }) => role))];
-  return {
-    ...base,
-    body: [
+/** Failures of each agent at training tasks, by their reward. */
+export const failuresSection = defineSection({
+  id: 'failures',
+  title: 'Failures',
+  queries: { roleAttempts: listRoleAttempts },
+  render({ campaign, roleAttempts }) {
+    if (roleAttempts.length === 0) return absence(campaign, 'rollout', 'No training attempt was scored');
+    const roles = [...new Set(roleAttempts.map(({ role }) => role))];
+    return [
       lead(summary(roleAttempts)),
       panels([
         ...roles.map((role) => failureBars(roleAttempts, role)),
@@ -29,12 +29,12 @@ export function failuresSection(report: CampaignReport): Section {
         ['var(--hard)', `hard negatives: failures with reward of at least ${String(campaign.hardNegativeReward)}`],
       ]),
       html`<h3>Failures by reward</h3>`,
-      note('Each bar is a tenth of the range of rewards wide and is named by its lower edge.'),
+      note('Each bar covers a tenth of the reward range and is labelled with its lower edge.'),
       ...roles.map((role) => histograms(roleAttempts, role, campaign.hardNegativeReward)),
       attemptsTable(roleAttempts),
-    ],
-  };
-}
+    ];
+  },
+});
 
 function summary(groups: readonly RoleAttempts[]): string {
   const last = groups.filter(({ iteration }) => iteration === groups.at(-1)!.iteration);
@@ -46,18 +46,20 @@ function summary(groups: readonly RoleAttempts[]): string {
   return `In iteration ${last[0]!.iteration} ${sentences.join('; ')}.`;
 }
 
-const inOrder = (groups: readonly RoleAttempts[]): number[] => [...new Set(groups.map(({ iteration }) => iteration))];
+const iterationsOf = (groups: readonly RoleAttempts[]): number[] => [
+  ...new Set(groups.map(({ iteration }) => iteration)),
+];
 
 function failureBars(groups: readonly RoleAttempts[], role: string): Chart {
-  const iterations = inOrder(groups);
-  const of = iterations.map((iteration) => groups.find((a) => a.iteration === iteration && a.role === role));
+  const iterations = iterationsOf(groups);
+  const ofRole = iterations.map((iteration) => groups.find((a) => a.iteration === iteration && a.role === role));
   return barChart({
     title: `Failures of the ${agentName(role)}`,
     names: iterations.map(String),
     highest: Math.max(...groups.map(({ failures }) => failures)),
     parts: [
-      { colour: 'var(--hard)', values: of.map((a) => a?.hardNegatives ?? 0) },
-      { colour: roleColour(role), values: of.map((a) => (a ? a.failures - a.hardNegatives : 0)) },
+      { colour: 'var(--hard)', values: ofRole.map((a) => a?.hardNegatives ?? 0) },
+      { colour: roleColour(role), values: ofRole.map((a) => (a ? a.failures - a.hardNegatives : 0)) },
     ],
   });
 }
@@ -65,13 +67,13 @@ function failureBars(groups: readonly RoleAttempts[], role: string): Chart {
 type Measure = (attempts: RoleAttempts) => number | null;
 
 function trend(title: string, groups: readonly RoleAttempts[], roles: readonly string[], measure: Measure): Chart {
-  const iterations = inOrder(groups);
+  const iterations = iterationsOf(groups);
   const measured = groups.flatMap((a) => {
     const value = measure(a);
-    return value === null ? [] : [{ role: a.role, place: iterations.indexOf(a.iteration), value }];
+    return value === null ? [] : [{ role: a.role, index: iterations.indexOf(a.iteration), value }];
   });
-  const isLower = ({ place, value }: { place: number; value: number }): boolean =>
-    value > 0.1 && measured.some((other) => other.place === place && other.value > value); // below 0.1 is the axis
+  const isLower = ({ index, value }: { index: number; value: number }): boolean =>
+    value > 0.1 && measured.some((other) => other.index === index && other.value > value); // below 0.1 the label would cover the axis
   return pointsChart({
     title,
     iterations,
@@ -89,7 +91,7 @@ function trend(title: string, groups: readonly RoleAttempts[], roles: readonly s
   });
 }
 
-/** Failures of one agent by reward, an iteration each, on one scale for all agents. */
+/** Histograms of one agent's failures by reward, one per iteration, on the same scale for all agents. */
 function histograms(groups: readonly RoleAttempts[], role: string, hardFrom: number): Html {
   const highest = Math.max(...groups.flatMap(({ histogram }) => histogram));
   const edges = Array.from({ length: histogramBins }, (_, bin) => (bin / histogramBins).toFixed(1));

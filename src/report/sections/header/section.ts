@@ -1,6 +1,4 @@
 import { forkOrigin } from '../../../domain/campaign/fork-origin';
-import type { CampaignReport } from '../../collect-report';
-import type { Evaluation, PairedCounts } from '../held-out/query';
 import { beforeAfterChart, type RateWithInterval } from '../../charts/before-after-chart';
 import { figure } from '../../charts/figure';
 import { type Content, html, type Html } from '../../page/html';
@@ -18,15 +16,15 @@ import {
   signed,
   signedInterval,
 } from '../../page/format';
+import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from '../../page/section';
 
-/** The top of the page: which campaign this is, and what came of it, in one sentence that claims no more than was shown. */
-export function renderHeader(report: CampaignReport): Html {
-  const { campaign } = report;
+/** The top of the page: the campaign's facts and its outcome, which claims no more than the evaluations show. */
+export function renderHeader({ campaign, outcome }: SharedData): Html {
   return html`<header>
     <p class="kicker">Campaign report</p>
     <h1>${campaign.name}</h1>
     <dl class="facts">
-      ${facts(report).map(
+      ${facts(campaign).map(
         ([name, value]) =>
           html`<div>
             <dt>${name}</dt>
@@ -34,11 +32,11 @@ export function renderHeader(report: CampaignReport): Html {
           </div>`,
       )}
     </dl>
-    ${outcomeCard(report)}
+    ${outcomeCard(outcome, campaign.confidence)}
   </header>`;
 }
 
-function facts({ campaign }: CampaignReport): [string, Content][] {
+function facts(campaign: CampaignHeader): [string, Content][] {
   const { createdAt, finishedAt, iterations } = campaign;
   const took = finishedAt ? duration((finishedAt.getTime() - createdAt.getTime()) / 1000) : nothing;
   const from = forkOrigin(campaign);
@@ -59,12 +57,14 @@ function facts({ campaign }: CampaignReport): [string, Content][] {
 const repeatable = (nondeterminism: readonly string[]): string =>
   nondeterminism.length === 0 ? 'to the last bit' : `no: ${nondeterminism.join('; ')}`;
 
-function outcomeCard({ outcome, campaign }: CampaignReport): Html {
-  const { start, final, finalActs, paired, pairedTasks } = outcome;
-  const level = percent(campaign.confidence);
+function outcomeCard(outcome: Outcome, confidence: number): Html {
+  const { start, final, isFinalActive, paired, pairedTasks } = outcome;
+  const level = percent(confidence);
   if (!start)
-    return html`<div class="outcome"><p class="verdict">Nothing was evaluated on held-out tasks yet.</p></div>`;
-  const after = finalActs ? 'acting now' : 'candidate';
+    return html`<div class="outcome">
+      <p class="verdict">No policy has been evaluated on the held-out tasks yet.</p>
+    </div>`;
+  const after = isFinalActive ? 'active policy' : 'candidate';
   const rates = [
     bar('supervised start', 'var(--incumbent)', start),
     ...(final ? [bar(after, 'var(--target)', final)] : []),
@@ -99,18 +99,19 @@ const score = (e: Evaluation, level: string): Html =>
     <code>${shortHash(e.policyId)}</code></span
   >`;
 
-/** Below this p a difference is called one; stated in the sentence itself. */
+/** A difference with a smaller p value is called significant; the sentence states the level. */
 const significance = 0.05;
 
-function verdict({ start, final, finalActs, paired }: CampaignReport['outcome']): string {
-  if (!final) return 'Only the supervised start has been evaluated: there is nothing to compare it with yet.';
-  const acts = finalActs ? '' : 'The supervised start still acts: no later candidate took its place. ';
-  if (!paired || !start) return `${acts}No held-out task was scored for both policies, so they cannot be compared.`;
-  const whose = finalActs ? '' : ' for the newest candidate';
-  if (paired.wins === paired.losses) return `${acts}No gain${whose}: as many tasks were lost as won.`;
+function verdict({ start, final, isFinalActive, paired }: Outcome): string {
+  if (!final) return 'Only the supervised start has been evaluated: there is no later policy to compare it with.';
+  const active = isFinalActive ? '' : 'The supervised start is still active: no candidate was promoted. ';
+  if (!paired || !start) return `${active}No held-out task was scored for both policies, so they cannot be compared.`;
+  const ofCandidate = isFinalActive ? '' : ' for the newest candidate';
+  if (paired.wins === paired.losses) return `${active}No gain${ofCandidate}: as many tasks were lost as won.`;
   const direction = paired.wins > paired.losses ? 'gain' : 'loss';
-  if (paired.mcnemarP < significance) return `${acts}A ${direction}${whose}, significant at the ${significance} level.`;
-  return `${acts}A ${direction}${whose} that chance alone could explain: p is not below ${significance}.`;
+  if (paired.mcnemarP < significance)
+    return `${active}A ${direction}${ofCandidate}, significant at the ${significance} level.`;
+  return `${active}A ${direction}${ofCandidate} that chance alone can explain: p is not below ${significance}.`;
 }
 
 const pairedSentence = (paired: PairedCounts, tasks: number, level: string): string =>

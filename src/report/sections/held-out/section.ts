@@ -1,10 +1,8 @@
-import type { CampaignReport } from '../../collect-report';
-import type { Evaluation, HeldOutScore } from './query';
+import { listScenarioCompletion, type ScenarioCompletion } from '../../../store/training/scenarios';
 import { scaleAround } from '../../charts/axes';
-import type { Chart } from '../../charts/figure';
+import { type Chart, panels } from '../../charts/figure';
 import { type Point, pointsChart } from '../../charts/points-chart';
-import type { Html } from '../../page/html';
-import { html } from '../../page/html';
+import { key, lead, note } from '../../page/blocks';
 import {
   count,
   counted,
@@ -17,32 +15,33 @@ import {
   signed,
   signedInterval,
 } from '../../page/format';
-import { key, lead, note, panels, type Section } from '../../page/section';
+import { html, type Html } from '../../page/html';
+import { defineSection, type Evaluation, type HeldOutScore } from '../../page/section';
 import { table } from '../../page/table';
 
-/** Section 1: every candidate on the held-out tasks, beside the policy that acted when it was made. */
-export function heldOutSection(report: CampaignReport): Section {
-  const { evaluations } = report;
-  const ofTarget = evaluations.filter(({ role }) => role === 'target');
-  const base = { id: 'held-out', title: 'Success on held-out tasks' };
-  if (ofTarget.length === 0) return { ...base, body: note('No policy has been evaluated on the held-out tasks yet.') };
-  const level = percent(report.campaign.confidence);
-  return {
-    ...base,
-    body: [
+/** Every candidate on the held-out tasks, beside the incumbent of its iteration. */
+export const heldOutSection = defineSection({
+  id: 'held-out',
+  title: 'Success on held-out tasks',
+  queries: { scenarios: listScenarioCompletion },
+  render({ campaign, evaluations, scenarios }) {
+    const ofTarget = evaluations.filter(({ role }) => role === 'target');
+    if (ofTarget.length === 0) return note('No policy has been evaluated on the held-out tasks yet.');
+    const level = percent(campaign.confidence);
+    return [
       lead(summary(ofTarget)),
       panels([successChart(ofTarget), rewardChart(ofTarget), ...differenceCharts(ofTarget)]),
       key([
         ['var(--target)', 'candidate'],
         ['var(--incumbent)', 'incumbent, from its own evaluation'],
       ]),
-      note(`Vertical lines are ${level} intervals. A filled point was promoted, a hollow one was kept out.`),
+      note(`Vertical lines are ${level} intervals. Filled points were promoted, hollow points were not.`),
       scoreTable(evaluations, level),
-      ...(report.scenarios.length > 0 ? [scenarioTable(report)] : []),
+      ...(scenarios.length > 0 ? [scenarioTable(scenarios, evaluations)] : []),
       ...(evaluations.some(({ paired }) => paired) ? [pairedTable(evaluations, level)] : []),
-    ],
-  };
-}
+    ];
+  },
+});
 
 function summary(ofTarget: readonly Evaluation[]): string {
   const candidates = ofTarget.filter(({ iteration }) => iteration > 0);
@@ -53,10 +52,12 @@ function summary(ofTarget: readonly Evaluation[]): string {
   )} not.`;
 }
 
-const places = (ofTarget: readonly Evaluation[]): number[] => [...new Set(ofTarget.map(({ iteration }) => iteration))];
+const iterationsOf = (ofTarget: readonly Evaluation[]): number[] => [
+  ...new Set(ofTarget.map(({ iteration }) => iteration)),
+];
 
 function successChart(ofTarget: readonly Evaluation[]): Chart {
-  const points = (score: HeldOutScore): Omit<Point, 'place'> => ({
+  const points = (score: HeldOutScore): Omit<Point, 'index'> => ({
     value: score.successes / score.tasks,
     low: score.successLow,
     high: score.successHigh,
@@ -67,16 +68,16 @@ function successChart(ofTarget: readonly Evaluation[]): Chart {
 const rewardChart = (ofTarget: readonly Evaluation[]): Chart =>
   candidateChart('Mean reward', ofTarget, ({ meanReward }) => ({ value: meanReward }));
 
-/** A measure of candidates and incumbents by iteration. */
+/** Chart of a measure of candidates and incumbents by iteration. */
 function candidateChart(
   title: string,
   ofTarget: readonly Evaluation[],
-  measure: (score: HeldOutScore) => Omit<Point, 'place'>,
+  measure: (score: HeldOutScore) => Omit<Point, 'index'>,
 ): Chart {
-  const iterations = places(ofTarget);
-  const at = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
-  const candidates = ofTarget.map((e) => ({ place: at(e), ...measure(e), hollow: e.decision === 'keep' }));
-  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ place: at(e), ...measure(e.incumbent) }] : []));
+  const iterations = iterationsOf(ofTarget);
+  const indexOf = ({ iteration }: Evaluation): number => iterations.indexOf(iteration);
+  const candidates = ofTarget.map((e) => ({ index: indexOf(e), ...measure(e), hollow: e.decision === 'keep' }));
+  const incumbents = ofTarget.flatMap((e) => (e.incumbent ? [{ index: indexOf(e), ...measure(e.incumbent) }] : []));
   return pointsChart({
     title,
     iterations,
@@ -90,18 +91,18 @@ function candidateChart(
   });
 }
 
-/** The room that a point takes on its scale: its interval, or else so much that a difference of 0.01 looks small. */
+/** Range of a point on the scale: its interval, or ±0.03 so that a difference of 0.01 looks small. */
 const extent = ({ value, low, high }: Point): number[] => [
   low ?? Math.max(0, value - 0.03),
   high ?? Math.min(1, value + 0.03),
 ];
 
 function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
-  const iterations = places(ofTarget);
+  const iterations = iterationsOf(ofTarget);
   const points = ofTarget.flatMap(({ iteration, paired, decision }) => {
     if (!paired) return [];
     const { meanDifference: value, differenceLow: low, differenceHigh: high } = paired;
-    return [{ place: iterations.indexOf(iteration), value, low, high, hollow: decision === 'keep' }];
+    return [{ index: iterations.indexOf(iteration), value, low, high, hollow: decision === 'keep' }];
   });
   if (points.length === 0) return [];
   const reach = Math.max(0.04, ...points.flatMap(extent).map(Math.abs));
@@ -121,7 +122,7 @@ function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
 const decisionBadge = (decision: Evaluation['decision']): Html =>
   decision === null
     ? html`–`
-    : html`<span class="badge ${decision}">${decision === 'promote' ? 'promoted' : 'kept out'}</span>`;
+    : html`<span class="badge ${decision}">${decision === 'promote' ? 'promoted' : 'not promoted'}</span>`;
 
 const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
   table({
@@ -151,10 +152,10 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
     ]),
   });
 
-/** AppWorld's stricter figure beside the success rate, which is its task goal completion. */
-const scenarioTable = ({ scenarios, evaluations }: CampaignReport): Html =>
+/** AppWorld's stricter measure; the success rate is its task goal completion. */
+const scenarioTable = (scenarios: readonly ScenarioCompletion[], evaluations: readonly Evaluation[]): Html =>
   table({
-    caption: 'Scenario goal completion: scenarios all of whose held-out tasks were solved',
+    caption: 'Scenario goal completion: scenarios with all held-out tasks solved',
     head: ['iteration', 'policy', 'completed', 'scenarios (n)', 'completion'],
     textColumns: 2,
     rows: scenarios.map(({ policyId, completed, scenarios: n }) => [

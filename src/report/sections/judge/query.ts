@@ -3,13 +3,13 @@ import type pg from 'pg';
 export type JudgeCalibration = {
   iteration: number;
   judgeVersion: string;
-  truePositives: number; // gold, judged completed
-  falsePositives: number; // broken, judged completed
+  truePositives: number; // reference actions, judged completed
+  falsePositives: number; // corrupted actions, judged completed
   trueNegatives: number;
   falseNegatives: number;
   unusable: number; // no usable answer
-  dropped: number; // items that showed not to be gold, or not to be broken
-  agreement: number | null; // of usable verdicts; null: none
+  dropped: number; // reference items that failed, and corrupted items that still succeeded
+  agreement: number | null; // share of usable verdicts; null: none
   agreementLow: number;
   agreementHigh: number;
   precision: number | null;
@@ -18,10 +18,10 @@ export type JudgeCalibration = {
   recall: number | null;
   recallLow: number;
   recallHigh: number;
-  drift: string | null; // how the judge differs from the first calibration
+  drift: string | null; // difference from the first calibration
 };
 
-/** What each calibration of the judge came to, with Wilson intervals. */
+/** Lists the calibrations of the judge with Wilson intervals. */
 export async function listJudgeCalibrations(client: pg.ClientBase, campaignId: number): Promise<JudgeCalibration[]> {
   const { rows } = await client.query<JudgeCalibration>(
     `select iteration, judge_version as "judgeVersion", true_positives as "truePositives",
@@ -41,14 +41,14 @@ export async function listJudgeCalibrations(client: pg.ClientBase, campaignId: n
 export type JudgeAgreement = {
   iteration: number;
   grader: 'environment' | 'judge'; // of the candidates
-  both: number; // completed says the judge, reward 1 the environment
+  both: number; // the judge accepts and the environment gives reward 1
   judgeOnly: number;
   environmentOnly: number;
   neither: number;
-  unusable: number; // no usable answer of the judge
+  unusable: number; // the judge gave no usable answer
 };
 
-/** Judge and environment on the same candidates: the environment replayed them, the judge read the record. */
+/** Compares judge and environment on the same candidates: the environment replayed them, the judge read the record. */
 export async function listJudgeAgreement(client: pg.ClientBase, campaignId: number): Promise<JudgeAgreement[]> {
   const { rows } = await client.query<JudgeAgreement>(
     `select j.iteration, k.grader,

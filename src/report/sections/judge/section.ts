@@ -1,32 +1,41 @@
-import type { CampaignReport } from '../../collect-report';
-import type { Html } from '../../page/html';
+import { lead } from '../../page/blocks';
 import { count, interval, nothing, rate } from '../../page/format';
-import { lead, type Section } from '../../page/section';
+import type { Html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { type JudgeAgreement, type JudgeCalibration, listJudgeAgreement, listJudgeCalibrations } from './query';
 
-/** How far the judge can be trusted; null where nothing was judged. */
-export function judgeSection(report: CampaignReport): Section | null {
-  const { calibrations, agreements } = report;
-  if (calibrations.length === 0 && agreements.length === 0) return null;
-  return {
-    id: 'judge',
-    title: 'Judge',
-    body: [
+/** The judge's accuracy; left out of a campaign without judgements. */
+export const judgeSection = defineSection({
+  id: 'judge',
+  title: 'Judge',
+  queries: { calibrations: listJudgeCalibrations, agreements: listJudgeAgreement },
+  render({ calibrations, agreements }) {
+    if (calibrations.length === 0 && agreements.length === 0) return null;
+    return [
       lead(
-        'A calibration asks the judge of trajectories whose verdict is known: gold ones, and ones broken on purpose. ' +
-          'Where the environment verifies a task by replay, its verdict outranks the judge.',
+        'A calibration gives the judge trajectories with known verdicts: reference actions, and reference actions that were ' +
+          'corrupted on purpose. Where the environment verifies a task by replay, its verdict overrides the judge’s.',
       ),
-      ...(calibrations.length > 0 ? [calibrationTable(report)] : []),
-      ...(agreements.length > 0 ? [agreementTable(report)] : []),
-    ],
-  };
-}
+      ...(calibrations.length > 0 ? [calibrationTable(calibrations)] : []),
+      ...(agreements.length > 0 ? [agreementTable(agreements)] : []),
+    ];
+  },
+});
 
-const calibrationTable = ({ calibrations }: CampaignReport): Html =>
+const calibrationTable = (calibrations: readonly JudgeCalibration[]): Html =>
   table({
     caption: 'Calibrations',
     head: [
-      ...['iteration', 'judge', 'drift', 'gold accepted', 'broken accepted', 'broken refused', 'gold refused'],
+      ...[
+        'iteration',
+        'judge',
+        'drift',
+        'reference accepted',
+        'corrupted accepted',
+        'corrupted refused',
+        'reference refused',
+      ],
       ...[
         'no answer',
         'left out',
@@ -48,10 +57,10 @@ const calibrationTable = ({ calibrations }: CampaignReport): Html =>
     ]),
   });
 
-const agreementTable = ({ agreements }: CampaignReport): Html =>
+const agreementTable = (agreements: readonly JudgeAgreement[]): Html =>
   table({
     caption: 'Judge and environment on the same candidates',
-    head: ['iteration', 'grader', 'both accept', 'judge alone', 'environment alone', 'neither', 'no answer'],
+    head: ['iteration', 'grader', 'both accept', 'judge only', 'environment only', 'neither', 'no answer'],
     textColumns: 2,
     rows: agreements.map((a) => [
       ...[String(a.iteration), a.grader, count(a.both), count(a.judgeOnly), count(a.environmentOnly)],

@@ -1,16 +1,16 @@
 import type pg from 'pg';
 
-/** One admitted synthesized task, from the checkpoint that learnt from it back to the attempt that asked for it. */
+/** One admitted synthesized task, from the checkpoint that was trained on it back to the attempt that raised its signal. */
 export type Lineage = {
   policyId: string;
   policyRole: string;
   policyIteration: number;
   jobKey: string;
   method: string;
-  ordinal: number; // place in the training data
-  pairId: string | null; // null: the run learnt from trajectories, not from pairs
+  ordinal: number; // index in the training data
+  pairId: string | null; // null: the run was trained on trajectories, not on pairs
   pairKind: string | null;
-  chosenId: string; // the trajectory itself when there is no pair
+  chosenId: string; // the trajectory itself if there is no pair
   chosenReward: number;
   rejectedId: string | null;
   rejectedReward: number | null;
@@ -26,7 +26,8 @@ export type Lineage = {
 };
 
 /**
- * The chain behind the acting target policy where it learnt from a synthesized task, or else behind the newest that did.
+ * Finds the chain behind the active target policy if it was trained on a synthesized task, otherwise behind the newest
+ * policy that was.
  *
  * The example is chosen first, through uncorrelated subqueries, which hash: joining everything at once took 8 s over
  * 11,000 trajectories before the tables' first `analyze`, and this takes 0.05 s.

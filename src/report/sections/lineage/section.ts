@@ -1,24 +1,24 @@
-import type { CampaignReport } from '../../collect-report';
-import type { Lineage } from './query';
-import { type Content, html, type Html } from '../../page/html';
+import { absence, agentName, lead } from '../../page/blocks';
 import { count, rate, shortHash } from '../../page/format';
-import { absence, agentName, lead, type Section } from '../../page/section';
+import { type Content, html, type Html } from '../../page/html';
+import { defineSection } from '../../page/section';
+import { findLineage, type Lineage } from './query';
 
-/** Section 9: one synthesized task, from the checkpoint that learnt from it to the attempt that asked for it. */
-export function lineageSection(report: CampaignReport): Section {
-  const base = { id: 'lineage', title: 'Where a checkpoint comes from' };
-  if (!report.lineage)
-    return { ...base, body: absence(report, 'synthesize', 'No policy was trained on a synthesized task') };
-  return {
-    ...base,
-    body: [
-      lead('One of the chains that the database holds, read from a checkpoint back to what caused its data.'),
+/** One synthesized task, from the checkpoint that was trained on it back to the attempt that raised its signal. */
+export const lineageSection = defineSection({
+  id: 'lineage',
+  title: 'Lineage of a checkpoint',
+  queries: { lineage: findLineage },
+  render({ campaign, lineage }) {
+    if (!lineage) return absence(campaign, 'synthesize', 'No policy was trained on a synthesized task');
+    return [
+      lead('One of the stored chains, from a checkpoint back to the attempt that raised the signal.'),
       html`<ol class="chain">
-        ${links(report.lineage).map(([name, text]) => html`<li><b>${name}</b>${text}</li>`)}
+        ${links(lineage).map(([name, text]) => html`<li><b>${name}</b>${text}</li>`)}
       </ol>`,
-    ],
-  };
-}
+    ];
+  },
+});
 
 function links(l: Lineage): [string, Html][] {
   const code = (text: string): Html => html`<code>${text}</code>`;
@@ -32,7 +32,7 @@ function links(l: Lineage): [string, Html][] {
     ['synthesized task', html`${code(l.taskId)} “${l.taskGoal}”`],
     ['signal', html`${code(l.signalId)}, ${l.signalKind}`],
     [
-      'attempt that showed it',
+      'attempt that raised it',
       html`${trajectory(l.signalTrajectoryId, l.signalReward)} at ${code(l.parentTaskId)} “${l.parentGoal}”`,
     ],
   ];

@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 export type ContextGroup = { iteration: number; aim: string; status: string; failure: string | null; contexts: number };
 
-/** Contexts of exploration by what became of them. */
+/** Counts contexts of exploration by status. */
 export async function listContextGroups(client: pg.ClientBase, campaignId: number): Promise<ContextGroup[]> {
   const { rows } = await client.query<ContextGroup>(
     `select iteration, aim, status, failure ->> 'type' as failure, count(*)::int as contexts
@@ -15,7 +15,7 @@ export async function listContextGroups(client: pg.ClientBase, campaignId: numbe
 
 export type RunGroup = { iteration: number; aim: string; outcome: string; runs: number; turns: number };
 
-/** Exploration runs by how they ended. */
+/** Counts exploration runs by outcome. */
 export async function listRunGroups(client: pg.ClientBase, campaignId: number): Promise<RunGroup[]> {
   const { rows } = await client.query<RunGroup>(
     `select c.iteration, c.aim, r.outcome, count(*)::int as runs, coalesce(sum(s.turns), 0)::int as turns
@@ -31,16 +31,14 @@ export async function listRunGroups(client: pg.ClientBase, campaignId: number): 
   return rows;
 }
 
-export type StageGroup = { iteration: number; stage: string; passed: boolean; tasks: number };
+export type Budget = { tokensLimit: number | null; usdLimit: number | null; tokens: number; usd: number };
 
-/** How many candidates each stage of admission let through. */
-export async function listStageGroups(client: pg.ClientBase, campaignId: number): Promise<StageGroup[]> {
-  const { rows } = await client.query<StageGroup>(
-    `select t.created_iteration as iteration, v.stage, v.passed, count(*)::int as tasks
-       from admission_verdicts v join tasks t on t.campaign_id = v.campaign_id and t.id = v.task_id
-      where v.campaign_id = $1::int
-      group by 1, 2, 3 order by 1, min(v.ordinal), 3 desc`,
+/** Finds the budget; null until the first model call. */
+export async function findBudget(client: pg.ClientBase, campaignId: number): Promise<Budget | null> {
+  const { rows } = await client.query<Budget>(
+    `select llm_tokens_limit as "tokensLimit", usd_limit as "usdLimit", llm_tokens as tokens, usd
+       from budgets where campaign_id = $1::int`,
     [campaignId],
   );
-  return rows;
+  return rows[0] ?? null;
 }

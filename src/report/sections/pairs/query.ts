@@ -11,7 +11,7 @@ export type PairGroup = {
   meanRejectedReward: number;
 };
 
-/** Preference pairs by iteration, the role they train, and kind. */
+/** Counts preference pairs by iteration, trained role and kind. */
 export async function listPairGroups(client: pg.ClientBase, campaignId: number): Promise<PairGroup[]> {
   const { rows } = await client.query<PairGroup>(
     `select iteration, for_role as role, kind, count(*)::int as pairs, count(distinct task_id)::int as tasks,
@@ -28,7 +28,7 @@ export async function listPairGroups(client: pg.ClientBase, campaignId: number):
 
 export type DroppedGroup = { iteration: number; role: string; kind: string; reason: string; candidates: number };
 
-/** Candidates that made no pair, and why. */
+/** Counts candidates that made no pair, by reason. */
 export async function listDroppedGroups(client: pg.ClientBase, campaignId: number): Promise<DroppedGroup[]> {
   const { rows } = await client.query<DroppedGroup>(
     `select iteration, for_role as role, kind, reason, count as candidates

@@ -1,33 +1,33 @@
-import type { CampaignReport } from '../../collect-report';
-import type { PairGroup } from './query';
 import { barChart } from '../../charts/bar-chart';
-import type { Chart } from '../../charts/figure';
-import type { Html } from '../../page/html';
+import { type Chart, panels } from '../../charts/figure';
+import { absence, agentName, key, lead, roleColour } from '../../page/blocks';
 import { count, rate, share } from '../../page/format';
-import { absence, agentName, key, lead, panels, roleColour, type Section } from '../../page/section';
+import type { Html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { type DroppedGroup, listDroppedGroups, listPairGroups, type PairGroup } from './query';
 
-/** Section 5: what the agents were trained to prefer. */
-export function pairsSection(report: CampaignReport): Section {
-  const { pairs, droppedPairs } = report;
-  const base = { id: 'pairs', title: 'Preference pairs' };
-  if (pairs.length === 0 && droppedPairs.length === 0)
-    return { ...base, body: absence(report, 'pair', 'No preference pair was built') };
-  const total = pairs.reduce((all, group) => all + group.pairs, 0);
-  const hard = pairs.reduce((all, group) => all + group.hardNegatives, 0);
-  const dropped = droppedPairs.reduce((all, { candidates }) => all + candidates, 0);
-  return {
-    ...base,
-    body: [
+/** Preference pairs that the agents were trained on, and dropped candidates. */
+export const pairsSection = defineSection({
+  id: 'pairs',
+  title: 'Preference pairs',
+  queries: { pairs: listPairGroups, droppedPairs: listDroppedGroups },
+  render({ campaign, pairs, droppedPairs }) {
+    if (pairs.length === 0 && droppedPairs.length === 0)
+      return absence(campaign, 'pair', 'No preference pair was built');
+    const total = pairs.reduce((all, group) => all + group.pairs, 0);
+    const hard = pairs.reduce((all, group) => all + group.hardNegatives, 0);
+    const dropped = droppedPairs.reduce((all, { candidates }) => all + candidates, 0);
+    return [
       lead(
         `${count(total)} pairs, ${count(hard)} of them with a hard negative as the rejected side; ` +
           `${count(dropped)} candidates made no pair.`,
       ),
       ...(pairs.length > 0 ? [panels(charts(pairs)), pairKey(pairs), pairTable(pairs)] : []),
-      ...(droppedPairs.length > 0 ? [droppedTable(report)] : []),
-    ],
-  };
-}
+      ...(droppedPairs.length > 0 ? [droppedTable(droppedPairs)] : []),
+    ];
+  },
+});
 
 function charts(pairs: readonly PairGroup[]): Chart[] {
   const iterations = [...new Set(pairs.map(({ iteration }) => iteration))];
@@ -78,8 +78,8 @@ const pairTable = (pairs: readonly PairGroup[]): Html =>
     ]),
   });
 
-/** Candidates that made no pair: a row per agent and kind, a column per reason, over all iterations. */
-function droppedTable({ droppedPairs }: CampaignReport): Html {
+/** Dropped candidates: a row per agent and kind, a column per reason, over all iterations. */
+function droppedTable(droppedPairs: readonly DroppedGroup[]): Html {
   const reasons = [...new Set(droppedPairs.map(({ reason }) => reason))].sort();
   const groups = [...new Set(droppedPairs.map(({ role, kind, iteration }) => `${iteration}\n${role}\n${kind}`))];
   return table({

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Rows that the campaign has in each table. */
+/** Counts the rows of the campaign in each table. */
 export async function countRows(client: pg.ClientBase, campaignId: number): Promise<Record<string, number>> {
   const { rows } = await client.query<{ table: string; count: number }>(
     `select 'iterations' as "table", count(*)::int from iterations where campaign_id = $1::int

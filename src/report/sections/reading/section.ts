@@ -1,31 +1,30 @@
-import type { CampaignReport } from '../../collect-report';
-import { html, type Html } from '../../page/html';
 import { count, percent } from '../../page/format';
-import type { Section } from '../../page/section';
+import { html, type Html } from '../../page/html';
+import { type CampaignHeader, defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { countRows } from './query';
 
-/** Section 10: what the words and numbers mean, and what they were made from. */
-export function readingSection({ campaign, rowCounts }: CampaignReport): Section {
-  return {
-    id: 'reading',
-    title: 'How to read this',
-    body: [
-      html`<dl class="words">
-        ${definitions(percent(campaign.confidence), String(campaign.hardNegativeReward)).map(
-          ([word, meaning]) =>
-            html`<dt>${word}</dt>
-              <dd>${meaning}</dd>`,
-        )}
-      </dl>`,
-      table({
-        caption: 'Rows of this campaign in the database',
-        head: ['table', 'rows'],
-        rows: Object.entries(rowCounts).map(([name, rows]) => [name, count(rows)]),
-      }),
-      resolvedSpec(campaign),
-    ],
-  };
-}
+/** Definitions of the report's words and numbers, row counts and the resolved spec. */
+export const readingSection = defineSection({
+  id: 'reading',
+  title: 'How to read this',
+  queries: { rowCounts: countRows },
+  render: ({ campaign, rowCounts }) => [
+    html`<dl class="words">
+      ${definitions(percent(campaign.confidence), String(campaign.hardNegativeReward)).map(
+        ([word, meaning]) =>
+          html`<dt>${word}</dt>
+            <dd>${meaning}</dd>`,
+      )}
+    </dl>`,
+    table({
+      caption: 'Rows of this campaign in the database',
+      head: ['table', 'rows'],
+      rows: Object.entries(rowCounts).map(([name, rows]) => [name, count(rows)]),
+    }),
+    resolvedSpec(campaign),
+  ],
+});
 
 const definitions = (level: string, hardFrom: string): [string, string][] => [
   [
@@ -36,7 +35,7 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   [
     'Held-out tasks',
     'Tasks that no agent trains on and that no synthesized task may equal. The promotion gate looks at these same tasks, ' +
-      'so the best of several candidates looks a little better here than it would on fresh ones.',
+      'so the best of several candidates scores slightly higher here than it would on new tasks.',
   ],
   [
     'Intervals',
@@ -45,24 +44,24 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   ],
   [
     'McNemar p',
-    'The exact two-sided test on the tasks that only one of two policies solves. It asks how often a fair coin would ' +
-      'split them at least this unevenly.',
+    'The exact two-sided test on the tasks that only one of two policies solves: the probability that a fair coin ' +
+      'splits them at least this unevenly.',
   ],
   [
     'Candidate, incumbent, promotion',
-    'Each iteration trains a candidate for the target role. The incumbent is the policy that acted until then. ' +
+    'Each iteration trains a candidate for the target role. The incumbent is the active policy until then. ' +
       'The gate promotes the candidate or keeps the incumbent; both remain stored.',
   ],
   [
     'Failure agent, hard negative',
-    'The failure agent learns to fail well: it prefers better failures over worse ones and so supplies the target with ' +
-      `negatives that are hard to tell from success (arXiv:2511.22254). A failure with reward of at least ${hardFrom} is a ` +
+    'The failure agent is trained to fail well: it prefers better failures over worse ones, and supplies the target with ' +
+      `negatives that are hard to distinguish from success (arXiv:2511.22254). A failure with reward of at least ${hardFrom} is a ` +
       'hard negative. When its share of attempts with reward 1 approaches the target’s, it has become a second target.',
   ],
   [
     'Feedback signals',
     'Forgetting: a task that was solved before scores low now. Boundary: attempts at one task both succeed and fail. ' +
-      'Rare: an attempt holds a pattern of actions that is seldom seen (arXiv:2604.15840).',
+      'Rare: an attempt contains a pattern of actions that is seldom seen (arXiv:2604.15840).',
   ],
   [
     'Preference pair',
@@ -75,7 +74,7 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   ],
 ];
 
-const resolvedSpec = ({ spec, specHash }: CampaignReport['campaign']): Html =>
+const resolvedSpec = ({ spec, specHash }: CampaignHeader): Html =>
   html`<details>
     <summary>Resolved spec <code>sha256 ${specHash.slice(0, 12)}</code></summary>
     <pre>${JSON.stringify(spec, null, 2)}</pre>

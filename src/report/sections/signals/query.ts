@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 export type SignalGroup = { iteration: number; kind: string; signals: number; tasks: number };
 
-/** Feedback signals by iteration and kind, with the number of distinct tasks that they mark. */
+/** Counts feedback signals and their distinct tasks by iteration and kind. */
 export async function listSignalGroups(client: pg.ClientBase, campaignId: number): Promise<SignalGroup[]> {
   const { rows } = await client.query<SignalGroup>(
     `select iteration, kind, count(*)::int as signals, count(distinct task_id)::int as tasks

@@ -1,22 +1,24 @@
 import { feedbackSignalKinds } from '../../../domain/signals/feedback-signal';
-import type { CampaignReport } from '../../collect-report';
 import { barChart } from '../../charts/bar-chart';
+import { panels } from '../../charts/figure';
+import { absence, lead } from '../../page/blocks';
 import { count } from '../../page/format';
-import { absence, lead, panels, type Section } from '../../page/section';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { listSignalGroups } from './query';
 
-/** Section 3: what the attempts revealed. */
-export function signalsSection(report: CampaignReport): Section {
-  const { signals } = report;
-  const base = { id: 'signals', title: 'Feedback signals' };
-  if (signals.length === 0) return { ...base, body: absence(report, 'detect', 'No feedback signal was found') };
-  const iterations = [...new Set(signals.map(({ iteration }) => iteration))];
-  const find = (iteration: number, kind: string) => signals.find((s) => s.iteration === iteration && s.kind === kind);
-  const highest = Math.max(...signals.map((s) => s.signals));
-  const total = signals.reduce((sum, s) => sum + s.signals, 0);
-  return {
-    ...base,
-    body: [
+/** Feedback signals by iteration and kind. */
+export const signalsSection = defineSection({
+  id: 'signals',
+  title: 'Feedback signals',
+  queries: { signals: listSignalGroups },
+  render({ campaign, signals }) {
+    if (signals.length === 0) return absence(campaign, 'detect', 'No feedback signal was found');
+    const iterations = [...new Set(signals.map(({ iteration }) => iteration))];
+    const find = (iteration: number, kind: string) => signals.find((s) => s.iteration === iteration && s.kind === kind);
+    const highest = Math.max(...signals.map((s) => s.signals));
+    const total = signals.reduce((sum, s) => sum + s.signals, 0);
+    return [
       lead(`${count(total)} signals. An attempt may carry several, and a task several attempts.`),
       panels(
         feedbackSignalKinds.map((kind) =>
@@ -39,6 +41,6 @@ export function signalsSection(report: CampaignReport): Section {
           }),
         ]),
       }),
-    ],
-  };
-}
+    ];
+  },
+});

@@ -3,17 +3,17 @@ import type pg from 'pg';
 export type ReportStep = {
   iteration: number;
   step: number;
-  /** Attempts that the update was computed from. */
+  /** Attempts in the batch of the update. */
   attempts: number;
   meanReward: number | null;
-  /** Share of tasks whose attempts disagree: the others have no advantage to learn from; in [0, 1]. */
+  /** Share of tasks, in [0, 1], whose attempts have different rewards; the other tasks have no advantage. */
   mixed: number | null;
   policyId: string | null;
-  /** As the trainer names them. */
+  /** By the trainer's names. */
   metrics: Record<string, number> | null;
 };
 
-/** The updates of reinforcement learning in the order in which they were made. */
+/** Lists the updates of reinforcement learning in their order. */
 export async function listSteps(client: pg.ClientBase, campaignId: number): Promise<ReportStep[]> {
   const { rows } = await client.query<ReportStep>(
     `with groups as (

@@ -1,47 +1,48 @@
-import type { CampaignReport } from '../../collect-report';
-import type { ReportStep } from './query';
 import { scaleAround } from '../../charts/axes';
-import type { Chart } from '../../charts/figure';
+import { type Chart, panels } from '../../charts/figure';
 import { pointsChart } from '../../charts/points-chart';
-import { html } from '../../page/html';
+import { lead, note } from '../../page/blocks';
 import { count, counted, nothing, rate, shortHash } from '../../page/format';
-import { lead, note, panels, type Section } from '../../page/section';
+import { html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { listSteps, type ReportStep } from './query';
 
-/** Reinforcement learning, update by update; null for a recipe that has none. */
-export function stepsSection({ steps }: CampaignReport): Section | null {
-  if (steps.length === 0) return null;
-  const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
-  return {
-    id: 'steps',
-    title: 'Updates',
-    body: [
+/** Updates of reinforcement learning; left out for a recipe without it. */
+export const stepsSection = defineSection({
+  id: 'steps',
+  title: 'Updates',
+  queries: { steps: listSteps },
+  render({ steps }) {
+    if (steps.length === 0) return null;
+    const attempts = steps.reduce((sum, step) => sum + step.attempts, 0);
+    return [
       lead(
-        `${counted(steps.length, 'update')} from ${counted(attempts, 'attempt')}, each from attempts made just before.`,
+        `${counted(steps.length, 'update')} from ${counted(attempts, 'attempt')}; each update uses the attempts of its step.`,
       ),
       panels([
         chartOf('Mean reward of the batch', steps, ({ meanReward }) => meanReward),
-        chartOf('Share of tasks whose attempts disagree', steps, ({ mixed }) => mixed),
+        chartOf('Share of tasks with different rewards', steps, ({ mixed }) => mixed),
         chartOf('Divergence from the start, nats per token', steps, ({ metrics }) => metrics?.['kl'] ?? null),
       ]),
       note(
-        'A task whose attempts all earn the same has no advantage: it moves the policy through the divergence alone.',
+        'A task whose attempts all have the same reward has no advantage: it changes the policy only through the divergence.',
       ),
       stepTable(steps),
-    ],
-  };
-}
+    ];
+  },
+});
 
 type Measure = (step: ReportStep) => number | null;
 
 function chartOf(title: string, steps: readonly ReportStep[], measure: Measure): Chart {
-  const points = steps.flatMap((step, place) => {
+  const points = steps.flatMap((step, index) => {
     const value = measure(step);
-    return value === null ? [] : [{ place, value }];
+    return value === null ? [] : [{ index, value }];
   });
   return pointsChart({
     title,
-    iterations: steps.map((_, place) => place + 1),
+    iterations: steps.map((_, index) => index + 1),
     series: [{ name: title, colour: 'var(--target)', points, line: true, labelled: true }],
     scale: scaleAround([0, ...points.map(({ value }) => value)]),
     format: rate,
@@ -65,7 +66,7 @@ const stepTable = (steps: readonly ReportStep[]) =>
     ]),
   });
 
-/** The trainer's metrics that say whether an update was sound. */
+/** The trainer's metrics that show whether an update is stable. */
 const watched = [
   ['kl', 'divergence'],
   ['ratio', 'ratio'],

@@ -1,16 +1,16 @@
 import type pg from 'pg';
 
 export type TaskGroup = {
-  iteration: number; // in which the tasks were made
+  iteration: number; // that created the tasks
   split: 'train' | 'held-out';
   origin: 'seed' | 'synthesized' | 'random';
   verdict: 'admitted' | 'candidate' | 'rejected';
   reason: string | null; // of a rejection
-  signalKind: string | null; // of the signal that asked for the task
+  signalKind: string | null; // of the signal that the task was synthesized for
   tasks: number;
 };
 
-/** The task pool and every candidate for it, counted by what became of them. */
+/** Counts the tasks of the pool and all candidates for it, by verdict. */
 export async function listTaskGroups(client: pg.ClientBase, campaignId: number): Promise<TaskGroup[]> {
   const { rows } = await client.query<TaskGroup>(
     `select t.created_iteration as iteration, t.split, t.origin, t.verdict, t.reason, s.kind as "signalKind",
@@ -20,6 +20,20 @@ export async function listTaskGroups(client: pg.ClientBase, campaignId: number):
       where t.campaign_id = $1::int
       group by t.created_iteration, t.split, t.origin, t.verdict, t.reason, s.kind
       order by t.created_iteration, t.split, t.origin, t.verdict, t.reason, s.kind`,
+    [campaignId],
+  );
+  return rows;
+}
+
+export type StageGroup = { iteration: number; stage: string; passed: boolean; tasks: number };
+
+/** Counts the candidates that passed and failed each stage of admission. */
+export async function listStageGroups(client: pg.ClientBase, campaignId: number): Promise<StageGroup[]> {
+  const { rows } = await client.query<StageGroup>(
+    `select t.created_iteration as iteration, v.stage, v.passed, count(*)::int as tasks
+       from admission_verdicts v join tasks t on t.campaign_id = v.campaign_id and t.id = v.task_id
+      where v.campaign_id = $1::int
+      group by 1, 2, 3 order by 1, min(v.ordinal), 3 desc`,
     [campaignId],
   );
   return rows;

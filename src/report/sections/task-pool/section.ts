@@ -1,31 +1,32 @@
 import { compareText } from '../../../domain/base/compare-text';
-import type { CampaignReport } from '../../collect-report';
-import type { TaskGroup } from './query';
+import { type DiversityRound, listDiversityRounds } from '../../../store/tasks/admission';
 import { barChart } from '../../charts/bar-chart';
-import type { Chart } from '../../charts/figure';
-import type { Html } from '../../page/html';
+import { type Chart, panels } from '../../charts/figure';
+import { absence, key, lead, note } from '../../page/blocks';
 import { count, nothing, rate, share } from '../../page/format';
-import { absence, key, lead, note, panels, type Section } from '../../page/section';
+import type { Html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { listStageGroups, listTaskGroups, type StageGroup, type TaskGroup } from './query';
 
-/** Section 4: how the pool of training tasks grew, and what was turned away. */
-export function taskPoolSection(report: CampaignReport): Section {
-  const { taskGroups } = report;
-  const base = { id: 'pool', title: 'Task pool' };
-  if (taskGroups.length === 0) return { ...base, body: note('The campaign has no tasks yet.') };
-  const candidates = taskGroups.filter(({ origin }) => origin !== 'seed');
-  const seeds = sum(taskGroups, (g) => g.origin === 'seed' && g.split === 'train' && g.verdict === 'admitted');
-  const admitted = sum(candidates, (g) => g.verdict === 'admitted');
-  const heldOut = sum(taskGroups, (g) => g.split === 'held-out');
-  return {
-    ...base,
-    body: [
+/** Growth of the pool of training tasks, and the verdicts on candidates for it. */
+export const taskPoolSection = defineSection({
+  id: 'pool',
+  title: 'Task pool',
+  queries: { taskGroups: listTaskGroups, stages: listStageGroups, diversity: listDiversityRounds },
+  render({ campaign, taskGroups, stages, diversity }) {
+    if (taskGroups.length === 0) return note('The campaign has no tasks yet.');
+    const candidates = taskGroups.filter(({ origin }) => origin !== 'seed');
+    const seeds = sum(taskGroups, (g) => g.origin === 'seed' && g.split === 'train' && g.verdict === 'admitted');
+    const admitted = sum(candidates, (g) => g.verdict === 'admitted');
+    const heldOut = sum(taskGroups, (g) => g.split === 'held-out');
+    return [
       lead(
         `${count(seeds)} seed tasks to train on, ${count(admitted)} admitted since, ${count(heldOut)} held out ` +
           'and never trained on.',
       ),
       ...(candidates.length === 0
-        ? [absence(report, 'synthesize', 'No task was synthesized')]
+        ? [absence(campaign, 'synthesize', 'No task was synthesized')]
         : [
             panels([poolChart(taskGroups), verdictChart(candidates)]),
             key([
@@ -34,15 +35,15 @@ export function taskPoolSection(report: CampaignReport): Section {
               ['var(--hard)', 'synthesized, rejected'],
             ]),
             verdictTable(candidates),
-            ...(report.stages.length > 0 ? [stageTable(report)] : []),
-            ...(report.diversity.length > 0 ? [diversityTable(report)] : []),
+            ...(stages.length > 0 ? [stageTable(stages)] : []),
+            ...(diversity.length > 0 ? [diversityTable(diversity)] : []),
           ]),
-    ],
-  };
-}
+    ];
+  },
+});
 
-const sum = (groups: readonly TaskGroup[], of: (group: TaskGroup) => boolean): number =>
-  groups.filter(of).reduce((total, { tasks }) => total + tasks, 0);
+const sum = (groups: readonly TaskGroup[], isCounted: (group: TaskGroup) => boolean): number =>
+  groups.filter(isCounted).reduce((total, { tasks }) => total + tasks, 0);
 
 const iterationsOf = (groups: readonly TaskGroup[]): number[] => [...new Set(groups.map(({ iteration }) => iteration))];
 
@@ -63,37 +64,37 @@ function poolChart(groups: readonly TaskGroup[]): Chart {
 
 function verdictChart(candidates: readonly TaskGroup[]): Chart {
   const iterations = iterationsOf(candidates);
-  const of = (verdict: string): number[] =>
+  const countsOf = (verdict: string): number[] =>
     iterations.map((iteration) => sum(candidates, (g) => g.iteration === iteration && g.verdict === verdict));
   return barChart({
     title: 'Candidates of each iteration',
     names: iterations.map(String),
     parts: [
-      { colour: 'var(--target)', values: of('admitted') },
-      { colour: 'var(--hard)', values: of('rejected') },
-      { colour: 'var(--incumbent)', values: of('candidate') },
+      { colour: 'var(--target)', values: countsOf('admitted') },
+      { colour: 'var(--hard)', values: countsOf('rejected') },
+      { colour: 'var(--incumbent)', values: countsOf('candidate') },
     ],
   });
 }
 
-/** What became of the candidates, by the kind of signal that asked for them. */
+/** Counts candidates by verdict and by the kind of signal that they were synthesized for. */
 function verdictTable(candidates: readonly TaskGroup[]): Html {
   const kinds = [...new Set(candidates.map(({ signalKind }) => signalKind))].sort(byName);
-  const fates = [...new Set(candidates.map(fate))].sort(byFate);
-  const row = (of: (group: TaskGroup) => boolean): string[] => [
-    ...kinds.map((kind) => count(sum(candidates, (g) => g.signalKind === kind && of(g)))),
-    count(sum(candidates, of)),
+  const verdicts = [...new Set(candidates.map(verdictOf))].sort(byVerdict);
+  const row = (isCounted: (group: TaskGroup) => boolean): string[] => [
+    ...kinds.map((kind) => count(sum(candidates, (g) => g.signalKind === kind && isCounted(g)))),
+    count(sum(candidates, isCounted)),
   ];
-  const admittedShare = (of: (group: TaskGroup) => boolean): string =>
+  const admittedShare = (isCounted: (group: TaskGroup) => boolean): string =>
     share(
-      sum(candidates, (g) => of(g) && g.verdict === 'admitted'),
-      sum(candidates, of),
+      sum(candidates, (g) => isCounted(g) && g.verdict === 'admitted'),
+      sum(candidates, isCounted),
     );
   return table({
-    caption: 'Candidates by what became of them and the signal that asked for them',
+    caption: 'Candidates by verdict and signal',
     head: ['', ...kinds.map((kind) => kind ?? 'no signal'), 'all'],
     rows: [
-      ...fates.map((name) => [name, ...row((g) => fate(g) === name)]),
+      ...verdicts.map((name) => [name, ...row((g) => verdictOf(g) === name)]),
       ['all candidates (n)', ...row(() => true)],
       [
         'share admitted',
@@ -104,20 +105,20 @@ function verdictTable(candidates: readonly TaskGroup[]): Html {
   });
 }
 
-const fate = ({ verdict, reason }: TaskGroup): string =>
+const verdictOf = ({ verdict, reason }: TaskGroup): string =>
   verdict === 'rejected'
     ? `rejected: ${reason ?? 'no reason given'}`
     : verdict === 'admitted'
       ? 'admitted'
       : 'undecided';
 
-const byName = (a: string | null, b: string | null): number => compareText(a ?? '~', b ?? '~'); // none comes last
+const byName = (a: string | null, b: string | null): number => compareText(a ?? '~', b ?? '~'); // null comes last
 
-const byFate = (a: string, b: string): number =>
+const byVerdict = (a: string, b: string): number =>
   Number(b === 'admitted') - Number(a === 'admitted') || compareText(a, b);
 
-/** Candidates that each stage of admission looked at: the stages are passed in this order, and the first failure decides. */
-function stageTable({ stages }: CampaignReport): Html {
+/** Counts candidates by stage of admission: a candidate passes the stages in this order until its first failure. */
+function stageTable(stages: readonly StageGroup[]): Html {
   const rows = [...new Set(stages.map(({ iteration, stage }) => `${iteration} ${stage}`))];
   const tasks = (row: string, passed: boolean): number =>
     stages.find((s) => `${s.iteration} ${s.stage}` === row && s.passed === passed)?.tasks ?? 0;
@@ -133,9 +134,9 @@ function stageTable({ stages }: CampaignReport): Html {
   });
 }
 
-const diversityTable = ({ diversity }: CampaignReport): Html =>
+const diversityTable = (diversity: readonly DiversityRound[]): Html =>
   table({
-    caption: 'Diversity and relevance of what was admitted',
+    caption: 'Diversity and relevance of admitted tasks',
     head: [
       'iteration',
       'encoder',

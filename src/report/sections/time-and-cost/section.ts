@@ -1,33 +1,51 @@
-import type { CampaignReport } from '../../collect-report';
-import type { Phase } from './phases-query';
-import type { TrainingRun } from '../training-runs/query';
 import { barChart } from '../../charts/bar-chart';
-import type { Chart } from '../../charts/figure';
+import { type Chart, panels } from '../../charts/figure';
 import { timelineChart } from '../../charts/timeline-chart';
-import { html, type Html } from '../../page/html';
+import { key, lead, note } from '../../page/blocks';
 import { count, counted, dateTime, dollars, duration, nothing } from '../../page/format';
-import { key, lead, note, panels, type Section } from '../../page/section';
+import { html, type Html } from '../../page/html';
+import { defineSection, type Results } from '../../page/section';
 import { table } from '../../page/table';
+import { listTrainingRuns, type TrainingRun } from '../training-runs/query';
+import {
+  listAttemptCosts,
+  listEvents,
+  listFaultGroups,
+  listLedgerGroups,
+  listPhases,
+  listResumeGroups,
+  type Phase,
+} from './query';
 
-/** Section 6: where time and tokens went, and what went wrong on the way. */
-export function timeAndCostSection(report: CampaignReport): Section {
-  const { phases, attemptCosts, faults, events, ledger } = report;
-  return {
-    id: 'cost',
-    title: 'Time and cost',
-    body: [
-      lead(summary(report)),
-      phases.length > 0 ? panels(timelines(phases)) : note('No phase has begun.'),
-      ...(attemptCosts.length + report.trainingRuns.length > 0 ? spending(report) : []),
-      ledger.length > 0 ? ledgerTable(report) : note('The ledger has no entry yet.'),
-      faults.length > 0 ? faultTable(report) : note('No attempt ended in a fault.'),
-      ...(report.resumes.length > 0 ? [resumeTable(report)] : []),
-      ...(events.length > 0 ? [eventTable(report)] : []),
-    ],
-  };
-}
+const queries = {
+  phases: listPhases,
+  attemptCosts: listAttemptCosts,
+  trainingRuns: listTrainingRuns,
+  ledger: listLedgerGroups,
+  faults: listFaultGroups,
+  resumes: listResumeGroups,
+  events: listEvents,
+};
 
-function summary({ attemptCosts, trainingRuns, phases }: CampaignReport): string {
+type Rows = Results<typeof queries>;
+
+/** Time, tokens and money by iteration, and the faults, interruptions and operator commands of the campaign. */
+export const timeAndCostSection = defineSection({
+  id: 'cost',
+  title: 'Time and cost',
+  queries,
+  render: (data) => [
+    lead(summary(data)),
+    data.phases.length > 0 ? panels(timelines(data.phases)) : note('No phase has begun.'),
+    ...(data.attemptCosts.length + data.trainingRuns.length > 0 ? spending(data) : []),
+    data.ledger.length > 0 ? ledgerTable(data) : note('The ledger has no entry yet.'),
+    data.faults.length > 0 ? faultTable(data) : note('No attempt ended in a fault.'),
+    ...(data.resumes.length > 0 ? [resumeTable(data)] : []),
+    ...(data.events.length > 0 ? [eventTable(data)] : []),
+  ],
+});
+
+function summary({ attemptCosts, trainingRuns, phases }: Rows): string {
   const played = total(attemptCosts, (c) => c.promptTokens + c.completionTokens);
   const attempts = total(attemptCosts, (c) => c.attempts);
   const trained = total(trainingRuns, (run) => run.tokens ?? 0);
@@ -37,34 +55,37 @@ function summary({ attemptCosts, trainingRuns, phases }: CampaignReport): string
   const gpus = gpuSeconds > 0 ? ` and ${duration(gpuSeconds)} of GPUs (${dollars(usd)})` : '';
   return (
     `${count(attempts)} attempts took ${count(played)} tokens, ${counted(trainingRuns.length, 'training job')} ` +
-    `${count(trained)}${gpus}; the phases that ended took ${duration(seconds)} together.`
+    `${count(trained)}${gpus}; the finished phases took ${duration(seconds)} in total.`
   );
 }
 
 const secondsOf = ({ startedAt, finishedAt }: Phase): number | null =>
   finishedAt && (finishedAt.getTime() - startedAt.getTime()) / 1000;
 
-/** One timeline per iteration, all on the same scale. */
+/** Draws one timeline per iteration, all on the same scale. */
 function timelines(phases: readonly Phase[]): Chart[] {
   const iterations = [...new Set(phases.map(({ iteration }) => iteration))];
   const spans = iterations.map((iteration) => {
-    const of = phases.filter((phase) => phase.iteration === iteration);
-    const first = of[0]!.startedAt.getTime();
+    const own = phases.filter((phase) => phase.iteration === iteration);
+    const first = own[0]!.startedAt.getTime();
     const span = (phase: Phase) => ({
       name: phase.phase,
       startS: (phase.startedAt.getTime() - first) / 1000,
       seconds: secondsOf(phase) ?? 0,
     });
-    return { iteration, spans: of.map(span) };
+    return { iteration, spans: own.map(span) };
   });
-  const longest = Math.max(1, ...spans.flatMap((one) => one.spans.map(({ startS, seconds }) => startS + seconds)));
-  return spans.map((one) => {
-    const took = total(one.spans, (span) => span.seconds);
-    return timelineChart(`Iteration ${one.iteration}: ${duration(took)}`, one.spans, longest);
+  const longest = Math.max(
+    1,
+    ...spans.flatMap((timeline) => timeline.spans.map(({ startS, seconds }) => startS + seconds)),
+  );
+  return spans.map((timeline) => {
+    const seconds = total(timeline.spans, (span) => span.seconds);
+    return timelineChart(`Iteration ${timeline.iteration}: ${duration(seconds)}`, timeline.spans, longest);
   });
 }
 
-function spending({ attemptCosts, trainingRuns }: CampaignReport): Html[] {
+function spending({ attemptCosts, trainingRuns }: Rows): Html[] {
   const everyIteration = [...attemptCosts, ...trainingRuns].map(({ iteration }) => iteration);
   const iterations = [...new Set(everyIteration)].sort((a, b) => a - b);
   const names = iterations.map(String);
@@ -103,7 +124,7 @@ const total = <T>(items: readonly T[], measure: (item: T) => number): number =>
 
 const thousands = (tokens: number): string => (tokens >= 10_000 ? `${count(tokens / 1000)}k` : count(tokens));
 
-const costTable = (costs: CampaignReport['attemptCosts']): Html =>
+const costTable = (costs: Rows['attemptCosts']): Html =>
   table({
     caption: 'Attempts by iteration and purpose',
     head: ['iteration', 'purpose', 'attempts', 'prompt tokens', 'completion tokens', 'attempt time, summed'],
@@ -118,7 +139,7 @@ const costTable = (costs: CampaignReport['attemptCosts']): Html =>
     ]),
   });
 
-const ledgerTable = ({ ledger }: CampaignReport): Html =>
+const ledgerTable = ({ ledger }: Rows): Html =>
   table({
     caption: 'Ledger',
     head: ['entry', 'unit', 'entries', 'amount'],
@@ -131,24 +152,24 @@ const ledgerTable = ({ ledger }: CampaignReport): Html =>
     ]),
   });
 
-const faultTable = ({ faults }: CampaignReport): Html =>
+const faultTable = ({ faults }: Rows): Html =>
   table({
-    caption: 'Tries that ended in a fault; a fault is never a reward of 0',
-    head: ['iteration', 'outcome', 'what became of the attempt', 'for example', 'tries'],
+    caption: 'Faults of attempts; a fault is never counted as a reward of 0',
+    head: ['iteration', 'outcome', 'effect on the attempt', 'example', 'faults'],
     textColumns: 4,
-    rows: faults.map(({ iteration, outcome, replaced, example, tries }) => [
+    rows: faults.map(({ iteration, outcome, replaced, example, faults: n }) => [
       iteration === null ? nothing : String(iteration),
       outcome,
-      replaced ? 'a later try took its place' : 'left out of signals, pairs and evaluation',
+      replaced ? 'rolled out again' : 'left out of signals, pairs and evaluation',
       example ?? nothing,
-      count(tries),
+      count(n),
     ]),
   });
 
-const resumeTable = ({ resumes }: CampaignReport): Html =>
+const resumeTable = ({ resumes }: Rows): Html =>
   table({
-    caption: 'Interrupted attempts; a replay that went otherwise began its attempt again',
-    head: ['iteration', 'played on', 'turns replayed', 'begun again'],
+    caption: 'Interrupted attempts; an attempt whose replay differed started again',
+    head: ['iteration', 'resumed', 'turns replayed', 'started again'],
     textColumns: 1,
     rows: resumes.map(({ iteration, attempts, turns, mismatches }) => [
       String(iteration),
@@ -156,10 +177,10 @@ const resumeTable = ({ resumes }: CampaignReport): Html =>
     ]),
   });
 
-const eventTable = ({ events }: CampaignReport): Html =>
+const eventTable = ({ events }: Rows): Html =>
   table({
     caption: 'Events',
-    head: ['when', 'iteration', 'event', 'by', 'detail'],
+    head: ['time', 'iteration', 'event', 'actor', 'detail'],
     textColumns: 5,
     rows: events.map(({ recordedAt, iteration, kind, actor, detail }) => [
       dateTime(recordedAt),

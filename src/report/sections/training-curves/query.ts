@@ -1,11 +1,11 @@
 import type pg from 'pg';
 
-/** One update of a job, by the trainer's names: loss, margin, accuracy, learning_rate, tokens_per_s... */
+/** One update of a job, by the trainer's names: loss, margin, accuracy, learning_rate, tokens_per_s and others. */
 export type CurvePoint = { step: number; facts: Record<string, number> };
 
 export type TrainingCurve = { jobKey: string; iteration: number; role: string; method: string; points: CurvePoint[] };
 
-/** What each training job told of its updates, in the order in which the jobs were submitted. */
+/** Lists the reported updates of each training job, in the order of submission. */
 export async function listTrainingCurves(client: pg.ClientBase, campaignId: number): Promise<TrainingCurve[]> {
   const { rows } = await client.query<TrainingCurve>(
     `select r.job_key as "jobKey", r.iteration, r.role, r.method,

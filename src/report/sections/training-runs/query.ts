@@ -9,7 +9,7 @@ export type TrainingRun = {
   datasetRows: number;
   tokens: number | null;
   seconds: number | null;
-  /** Seconds times GPUs, and US dollars, as the ledger has them: also of jobs that failed. */
+  /** Seconds times GPUs, and US dollars, from the ledger; failed jobs included. */
   gpuSeconds: number;
   usd: number;
   basePolicy: string | null;
@@ -17,7 +17,7 @@ export type TrainingRun = {
   failure: unknown;
 };
 
-/** Training jobs in the order of iterations and submission. */
+/** Lists training jobs in the order of iterations and submission. */
 export async function listTrainingRuns(client: pg.ClientBase, campaignId: number): Promise<TrainingRun[]> {
   const { rows } = await client.query<TrainingRun>(
     `select r.job_key as "jobKey", r.iteration, r.role, r.method, r.status, r.dataset_rows as "datasetRows",

@@ -1,20 +1,22 @@
-import type { CampaignReport } from '../../collect-report';
-import { html } from '../../page/html';
+import { note } from '../../page/blocks';
 import { count, dollars, duration, nothing, shortHash } from '../../page/format';
-import { note, type Section } from '../../page/section';
+import { html } from '../../page/html';
+import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
+import { listTrainingRuns } from './query';
 
-/** Section 7: the training jobs, and the policies that they made. */
-export function trainingRunsSection({ trainingRuns, campaign }: CampaignReport): Section {
-  const base = { id: 'training', title: 'Training runs' };
-  if (trainingRuns.length === 0) return { ...base, body: note('No training job was submitted yet.') };
-  const prefix = `campaign/${campaign.name}/`;
-  const hash = (id: string | null) => (id === null ? nothing : html`<code>${shortHash(id)}</code>`);
-  const onGpus = trainingRuns.some(({ gpuSeconds }) => gpuSeconds > 0);
-  return {
-    ...base,
-    body: table({
-      caption: 'Jobs in the order in which they were submitted',
+/** Training jobs and their policies. */
+export const trainingRunsSection = defineSection({
+  id: 'training',
+  title: 'Training runs',
+  queries: { trainingRuns: listTrainingRuns },
+  render({ campaign, trainingRuns }) {
+    if (trainingRuns.length === 0) return note('No training job was submitted yet.');
+    const prefix = `campaign/${campaign.name}/`;
+    const hash = (id: string | null) => (id === null ? nothing : html`<code>${shortHash(id)}</code>`);
+    const onGpus = trainingRuns.some(({ gpuSeconds }) => gpuSeconds > 0);
+    return table({
+      caption: 'Jobs in the order of submission',
       head: [
         'job',
         'method',
@@ -38,6 +40,6 @@ export function trainingRunsSection({ trainingRuns, campaign }: CampaignReport):
         duration(run.seconds),
         ...(onGpus ? [duration(run.gpuSeconds), dollars(run.usd)] : []),
       ]),
-    }),
-  };
-}
+    });
+  },
+});

@@ -7,14 +7,14 @@ import { tableOf, textOf } from './read-page';
 const plain = expectedReport(campaignRows());
 const page = (changes: Partial<CampaignReport>): string => renderReport({ ...plain, ...changes });
 
-test('a campaign without updates and without language models has no section for them', () => {
+test('a campaign without updates and language models has no sections for them', () => {
   const sections = textOf(renderReport(plain).match(/<nav[^]*?<\/nav>/)![0]);
   expect(sections).not.toContain('Updates');
   expect(sections).not.toContain('Language models');
   expect(sections).not.toContain('Judge');
 });
 
-test('updates are shown step by step, with what says whether they were sound', () => {
+test('the updates section shows each step with its stability metrics', () => {
   const step = (iteration: number, n: number, meanReward: number) => ({
     ...{ iteration, step: n, attempts: 128, meanReward, mixed: 0.5, policyId: 'a'.repeat(64) },
     metrics: { kl: 0.002, ratio: 1.0001, clipped_low: 0, clipped_high: 0.01, logp_gap: 0.00001, grad_norm: 0.4 },
@@ -27,7 +27,7 @@ test('updates are shown step by step, with what says whether they were sound', (
   ]);
 });
 
-test('what language models were asked is shown with its price, its limit and what was paid in vain', () => {
+test('the language model section shows calls, cost, limits and waste', () => {
   const shown = page({
     modelSpending: [
       {
@@ -41,19 +41,19 @@ test('what language models were asked is shown with its price, its limit and wha
     explorationRuns: [{ iteration: 1, aim: 'boundary', outcome: 'turn-limit', runs: 8, turns: 40 }],
   });
   expect(textOf(shown)).toContain(
-    '40 answers for 60,000 tokens and $1.25, under a limit of 100,000 tokens and no limit',
+    '40 answers for 60,000 tokens and $1.25, with a limit of 100,000 tokens and no limit',
   );
   expect(textOf(shown)).toContain(
-    'Paid twice: 2 calls, 3,000 tokens; perhaps paid, because nobody heard an answer: 1 call.',
+    'Paid twice: 2 calls, 3,000 tokens; possibly paid, because no answer arrived: 1 call.',
   );
   expect(tableOf(shown, 'Model calls by iteration and purpose')[0]).toContain('open/big');
-  expect(tableOf(shown, 'Contexts of exploration: flagged trajectories that were reflected upon')).toEqual([
+  expect(tableOf(shown, 'Exploration contexts: flagged trajectories and their reflection')).toEqual([
     ['1', 'boundary', 'failed', 'malformed', '3'],
   ]);
-  expect(tableOf(shown, 'Exploration runs by how they ended')).toEqual([['1', 'boundary', 'turn-limit', '8', '40']]);
+  expect(tableOf(shown, 'Exploration runs by outcome')).toEqual([['1', 'boundary', 'turn-limit', '8', '40']]);
 });
 
-test('the stages of admission are shown in their order, and an alarm where the pool collapses', () => {
+test('the pool section shows the stages of admission in order and an alarm for a collapsed pool', () => {
   const round = {
     encoder: 'hashed-ngrams@1',
     tasks: 30,
@@ -75,12 +75,12 @@ test('the stages of admission are shown in their order, and an alarm where the p
     ['1', 'executed', '90', '10', '0.900'],
     ['1', 'unique', '30', '60', '0.333'],
   ]);
-  expect(tableOf(shown, 'Diversity and relevance of what was admitted')).toEqual([
+  expect(tableOf(shown, 'Diversity and relevance of admitted tasks')).toEqual([
     ['1', 'hashed-ngrams@1', '30', '0.970', '0.010', 'collapse'],
   ]);
 });
 
-test('the judge is shown with what it is worth: agreement, precision and recall with their intervals, and its drift', () => {
+test('the judge section shows agreement, precision and recall with intervals, and the drift', () => {
   const calibration = {
     ...{ judgeVersion: 'judge@1 open/big', truePositives: 18, falsePositives: 4, trueNegatives: 15, falseNegatives: 2 },
     ...{ unusable: 1, dropped: 0, agreement: 0.846, agreementLow: 0.703, agreementHigh: 0.928 },

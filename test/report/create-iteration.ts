@@ -5,7 +5,7 @@ import { at, evaluationRow, type FixtureSettings, policyId, type Row } from './f
 export type World = {
   settings: FixtureSettings;
   random: Random;
-  heads: Map<string, string>;
+  active: Map<string, string>; // policy by role
   pool: Row[]; // admitted train tasks
   heldOut: Row[];
   rewards?: Map<string, Map<string, number>>; // held-out rewards by policy
@@ -23,8 +23,8 @@ const phaseSeconds: Record<string, number> = {
   report: 1.2,
 };
 
-/** Rows of one iteration by table, in the order in which they may be inserted. */
-export function playIteration(world: World, iteration: number): Record<string, Row[]> {
+/** Returns the rows of one iteration by table. */
+export function createIteration(world: World, iteration: number): Record<string, Row[]> {
   const tables = new Proxy<Record<string, Row[]>>({}, { get: (all, name: string) => (all[name] ??= []) });
   tables['iterations']!.push({
     number: iteration,
@@ -32,15 +32,15 @@ export function playIteration(world: World, iteration: number): Record<string, R
     started_at: at(iteration, 0),
     finished_at: at(iteration, 290),
   });
-  if (iteration === 0) openPool(world, tables);
-  else playRollouts(world, iteration, tables);
+  if (iteration === 0) addSeedTasks(world, tables);
+  else addRollouts(world, iteration, tables);
   addPhases(world, iteration, tables);
   addTraining(world, iteration, tables);
-  evaluate(world, iteration, tables);
+  addEvaluation(world, iteration, tables);
   return Object.fromEntries(Object.entries(tables));
 }
 
-function openPool(world: World, tables: Record<string, Row[]>): void {
+function addSeedTasks(world: World, tables: Record<string, Row[]>): void {
   const { trainTasks, heldOutTasks } = world.settings;
   const seeds = Array.from({ length: trainTasks + heldOutTasks }, (_, i) =>
     taskRow(
@@ -53,10 +53,10 @@ function openPool(world: World, tables: Record<string, Row[]>): void {
   world.pool.push(...seeds.slice(0, trainTasks));
   world.heldOut.push(...seeds.slice(trainTasks));
   tables['trajectories']!.push(...world.pool.map((task) => expertRow(task, 0)));
-  tables['trajectory_turns']!.push(...tables['trajectories']!.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...tables['trajectories']!.flatMap((row) => turnRows(row)));
 }
 
-function playRollouts(world: World, iteration: number, tables: Record<string, Row[]>): void {
+function addRollouts(world: World, iteration: number, tables: Record<string, Row[]>): void {
   const { random, settings } = world;
   const planned = world.pool.filter(() => random.next() < 0.9);
   for (const role of settings.agents)
@@ -84,7 +84,7 @@ function playRollouts(world: World, iteration: number, tables: Record<string, Ro
   addSignals(world, iteration, tables, played);
   addCandidates(world, iteration, tables);
   addPairs(iteration, tables, played);
-  tables['trajectory_turns']!.push(...tables['trajectories']!.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...tables['trajectories']!.flatMap((row) => turnRows(row)));
 }
 
 function addSignals({ random }: World, iteration: number, tables: Record<string, Row[]>, played: Row[]): void {
@@ -102,9 +102,9 @@ function addSignals({ random }: World, iteration: number, tables: Record<string,
 
 function addCandidates(world: World, iteration: number, tables: Record<string, Row[]>): void {
   const { random } = world;
-  const asked = tables['feedback_signals']!.filter(() => random.next() < 0.25);
+  const chosen = tables['feedback_signals']!.filter(() => random.next() < 0.25);
   const reasons = ['equals a pool task', 'equals a held-out task', 'reference actions do not score'];
-  const candidates = asked.map((signal, i) => {
+  const candidates = chosen.map((signal, i) => {
     const rejected = random.next() < 0.35;
     const reason = rejected ? reasons[random.integer(3)] : null;
     const origin = { parent_task_id: signal['task_id'], parent_signal_id: signal['id'] };
@@ -118,11 +118,11 @@ function addCandidates(world: World, iteration: number, tables: Record<string, R
   });
   const admitted = candidates.filter((task) => task['verdict'] === 'admitted');
   world.pool.push(...admitted);
-  tables['late_tasks']!.push(...candidates); // after the signals that they point at
+  tables['late_tasks']!.push(...candidates); // after the signals that they refer to
   tables['late_trajectories']!.push(
     ...admitted.flatMap((task) => [validationRow(task, iteration), expertRow(task, iteration)]),
   );
-  tables['trajectory_turns']!.push(...tables['late_trajectories']!.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...tables['late_trajectories']!.flatMap((row) => turnRows(row)));
 }
 
 function addPairs(iteration: number, tables: Record<string, Row[]>, played: Row[]): void {
@@ -199,12 +199,12 @@ function addPhases({ settings }: World, iteration: number, tables: Record<string
       iteration,
       kind: 'pause',
       actor: 'ada <lab>',
-      detail: { why: 'lunch' },
+      detail: { reason: 'lunch' },
       recorded_at: at(2, 5),
     });
 }
 
-function addTraining({ settings, heads }: World, iteration: number, tables: Record<string, Row[]>): void {
+function addTraining({ settings, active }: World, iteration: number, tables: Record<string, Row[]>): void {
   for (const role of settings.agents) {
     const jobKey = `campaign/harbour-light/iteration/${iteration}/train/${role}`;
     const pairs = tables['preference_pairs']!.filter((row) => row['for_role'] === role);
@@ -219,7 +219,7 @@ function addTraining({ settings, heads }: World, iteration: number, tables: Reco
         epoch: 1,
         role,
         method,
-        base_policy: heads.get(role) ?? null,
+        base_policy: active.get(role) ?? null,
         seed: 5 + iteration,
       },
       ...{ dataset_sha256: policy, dataset_uri: 'file:///data', dataset_rows: examples.length, settings: {} },
@@ -233,7 +233,7 @@ function addTraining({ settings, heads }: World, iteration: number, tables: Reco
       ...{ submitted_at: at(iteration, role === 'failure' ? 95 : 150), finished_at: at(iteration, 200) },
     });
     tables['training_progress']!.push(
-      ...[10, 20, 30].map((step) => ({ job_key: jobKey, step, facts: told(iteration, step, method) })),
+      ...[10, 20, 30].map((step) => ({ job_key: jobKey, step, facts: progressFacts(iteration, step, method) })),
     );
     if (iteration > 0)
       // on two GPUs at 3.60 dollars an hour
@@ -244,7 +244,7 @@ function addTraining({ settings, heads }: World, iteration: number, tables: Reco
         usd: 0.1105,
       }))
         tables['ledger']!.push({ key: jobKey, entry: 'settle', unit, amount, recorded_at: at(iteration, 200) });
-    const parent = heads.get(role) ?? null;
+    const parent = active.get(role) ?? null;
     tables['policies']!.push({
       id: policy,
       role,
@@ -262,28 +262,27 @@ function addTraining({ settings, heads }: World, iteration: number, tables: Reco
         [iteration === 0 ? 'trajectory_id' : 'pair_id']: row['id'],
       })),
     );
-    if (role !== 'target') heads.set(role, policy);
+    if (role !== 'target') active.set(role, policy);
   }
 }
 
-/** As the trainer tells of an update. */
-const told = (iteration: number, step: number, method: string): Record<string, number> => ({
+const progressFacts = (iteration: number, step: number, method: string): Record<string, number> => ({
   ...{ loss: 3 / step + iteration, learning_rate: 0.003 / step, tokens_per_s: 1_000 + step, grad_norm: 1 / step },
   ...(method === 'sft' ? {} : { margin: step / 100, accuracy: 0.5 + step / 100 }),
 });
 
-function evaluate(world: World, iteration: number, tables: Record<string, Row[]>): void {
-  const { heads, heldOut } = world;
+function addEvaluation(world: World, iteration: number, tables: Record<string, Row[]>): void {
+  const { active, heldOut } = world;
   const rewards = (world.rewards ??= new Map<string, Map<string, number>>());
   const policy = policyId('target', iteration);
   const attempts = heldOut.map((task) =>
     attemptRow(world, { iteration, role: 'target', task, attempt: 0, purpose: 'evaluation', policy }),
   );
   tables['evaluation_trajectories']!.push(...attempts);
-  tables['trajectory_turns']!.push(...attempts.flatMap((row) => stepRows(row)));
+  tables['trajectory_turns']!.push(...attempts.flatMap((row) => turnRows(row)));
   const scored = attempts.filter((row) => row['outcome'] === 'scored');
   rewards.set(policy, new Map(scored.map((row) => [String(row['task_id']), row['reward'] as number])));
-  const incumbent = heads.get('target');
+  const incumbent = active.get('target');
   const against = incumbent ? { id: incumbent, rewards: rewards.get(incumbent)! } : null;
   const evaluation = evaluationRow(iteration, policy, rewards.get(policy)!, against);
   tables['evaluations']!.push({ ...evaluation, epoch: 1 });
@@ -292,13 +291,13 @@ function evaluate(world: World, iteration: number, tables: Record<string, Row[]>
     ...{ iteration, epoch: 1, role: 'target', candidate_id: policy, incumbent_id: incumbent ?? null },
     ...{ decision: promote ? 'promote' : 'keep', reason: 'the gate & its reason', recorded_at: at(iteration, 281) },
   });
-  if (promote) heads.set('target', policy);
+  if (promote) active.set('target', policy);
 }
 
 type Attempt = { iteration: number; role: string; task: Row; attempt: number; purpose: string; policy?: string };
 
-function attemptRow({ random, heads }: World, { iteration, role, task, attempt, purpose, policy }: Attempt): Row {
-  const player = policy ?? heads.get(role)!;
+function attemptRow({ random, active }: World, { iteration, role, task, attempt, purpose, policy }: Attempt): Row {
+  const player = policy ?? active.get(role)!;
   const skill = role === 'target' ? 0.46 + 0.045 * iteration - (iteration === 2 ? 0.11 : 0) : 0.4 - 0.06 * iteration;
   const draw = random.next();
   const graded = random.next() < 0.45 ? 0 : Math.round(100 * random.next() ** (role === 'failure' ? 0.7 : 1.4)) / 100;
@@ -364,7 +363,7 @@ function taskRow(own: Row, iteration: number, n: number): Row {
   };
 }
 
-function stepRows(row: Row): Row[] {
+function turnRows(row: Row): Row[] {
   const observation = [{ role: 'user', content: `[(${String(row['reward'])}, 'rows > 0')]` }];
   const first = `SELECT count(*) FROM t WHERE reward <= ${String(row['reward'])}`;
   return [first, 'submit'].map((action, ordinal) => ({

@@ -1,0 +1,137 @@
+import type pg from 'pg';
+import { DomainError } from '../domain/base/errors';
+import { deriveSeed } from '../domain/base/seed-tree';
+import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../domain/evaluation/statistics';
+import { isSuccess } from '../domain/rollout/trajectory';
+import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './page/section';
+
+/** @throws DomainError `UnknownCampaign` */
+export async function readSharedData(client: pg.ClientBase, campaignId: number): Promise<SharedData> {
+  const campaign = await getCampaignHeader(client, campaignId);
+  const evaluations = await listEvaluations(client, campaignId);
+  return { campaign, evaluations, outcome: await compareWithStart(client, campaign, evaluations) };
+}
+
+async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Promise<CampaignHeader> {
+  const { rows } = await client.query<CampaignHeader>(
+    `select c.id, c.name, c.recipe, c.environment, c.spec, c.spec_hash as "specHash", c.seed::text as seed, c.status,
+            c.created_at as "createdAt", c.finished_at as "finishedAt",
+            (select s.name from campaigns s where s.id = c.forked_from) as "forkedFrom",
+            c.fork_iteration as "forkIteration", c.nondeterminism,
+            (select count(*)::int from iterations i where i.campaign_id = c.id) as iterations,
+            coalesce((c.spec #>> '{evaluation,confidence}')::float8, 0.95) as confidence,
+            coalesce((c.spec #>> '{pairs,hardNegativeReward}')::float8, 0.6) as "hardNegativeReward"
+       from campaigns c
+      where c.id = $1::int`,
+    [campaignId],
+  );
+  if (!rows[0]) throw new DomainError('UnknownCampaign', `there is no campaign with id ${campaignId}`);
+  return rows[0];
+}
+
+/** Lists evaluations in the order of iterations, the target's first. */
+async function listEvaluations(client: pg.ClientBase, campaignId: number): Promise<Evaluation[]> {
+  const { rows } = await client.query<Evaluation>(
+    `select e.policy_id as "policyId", e.iteration, e.tasks, e.successes, e.success_low as "successLow",
+            e.success_high as "successHigh", e.mean_reward as "meanReward", p.role,
+            m.decision, m.reason,
+            case when b.policy_id is not null then json_build_object(
+              'policyId', b.policy_id, 'iteration', b.iteration, 'tasks', b.tasks, 'successes', b.successes,
+              'successLow', b.success_low, 'successHigh', b.success_high, 'meanReward', b.mean_reward)
+            end as incumbent,
+            case when e.mcnemar_p is not null then json_build_object(
+              'wins', e.wins, 'losses', e.losses, 'mcnemarP', e.mcnemar_p, 'meanDifference', e.mean_difference,
+              'differenceLow', e.difference_low, 'differenceHigh', e.difference_high)
+            end as paired
+       from evaluations e
+       join policies p on p.campaign_id = e.campaign_id and p.id = e.policy_id
+       left join promotions m on m.campaign_id = e.campaign_id and m.iteration = e.iteration
+                             and m.candidate_id = e.policy_id and m.role = p.role
+       left join lateral (
+         select * from evaluations o
+          where o.campaign_id = e.campaign_id and o.policy_id = e.incumbent_id and o.iteration <= e.iteration
+          order by o.iteration desc
+          limit 1) b on true
+      where e.campaign_id = $1::int
+      order by e.iteration, p.role <> 'target', p.role, e.policy_id`,
+    [campaignId],
+  );
+  return rows;
+}
+
+/**
+ * Compares the active target policy with the supervised start, task by task.
+ *
+ * The gate compares with the incumbent of its iteration, which is the start only once; here all pairs are counted again.
+ */
+async function compareWithStart(
+  client: pg.ClientBase,
+  campaign: CampaignHeader,
+  evaluations: readonly Evaluation[],
+): Promise<Outcome> {
+  const ofTarget = evaluations.filter(({ role }) => role === 'target');
+  const start = ofTarget.find(({ iteration }) => iteration === 0) ?? null;
+  const later = ofTarget.filter(({ iteration, policyId }) => iteration > 0 && policyId !== start?.policyId);
+  const activeId = await findActiveTarget(client, campaign.id);
+  const active = later.findLast(({ policyId }) => policyId === activeId);
+  const final = active ?? later.at(-1) ?? null;
+  if (!start || !final) return { start, final, isFinalActive: active !== undefined, pairedTasks: 0, paired: null };
+
+  const pairs = await listRewardPairs(client, campaign.id, start.policyId, final.policyId);
+  const paired = pairs.length === 0 ? null : comparePairs(pairs, campaign);
+  return { start, final, isFinalActive: active !== undefined, pairedTasks: pairs.length, paired };
+}
+
+async function findActiveTarget(client: pg.ClientBase, campaignId: number): Promise<string | null> {
+  const { rows } = await client.query<{ policyId: string }>(
+    `select policy_id as "policyId" from active_policies where campaign_id = $1::int and role = 'target'`,
+    [campaignId],
+  );
+  return rows[0]?.policyId ?? null;
+}
+
+type RewardPair = { taskId: string; before: number; after: number };
+
+/**
+ * Lists the rewards of two policies at the held-out tasks that both attempted; the mean where a task has several attempts.
+ *
+ * Ordered by code unit: a bootstrap over the list must not depend on the database's collation.
+ */
+async function listRewardPairs(
+  client: pg.ClientBase,
+  campaignId: number,
+  before: string,
+  after: string,
+): Promise<RewardPair[]> {
+  const { rows } = await client.query<RewardPair>(
+    `with rewards as (
+       select policy_id, task_id, avg(reward) as reward
+         from trajectories
+        where campaign_id = $1::int and policy_id in ($2::text, $3::text)
+          and purpose = 'evaluation' and outcome = 'scored'
+        group by policy_id, task_id)
+     select b.task_id as "taskId", b.reward as before, a.reward as after
+       from rewards b
+       join rewards a on a.task_id = b.task_id and a.policy_id = $3::text
+      where b.policy_id = $2::text
+      order by b.task_id collate "C"`,
+    [campaignId, before, after],
+  );
+  return rows;
+}
+
+function comparePairs(pairs: readonly RewardPair[], { seed, confidence }: CampaignHeader): PairedCounts {
+  const wins = pairs.filter(({ before, after }) => isSuccess(after) && !isSuccess(before)).length;
+  const losses = pairs.filter(({ before, after }) => isSuccess(before) && !isSuccess(after)).length;
+  const differences = pairs.map(({ before, after }) => after - before);
+  const bootstrap = { ...defaultBootstrapSettings, confidence, seed: deriveSeed(Number(seed), 'report', 'outcome') };
+  const { mean, low, high } = pairedBootstrap(differences, bootstrap);
+  return {
+    wins,
+    losses,
+    mcnemarP: exactMcNemar(wins, losses),
+    meanDifference: mean,
+    differenceLow: low,
+    differenceHigh: high,
+  };
+}
