@@ -135,7 +135,7 @@ test('a campaign that parks at its budget says how to go on, and does so by that
     const [, command] = /`coevolve budget (raise [^`]+)`$/.exec(progress.parked ?? '') ?? [];
     expect(command).toBe(`raise ${c.name} --tokens 250`);
     const { stderr } = await cli(...command!.split(' '));
-    expect(stderr).toContain(`${c.name} goes on`);
+    expect(stderr).toContain(`${c.name} continues`);
     await expect(handle.result()).resolves.toMatchObject({ status: 'finished' });
     const { committed } = await c.store.budgets.get(c.campaignId);
     expect(committed.llmTokens).toBe(12 * 15);
