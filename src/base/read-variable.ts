@@ -55,7 +55,7 @@ export function readUrl(env: Env, variable: string, protocols: string[]): string
   const text = env[variable];
   if (!text) return undefined;
   const shape = `expected ${protocols.map((protocol) => `${protocol}//...`).join(' or ')}`;
-  if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got something that is no URL`); // may hold a password
+  if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got a text that is not a URL`); // may hold a password
   if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
   return text.replace(/\/+$/, '');
 }

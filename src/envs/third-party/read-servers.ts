@@ -128,9 +128,9 @@ function toServer(
 
 /** What is wrong with an address, without the address: it may hold a password. */
 function problemOfUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return 'something that is no URL';
+  if (!URL.canParse(text)) return 'a text that is not a URL';
   const { protocol, username, password, search, hash } = new URL(text);
-  if (username || password) return 'a URL with credentials in it (a token belongs into tokenFile)';
+  if (username || password) return 'a URL with credentials in it (write the token to tokenFile)';
   if (search || hash) return 'a URL with a query';
   return ['http:', 'https:'].includes(protocol) ? undefined : `a URL of ${protocol}`;
 }
@@ -140,8 +140,8 @@ function readToken(file: string): { token: string } | { problem: string } {
   try {
     const token = readFileSync(file, 'utf8').trim();
     if (/^[\x21-\x7e]+$/.test(token)) return { token };
-    return { problem: `found a file ${token ? 'with more than a token in it' : 'with nothing in it'}, ${expected}` };
+    return { problem: `found a file ${token ? 'with more than a token' : 'without content'}, ${expected}` };
   } catch (error) {
-    return { problem: `found nothing to read (${(error as { code?: string }).code}), ${expected}` };
+    return { problem: `found no readable file (${(error as { code?: string }).code}), ${expected}` };
   }
 }
