@@ -37,10 +37,10 @@ test('waiting calls run in order, and an aborted call does not run', async () =>
   const order: string[] = [];
   const controller = new AbortController();
   const work = (name: string, signal = never) => withSlot(signal, async () => void order.push(name));
-  const all = [work('a'), work('b', controller.signal).catch(() => order.push('b gave up')), work('c'), work('d')];
+  const all = [work('a'), work('b', controller.signal).catch(() => order.push('b was aborted')), work('c'), work('d')];
   controller.abort(new Error('cancelled'));
   await Promise.all(all);
-  expect(order.filter((name) => name !== 'b gave up')).toEqual(['a', 'c', 'd']);
+  expect(order.filter((name) => name !== 'b was aborted')).toEqual(['a', 'c', 'd']);
 });
 
 test('a call that was aborted before its start does not run', async () => {

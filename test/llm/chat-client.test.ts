@@ -105,7 +105,7 @@ type Failed = {
 test.each<Failed>([
   { answer: '500', given: { status: 500 }, kind: 'unavailable', notCharged: true },
   { answer: '503', given: { status: 503 }, kind: 'unavailable', notCharged: true },
-  { answer: '504, after which nobody knows', given: { status: 504 }, kind: 'unavailable', notCharged: false },
+  { answer: '504, which may have been charged', given: { status: 504 }, kind: 'unavailable', notCharged: false },
   { answer: '408', given: { status: 408 }, kind: 'unavailable', notCharged: true },
   { answer: '409', given: { status: 409 }, kind: 'unavailable', notCharged: true },
   { answer: '425', given: { status: 425 }, kind: 'unavailable', notCharged: true },

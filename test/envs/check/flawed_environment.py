@@ -1,4 +1,4 @@
-"""An environment whose tasks have the flaw that their options name, so that a check can be seen to fail."""
+"""An environment whose tasks have the flaw in their options, for tests of failing checks."""
 
 import hashlib
 import os
