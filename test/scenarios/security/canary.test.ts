@@ -430,8 +430,10 @@ test('a Temporal server is not talked to with another API key, another root, or 
     expect(stderr).toMatch(/^[^\n]{20,}\n {2}next: [^\n]+\n$/);
     expect(found(stderr, secrets())).toEqual([]);
   }
-  expect(ran[0]!.stderr).toMatch(/not reached with.*the API key is not accepted\n {2}next: check .*TEMPORAL_API_KEY/);
-  expect(ran[1]!.stderr).toMatch(/not reached with.*TEMPORAL_TLS_SERVER_CA_CERT_PATH/);
+  expect(ran[0]!.stderr).toMatch(
+    /connection to Temporal.* failed: .*the API key is not accepted\n {2}next: check .*TEMPORAL_API_KEY/,
+  );
+  expect(ran[1]!.stderr).toMatch(/connection to Temporal.* failed: [^]*TEMPORAL_TLS_SERVER_CA_CERT_PATH/);
   expect(proxy.refused()).toBeGreaterThan(0);
 }, 60_000);
 
