@@ -33,7 +33,7 @@ test('who misses a policy of an iteration that the database knows is told of the
 
 test('who misses a policy, and works for an iteration that is not there, is told to rebuild the campaign', async () => {
   const thrown = await thrownBy(choosePolicies(campaign.services), { ...players(), iteration: 2 });
-  expect(thrown).toMatchObject(mismatch('iteration 2 runs in epoch 1, and there is no such iteration'));
+  expect(thrown).toMatchObject(mismatch('iteration 2 runs in epoch 1, the database has no such iteration'));
 });
 
 test('so is who watches a training job that is not there', async () => {

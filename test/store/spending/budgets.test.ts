@@ -59,7 +59,7 @@ test('the same request given many times at once raises once, and the log of even
 test('what has no limit cannot be raised, and nothing else is then', async () => {
   const { store, campaignId } = await campaign({ llmTokens: 50 });
   await expect(store.budgets.raise(campaignId, { llmTokens: 5, usd: 1, ...by('r') })).rejects.toMatchObject({
-    ...{ code: 'NoLimit', message: 'the campaign has no limit on usd: there is nothing to raise' },
+    ...{ code: 'NoLimit', message: 'the campaign has no limit on usd: nothing to raise' },
   });
   const { limit } = await store.budgets.get(campaignId);
   expect(limit).toEqual({ llmTokens: 50, usd: null });

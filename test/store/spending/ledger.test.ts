@@ -95,7 +95,7 @@ test('a job that does not fit into the budget is refused, with the command that 
   const campaign = await onGpus(1, 1);
   const { store, name, campaignId, jobKey, job } = campaign;
   await expect(store.ledger.reserveTraining(job, 1500)).rejects.toThrow(
-    `$0.00 of $1.00 are committed, and ${jobKey} may take about $1.50; go on with \`coevolve budget raise ${name} --usd 1.00\``,
+    `$0.00 of $1.00 are committed, and ${jobKey} may take about $1.50; continue with \`coevolve budget raise ${name} --usd 1.00\``,
   );
   await expect(committed(campaign)).resolves.toBe(0);
   await store.budgets.raise(campaignId, { usd: 1, actor: 'operator', requestId: 'r' });

@@ -107,7 +107,7 @@ describe('a limit', () => {
     }
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'c'), estimate)).rejects.toMatchObject({
       ...{ name: 'DomainError', code: 'BudgetReached' },
-      message: `the budget of language models is reached: 200 of 250 tokens are committed, and the next call may take 100 tokens ($0.0100); go on with \`coevolve budget raise ${c.name} --tokens 250\``,
+      message: `the budget of language models is reached: 200 of 250 tokens are committed, and the next call may take 100 tokens ($0.0100); continue with \`coevolve budget raise ${c.name} --tokens 250\``,
     });
   });
 
