@@ -18,7 +18,7 @@ const openings = (pool: Pool) => ({
       `insert into iterations (campaign_id, number, epoch)
        select $1::integer, $2::smallint, coalesce(max(epoch), 1)
        from iterations where campaign_id = $1::integer and number < $2::smallint
-       on conflict (campaign_id, number) do update set number = excluded.number -- changes nothing: a row comes back
+       on conflict (campaign_id, number) do update set number = excluded.number -- no change, returns the row
        returning epoch`,
       [campaignId, iteration],
     );

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('what a job tells of an update is stored once: the first word stays', async () => {
+test('the metrics of an update are stored once, and the first ones are kept', async () => {
   const { store, key, name } = await newCampaign(database.pool);
   const jobKey = `campaign/${name}/job`;
   await store.trainingRuns.save(key, trainingRun(jobKey), []);
@@ -30,7 +30,7 @@ test('what a job tells of an update is stored once: the first word stays', async
   ]);
 });
 
-test('the running jobs of a campaign are shown with the newest update that each told of', async () => {
+test('the running jobs of a campaign are listed with their newest update', async () => {
   const { store, key, name, campaignId } = await newCampaign(database.pool);
   const jobs = ['target', 'failure', 'silent'].map((role) => `campaign/${name}/${role}`);
   for (const jobKey of jobs) await store.trainingRuns.save(key, trainingRun(jobKey), []);
