@@ -2,7 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../../artifacts/artifact-store';
 import { BackendError } from '../backend-error';
-import { forgetEnd, jobFileText, mendJobFile, readJobFolder, withJobFolder, writeJobFile } from '../local/job-folder';
+import {
+  removeStatusFile,
+  jobFileText,
+  repairJobFile,
+  readJobFolder,
+  withJobFolder,
+  writeJobFile,
+} from '../local/job-folder';
 import { readCurve } from '../local/progress-file';
 import { writeStepBatch } from '../local/step-batch';
 import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../training-backend';
@@ -34,7 +41,7 @@ export function kubernetesBackend(
     const { namespace } = await cluster.location();
     const request = { jobKey, namespace, folder, artifacts: root, gpus, settings: job.settings, jobFile };
     const manifest = await renderJob(settings, request);
-    await mendJobFile(job, folder); // its hash identifies our own Job
+    await repairJobFile(job, folder); // its hash identifies the Job of this stack
     const existing = await observe(jobKey);
     const { state } = await toStatus(folder, existing.state);
     if (state === 'running' || state === 'succeeded') return;
@@ -62,7 +69,7 @@ export function kubernetesBackend(
 
     async redo(jobKey) {
       await this.cancel(jobKey);
-      await forgetEnd(folderOf(jobKey));
+      await removeStatusFile(folderOf(jobKey));
     },
 
     async logs(jobKey) {

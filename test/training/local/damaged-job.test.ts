@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
-import { mendJobFile, readJobFolder, withJobFolder } from '../../../src/training/local/job-folder';
+import { repairJobFile, readJobFolder, withJobFolder } from '../../../src/training/local/job-folder';
 import { writeStepBatch } from '../../../src/training/local/step-batch';
 import type { TrainingJob } from '../../../src/training/training-backend';
 
@@ -95,13 +95,13 @@ test('what a job was told is written again where it was torn, and only there', a
     dataset: null,
     settings: {},
   } as unknown as TrainingJob;
-  await mendJobFile(job, folder);
+  await repairJobFile(job, folder);
   expect(existsSync(file)).toBe(false);
   writeFileSync(file, '{"job_key": "k');
-  await mendJobFile(job, folder);
+  await repairJobFile(job, folder);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ job_key: 'k', method: 'sft' });
   writeFileSync(file, '{}');
-  await mendJobFile(job, folder);
+  await repairJobFile(job, folder);
   expect(readFileSync(file, 'utf8')).toBe('{}');
 });
 
