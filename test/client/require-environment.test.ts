@@ -41,7 +41,7 @@ test.each([
   {
     what: 'a supervised start without gold',
     changes: { environment: { name: 'counting' } },
-    says: /^start: found sft, and counting has no expert actions.*start: base.*coevolve experts import/,
+    says: /^start: found sft, and counting has no expert actions to train on.*start: base.*coevolve experts import/,
   },
   {
     what: 'synthesis without a generator',
@@ -65,7 +65,7 @@ test('an environment that the machine cannot host is refused with what it lacks'
   const data = { ...environments.data, names: () => Promise.resolve(['bfcl']) };
   const without = { ...environments, data, health: { ...environments.health, read } };
   await expect(requireEnvironment(without, spec({ environment: { name: 'scienceworld' } }))).rejects.toThrow(
-    'environment.name: "scienceworld" cannot be had on this machine: no Java: install jre; then `coevolve up` again',
+    'environment.name: "scienceworld" is not available on this machine: no Java: install jre; then run `coevolve up` again',
   );
 });
 

@@ -198,7 +198,7 @@ describe('a policy server that is killed', () => {
     expect(parked.progress).toMatchObject({ iteration: 1, phase: 'rollout' });
     expect(parked.progress.parked).toContain(`no policy server answers at ${stack.config.policy.url}`);
     expect(parked.progress.parked).toContain('coevolve up');
-    expect((await stack.cli('status', 'orphan')).stdout).toContain('`coevolve resume orphan` tries again');
+    expect((await stack.cli('status', 'orphan')).stdout).toContain('`coevolve resume orphan` retries the phase');
     await until(async () => {
       const campaigns = await stack.json<{ name: string; status: string }[]>('list');
       return campaigns.some(({ name, status: told }) => name === 'orphan' && told === 'parked');

@@ -1,5 +1,3 @@
-import type { Invariant } from './invariant-queries';
-
 /** Last iteration that a fork copied, else -1: a fork's ledger does not contain the costs of copied iterations. */
 const own = `coalesce((select fork_iteration from campaigns where id = $1::integer), -1)`;
 
@@ -27,7 +25,7 @@ const booked = `booked as (
 const bookedText = `'iteration ' || iteration || ', ' || phase || ': booked ' || booked || ' ' || unit || ', played ' || played`;
 
 /** Invariants of the ledger: every cost is booked once, and an ended campaign has no reservations. */
-export const ledgerInvariants: readonly Invariant[] = [
+export const ledgerInvariants = [
   {
     name: 'all attempts of a committed phase are booked',
     breaks: 'lost',
@@ -60,4 +58,4 @@ export const ledgerInvariants: readonly Invariant[] = [
       join campaigns c on c.id = t.campaign_id and c.status in ('finished', 'stopped', 'aborted')
       where t.campaign_id = $1::integer and t.outcome is null`,
   },
-];
+] as const;

@@ -68,7 +68,7 @@ test('a person sees what is committed of what limit, for what it went, and what 
       '',
       'iteration  purpose    provider  model          calls  tokens  usd      time',
       '        1  reflector  scripted  scripted-chat      1      15  $0.0010  0.5 s',
-      'perhaps paid and not heard (at most; --json names the requests): 1 call, 100 tokens, $0.0100',
+      'possibly charged without an answer (upper bound; --json lists the requests): 1 call, 100 tokens, $0.0100',
       '',
     ].join('\n'),
   );
@@ -88,7 +88,7 @@ test('a raise with the same request id counts once', async () => {
 });
 
 test.each([
-  { args: [], says: 'nothing to raise: give --tokens, --usd or both' },
+  { args: [], says: 'budget raise: found no amount, expected --tokens, --usd or both' },
   { args: ['--tokens', '0'], says: 'a number above 0' },
   { args: ['--usd', 'much'], says: 'a number above 0' },
   { args: ['--usd', '1'], says: 'has no limit on usd' },
@@ -135,7 +135,7 @@ test('a campaign that parks at its budget says how to go on, and does so by that
     const [, command] = /`coevolve budget (raise [^`]+)`$/.exec(progress.parked ?? '') ?? [];
     expect(command).toBe(`raise ${c.name} --tokens 250`);
     const { stderr } = await cli(...command!.split(' '));
-    expect(stderr).toContain(`${c.name} goes on`);
+    expect(stderr).toContain(`${c.name} continues`);
     await expect(handle.result()).resolves.toMatchObject({ status: 'finished' });
     const { committed } = await c.store.budgets.get(c.campaignId);
     expect(committed.llmTokens).toBe(12 * 15);
