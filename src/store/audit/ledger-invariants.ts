@@ -1,5 +1,5 @@
 /** Last iteration that a fork copied, else -1: a fork's ledger does not contain the costs of copied iterations. */
-const own = `coalesce((select fork_iteration from campaigns where id = $1::integer), -1)`;
+const lastCopied = `coalesce((select fork_iteration from campaigns where id = $1::integer), -1)`;
 
 /** Tolerance for sums of seconds, which depend on the order of their terms. */
 const rounding = 1e-3;
@@ -17,7 +17,7 @@ const booked = `booked as (
   left join ledger e on e.campaign_id = p.campaign_id and e.key = 'iteration/' || p.iteration || '/' || p.phase
     and e.entry = 'settle' and e.unit = u.unit
   cross join lateral (select u.unit, coalesce(e.amount, 0) as amount) l
-  where p.campaign_id = $1::integer and p.iteration > ${own} and p.finished_at is not null
+  where p.campaign_id = $1::integer and p.iteration > ${lastCopied} and p.finished_at is not null
     and p.phase in ('rollout', 'optimize', 'validate', 'evaluate')
     and coalesce((p.result ->> 'skipped')::integer, 0) = 0
   group by p.campaign_id, p.iteration, p.phase, l.unit)`;
@@ -41,7 +41,7 @@ export const ledgerInvariants = [
     breaks: 'lost',
     rows: `select r.job_key as example from training_runs r
       left join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle' and l.unit = 'tokens'
-      where r.campaign_id = $1::integer and r.iteration > ${own} and r.status = 'succeeded' and r.method <> 'import'
+      where r.campaign_id = $1::integer and r.iteration > ${lastCopied} and r.status = 'succeeded' and r.method <> 'import'
         and (l.amount >= r.tokens) is not true`,
   },
   {

@@ -1,10 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 
-/** Names an iteration; every write carries the epoch, and a stale one writes nothing. */
+/** Identifies an iteration and an epoch: every write requires that the epoch is current. */
 export type IterationKey = { campaignId: number; iteration: number; epoch: number };
 
-/** Names a training job and the epoch of its iteration that the caller works in. */
+/** Identifies a training job and an epoch of its iteration. */
 export type JobKey = { jobKey: string; epoch: number };
 
 type Queryable = Pick<Pool | PoolClient, 'query'>;
@@ -83,7 +83,7 @@ export async function stateMismatchError(client: Queryable, campaignId: number, 
 }
 
 export const staleEpochError = ({ iteration, epoch }: Pick<IterationKey, 'iteration' | 'epoch'>): DomainError =>
-  new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} is over: a later run owns its rows`);
+  new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} has ended: a later run owns the iteration`);
 
 async function epochOf(client: Queryable, { campaignId, iteration }: IterationKey): Promise<number | undefined> {
   const { rows } = await client.query<{ epoch: number }>(

@@ -162,7 +162,7 @@ const commits = (pool: Pool) => ({
   },
 
   /**
-   * Commits a phase with its counts. The first commit stays.
+   * Commits a phase with its counts. The first commit is kept.
    *
    * @throws DomainError `StaleEpoch`, `StateMismatch` when the phase was never started
    */

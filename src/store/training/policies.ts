@@ -92,7 +92,7 @@ export const policyStore = (pool: Pool) => ({
     );
     if (rowCount === 1) return;
     await assertEpoch(pool, key);
-    throw new DomainError('HeadMoved', `the ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
+    throw new DomainError('HeadMoved', `the active ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
   },
 
   /**

@@ -37,7 +37,7 @@ export type ClusterOptions = {
 
 /**
  * Connects to the API server with the first request. After a 401 the credentials are loaded again and the request is
- * sent once more, because the official client caches tokens until their own expiry. Other retries are Temporal's.
+ * sent once more, because the official client caches tokens until they expire. Other retries are Temporal's.
  *
  * @throws BackendError `unavailable` without a response and for 429 and 5xx, `rejected` for every other status
  */

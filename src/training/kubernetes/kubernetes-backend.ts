@@ -120,7 +120,7 @@ const missingJob = (folder: string): TrainingFailure => ({
   message: `the trainer in the cluster found no job at ${folder}: the root of the claim must be the folder COEVOLVE_ARTIFACTS, writable by the image's user`,
 });
 
-/** Removes an earlier Job of the same training job; refuses to touch a live Job of another stack. */
+/** Removes an earlier Job of the same training job; throws if it is a live Job of another stack. */
 async function removePrevious(cluster: ClusterJobs, job: Job, isOwn: boolean): Promise<void> {
   const { name, deletionTimestamp } = job.metadata;
   if (deletionTimestamp) throw new BackendError('unavailable', `Job ${name} is still being deleted`);

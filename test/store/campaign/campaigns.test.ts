@@ -30,15 +30,15 @@ async function rowsPerTable(campaignId: number): Promise<Record<string, number>>
 }
 
 test('deleting a campaign deletes all of its rows in one statement, and no rows of other campaigns', async () => {
-  const [gone, kept] = [await fullCampaign(database.pool), await fullCampaign(database.pool)];
-  const before = await rowsPerTable(kept.campaignId);
+  const [deleted, other] = [await fullCampaign(database.pool), await fullCampaign(database.pool)];
+  const before = await rowsPerTable(other.campaignId);
   expect(Object.entries(before).filter(([, count]) => count === 0)).toEqual([]); // every table has rows
 
-  await database.pool.query('delete from campaigns where id = $1', [gone.campaignId]);
-  const left = await rowsPerTable(gone.campaignId);
-  expect(Object.entries(left).filter(([, count]) => count > 0)).toEqual([]);
-  expect(await rowsPerTable(kept.campaignId)).toEqual(before);
-  await expect(store.campaigns.find(gone.name)).resolves.toBeUndefined();
+  await database.pool.query('delete from campaigns where id = $1', [deleted.campaignId]);
+  const remaining = await rowsPerTable(deleted.campaignId);
+  expect(Object.entries(remaining).filter(([, count]) => count > 0)).toEqual([]);
+  expect(await rowsPerTable(other.campaignId)).toEqual(before);
+  await expect(store.campaigns.find(deleted.name)).resolves.toBeUndefined();
 });
 
 test('each campaign has separate partitions', async () => {
@@ -60,8 +60,8 @@ test('each campaign has separate partitions', async () => {
 
 test('saving the same name and spec returns the stored campaign, and another spec is rejected', async () => {
   const first = await store.campaigns.save(campaignNamed('joined'));
-  const again = await store.campaigns.save(campaignNamed('joined'));
-  expect(again).toEqual(first);
+  const second = await store.campaigns.save(campaignNamed('joined'));
+  expect(second).toEqual(first);
   await expect(store.campaigns.save({ ...campaignNamed('joined'), specHash: 'another' })).rejects.toMatchObject({
     code: 'CampaignExists',
     message: expect.stringContaining('joined'),

@@ -87,12 +87,12 @@ test('rows of later iterations are not copied, and the policy of the earlier ite
 
 test('job keys of a fork begin with the name of the fork, also in a fork of a fork', async () => {
   const { id } = await fork('whole', 1);
-  const again = await fork('grandchild', 1, { source: { id, name: 'whole' } });
+  const grandchild = await fork('grandchild', 1, { source: { id, name: 'whole' } });
   const { rows } = await database.pool.query<{ key: string }>(
     `select job_key as key from training_runs where campaign_id = $1
      union select training_run from policies where campaign_id = $1
      union select job_key from training_examples where campaign_id = $1 order by key`,
-    [again.id],
+    [grandchild.id],
   );
   expect(rows.map(({ key }) => key)).toEqual([
     `campaign/grandchild/${ids.start.slice(0, 8)}`,

@@ -18,14 +18,14 @@ test('an iteration that is opened twice keeps its epoch', async () => {
 
 test('each phase of an iteration begins after the previous one is committed', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
-  for (const [place, phase] of phases.entries()) {
-    const phaseKey = { ...key, phase, previous: phases[place - 1] ?? null };
+  for (const [index, phase] of phases.entries()) {
+    const phaseKey = { ...key, phase, previous: phases[index - 1] ?? null };
     await expect(store.iterations.beginPhase(phaseKey)).resolves.toBe(false);
-    await store.iterations.commitPhase(phaseKey, { place });
+    await store.iterations.commitPhase(phaseKey, { index });
   }
   const committed = await store.iterations.listPhases(campaignId);
   expect(committed.map(({ phase, result }) => [phase, result])).toEqual(
-    phases.map((phase, place) => [phase, { place }]),
+    phases.map((phase, index) => [phase, { index }]),
   );
 });
 

@@ -71,12 +71,12 @@ test('twenty concurrent planners store the plan of one of them', async () => {
 
 test('the first reflection on a context is kept, also with characters that Postgres rejects', async () => {
   const { store, key } = await flagged();
-  const kept = { ...reflection, summary: 'NUL \uFFFD and half \uFFFD' };
+  const stored = { ...reflection, summary: 'NUL \uFFFD and half \uFFFD' };
   await expect(store.exploration.saveReflection(key, '1/rare/0', reflection)).resolves.toMatchObject({
-    ...{ status: 'reflected', context: kept, failure: null },
+    ...{ status: 'reflected', context: stored, failure: null },
   });
   const failure = { type: 'malformed', detail: 'no JSON' } as const;
-  await expect(store.exploration.saveReflection(key, '1/rare/0', failure)).resolves.toMatchObject({ context: kept });
+  await expect(store.exploration.saveReflection(key, '1/rare/0', failure)).resolves.toMatchObject({ context: stored });
 });
 
 test('a context with a failed reflection contains the failure', async () => {

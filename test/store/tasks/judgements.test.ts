@@ -44,14 +44,14 @@ test('one of twenty concurrent writers stores the judgement', async () => {
 test('an unusable answer is stored with its failure, and a verdict with a failure is rejected', async () => {
   const { store, key } = await campaignWithTask();
   await expect(store.judgements.save(key, judgement(unusable))).resolves.toMatchObject(unusable);
-  const both = judgement({ id: 'other', failure: 'malformed' });
-  await expect(store.judgements.save(key, both)).rejects.toMatchObject({ code: '23514' });
+  const verdictWithFailure = judgement({ id: 'other', failure: 'malformed' });
+  await expect(store.judgements.save(key, verdictWithFailure)).rejects.toMatchObject({ code: '23514' });
 });
 
 test('any text of a judge is stored', async () => {
   const { store, key } = await campaignWithTask();
-  const odd = judgement({ reason: 'a\0b\ud800', criteria: { parameters: { ok: false, note: '\0' } } });
-  await expect(store.judgements.save(key, odd)).resolves.toMatchObject({ reason: 'a\uFFFDb\uFFFD' });
+  const invalidText = judgement({ reason: 'a\0b\ud800', criteria: { parameters: { ok: false, note: '\0' } } });
+  await expect(store.judgements.save(key, invalidText)).resolves.toMatchObject({ reason: 'a\uFFFDb\uFFFD' });
 });
 
 test('nothing is written in a stale epoch', async () => {

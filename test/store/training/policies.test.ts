@@ -119,8 +119,8 @@ test('the first promotion decision is kept', async () => {
   const { policies } = campaign.store;
   const decision = { role: 'target', candidateId: b, incumbentId: a, reason: 'better' } as const;
   await policies.recordDecision(campaign.key, { ...decision, decision: 'promote' });
-  const again = { ...decision, decision: 'keep', reason: 'worse' } as const;
-  await expect(policies.recordDecision(campaign.key, again)).resolves.toMatchObject({
+  const later = { ...decision, decision: 'keep', reason: 'worse' } as const;
+  await expect(policies.recordDecision(campaign.key, later)).resolves.toMatchObject({
     decision: 'promote',
     reason: 'better',
   });

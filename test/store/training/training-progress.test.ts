@@ -13,11 +13,11 @@ test('the metrics of an update are stored once, and the first ones are kept', as
   await store.trainingRuns.save(key, trainingRun(jobKey), []);
   await expect(store.trainingProgress.getLastStep(jobKey)).resolves.toBe(0);
   await store.trainingProgress.save({ jobKey, epoch: 1 }, [{ step: 10, loss: 3 }]);
-  const again = Array.from({ length: 5 }, () => [
+  const repeated = Array.from({ length: 5 }, () => [
     { step: 10, loss: 9 },
     { step: 20, loss: 2, accuracy: 0.5 },
   ]);
-  await Promise.all(again.map((updates) => store.trainingProgress.save({ jobKey, epoch: 1 }, updates)));
+  await Promise.all(repeated.map((updates) => store.trainingProgress.save({ jobKey, epoch: 1 }, updates)));
   await store.trainingProgress.save({ jobKey, epoch: 1 }, []);
   await expect(store.trainingProgress.getLastStep(jobKey)).resolves.toBe(20);
   const { rows } = await database.pool.query(

@@ -73,8 +73,8 @@ test('pairs and drop counts that are saved twice are stored once', async () => {
     pairs: [pairOf(1, 0), pairOf(1, 0.5), pairOf(0.5, 0, { kind: 'failure-failure' })],
     dropped: [{ kind: 'expert-target', reason: 'tie', count: 4 }] as const,
   };
-  const twice = { ...result, dropped: [...result.dropped] };
-  for (let n = 0; n < 2; n++) await campaign.store.preferencePairs.save(campaign.key, 'target', twice);
+  const input = { ...result, dropped: [...result.dropped] };
+  for (let n = 0; n < 2; n++) await campaign.store.preferencePairs.save(campaign.key, 'target', input);
   await expect(campaign.store.preferencePairs.countByKind(campaign.campaignId, 1)).resolves.toEqual({
     'target: expert-target': 2,
     'target: failure-failure': 1,

@@ -30,9 +30,9 @@ async function rows(): Promise<number> {
 }
 
 test('turns with any text are read in order as they were recorded', async () => {
-  const strange = 'a \0 NUL, half a pair \ud800, "quotes" and \\u0000';
+  const anyText = 'a \0 NUL, an unpaired surrogate \ud800, "quotes" and \\u0000';
   const turns = [
-    turn(1, { action: strange, shown: [{ role: 'tool', content: strange }], score: 0.1 }),
+    turn(1, { action: anyText, shown: [{ role: 'tool', content: anyText }], score: 0.1 }),
     turn(2, { promptTokenIds: null, tokenIds: null, logprobs: null }),
   ];
   await record(...turns);
