@@ -128,7 +128,7 @@ describe('a database that was restored from an older backup', () => {
 
   test('parks what has gone further, which names the command, and goes on from what it holds', async () => {
     const parked = await until(async () => (await status('held')).progress.parked, 500);
-    expect(parked).toMatch(/^the database does not hold what the campaign did: .*`coevolve reconcile held`$/);
+    expect(parked).toMatch(/^the database is older than the campaign: .*`coevolve reconcile held`$/);
     expect(await reconcile('held')).toEqual([
       { name: 'held', outcome: 'started', iteration: 0, epoch: expect.any(Number) },
     ]);
