@@ -24,7 +24,7 @@ test('following a campaign continues after an outage of the database', async () 
   ]);
   proxy.mend();
   expect(await followed).toBe('finished');
-  await expect(followCampaign({ pool, store: createStore(pool) }, 'nobody', callbacks)).rejects.toThrow('nobody');
+  await expect(followCampaign({ pool, store: createStore(pool) }, 'missing', callbacks)).rejects.toThrow('missing');
   await pool.end();
   await proxy.close();
   await database.drop();
