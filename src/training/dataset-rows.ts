@@ -12,7 +12,7 @@ export function trajectoryRow(trajectory: TrajectoryRow): object {
   if (turns.every(({ tokenIds }) => tokenIds))
     return {
       trajectory_id: id,
-      steps: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
+      turns: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
     };
   const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
   return { trajectory_id: id, messages: [...opening, ...messages] };
@@ -41,7 +41,7 @@ export function rolloutRow({ id, turns }: Pick<RolloutRow, 'id' | 'turns'>, scor
   return {
     trajectory_id: id,
     ...score,
-    steps: turns.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
+    turns: turns.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
       if (!tokenIds || logprobs?.length !== tokenIds.length)
         throw new DomainError(
           'MissingLogprobs',

@@ -41,7 +41,7 @@ test.each([
   {
     label: 'a supervised start without gold',
     changes: { environment: { name: 'counting' } },
-    message: /^start: found sft, and counting has no expert actions.*start: base.*coevolve experts import/,
+    message: /^start: found sft, and counting has no expert actions to train on.*start: base.*coevolve experts import/,
   },
   {
     label: 'synthesis without a generator',

@@ -368,7 +368,9 @@ describe('what Temporal holds of it', () => {
     const iteration = await details(`campaign/${name}/iteration/1`);
     expect(iteration.match(/✓/g)).toHaveLength(9);
     expect(iteration).toContain(`| ✓ | rollout | scored ${spec.environment.trainTasks * attempts * 2} |`);
-    expect(await details(`campaign/${name}/iteration/1/train/target`)).toMatch(/target on \d+ rows .* gave policy/);
+    expect(await details(`campaign/${name}/iteration/1/train/target`)).toMatch(
+      /target on \d+ rows: policy [0-9a-f]+ in/,
+    );
   });
 });
 
@@ -401,7 +403,7 @@ test('a bare Python loop over the same attempts takes the same actions and gets 
     ...attempt,
     temperature: purpose === 'evaluation' ? evaluation.temperature : rollouts.temperature,
     max_tokens: rollouts.maxTokens,
-    max_steps: environment.maxTurns,
+    max_turns: environment.maxTurns,
   }));
   const { url, token } = stack.config.policy;
   const policies = path.join(stack.config.artifacts, 'policies');

@@ -10,7 +10,7 @@ const scores = [
 test.each(scores)('a rollout with its $by is a line of a batch, log-probabilities beside tokens', ({ score }) => {
   expect(rolloutRow({ id: 't', turns: [step] }, score)).toEqual({
     ...{ trajectory_id: 't', ...score },
-    steps: [{ prompt_token_ids: [1, 5], token_ids: [7, 2], logprobs: [-0.5, -0.25] }],
+    turns: [{ prompt_token_ids: [1, 5], token_ids: [7, 2], logprobs: [-0.5, -0.25] }],
   });
 });
 

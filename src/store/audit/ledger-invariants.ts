@@ -1,5 +1,3 @@
-import type { Invariant } from './invariant-queries';
-
 /** A fork's ledger begins at zero: what was copied was paid for by the campaign that it was forked from. */
 const own = `coalesce((select fork_iteration from campaigns where id = $1::integer), -1)`;
 
@@ -27,7 +25,7 @@ const booked = `booked as (
 const bookedText = `'iteration ' || iteration || ', ' || phase || ': booked ' || booked || ' ' || unit || ', played ' || played`;
 
 /** That everything is booked, once, and that nothing stays reserved. */
-export const ledgerInvariants: readonly Invariant[] = [
+export const ledgerInvariants = [
   {
     name: 'the attempts of a committed phase are booked whole',
     breaks: 'lost',
@@ -60,4 +58,4 @@ export const ledgerInvariants: readonly Invariant[] = [
       join campaigns c on c.id = t.campaign_id and c.status in ('finished', 'stopped', 'aborted')
       where t.campaign_id = $1::integer and t.outcome is null`,
   },
-];
+] as const;

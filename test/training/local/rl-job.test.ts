@@ -135,8 +135,8 @@ test('a step can be submitted again and before its job, but not with another dat
 
 test('a batch that lacks a field fails its job as bad input, naming line and field', async () => {
   const job = { ...grpo('bad-batch'), steps: 1 };
-  const dataset = await artifacts.saveDataset(['{"trajectory_id":"t","group":"g","advantage":1,"steps":[{}]}']);
+  const dataset = await artifacts.saveDataset(['{"trajectory_id":"t","group":"g","advantage":1,"turns":[{}]}']);
   await backend.submit(job);
   await backend.submitStep(job.jobKey, 1, dataset);
-  await expect(succeeded(job.jobKey)).rejects.toThrow(/batch 1 line 1\.steps\[0\]\.prompt_token_ids: found None/);
+  await expect(succeeded(job.jobKey)).rejects.toThrow(/batch 1 line 1\.turns\[0\]\.prompt_token_ids: found None/);
 });
