@@ -30,12 +30,12 @@ test.each([
   ['budget', 'x'],
   ['approve', 'x'],
   ['env', 'list'],
-])('without a stack, %s %s prints one line with the command that starts it', async (...args) => {
+])('without a stack, %s %s prints the problem and the command that starts it', async (...args) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^[^\n]*`coevolve up`[^\n]*\n$/),
+    stderr: expect.stringMatching(/^[^\n]+\n {2}next: coevolve up[^\n]*\n$/),
   });
 });
 
@@ -43,7 +43,7 @@ test('a worker without servers prints the missing configuration', async () => {
   const { code, stderr } = await cli('worker', '--role', 'store');
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: expect.stringMatching(/^no database is known[^\n]*`coevolve up`[^\n]*\n$/),
+    stderr: expect.stringMatching(/^no database is configured\n {2}next: coevolve up[^\n]*\n$/),
   });
 });
 

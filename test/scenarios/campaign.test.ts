@@ -10,7 +10,9 @@ import { dataConverterOf } from '../../src/temporal/connect';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { silenceWorkers } from '../support/temporal';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const name = 'disturbed';
 const attempts = 3;
@@ -49,8 +51,8 @@ beforeAll(async () => {
   await stack.json('up');
   await stack.cli('status', name, '--watch');
   runs = await historiesOf(stack.client, name);
-}, 600_000);
-afterAll(() => stack?.remove(), 60_000);
+});
+afterAll(() => stack?.remove());
 
 type Played = { purpose: string; attempts: number; tasks: number; places: number; planned: number };
 

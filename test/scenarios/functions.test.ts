@@ -3,7 +3,9 @@ import type { QueryResultRow } from 'pg';
 import { functionCaller } from '../support/models/function-caller';
 import { judgeAnswer, judgeByReference, judgeQuestion } from '../support/models/reference-judge';
 import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../support/models/scripted-model';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
 const attempts = 3;
@@ -60,11 +62,11 @@ beforeAll(async () => {
   parked.push(await parkedBecause(0));
   await stack.json('resume', 'doubted');
   parked.push(await parkedBecause(1));
-}, 600_000);
+});
 afterAll(async () => {
   await stack?.remove();
   await model?.stop();
-}, 60_000);
+});
 
 /** Why the doubted campaign parks, once it has done so more than `before` times. */
 const parkedBecause = (before: number): Promise<string> =>

@@ -10,7 +10,9 @@ import { sqlExplorer } from '../support/models/sql-explorer';
 import { judgeByReference } from '../support/models/reference-judge';
 import { startScriptedModel, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
-import { bringUpStack, until, type Ran, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type Ran, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const name = 'guided';
 const canary = 'canary-4f1d9c7b2a6e';
@@ -66,12 +68,12 @@ beforeAll(async () => {
   for (const iteration of [0, 1]) await approveAllButOne(iteration);
   await stack.cli('status', name, '--watch');
   runs = await historiesOf(stack.client, name);
-}, 600_000);
+});
 afterAll(async () => {
   await stack?.remove();
   await model?.stop();
   rmSync(keys, { recursive: true, force: true });
-}, 60_000);
+});
 
 async function approveAllButOne(iteration: number): Promise<void> {
   const parked = await until(async () => {

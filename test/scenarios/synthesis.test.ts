@@ -1,7 +1,9 @@
 import type { QueryResultRow } from 'pg';
 import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../support/models/scripted-model';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { fateOf, perContext, thousandCandidates } from './thousand-candidates';
+
+jest.setTimeout(hangTimeoutMs);
 
 const name = 'authored';
 const budget = 40_000;
@@ -46,11 +48,11 @@ beforeAll(async () => {
     await stack.json('up');
   }
   await stack.cli('status', name, '--watch');
-}, 900_000);
+});
 afterAll(async () => {
   await stack?.remove();
   await server?.stop();
-}, 60_000);
+});
 
 /** Held-out questions that no task to train on asks too: each a leak that is nothing else. */
 async function goalsOfHeldOut(): Promise<string[]> {

@@ -29,11 +29,13 @@ import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
 import { makePayloadKey } from '../../../src/temporal/make-payload-key';
 import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
 import { historiesOf, type RecordedRun } from '../../support/histories';
-import { until } from '../../support/stack';
+import { hangTimeoutMs, until } from '../../support/stack';
 import { silenceWorkers } from '../../support/temporal';
 import { makeAuthority } from '../../support/certificates';
 import { listenersOf } from './sockets';
 import { startTlsProxy, type TlsProxy } from './tls-proxy';
+
+jest.setTimeout(hangTimeoutMs);
 
 /**
  * One stack as a careful operator has it, in two homes: Postgres and Temporal in one, both behind TLS with secrets of
@@ -166,7 +168,7 @@ beforeAll(async () => {
   await until(async () => (await json<CampaignState>('status', 'refused')).status === 'parked', 500);
   await json('report', 'sealed');
   runs = [...(await historiesOf(client, 'sealed')), ...(await historiesOf(client, 'refused'))];
-}, 600_000);
+});
 
 afterAll(async () => {
   ended.abort();
@@ -178,7 +180,7 @@ afterAll(async () => {
   const { postgresDirectory } = readState(databases.home);
   await stackDown(databases);
   for (const place of [postgresDirectory, folder]) if (place) rmSync(place, { recursive: true, force: true });
-}, 120_000);
+});
 
 /** TLS, and a user of its own with a password of its own, whom the server lets in by TLS alone. */
 async function secureDatabase(url: string): Promise<void> {
@@ -433,7 +435,7 @@ test('a Temporal server is not talked to with another API key, another root, or 
   expect(ran[0]!.stderr).toMatch(/not reached with.*the API key is not accepted\n {2}next: check .*TEMPORAL_API_KEY/);
   expect(ran[1]!.stderr).toMatch(/not reached with.*TEMPORAL_TLS_SERVER_CA_CERT_PATH/);
   expect(proxy.refused()).toBeGreaterThan(0);
-}, 60_000);
+});
 
 test('without its key, what is sealed is refused by the name of the key', async () => {
   const { code, stderr } = await cli(['status', 'refused', '--json'], { COEVOLVE_PAYLOAD_KEYS: '' });
