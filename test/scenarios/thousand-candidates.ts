@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { judgeByReference } from '../support/models/reference-judge';
 import type { ModelAnswer, ModelRequest, Rule } from '../support/models/scripted-model';
-import { askedFor } from '../support/models/sql-explorer';
+import { requestKind } from '../support/models/sql-explorer';
 
 /** Candidates of one exploration context, which the explorer executes one by one. */
 export const perContext = 4;
@@ -47,7 +47,7 @@ export const thousandCandidates =
 const retryLater: ModelAnswer = { status: 429, headers: { 'retry-after': '1' } };
 
 function answerTo(request: ModelRequest, heldOut: readonly string[]): ReturnType<Rule> {
-  const kind = askedFor(request);
+  const kind = requestKind(request);
   if (kind === 'other') return judgeByReference()(request);
   const context = Number(/\/random\/(\d+)/.exec(request.id!)![1]);
   if (kind === 'exploration') {
@@ -74,7 +74,7 @@ function tableIn({ messages }: ModelRequest): string {
 function failure({ id, messages }: ModelRequest): ModelAnswer {
   if (!id!.endsWith('/1')) return undefined;
   const chance = createHash('sha256').update(id!).digest()[0]!;
-  const structured = askedFor({ messages }) !== 'exploration';
+  const structured = requestKind({ messages }) !== 'exploration';
   switch (chance) {
     case 1:
     case 2:
