@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { addCommands } from './commands';
 import { explain } from './explain';
-import { say } from './base/output';
+import { printMessage } from './base/output';
 
 const program = new Command('coevolve')
   .description('training campaigns that evolve an LLM agent and its training data')
@@ -17,6 +17,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 addCommands(program, process.argv[2])
   .then(() => program.parseAsync())
   .catch((error: unknown) => {
-    say(explain(error));
+    printMessage(explain(error));
     process.exitCode = 1;
   });

@@ -18,18 +18,18 @@ const trainersOf = (name: string): string[] =>
   listCommands()
     .map(({ command }) => command)
     .filter((command) => command.includes('coevolve_trainer') && command.includes(`jobs/campaign/${name}/`));
-const one = async <T>(sql: string, name: string): Promise<T> => (await stack.pool.query(sql, [name])).rows[0] as T;
+const firstRow = async <T>(sql: string, name: string): Promise<T> => (await stack.pool.query(sql, [name])).rows[0] as T;
 
 const attemptsOf = async (name: string): Promise<number> => {
   const sql = `select count(*)::integer as n from trajectories t join campaigns c on c.id = t.campaign_id
     where c.name = $1 and t.iteration = 1 and t.purpose = 'train'`;
-  return (await one<{ n: number }>(sql, name)).n;
+  return (await firstRow<{ n: number }>(sql, name)).n;
 };
 
 /** Sessions of a campaign at the environment server. */
 async function sessionsOf(name: string): Promise<unknown[]> {
   const { url, tokenFile } = stack.config.environment;
-  const { holder } = await one<{ holder: string }>(
+  const { holder } = await firstRow<{ holder: string }>(
     `select 'campaign/' || id as holder from campaigns where name = $1`,
     name,
   );
@@ -43,7 +43,7 @@ async function sessionsOf(name: string): Promise<unknown[]> {
 const openWorkOf = async (name: string) => ({
   trainers: trainersOf(name),
   sessions: await sessionsOf(name),
-  ...(await one<object>(
+  ...(await firstRow<object>(
     `select
        (select count(*)::integer from turn_journal t where t.campaign_id = c.id) as turns,
        (select count(*)::integer from model_requests t where t.campaign_id = c.id and t.outcome is null) as requests,
@@ -60,7 +60,7 @@ async function expectAborted(name: string): Promise<void> {
   expect(await openWorkOf(name)).toEqual(nothing);
   expect(await status(name)).toMatchObject({ status: 'aborted', abortedBy: expect.any(String) });
   expect((await stack.cli('status', name)).stdout).toContain(`${name}: aborted`);
-  const row = await one(
+  const row = await firstRow(
     `select status, finished_at is not null as ended, (select max(kind) from events e where e.campaign_id = c.id) as event
      from campaigns c where name = $1`,
     name,

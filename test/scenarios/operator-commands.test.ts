@@ -17,10 +17,10 @@ afterAll(() => stack?.remove());
 
 const start = (spec: Spec) => stack.json<{ workflowId: string; outcome: string }>('start', stack.specFile(spec));
 const status = (name: string) => stack.status(name);
-const one = async <T>(sql: string): Promise<T> => (await stack.pool.query(sql)).rows[0] as T;
+const firstRow = async <T>(sql: string): Promise<T> => (await stack.pool.query(sql)).rows[0] as T;
 
 const attemptsOf = async (name: string, iteration: number): Promise<number> => {
-  const { n } = await one<{ n: number }>(
+  const { n } = await firstRow<{ n: number }>(
     `select count(*)::integer as n from trajectories t join campaigns c on c.id = t.campaign_id
      where c.name = '${name}' and t.iteration = ${iteration} and t.purpose = 'train'`,
   );
@@ -29,7 +29,7 @@ const attemptsOf = async (name: string, iteration: number): Promise<number> => {
 
 /** Returns the number of rows of the main tables. */
 const contents = () =>
-  one(
+  firstRow(
     `select (select count(*) from campaigns) as campaigns, (select count(*) from trajectories) as trajectories,
        (select count(*) from phases where finished_at is not null) as phases, (select count(*) from events) as events,
        (select count(*) from pg_class) as relations`,
@@ -81,7 +81,7 @@ describe('operator commands', () => {
     expect(await stack.json('resume', 'held')).toMatchObject({ status: 'running' });
     await stack.waitForEnd('held');
     expect(await status('held')).toMatchObject({ status: 'stopped', scores: [{ iteration: 0 }, { iteration: 1 }] });
-    expect(await one(`select max(number) as last from iterations`)).toEqual({ last: 1 });
+    expect(await firstRow(`select max(number) as last from iterations`)).toEqual({ last: 1 });
     const events = await stack.pool.query(`select kind, detail ->> 'reason' as reason from events order by id`);
     expect(events.rows).toEqual([
       { kind: 'paused', reason: 'lunch' },
@@ -159,7 +159,7 @@ describe('a killed policy server', () => {
       ['lineage', '@policy'],
     ],
   ])('does not prevent %s %s %s, which prints only JSON with --json', async (...args) => {
-    const row = await one<{ policy: string; trajectory: string }>(
+    const row = await firstRow<{ policy: string; trajectory: string }>(
       `select p.id as policy, 'held/' || t.id as trajectory from policies p, trajectories t
        where p.role = 'target' and t.purpose = 'evaluation' limit 1`,
     );
@@ -215,7 +215,9 @@ describe('a killed policy server', () => {
     await stack.waitForEnd('orphan');
     expect(await status('orphan')).toMatchObject({ status: 'finished', progress: { parked: null } });
     expect(await attemptsOf('orphan', 1)).toBe(tasks.train * attempts);
-    expect(await one(`select count(*)::integer as n from trajectories where outcome <> 'scored'`)).toEqual({ n: 0 });
+    expect(await firstRow(`select count(*)::integer as n from trajectories where outcome <> 'scored'`)).toEqual({
+      n: 0,
+    });
   });
 });
 

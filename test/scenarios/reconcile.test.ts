@@ -35,7 +35,7 @@ const reconcile = (...args: string[]) => stack.json<Reconciled[]>('reconcile', .
 const status = (name: string) => stack.status(name);
 const ended = (name: string) => stack.waitForEnd(name);
 
-async function one<T>(sql: string, name: string): Promise<T> {
+async function firstRow<T>(sql: string, name: string): Promise<T> {
   const { rows } = await stack.pool.query(sql, [name]);
   return rows[0] as T;
 }
@@ -43,11 +43,11 @@ async function one<T>(sql: string, name: string): Promise<T> {
 const played = async (name: string, iteration: number): Promise<boolean> => {
   const sql = `select count(*)::integer as n from trajectories t join campaigns c on c.id = t.campaign_id
     where c.name = $1 and t.purpose = 'train' and t.iteration = ${iteration}`;
-  return (await one<{ n: number }>(sql, name)).n > 0;
+  return (await firstRow<{ n: number }>(sql, name)).n > 0;
 };
 
 const hashOf = async (name: string) => {
-  const { id } = await one<{ id: number }>('select id from campaigns where name = $1', name);
+  const { id } = await firstRow<{ id: number }>('select id from campaigns where name = $1', name);
   return contentHash(stack.pool, id);
 };
 
@@ -103,7 +103,7 @@ describe('a Temporal server that has lost its data', () => {
     await ended('lost');
     expect(await status('lost')).toMatchObject({ status: 'finished', scores: [{ iteration: 0 }, { iteration: 1 }] });
     expect(await hashOf('lost')).toEqual(await hashOf('calm'));
-    const late = await one<{ n: number }>(
+    const late = await firstRow<{ n: number }>(
       `select count(*)::integer as n from trajectories t join campaigns c on c.id = t.campaign_id
        join iterations i on i.campaign_id = c.id and i.number = t.iteration
        where c.name = $1 and t.epoch < i.epoch and t.recorded_at > (

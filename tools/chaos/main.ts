@@ -9,7 +9,7 @@ import { runChaos } from './run-chaos';
 import { readConfig } from '../../src/config';
 import { recoveryProfiles, type RecoveryProfile } from '../../src/domain/campaign/memo';
 import { explain } from '../../src/cli/explain';
-import { duration, printResult, say, table } from '../../src/cli/base/output';
+import { duration, printResult, printMessage, table } from '../../src/cli/base/output';
 
 type Options = {
   seed: number;
@@ -28,7 +28,7 @@ type Options = {
 async function chaos({ seed, kills, json, home, ...options }: Options): Promise<void> {
   const config = readConfig();
   const plan = faultPlan(seed, kills, options.faults);
-  say(`seed ${seed}, ${kills} kills, faults: ${plan.map(faultText).join(', ')}`);
+  printMessage(`seed ${seed}, ${kills} kills, faults: ${plan.map(faultText).join(', ')}`);
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stop.abort(new ChaosError(`interrupted by ${signal}`)));
@@ -37,7 +37,7 @@ async function chaos({ seed, kills, json, home, ...options }: Options): Promise<
     plan,
     latencyMs: options.latency,
     home: home ?? newHome(config.home),
-    onProgress: say,
+    onProgress: printMessage,
     signal: stop.signal,
   });
   const result = chaosResult(run);
@@ -116,6 +116,6 @@ const program = new Command('chaos')
   .action(chaos);
 
 program.parseAsync().catch((error: unknown) => {
-  say(explain(error));
+  printMessage(explain(error));
   process.exitCode = 1;
 });

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { writeBackup } from '../../store/backup/backup';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve backup <folder>`: writes a snapshot of all rows while campaigns continue. */
@@ -17,8 +17,8 @@ export function addBackup(program: Command): void {
         const manifest = await writeBackup(pool, target);
         const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
         const { files, missing } = manifest.artifacts;
-        if (missing.length > 0) say(`artifacts that rows refer to are missing: ${missing.join(', ')}`);
-        if (!artifacts) say(`the artifacts in ${config.artifacts} are not copied; --artifacts copies them`);
+        if (missing.length > 0) printMessage(`artifacts that rows refer to are missing: ${missing.join(', ')}`);
+        if (!artifacts) printMessage(`the artifacts in ${config.artifacts} are not copied; --artifacts copies them`);
         const written = {
           folder: target.folder,
           campaigns: manifest.campaigns.length,

@@ -7,7 +7,7 @@ import { startCodecServer } from '../../temporal/codec-server';
 import { makePayloadKey } from '../../temporal/make-payload-key';
 import { keysVariable, readPayloadKeys } from '../../temporal/payload-keys';
 import { payloadSeal } from '../../temporal/payload-seal';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve codec key|serve`: creates keys for history payloads and serves decryption to the Web UI. */
@@ -20,7 +20,7 @@ export function addCodec(program: Command): void {
     .action((file: string, { json }: { json?: boolean }) => {
       makePayloadKey(file);
       const id = path.basename(file).replace(/\.[^.]*$/, '');
-      say(`add the key to the file in ${keysVariable}, keep its other keys, and run \`coevolve up\` again:`);
+      printMessage(`add the key to the file in ${keysVariable}, keep its other keys, and run \`coevolve up\` again:`);
       printResult(json, { file: path.resolve(file) }, () =>
         ['current: <id>', 'keys:', '  <id>:', `    file: ${file}`].join('\n').replaceAll('<id>', id),
       );
@@ -43,8 +43,8 @@ async function serve({ port, origin, json }: ServeOptions): Promise<void> {
   const keys = readPayloadKeys(config.payloadKeysFile);
   const origins = originsOf(config, origin);
   const server = await startCodecServer({ codec: payloadSeal(keys), origins, port });
-  say(`serving pages of ${origins.join(' and ')} until interrupted`);
-  say(
+  printMessage(`serving pages of ${origins.join(' and ')} until interrupted`);
+  printMessage(
     'enter this address in the Web UI under "Data encoder" as the remote codec endpoint; keep it as secret as the keys:',
   );
   printResult(json, { url: server.url, origins }, () => server.url);

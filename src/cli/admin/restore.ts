@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { hasEnded, type CampaignStatus } from '../../store/campaign/campaigns';
 import { restoreBackup } from '../../store/backup/restore';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve restore <folder>`: restores a backup into an empty database. */
@@ -18,10 +18,11 @@ export function addRestore(program: Command): void {
         const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
         const unfinished = manifest.campaigns.filter(({ status }) => !hasEnded(status as CampaignStatus));
         if (missingArtifacts.length > 0)
-          say(
+          printMessage(
             `${missingArtifacts.length} files that rows refer to are missing in ${config.artifacts}; copy them from ${manifest.artifactsRoot}`,
           );
-        if (unfinished.length > 0) say('continue campaigns that have not ended with `coevolve reconcile --all`');
+        if (unfinished.length > 0)
+          printMessage('continue campaigns that have not ended with `coevolve reconcile --all`');
         const restored = {
           ...{ takenAt: manifest.takenAt, campaigns: manifest.campaigns.length, rows, missingArtifacts },
           unfinished: unfinished.map(({ name }) => name),

@@ -1,7 +1,7 @@
-/** Prints a result to stdout; messages go to stderr (`say`), so that a pipe gets only results. */
+/** Prints a result to stdout; messages go to stderr (`printMessage`), so that a pipe gets only results. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-export const say = (text: string): void => void process.stderr.write(`${text}\n`);
+export const printMessage = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** Prints a result as JSON or as text. */
 export const printResult = (json: boolean | undefined, value: unknown, text: () => string): void =>
@@ -34,8 +34,8 @@ export const probability = (p: number): string => (p < 0.001 ? '< 0.001' : `= ${
 /** Formats seconds as `9.5 s`, `42 s`, `1 min 5 s` or `2 h 1 min`. */
 export function duration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const total = Math.round(seconds);
+  if (total < 60) return `${total} s`;
+  const minutes = Math.floor(total / 60);
+  return minutes < 60 ? `${minutes} min ${total % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { startFork, type StartedFork } from '../../client/fork-campaign';
 import { withSession } from '../../client/session';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 
 type Options = { fromIteration: number; name: string; set: string[]; json?: boolean };
 
@@ -17,7 +17,7 @@ export function addFork(program: Command): void {
     .action((source: string, { fromIteration: iteration, name, set: changes, json }: Options) =>
       withSession(async (session) => {
         const fork = await startFork(session, source, { iteration, name, changes });
-        say(`${outcomeTexts[fork.outcome]}; follow it with \`coevolve status ${name} --watch\``);
+        printMessage(`${outcomeTexts[fork.outcome]}; follow it with \`coevolve status ${name} --watch\``);
         printResult(json, fork, () => fork.workflowId);
       }),
     );

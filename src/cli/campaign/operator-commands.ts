@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { sendOperatorCommand, type CommandResult, type OperatorCommand } from '../../client/operator-commands';
 import { withSession } from '../../client/session';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 
 const descriptions: Record<OperatorCommand, string> = {
   pause: 'pause a campaign; started activities finish and are kept',
@@ -24,7 +24,7 @@ export function addOperatorCommands(program: Command): void {
       .option('--json', 'print the new state as JSON')
       .action((name: string, { reason, json }: Options) =>
         withSession(async (session) => {
-          const result = await sendOperatorCommand(session, name, command, { reason, onProgress: say });
+          const result = await sendOperatorCommand(session, name, command, { reason, onProgress: printMessage });
           printResult(json, result, () => `${name}: ${resultText(result)}`);
         }),
       );

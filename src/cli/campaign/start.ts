@@ -8,7 +8,7 @@ import { listModels } from '../../artifacts/imported-models';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { estimate } from '../../spec/estimate';
 import { estimateText } from './estimate-text';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 import { currentConfig, withSession } from '../../client/session';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
 
@@ -35,7 +35,7 @@ export function addStart(program: Command): void {
       }
       await withSession(async (session) => {
         const { workflowId, outcome } = await startCampaign(session, spec);
-        say(outcomeText(outcome, spec.name));
+        printMessage(outcomeText(outcome, spec.name));
         printResult(json, { workflowId, outcome }, () => workflowId);
       });
     });

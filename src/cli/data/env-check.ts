@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import { createEnvironments } from '../../envs/environments';
-import { printResult, say, table } from '../base/output';
+import { printResult, printMessage, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = {
@@ -27,9 +27,9 @@ export function addEnvCheck(env: Command): void {
     .description('check rewards, determinism, concurrency and leaks by playing episodes')
     .option('--tasks <count>', 'maximum tasks per split, or "all"', countOrAll, 20)
     .option('--split <split>', 'train, held-out or both', 'both')
-    .option('--concurrency <sessions>', 'concurrent sessions, at most the capacity', whole, 64)
-    .option('--kills <episodes>', 'episodes whose client disconnects at a random turn', whole, 100)
-    .option('--seed <number>', 'seed of tasks, wrong actions and turns', whole, 1)
+    .option('--concurrency <sessions>', 'concurrent sessions, at most the capacity', integer, 64)
+    .option('--kills <episodes>', 'episodes whose client disconnects at a random turn', integer, 100)
+    .option('--seed <number>', 'seed of tasks, wrong actions and turns', integer, 1)
     .option('--options <json>', 'environment options, as in a spec', jsonObject, {})
     .option('--url <url>', 'another environment server than the configured one')
     .option('--token-file <file>', 'with --url: token file of that server')
@@ -55,7 +55,7 @@ function settingsOf(environment: string, { tasks, split, concurrency, kills, see
 function progress(): (check: string, done: number, all: number) => void {
   return (check, done, all) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${check}: ${done}/${all}${done === all ? '\n' : ''}`);
-    else if (done === all) say(`${check}: ${all} played`);
+    else if (done === all) printMessage(`${check}: ${all} played`);
   };
 }
 
@@ -92,14 +92,14 @@ const determinismTexts = {
   none: 'the environment declares no determinism: informative',
 };
 
-function whole(text: string): number {
+function integer(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected an integer');
   return Number(text);
 }
 
 const maxTasks = 20_000; // per request of the server
 
-const countOrAll = (text: string): number => (text === 'all' ? maxTasks : whole(text));
+const countOrAll = (text: string): number => (text === 'all' ? maxTasks : integer(text));
 
 function jsonObject(text: string): Record<string, unknown> {
   try {

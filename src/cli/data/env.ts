@@ -4,7 +4,7 @@ import { createEnvironments } from '../../envs/environments';
 import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from '../../client/install-environment';
-import { printResult, say, table } from '../base/output';
+import { printResult, printMessage, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve env list|install|check` */
@@ -24,7 +24,7 @@ export function addEnv(program: Command): void {
     .addArgument(new Argument('<name>', 'java: for scienceworld and textworld-express').choices(installable))
     .option('--root <folder>', 'data folder of AppWorld (default: <home>/appworld)')
     .action(async (name: Installable, { root }: { root?: string }) => {
-      await installEnvironment(currentConfig(), name, { root, onProgress: say });
+      await installEnvironment(currentConfig(), name, { root, onProgress: printMessage });
     });
   addEnvCheck(env);
 }

@@ -13,7 +13,7 @@ import { parseJson } from '../../base/parse-json';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { readSpec } from '../../spec/read-spec';
 import { expertsTable, optionsOf, integerIn } from './experts-table';
-import { printResult, rounded, say, table } from '../base/output';
+import { printResult, rounded, printMessage, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = {
@@ -52,7 +52,7 @@ export function addExpertsImport(experts: Command): void {
       const imported = await run(file, flags);
       printResult(json, imported, () => textOf(imported));
       if (imported.imported === 0) process.exitCode = 1;
-      else say(`a spec uses them with \`environment: { experts: ${imported.sha256} }\``);
+      else printMessage(`a spec uses them with \`environment: { experts: ${imported.sha256} }\``);
     });
 }
 

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, requireModelName, saveModel, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel } from '../../training/import-model';
-import { printResult, say, shortHash, table } from '../base/output';
+import { printResult, printMessage, shortHash, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type ImportOptions = { name?: string; weights: string; chatFormat?: string; json?: boolean };
@@ -31,11 +31,11 @@ export function addModel(program: Command): void {
       const artifacts = artifactStore(config.artifacts);
       const modelName = name ?? nameOf(source);
       requireModelName(modelName);
-      say(`importing ${source} as ${modelName}`);
+      printMessage(`importing ${source} as ${modelName}`);
       const imported = { name: modelName, ...(await importModel(config, artifacts, source, options)) };
       await saveModel(artifacts, imported);
-      say(`imported; a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\`,`);
-      say('as examples/smollm2.yaml does: `coevolve start examples/smollm2.yaml`');
+      printMessage(`imported; a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\`,`);
+      printMessage('as examples/smollm2.yaml does: `coevolve start examples/smollm2.yaml`');
       printResult(json, imported, () => modelTable([imported]));
     });
   model
@@ -44,7 +44,7 @@ export function addModel(program: Command): void {
     .option('--json', 'print them as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const models = await listModels(artifactStore(currentConfig().artifacts));
-      if (models.length === 0) say('no model is imported; run `coevolve model import <source>`');
+      if (models.length === 0) printMessage('no model is imported; run `coevolve model import <source>`');
       printResult(json, models, () => modelTable(models));
     });
 }

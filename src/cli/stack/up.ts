@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { bringUpStack } from '../../client/bring-up-stack';
 import { readConfig } from '../../config';
 import { stackStatus } from '../../stack';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 
 /** `coevolve up`: starts the services of the embedded stack that do not run. */
 export function addUp(program: Command): void {
@@ -13,7 +13,7 @@ export function addUp(program: Command): void {
     .option('--json', 'print addresses and processes as JSON')
     .action(async ({ unsupervised, json }: { unsupervised?: boolean; json?: boolean }) => {
       const config = readConfig();
-      const { home, temporal } = await bringUpStack(config, { supervised: !unsupervised, onProgress: say });
+      const { home, temporal } = await bringUpStack(config, { supervised: !unsupervised, onProgress: printMessage });
       const { uiUrl, address } = temporal;
       const result = { home, temporalUi: uiUrl, temporal: address, services: stackStatus(config) };
       printResult(json, result, () => (uiUrl ? `Temporal UI: ${uiUrl}` : `Temporal: ${address}`));

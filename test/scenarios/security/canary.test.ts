@@ -80,9 +80,9 @@ const refused = {
 };
 
 const authority = makeAuthority('coevolve test root');
-const stranger = makeAuthority('another root');
+const otherAuthority = makeAuthority('another root');
 writeFileSync(at('root.pem'), authority.pem);
-writeFileSync(at('stranger.pem'), stranger.pem);
+writeFileSync(at('other-root.pem'), otherAuthority.pem);
 
 const { PATH = '', COEVOLVE_PYTHON = '', COEVOLVE_TEMPORAL_BIN = '' } = process.env;
 const machine = { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN };
@@ -239,7 +239,7 @@ function secrets(): string[] {
   return [...Object.values(canaries), ...files.map((file) => readFileSync(file, 'utf8').trim())];
 }
 
-const found = (bytes: Buffer | string, searched: readonly string[]): string[] =>
+const findIn = (bytes: Buffer | string, searched: readonly string[]): string[] =>
   searched.filter((text) => bytes.includes(text));
 
 const filesBelow = (home: string): string[] =>
@@ -326,7 +326,7 @@ test("texts of operators and providers are in Postgres but not unencrypted in Te
   expect(files).toContain('temporal.db');
   for (const name of files) {
     const bytes = readFileSync(path.join(databases.home, 'temporal', name));
-    expect({ name, found: found(bytes, [...secrets(), ...Object.values(texts)]) }).toEqual({ name, found: [] });
+    expect({ name, found: findIn(bytes, [...secrets(), ...Object.values(texts)]) }).toEqual({ name, found: [] });
   }
 });
 
@@ -336,7 +336,7 @@ test('no secret is in a decrypted history', async () => {
     let payloads = payloadsIn(history.events);
     for (const codec of [...payloadCodecs!].reverse()) payloads = await codec.decode(payloads);
     const text = payloads.map(({ data }) => Buffer.from(data ?? []).toString()).join('\n');
-    expect({ workflowId, found: found(text, secrets()) }).toEqual({ workflowId, found: [] });
+    expect({ workflowId, found: findIn(text, secrets()) }).toEqual({ workflowId, found: [] });
   }
 });
 
@@ -347,7 +347,7 @@ test('no secret is in a row of any table', async () => {
   expect(tables.length).toBeGreaterThan(20);
   for (const { name } of tables) {
     const { rows } = await pool.query<{ text: string }>(`select t::text as text from ${name} t`);
-    expect({ name, found: found(rows.map(({ text }) => text).join('\n'), secrets()) }).toEqual({ name, found: [] });
+    expect({ name, found: findIn(rows.map(({ text }) => text).join('\n'), secrets()) }).toEqual({ name, found: [] });
   }
 });
 
@@ -358,7 +358,7 @@ test('no secret is in a log, a report, an artifact or a file name', () => {
   for (const part of ['/logs/worker-llm.log', '/artifacts/', 'report'])
     expect(files.some((file) => file.includes(part))).toBe(true);
   const leaks = files.filter(
-    (file) => found(file, secrets()).length > 0 || found(readFileSync(file), secrets()).length > 0,
+    (file) => findIn(file, secrets()).length > 0 || findIn(readFileSync(file), secrets()).length > 0,
   );
   expect(leaks).toEqual([]);
 });
@@ -381,7 +381,7 @@ test('no secret is in the command line of a process', () => {
   const ours = [...commands].filter((command) => command.includes(folder));
   expect(ours.some((command) => command.includes('coevolve_trainer'))).toBe(true);
   expect(ours.some((command) => command.includes('--token-file'))).toBe(true);
-  expect([...commands].filter((command) => found(command, secrets()).length > 0)).toEqual([]);
+  expect([...commands].filter((command) => findIn(command, secrets()).length > 0)).toEqual([]);
 });
 
 test('a spec with an API key is rejected without printing the key', async () => {
@@ -400,7 +400,7 @@ test('a spec with an API key is rejected without printing the key', async () => 
 
 test('a database certificate of another root or another name is rejected with the settings to check', async () => {
   const wrong = [
-    addressOf('localhost', `sslmode=verify-full&sslrootcert=${at('stranger.pem')}`),
+    addressOf('localhost', `sslmode=verify-full&sslrootcert=${at('other-root.pem')}`),
     addressOf('127.0.0.1', `sslmode=verify-full&sslrootcert=${at('root.pem')}`),
   ];
   for (const { code, stdout, stderr } of await Promise.all(wrong.map((url) => cli(['list'], { DATABASE_URL: url })))) {
@@ -423,14 +423,14 @@ test('the database accepts weaker TLS modes and rejects connections without TLS'
 test('a connection to Temporal fails with another API key, another root or without TLS', async () => {
   const wrong = [
     { TEMPORAL_API_KEY: 'another' },
-    { TEMPORAL_TLS_SERVER_CA_CERT_PATH: at('stranger.pem') },
+    { TEMPORAL_TLS_SERVER_CA_CERT_PATH: at('other-root.pem') },
     { TEMPORAL_TLS: 'false', TEMPORAL_TLS_SERVER_CA_CERT_PATH: '', TEMPORAL_API_KEY: '' },
   ];
   const results = await Promise.all(wrong.map((changed) => cli(['status', 'refused', '--json'], changed)));
   for (const { code, stdout, stderr } of results) {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^[^\n]{20,}\n {2}next: [^\n]+\n$/);
-    expect(found(stderr, secrets())).toEqual([]);
+    expect(findIn(stderr, secrets())).toEqual([]);
   }
   expect(results[0]!.stderr).toMatch(
     /not reached with.*the API key is not accepted\n {2}next: check .*TEMPORAL_API_KEY/,

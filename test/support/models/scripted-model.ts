@@ -74,7 +74,7 @@ export async function startScriptedModel(initial: Rule = () => undefined): Promi
       response.on('close', () => {
         if (entry.end === 'open') entry.end = 'aborted';
       });
-      await answer(response, entry, await applyRule(rule, entry));
+      await respond(response, entry, await applyRule(rule, entry));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -137,49 +137,49 @@ async function applyRule(rule: Rule, entry: LoggedRequest): Promise<ModelAnswer>
   }
 }
 
-async function answer(response: ServerResponse, entry: LoggedRequest, given: ModelAnswer): Promise<void> {
-  if (given === undefined) return answer(response, entry, entry.kind === 'chat' ? 'ok' : wordVectors(entry));
-  if (typeof given === 'string') return answer(response, entry, { text: given });
-  if ('ends' in given) return given.ends === 'never' ? undefined : cut(response, entry);
-  if ('status' in given) {
-    const { status, headers, message = `status ${status}`, code = null } = given;
+async function respond(response: ServerResponse, entry: LoggedRequest, answer: ModelAnswer): Promise<void> {
+  if (answer === undefined) return respond(response, entry, entry.kind === 'chat' ? 'ok' : wordVectors(entry));
+  if (typeof answer === 'string') return respond(response, entry, { text: answer });
+  if ('ends' in answer) return answer.ends === 'never' ? undefined : cut(response, entry);
+  if ('status' in answer) {
+    const { status, headers, message = `status ${status}`, code = null } = answer;
     return send(response, entry, { status, headers, body: { error: { message, type: 'error', code } } });
   }
-  if ('raw' in given) return send(response, entry, { body: given.raw });
-  entry.usage = usageOf(entry, given);
-  if ('lost' in given) return cut(response, entry);
-  if ('text' in given && given.delayMs) await sleep(given.delayMs, undefined, { ref: false });
-  send(response, entry, { body: bodyOf(entry, given) });
+  if ('raw' in answer) return send(response, entry, { body: answer.raw });
+  entry.usage = usageOf(entry, answer);
+  if ('lost' in answer) return cut(response, entry);
+  if ('text' in answer && answer.delayMs) await sleep(answer.delayMs, undefined, { ref: false });
+  send(response, entry, { body: bodyOf(entry, answer) });
 }
 
 type Computed = Exclude<ModelAnswer, string | undefined | { status: number } | { raw: string } | { ends: string }>;
 
 const wordVectors = ({ input }: ModelRequest): ModelAnswer => ({ vectors: input.map(wordVector) });
 
-function usageOf({ messages, input }: ModelRequest, given: Computed): Usage {
+function usageOf({ messages, input }: ModelRequest, answer: Computed): Usage {
   const prompt = [...messages.map(({ content }) => content), ...input].join('');
   const completion =
-    'text' in given ? given.text : 'lost' in given ? given.lost : 'refusal' in given ? given.refusal : '';
+    'text' in answer ? answer.text : 'lost' in answer ? answer.lost : 'refusal' in answer ? answer.refusal : '';
   return { promptTokens: tokensOf(prompt), completionTokens: tokensOf(completion) };
 }
 
-function bodyOf({ kind, model, usage }: LoggedRequest, given: Computed): unknown {
+function bodyOf({ kind, model, usage }: LoggedRequest, answer: Computed): unknown {
   const counts = {
     prompt_tokens: usage!.promptTokens,
     ...(kind === 'chat' ? { completion_tokens: usage!.completionTokens } : {}),
     total_tokens: usage!.promptTokens + usage!.completionTokens,
   };
-  if ('vectors' in given) {
-    const data = given.vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }));
+  if ('vectors' in answer) {
+    const data = answer.vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }));
     return { object: 'list', model, data, usage: counts };
   }
-  const refusal = 'refusal' in given ? given.refusal : null;
-  const content = 'text' in given ? given.text : null;
-  const finish = 'text' in given ? (given.finishReason ?? 'stop') : 'stop';
+  const refusal = 'refusal' in answer ? answer.refusal : null;
+  const content = 'text' in answer ? answer.text : null;
+  const finish = 'text' in answer ? (answer.finishReason ?? 'stop') : 'stop';
   return {
     ...{ id: 'chatcmpl-scripted', object: 'chat.completion', created: 0, model },
     choices: [{ index: 0, message: { role: 'assistant', content, refusal }, finish_reason: finish, logprobs: null }],
-    ...('text' in given && given.withoutUsage ? {} : { usage: counts }),
+    ...('text' in answer && answer.withoutUsage ? {} : { usage: counts }),
   };
 }
 
