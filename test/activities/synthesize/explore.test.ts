@@ -6,7 +6,7 @@ import { planValidation } from '../../../src/activities/validate/plan-validation
 import { reflect } from '../../../src/activities/synthesize/reflect';
 import { getTaskLineage } from '../../../src/store/tasks/task-lineage';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
-import { askedFor, sqlExplorer, type AskedFor } from '../../support/models/sql-explorer';
+import { requestKind, sqlExplorer, type RequestKind } from '../../support/models/sql-explorer';
 import {
   silence,
   startScriptedModel,
@@ -40,7 +40,7 @@ const campaign = (changes: Record<string, unknown> = {}) =>
 const settings = { candidatesPerSignal: 6, exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 } };
 const contextId = '1/forgetting/0';
 
-const asked = (what: AskedFor): LoggedRequest[] => model.log.filter((request) => askedFor(request) === what);
+const asked = (what: RequestKind): LoggedRequest[] => model.log.filter((request) => requestKind(request) === what);
 
 /** All that the workflow asks for one context. */
 async function exploreWhole({ services, key }: FlaggedCampaign, id = contextId, rounds = 2) {
@@ -182,7 +182,7 @@ describe('a run', () => {
     const flagged = await campaign({ synthesis: settings });
     await plan(flagged, 'random');
     model.answerBy((request) =>
-      asked('exploration').length > 6 && askedFor(request) === 'exploration'
+      asked('exploration').length > 6 && requestKind(request) === 'exploration'
         ? { refusal: 'I may not' }
         : sqlExplorer()(request),
     );
@@ -263,7 +263,7 @@ describe('an abstraction', () => {
     const flagged = await campaign({ synthesis: { ...settings, candidatesPerSignal: 20, ...changes } });
     await plan(flagged, 'random');
     model.answerBy((request) =>
-      askedFor(request) === 'abstraction' ? JSON.stringify({ candidates }) : sqlExplorer()(request),
+      requestKind(request) === 'abstraction' ? JSON.stringify({ candidates }) : sqlExplorer()(request),
     );
     const { abstracted } = await exploreWhole(flagged, '1/random/0', 1);
     const { store } = flagged.services;
@@ -311,7 +311,7 @@ describe('an abstraction', () => {
     const { services, key } = flagged;
     await plan(flagged, 'random');
     model.answerBy((request) =>
-      askedFor(request) === 'abstraction' ? '{"candidates": "none"}' : sqlExplorer()(request),
+      requestKind(request) === 'abstraction' ? '{"candidates": "none"}' : sqlExplorer()(request),
     );
     const { abstracted } = await exploreWhole(flagged, '1/random/0', 1);
     expect(abstracted).toEqual({ candidates: 0 });
