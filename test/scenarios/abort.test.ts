@@ -127,7 +127,7 @@ test('parked for the approval of a promotion, which is given, or not: --keep kee
   await parked(2);
   const { rows } = await stack.pool.query(`select iteration, decision, reason from promotions p
     join campaigns c on c.id = p.campaign_id where c.name = 'gated' and p.role = 'target' and p.iteration > 0`);
-  expect(rows).toEqual([{ iteration: 1, decision: 'keep', reason: expect.stringContaining('kept the one that acts') }]);
+  expect(rows).toEqual([{ iteration: 1, decision: 'keep', reason: expect.stringContaining('kept the incumbent') }]);
 }, 300_000);
 
 test('paused while it is parked, it is aborted all the same', async () => {

@@ -8,13 +8,13 @@ import type { Store } from '../../store';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { TrainingService } from '../../training/training-backend';
 
-/** What activities are made from; a worker builds it once. */
+/** Dependencies of the activities; created once per worker. */
 export type Dependencies = {
   store: Store;
   artifacts: ArtifactStore;
   environmentData: EnvironmentData;
   openEnvironment: OpenEnvironment;
-  /** Ends the sessions that a holder still has; never fails. */
+  /** Closes the open sessions of a holder; never fails. */
   closeLeases(holder: string): Promise<unknown>;
   policies: PolicyClient;
   models: ModelService;
@@ -23,6 +23,6 @@ export type Dependencies = {
   writeReport(campaignId: number): Promise<void>;
 };
 
-/** The campaign with its resolved spec, as it was stored at its start. */
+/** Returns the campaign with the resolved spec that was stored at its start. */
 export const getCampaign = ({ store }: Pick<Dependencies, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
   store.campaigns.get<CampaignSpec>(id);

@@ -3,7 +3,7 @@ import type { JobProgress } from '../../domain/training/job-progress';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress } from '../../training/training-backend';
 
-/** Gauges by the trainer's names: what a graph of a job shows beside its loss. */
+/** Gauges by the metric names of the trainer. */
 const told = [
   ['epoch', 'coevolve_training_epoch', '', 'passes over the dataset'],
   ['loss', 'coevolve_training_loss', '', 'mean over the updates since the line before, in nats'],
@@ -20,7 +20,7 @@ const told = [
 
 export type TrainingGauges = (news: JobProgress, progress: TrainingProgress, idleS: number) => void;
 
-/** Gauges of one job. Their labels name it; a job that has ended keeps its last numbers until its worker restarts. */
+/** Gauges of one job, labelled with the job. After its end, the last values remain until the worker restarts. */
 export function trainingGauges({ jobKey, role, method, backend }: TrainingRunRow): TrainingGauges {
   const meter = metricMeter.withTags({ job: jobKey, role, method, backend });
   const gauge = (name: string, unit: string, description: string) =>

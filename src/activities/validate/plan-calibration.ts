@@ -7,8 +7,8 @@ import type { NewCalibrationItem } from '../../store/tasks/judge-calibrations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Draws what the judge is measured on: gold actions of seed tasks, and a broken version of each. The draw is the same in
- * every iteration, so that two calibrations differ by the judge and not by its questions.
+ * Draws the calibration items of the judge: reference actions of seed tasks, and a corrupted version of each. The draw is
+ * the same in every iteration, so that two calibrations differ only in the judge.
  */
 export const planCalibration =
   ({ store }: Dependencies) =>
@@ -27,7 +27,7 @@ export const planCalibration =
 
 type Gold = Pick<NewCalibrationItem, 'taskId' | 'actions'>;
 
-/** The ways to break an item, in the order in which they are tried; the others lend theirs. */
+/** Returns the corrupted versions of an item in the order of their use. Some of them use actions of other items. */
 export function corruptionsOf(spec: CampaignSpec, item: Gold, gold: readonly Gold[]): Corruption[] {
   const others = gold.filter(({ taskId }) => taskId !== item.taskId).map(({ actions }) => actions);
   return corruptActions(item.actions, others, createRandom(deriveSeed(spec.seed, 'calibration', item.taskId)));

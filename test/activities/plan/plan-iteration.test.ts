@@ -160,7 +160,7 @@ describe('an iteration of a recipe of steps', () => {
     await expect(plan(campaign)).rejects.toMatchObject({
       code: 'EmptyPool',
       message: expect.stringContaining(
-        `none was admitted that training may draw; see \`coevolve tasks ${campaign.name}`,
+        `no train task was admitted; see \`coevolve tasks ${campaign.name}`,
       ),
     });
   });

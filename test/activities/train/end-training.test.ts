@@ -86,5 +86,5 @@ test('a promotion waits for the first word of an operator, which the decision na
     store.promotionApprovals.save(campaignId, { iteration: 1, role: 'target', decision, actor });
   await say('promote', 'ada');
   expect(await say('keep', 'bob')).toEqual({ decision: 'promote', actor: 'ada' });
-  await expect(ask('promote')).resolves.toEqual({ decision: 'promote', reason: 'ada approved it; it is better' });
+  await expect(ask('promote')).resolves.toEqual({ decision: 'promote', reason: 'ada approved the candidate; it is better' });
 });
