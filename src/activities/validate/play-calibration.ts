@@ -26,13 +26,14 @@ export const playCalibration =
     const { spec } = await getCampaign(deps, key.campaignId);
     const { judgeCalibrations, tasks } = deps.store;
     const items = await judgeCalibrations.listItems(key);
-    const gold = items.filter(({ corruption }) => corruption === null);
+    const references = items.filter(({ corruption }) => corruption === null);
     const open = items.filter(({ transcript }) => transcript === null);
     const signal = cancellationSignal();
     await slidingWindow(maxConcurrentItems, open, async (item) => {
       const task = await tasks.get(key.campaignId, item.taskId);
-      const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
-      const versions = item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, gold);
+      const actions = references.find(({ taskId }) => taskId === item.taskId)!.actions;
+      const versions =
+        item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, references);
       const play = { campaignId: key.campaignId, item, task, versions, signal };
       await judgeCalibrations.saveRollout(key, await playVersions(deps, spec, play));
     });

@@ -35,7 +35,7 @@ describe('1,000 candidates with 200 duplicates, 100 leaks and 100 that are not e
   /** Every fifth repeats the next one; every tenth contains a held-out goal, and every tenth is not executable. */
   const candidates = kinds.map((kind, n) => {
     const id = idOf((['forgetting', 'boundary', 'rare'] as const)[n % 3]!, n);
-    if (kind === 'duplicate') return { id, changes: { goal: `${goalOf(n + 1)} `, contentKey: `twin ${n + 1}` } };
+    if (kind === 'duplicate') return { id, changes: { goal: `${goalOf(n + 1)} `, contentKey: `equal ${n + 1}` } };
     if (kind === 'fresh') return { id, changes: { goal: goalOf(n), contentKey: `content ${n}` } };
     return n % 10 === 3
       ? { id, changes: { goal: `Please: ${goalOf(5000 + n)}`, contentKey: `leak ${n}` } }

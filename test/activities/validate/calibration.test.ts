@@ -22,13 +22,13 @@ test('half of the items are reference actions with reward 1, the others are corr
   await inActivity(() => playCalibration(judging.services)(key));
 
   const items = await judging.services.store.judgeCalibrations.listItems(key);
-  const gold = items.filter(({ corruption }) => corruption === null);
+  const references = items.filter(({ corruption }) => corruption === null);
   const corrupted = items.filter(({ corruption }) => corruption !== null);
-  expect([gold.length, corrupted.length]).toEqual([30, 30]);
-  expect(new Set(gold.map(({ reward }) => reward))).toEqual(new Set([1]));
+  expect([references.length, corrupted.length]).toEqual([30, 30]);
+  expect(new Set(references.map(({ reward }) => reward))).toEqual(new Set([1]));
   expect(corrupted.every(({ reward }) => reward! < 1)).toBe(true);
   expect(new Set(corrupted.map(({ corruption }) => corruption)).size).toBeGreaterThan(2);
-  expect(new Set(corrupted.map(({ taskId }) => taskId))).toEqual(new Set(gold.map(({ taskId }) => taskId)));
+  expect(new Set(corrupted.map(({ taskId }) => taskId))).toEqual(new Set(references.map(({ taskId }) => taskId)));
   for (const { transcript, actions } of items)
     expect(transcript!.turns.map(({ action }) => action)).toEqual(actions.slice(0, transcript!.turns.length));
 });
@@ -87,21 +87,21 @@ test.each([
     judging.model.answerBy(judgeByReference(errors));
     await calibrate(judging.services, key);
 
-    const counted = { gold: { completed: 0, n: 0 }, corrupted: { completed: 0, n: 0 } };
+    const counted = { references: { completed: 0, n: 0 }, corrupted: { completed: 0, n: 0 } };
     const items = await judging.services.store.judgeCalibrations.listItems(key);
     const verdicts = await judging.services.store.judgements.list(key, 'calibration');
     for (const { id, completed } of verdicts) {
       const { corruption } = items[Number(id.split('/').at(-1))]!;
-      const side = counted[corruption === null ? 'gold' : 'corrupted'];
+      const side = counted[corruption === null ? 'references' : 'corrupted'];
       side.n += 1;
       side.completed += Number(completed);
     }
-    expect(judging.model.log.length - from).toBe(counted.gold.n + counted.corrupted.n);
+    expect(judging.model.log.length - from).toBe(counted.references.n + counted.corrupted.n);
 
     const { counts, agreement, recall, precision } = await newest(key.campaignId);
     expect(counts).toEqual({
-      truePositives: counted.gold.completed,
-      falseNegatives: counted.gold.n - counted.gold.completed,
+      truePositives: counted.references.completed,
+      falseNegatives: counted.references.n - counted.references.completed,
       falsePositives: counted.corrupted.completed,
       trueNegatives: counted.corrupted.n - counted.corrupted.completed,
       unusable: 0,

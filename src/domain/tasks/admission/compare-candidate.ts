@@ -33,7 +33,7 @@ function unique(candidate: Candidate, known: KnownTasks, { duplicates, embedded 
     return fail('duplicate', { ...matchDetail(similar), by: 'trigrams' });
   const near = embedded ? nearest(candidate, known) : undefined;
   if (near && near.value >= duplicates.cosine) return fail('duplicate', { ...matchDetail(near), by: 'embedding' });
-  return pass('unlike any task', { ...(similar && { trigrams: similar.value }), ...(near && { cosine: near.value }) });
+  return pass('no similar task', { ...(similar && { trigrams: similar.value }), ...(near && { cosine: near.value }) });
 }
 
 /** Rejects a candidate with the content of a held-out task, with too many of its n-grams, or nearly the same meaning. */
@@ -46,7 +46,7 @@ function decontaminated(candidate: Candidate, heldOutTasks: KnownTasks, rules: A
   if (similar && similar.value >= share) return fail('held-out', { ...matchDetail(similar), by: 'n-grams' });
   const near = rules.embedded ? nearest(candidate, heldOutTasks) : undefined;
   if (near && near.value >= cosine) return fail('held-out', { ...matchDetail(near), by: 'embedding' });
-  return pass('unlike any held-out task', {
+  return pass('no similar held-out task', {
     ...(similar && { share: similar.value }),
     ...(near && { cosine: near.value }),
   });

@@ -3,14 +3,14 @@ import { fail, pass, type AcceptanceRule, type AdmissionRules, type Candidate, t
 
 /** Passes if the reference actions ran in a fresh environment until it could score them. */
 export function executed({ refusal, execution }: Candidate, { validation }: AdmissionRules): Finding {
-  if (refusal === 'not-executable') return fail('not-executable', { refused: 'as it was composed' });
+  if (refusal === 'not-executable') return fail('not-executable', { refused: 'at synthesis' });
   if (validation === 'off') return pass('validation is off');
   return execution.played ? pass('played') : fail('not-executable');
 }
 
 /** Passes if the environment accepted the task and an attempt has enough actions for its reference actions. */
 export function valid({ refusal, goal, actions }: Candidate, { maxActions }: AdmissionRules): Finding {
-  if (refusal !== null) return fail(refusal, { refused: 'as it was composed' });
+  if (refusal !== null) return fail(refusal, { refused: 'at synthesis' });
   if (goal.trim() === '') return fail('no-query');
   if (actions.length === 0 || actions.some((action) => action.trim() === '')) return fail('no-action');
   if (actions.length > maxActions) return fail('too-many-actions', { actions: actions.length, limit: maxActions });
