@@ -66,7 +66,7 @@ export function reportProgress(
     if (memory.lost) await store.ledger.bookTraining(run, plus(costOf(last), memory.lost), ended);
     const after = await store.trainingProgress.getLastStep(run.jobKey);
     const curve = await training.curve(run.jobKey, after);
-    const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may report the current update alone
+    const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may only report the current update
     const total = updates.at(-1)?.['total_steps'] ?? totalSteps; // the job may have ended before its first status
     await store.trainingProgress.save(run, downsampleCurve(updates, total, after));
   }
