@@ -129,7 +129,7 @@ test('approve --keep keeps the active policy of a campaign that is parked for th
   await parked(2);
   const { rows } = await stack.pool.query(`select iteration, decision, reason from promotions p
     join campaigns c on c.id = p.campaign_id where c.name = 'gated' and p.role = 'target' and p.iteration > 0`);
-  expect(rows).toEqual([{ iteration: 1, decision: 'keep', reason: expect.stringContaining('kept the one that acts') }]);
+  expect(rows).toEqual([{ iteration: 1, decision: 'keep', reason: expect.stringContaining('kept the incumbent') }]);
 });
 
 test('a campaign that is parked and paused can be aborted', async () => {
