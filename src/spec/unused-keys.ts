@@ -11,7 +11,7 @@ export function unusedKeys(spec: Spec): string[] {
     ...idleRollouts(spec),
     ...idleModels(spec),
     ...idleMatch(spec),
-    ...blindJudge(spec),
+    ...missingJudge(spec),
     ...idlePool(spec),
     ...idlePolicy(spec),
     ...idleCompute(spec),
@@ -64,7 +64,7 @@ function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
 }
 
 /** A rule with a judge needs a language model, and a judge that grades attempts needs calibration. */
-function blindJudge({ synthesis, llm, judge }: Spec): string[] {
+function missingJudge({ synthesis, llm, judge }: Spec): string[] {
   if (synthesis.rule === 'agreed' && !llm)
     return ['synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge'];
   if (synthesis.grader !== 'judge') return [];

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** An action with its observation, as shown in a prompt. */
-export type ShownTurn = { action: string; observation: readonly ChatMessage[] };
+export type TranscriptTurn = { action: string; observation: readonly ChatMessage[] };
 
 /** Characters of all observations in one prompt: about 12,000 tokens, which leaves room in a context of 32k. */
 const observationBudget = 48_000;
@@ -11,8 +11,8 @@ const minObservation = 200;
 const maxAction = 4_000;
 
 /** Formats turns as text. `numbered(s)` labels turn s, from 1. More turns leave fewer characters per observation. */
-export function transcriptOf(
-  steps: readonly ShownTurn[],
+export function formatTranscript(
+  steps: readonly TranscriptTurn[],
   numbered: (step: number) => string = String,
   of = steps.length,
 ): string {
@@ -23,18 +23,18 @@ export function transcriptOf(
         `[${numbered(index + 1)}] action:`,
         shortened(action, maxAction),
         `[${numbered(index + 1)}] observation:`,
-        shownObservation(observation, limit),
+        formatObservation(observation, limit),
       ].join('\n'),
     )
     .join('\n\n');
 }
 
 /** Returns the contents of an observation's messages as one text, without their roles. */
-export const shownObservation = (messages: readonly ChatMessage[], limit = maxObservation): string =>
+export const formatObservation = (messages: readonly ChatMessage[], limit = maxObservation): string =>
   shortened(messages.map(({ content }) => content).join('\n'), limit) || '(nothing)';
 
 /** Returns the first messages of a session, including the environment's instruction, as one text. */
-export const shownOpening = (opening: readonly ChatMessage[]): string =>
+export const formatOpening = (opening: readonly ChatMessage[]): string =>
   opening.map(({ role, content }) => `${role}: ${content}`).join('\n');
 
 function shortened(text: string, limit: number): string {
