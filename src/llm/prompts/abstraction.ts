@@ -72,8 +72,8 @@ export const abstractionPrompt = {
   ],
   schema,
   render({ opening, runs, limit }: AbstractionInput): ChatMessage[] {
-    const steps = runs.reduce((total, run) => total + run.length, 0);
-    const shown = runs.map((run, index) => formatTranscript(run, (step) => `${index + 1}.${step}`, steps));
+    const turnCount = runs.reduce((total, run) => total + run.length, 0);
+    const shown = runs.map((run, index) => formatTranscript(run, (turn) => `${index + 1}.${turn}`, turnCount));
     return fillTemplate(this.template, {
       opening: formatOpening(opening),
       runs: shown.filter((run) => run.length > 0).join('\n\n'),

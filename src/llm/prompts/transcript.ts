@@ -10,19 +10,19 @@ const minObservation = 200;
 /** Longer than any useful action of a task; shorter actions are shown in full, because the model copies them. */
 const maxAction = 4_000;
 
-/** Formats turns as text. `numbered(s)` labels turn s, from 1. More turns leave fewer characters per observation. */
+/** Formats turns as text. `label(n)` names turn n, from 1. More turns leave fewer characters per observation. */
 export function formatTranscript(
-  steps: readonly TranscriptTurn[],
-  numbered: (step: number) => string = String,
-  of = steps.length,
+  turns: readonly TranscriptTurn[],
+  label: (turn: number) => string = String,
+  turnCount = turns.length,
 ): string {
-  const limit = Math.max(minObservation, Math.min(maxObservation, Math.floor(observationBudget / of)));
-  return steps
+  const limit = Math.max(minObservation, Math.min(maxObservation, Math.floor(observationBudget / turnCount)));
+  return turns
     .map(({ action, observation }, index) =>
       [
-        `[${numbered(index + 1)}] action:`,
+        `[${label(index + 1)}] action:`,
         shortened(action, maxAction),
-        `[${numbered(index + 1)}] observation:`,
+        `[${label(index + 1)}] observation:`,
         formatObservation(observation, limit),
       ].join('\n'),
     )
