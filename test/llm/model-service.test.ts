@@ -12,14 +12,14 @@ import { modelCampaign, type ModelCampaign } from '../store/support/model-campai
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
 let database: FreshDatabase;
-let other: Pool; // for a second worker process
+let otherPool: Pool; // for a second worker process
 let server: ScriptedModel;
 beforeAll(async () => {
   database = await freshDatabase();
-  other = createPool(database.url);
+  otherPool = createPool(database.url);
 });
 afterAll(async () => {
-  await other.end();
+  await otherPool.end();
   await database.drop();
 });
 beforeEach(async () => {
@@ -65,7 +65,7 @@ describe('model calls', () => {
     server.answerBy(({ ordinal }) => `answer ${ordinal}`);
     const first = await service().complete(c.spec, requestOf(c, 'reflect/1'));
     expect(first).toEqual({ kind: 'text', text: 'answer 0' });
-    await expect(service({}, other).complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toEqual(first);
+    await expect(service({}, otherPool).complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toEqual(first);
     expect(server.log).toHaveLength(1);
     await expect(committed(c)).resolves.toMatchObject({ llmTokens: sum(charged().values()) });
   });
@@ -89,7 +89,7 @@ describe('model calls', () => {
     });
     const replies = await Promise.all([
       service().complete(c.spec, requestOf(c, 'reflect/1')),
-      service({}, other).complete(c.spec, requestOf(c, 'reflect/1')),
+      service({}, otherPool).complete(c.spec, requestOf(c, 'reflect/1')),
     ]);
     expect(replies[0]).toEqual(replies[1]);
     const { rows } = await database.pool.query<{ request: number }>(
@@ -204,7 +204,7 @@ test('the unconfirmed waste lists exactly the requests of killed workers', async
   server.answerBy(({ ordinal }) => (ordinal % 2 === 0 ? { text: 'too late', delayMs: 60_000 } : silence));
   for (const callId of calls) await cutOff(service(), c, callId);
   server.answerBy(() => 'seven');
-  const later = service({}, other);
+  const later = service({}, otherPool);
   for (const callId of calls) await later.complete(c.spec, requestOf(c, callId));
 
   const lost = await c.store.modelCalls.listUnconfirmed(c.campaignId);
@@ -232,7 +232,7 @@ describe('budgets', () => {
     const limit = 3000;
     const c = await campaign({ llmTokens: limit });
     server.answerBy(() => ({ text: 'x'.repeat(4 * 300), finishReason: 'stop' })); // three times maxTokens
-    const models = [service({ concurrency: window / 2 }), service({ concurrency: window / 2 }, other)];
+    const models = [service({ concurrency: window / 2 }), service({ concurrency: window / 2 }, otherPool)];
     const results = await Promise.allSettled(
       Array.from({ length: 60 }, (_, number) =>
         models[number % 2]!.complete(c.spec, requestOf(c, `explore/${number}`)),
@@ -251,7 +251,7 @@ describe('budgets', () => {
     const limit = 1000;
     const c = await campaign({ llmTokens: limit });
     server.answerBy(() => ({ text: 'seven', delayMs: 5 }));
-    const models = [service({ concurrency: 8 }), service({ concurrency: 8 }, other)];
+    const models = [service({ concurrency: 8 }), service({ concurrency: 8 }, otherPool)];
     const results = await Promise.allSettled(
       Array.from({ length: 100 }, (_, number) =>
         models[number % 2]!.complete(c.spec, requestOf(c, `explore/${number}`)),
@@ -348,7 +348,7 @@ describe('embeddings', () => {
       const length = Math.hypot(...raw);
       vectors![row]!.forEach((value, column) => expect(value).toBeCloseTo(raw[column]! / length, 6));
     });
-    await expect(embed(c, texts, service({}, other))).resolves.toEqual(vectors);
+    await expect(embed(c, texts, service({}, otherPool))).resolves.toEqual(vectors);
     expect(server.log).toHaveLength(3);
     await expect(c.store.modelCalls.listSpending(c.campaignId)).resolves.toMatchObject([
       { purpose: 'embedding', model: 'scripted-embedding', calls: 3, tokens: sum(charged().values()) },
