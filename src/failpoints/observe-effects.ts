@@ -8,7 +8,7 @@ export function observeEffects<D extends Dependencies>(dependencies: D, onEffect
     artifacts: observed(dependencies.artifacts, ['saveDataset', 'saveReport', 'adoptPolicy'], onEffect),
     policies: observed(dependencies.policies, ['load', 'unload', 'sample'], onEffect),
     training: observed(dependencies.training, ['submit', 'submitStep', 'cancel'], onEffect),
-    models: observed(dependencies.models, ['ask', 'askFor', 'embed'], onEffect),
+    models: observed(dependencies.models, ['complete', 'completeStructured', 'embed'], onEffect),
     openEnvironment: observedSessions(dependencies.openEnvironment, onEffect),
   } as D;
 }

@@ -17,37 +17,37 @@ export type { EmbeddingRequest, ModelRequest, Reply, Structured } from './reques
 /** Language models of a campaign, within its budget and the rate limits of their providers. */
 export type ModelService = {
   /** @throws DomainError `BudgetReached`, `UnknownProvider`, `StaleEpoch`; ModelError; the signal's reason */
-  ask(spec: CampaignSpec, question: ModelRequest): Promise<Reply>;
+  complete(spec: CampaignSpec, request: ModelRequest): Promise<Reply>;
   /**
    * Returns the JSON object of the reply, parsed with `schema`; fences and prose around it are allowed. A malformed
    * answer is repaired once by a second call `<callId>/repair` that quotes the mistakes. Otherwise returns a failure.
    */
-  askFor<T>(spec: CampaignSpec, question: ModelRequest, schema: z.ZodType<T>): Promise<Structured<T>>;
+  completeStructured<T>(spec: CampaignSpec, request: ModelRequest, schema: z.ZodType<T>): Promise<Structured<T>>;
   /** Returns unit vectors [texts][dimension]; null without an embedding model. Batches are stored calls `<callId>/<batch>`. */
   embed(spec: CampaignSpec, request: EmbeddingRequest): Promise<number[][] | null>;
 };
 
-export type ModelServices = { store: Pick<Store, 'modelCalls' | 'providers'>; providers: Providers };
+export type ModelServiceDependencies = { store: Pick<Store, 'modelCalls' | 'providers'>; providers: Providers };
 
 /** Creates the service for all campaigns of a worker. */
-export function createModelService({ store, providers }: ModelServices): ModelService {
+export function createModelService({ store, providers }: ModelServiceDependencies): ModelService {
   const clients = new Map([...providers].map(([name, provider]) => [name, providerClient(store, provider)]));
   return {
-    ask: async (spec, question) => ask(targetOf(spec, question.purpose), spec, question),
+    complete: async (spec, request) => complete(targetOf(spec, request.purpose), spec, request),
 
-    async askFor(spec, question, schema) {
-      const target = targetOf(spec, question.purpose);
-      const reply = await ask(target, spec, question);
+    async completeStructured(spec, request, schema) {
+      const target = targetOf(spec, request.purpose);
+      const reply = await complete(target, spec, request);
       const first = readStructured(reply, schema);
       if (first.ok || first.failure !== 'malformed' || reply.kind !== 'text')
-        return toStructured(first, question.callId);
+        return toStructured(first, request.callId);
       const repair: ModelRequest = {
-        ...question,
-        callId: `${question.callId}/repair`,
-        prompt: `${question.prompt}+${promptId(repairPrompt)}`,
-        messages: repairPrompt.render({ messages: question.messages, answer: reply.text, problems: first.problems }),
+        ...request,
+        callId: `${request.callId}/repair`,
+        prompt: `${request.prompt}+${promptId(repairPrompt)}`,
+        messages: repairPrompt.render({ messages: request.messages, answer: reply.text, problems: first.problems }),
       };
-      return toStructured(readStructured(await ask(target, spec, repair), schema), repair.callId);
+      return toStructured(readStructured(await complete(target, spec, repair), schema), repair.callId);
     },
 
     async embed(spec, request) {
@@ -73,16 +73,16 @@ type Models = NonNullable<CampaignSpec['llm']>['models'];
 
 type Target = { client: ProviderClient; timeoutSeconds: number };
 
-async function ask({ client, timeoutSeconds }: Target, spec: CampaignSpec, question: ModelRequest): Promise<Reply> {
-  const { key, callId, purpose, prompt, messages, seed, signal } = question;
+async function complete({ client, timeoutSeconds }: Target, spec: CampaignSpec, request: ModelRequest): Promise<Reply> {
+  const { key, callId, purpose, prompt, messages, seed, signal } = request;
   const { provider, model, price, temperature, maxTokens } = spec.llm!.models[purpose];
-  const request = { model, messages, temperature, seed, maxTokens };
+  const body = { model, messages, temperature, seed, maxTokens };
   const paid: PaidCall<Reply> = {
-    call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(request), timeoutSeconds },
+    call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(body), timeoutSeconds },
     ...{ campaign: spec.name, price, signal },
     estimate: { promptTokens: estimatePrompt(messages), completionTokens: maxTokens },
-    async send(chat, requestId) {
-      const { reply, usage } = await chat.chat({ ...request, requestId, signal });
+    async send(api, requestId) {
+      const { reply, usage } = await api.chat({ ...body, requestId, signal });
       return { answer: reply, usage };
     },
   };
@@ -112,8 +112,8 @@ async function embedBatch(
     },
     ...{ campaign: spec.name, price, signal },
     estimate: { promptTokens: estimateText(batch.join('\n')), completionTokens: 0 },
-    async send(chat, requestId) {
-      const { vectors, usage } = await chat.embed({ model, texts: batch, requestId, signal });
+    async send(api, requestId) {
+      const { vectors, usage } = await api.embed({ model, texts: batch, requestId, signal });
       return { answer: packVectors(vectors), usage };
     },
   };

@@ -5,7 +5,7 @@ import { chatClient, type Usage } from './chat-client';
 import { ModelError } from './model-error';
 import { createSemaphore } from '../base/semaphore';
 import { sleep } from '../base/sleep';
-import { providerPace } from './provider-pace';
+import { providerLimits } from './provider-limits';
 import type { Provider } from './providers';
 
 export type ChatClient = ReturnType<typeof chatClient>;
@@ -36,15 +36,15 @@ export function providerClient(
 ): ProviderClient {
   const client = chatClient(provider);
   const withSlot = createSemaphore(provider.concurrency);
-  const pace = providerPace(providers, provider);
+  const limits = providerLimits(providers, provider);
 
   return async <Answer>(paid: PaidCall<Answer>): Promise<Answer> => {
     const found = await modelCalls.find(paid.call);
     if (found) return found.answer as Answer;
-    pace.requireFit(paid.call.callId, tokensOf(paid.estimate));
+    limits.requireFit(paid.call.callId, tokensOf(paid.estimate));
     return withSlot(paid.signal, async () => {
       for (;;) {
-        await pace.wait(tokensOf(paid.estimate), paid.signal);
+        await limits.wait(tokensOf(paid.estimate), paid.signal);
         const reservation = await modelCalls.reserve(paid.call, costOf(paid.price, paid.estimate));
         if (reservation.kind === 'answered') return reservation.answer as Answer;
         if (reservation.kind === 'reserved') return sendRequest(paid, reservation.request);
@@ -64,7 +64,7 @@ export function providerClient(
         throw error;
       },
     );
-    await pace.recordSuccess();
+    await limits.recordSuccess();
     const seconds = (performance.now() - started) / 1000;
     const settlement = { answer, ...usage, usd: costOf(price, usage).usd, seconds };
     return (await modelCalls.settle(call, number, settlement)) as Answer;
@@ -72,7 +72,7 @@ export function providerClient(
 
   async function bookFailure(call: ModelCall, number: number, error: ModelError): Promise<void> {
     if (error.notCharged) await modelCalls.release(call, number);
-    await pace.recordFailure(error);
+    await limits.recordFailure(error);
   }
 }
 

@@ -121,11 +121,11 @@ function readProvider(file: string, name: string, settings: unknown): Provider |
     return { problems: problems.map((line) => `${name}.${line}`.replace('.the whole file:', ':')) };
   }
   const { keyFile, ...provider } = parsed.data;
-  const misplaced = problemOfUrl(provider.url);
+  const urlProblem = problemOfUrl(provider.url);
   const key = keyFile === undefined ? undefined : readKey(path.resolve(path.dirname(file), keyFile));
   const problems = [
-    ...(misplaced
-      ? [`${name}.url: found ${misplaced}, expected http://... or https://... and no more than a path`]
+    ...(urlProblem
+      ? [`${name}.url: found ${urlProblem}, expected http://... or https://... and no more than a path`]
       : []),
     ...(key && 'problem' in key ? [`${name}.keyFile: ${key.problem}`] : []),
   ];

@@ -34,13 +34,13 @@ export const modelSettingsSchema = z
   })
   .transform(({ models }) => {
     const { explorer } = models;
-    const sober = { ...explorer, temperature: 0 };
+    const deterministic = { ...explorer, temperature: 0 };
     return {
       models: {
         ...models,
-        reflector: models.reflector ?? sober,
-        abstractor: models.abstractor ?? { ...sober, maxTokens: Math.max(explorer.maxTokens, 4096) },
-        judge: models.judge ?? sober,
+        reflector: models.reflector ?? deterministic,
+        abstractor: models.abstractor ?? { ...deterministic, maxTokens: Math.max(explorer.maxTokens, 4096) },
+        judge: models.judge ?? deterministic,
       },
     };
   });

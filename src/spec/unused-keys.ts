@@ -11,7 +11,7 @@ export function unusedKeys(spec: Spec): string[] {
     ...idleRollouts(spec),
     ...idleModels(spec),
     ...idleMatch(spec),
-    ...blindJudge(spec),
+    ...missingJudge(spec),
     ...idlePool(spec),
     ...idlePolicy(spec),
     ...idleCompute(spec),
@@ -34,16 +34,16 @@ function idleWeights({ recipe, pairs }: Spec): string[] {
 function idleRollouts({ recipe, rollouts }: Spec): string[] {
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = rollouts;
   if (!isReinforcement(recipes[recipe]))
-    return refuse({ tasksPerStep, stepsPerIteration }, `${recipe} has no RL steps`);
+    return unusedRollouts({ tasksPerStep, stepsPerIteration }, `${recipe} has no RL steps`);
   return [
-    ...refuse({ tasksPerIteration }, `${recipe} draws rollouts.tasksPerStep tasks in each step`),
+    ...unusedRollouts({ tasksPerIteration }, `${recipe} draws rollouts.tasksPerStep tasks in each step`),
     ...Object.entries({ tasksPerStep, stepsPerIteration })
       .filter(([, found]) => found === null)
       .map(([key]) => `rollouts.${key}: found nothing, expected a number: ${recipe} trains in RL steps`),
   ];
 }
 
-const refuse = (keys: Record<string, number | null>, why: string): string[] =>
+const unusedRollouts = (keys: Record<string, number | null>, why: string): string[] =>
   Object.entries(keys)
     .filter(([, found]) => found !== null)
     .map(([key, found]) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
@@ -64,7 +64,7 @@ function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
 }
 
 /** A rule with a judge needs a language model, and a judge that grades attempts needs calibration. */
-function blindJudge({ synthesis, llm, judge }: Spec): string[] {
+function missingJudge({ synthesis, llm, judge }: Spec): string[] {
   if (synthesis.rule === 'agreed' && !llm)
     return ['synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge'];
   if (synthesis.grader !== 'judge') return [];

@@ -12,14 +12,14 @@ import { modelCampaign, type ModelCampaign } from '../store/support/model-campai
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
 let database: FreshDatabase;
-let other: Pool; // for a second worker process
+let otherPool: Pool; // for a second worker process
 let server: ScriptedModel;
 beforeAll(async () => {
   database = await freshDatabase();
-  other = createPool(database.url);
+  otherPool = createPool(database.url);
 });
 afterAll(async () => {
-  await other.end();
+  await otherPool.end();
   await database.drop();
 });
 beforeEach(async () => {
@@ -32,7 +32,7 @@ const service = (changes: Partial<Provider> = {}, pool = database.pool): ModelSe
 
 const campaign = (budget: object = {}) => modelCampaign(database.pool, { budget });
 
-const question = ({ key }: ModelCampaign, callId: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
+const requestOf = ({ key }: ModelCampaign, callId: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
   ...{ key, callId, purpose: 'reflector', prompt: 'reflection@1', seed: 3 },
   messages: [{ role: 'user', content: 'How many ships are there, and who counted them?' }],
   signal: new AbortController().signal,
@@ -51,7 +51,7 @@ const committed = async ({ store, campaignId }: ModelCampaign) => (await store.b
 async function cutOff(models: ModelService, c: ModelCampaign, callId: string): Promise<void> {
   const controller = new AbortController();
   const arrived = server.log.length + 1;
-  const ended = expect(models.ask(c.spec, question(c, callId, { signal: controller.signal }))).rejects.toThrow(
+  const ended = expect(models.complete(c.spec, requestOf(c, callId, { signal: controller.signal }))).rejects.toThrow(
     'killed',
   );
   await server.arrived(arrived);
@@ -63,9 +63,9 @@ describe('model calls', () => {
   test('a repeated call is charged once, also in another worker', async () => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => `answer ${ordinal}`);
-    const first = await service().ask(c.spec, question(c, 'reflect/1'));
+    const first = await service().complete(c.spec, requestOf(c, 'reflect/1'));
     expect(first).toEqual({ kind: 'text', text: 'answer 0' });
-    await expect(service({}, other).ask(c.spec, question(c, 'reflect/1'))).resolves.toEqual(first);
+    await expect(service({}, otherPool).complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toEqual(first);
     expect(server.log).toHaveLength(1);
     await expect(committed(c)).resolves.toMatchObject({ llmTokens: sum(charged().values()) });
   });
@@ -73,7 +73,7 @@ describe('model calls', () => {
   test("a call costs the model's price in the spec", async () => {
     const c = await campaign();
     server.answerBy(() => 'seven ships');
-    await service().ask(c.spec, question(c, 'reflect/1'));
+    await service().complete(c.spec, requestOf(c, 'reflect/1'));
     const { promptTokens, completionTokens } = server.log[0]!.usage!;
     const usd = (promptTokens * 1 + completionTokens * 10) / 1e6;
     await expect(c.store.modelCalls.listSpending(c.campaignId)).resolves.toMatchObject([
@@ -88,8 +88,8 @@ describe('model calls', () => {
       return `answer number ${'0'.repeat(ordinal * 40)}`;
     });
     const replies = await Promise.all([
-      service().ask(c.spec, question(c, 'reflect/1')),
-      service({}, other).ask(c.spec, question(c, 'reflect/1')),
+      service().complete(c.spec, requestOf(c, 'reflect/1')),
+      service({}, otherPool).complete(c.spec, requestOf(c, 'reflect/1')),
     ]);
     expect(replies[0]).toEqual(replies[1]);
     const { rows } = await database.pool.query<{ request: number }>(
@@ -109,7 +109,7 @@ describe('model calls', () => {
     const c = await campaign();
     server.answerBy(() => ({ refusal: 'I may not' }));
     for (let i = 0; i < 2; i++)
-      await expect(service().ask(c.spec, question(c, 'reflect/1'))).resolves.toEqual({
+      await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toEqual({
         ...{ kind: 'refused', reason: 'I may not' },
       });
     expect(server.log).toHaveLength(1);
@@ -118,19 +118,21 @@ describe('model calls', () => {
   test('a call with a stale epoch of the iteration is rejected', async () => {
     const c = await campaign();
     await raiseEpoch(database.pool, c.key);
-    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ code: 'StaleEpoch' });
+    await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toMatchObject({ code: 'StaleEpoch' });
     expect(server.log).toHaveLength(0);
   });
 
   test('a call to an unknown provider is rejected before the request', async () => {
     const c = await campaign();
     const without = createModelService({ store: c.store, providers: new Map() });
-    await expect(without.ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ code: 'UnknownProvider' });
+    await expect(without.complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toMatchObject({
+      code: 'UnknownProvider',
+    });
   });
 
   test('a call larger than tokensPerMinute is rejected', async () => {
     const c = await campaign();
-    await expect(service({ tokensPerMinute: 50 }).ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({
+    await expect(service({ tokensPerMinute: 50 }).complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toMatchObject({
       ...{ name: 'DomainError', code: 'CallTooLarge', message: expect.stringContaining('scripted.tokensPerMinute') },
     });
   });
@@ -144,9 +146,9 @@ describe('failed calls', () => {
   ])('a call that failed with $failure costs nothing and can be retried', async ({ given }) => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
-    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toBeInstanceOf(ModelError);
+    await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toBeInstanceOf(ModelError);
     await expect(committed(c)).resolves.toEqual({ llmTokens: 0, usd: 0 });
-    await expect(service().ask(c.spec, question(c, 'reflect/1'))).resolves.toMatchObject({ text: 'seven' });
+    await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toMatchObject({ text: 'seven' });
     expect(server.log.map(({ id }) => id)).toEqual([`${c.name}/reflect/1/1`, `${c.name}/reflect/1/2`]);
     await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toMatchObject({
       ...{ confirmed: { calls: 0 }, unconfirmed: { calls: 0 } },
@@ -161,8 +163,8 @@ describe('failed calls', () => {
   ])('a call that failed with $failure keeps its reservation as unconfirmed waste', async ({ given, paid }) => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
-    await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ kind: 'unavailable' });
-    await service().ask(c.spec, question(c, 'reflect/1'));
+    await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toMatchObject({ kind: 'unavailable' });
+    await service().complete(c.spec, requestOf(c, 'reflect/1'));
     const { unconfirmed } = await c.store.modelCalls.getWaste(c.campaignId);
     const unconfirmedRequests = await c.store.modelCalls.listUnconfirmed(c.campaignId);
     expect(unconfirmedRequests.map(({ requestId }) => requestId)).toEqual([`${c.name}/reflect/1/1`]);
@@ -185,13 +187,13 @@ describe('failed calls', () => {
     const all = [scriptedProvider(server.url), scriptedProvider(server.url, { name, breaker })];
     const providers = new Map(all.map((provider) => [provider.name, provider]));
     const models = createModelService({ store: c.store, providers });
-    for (let i = 0; i < 3; i++) await expect(models.ask(spec, question(c, 'a'))).rejects.toThrow('status 500');
-    await expect(models.ask(spec, question(c, 'a'))).rejects.toMatchObject({
+    for (let i = 0; i < 3; i++) await expect(models.complete(spec, requestOf(c, 'a'))).rejects.toThrow('status 500');
+    await expect(models.complete(spec, requestOf(c, 'a'))).rejects.toMatchObject({
       ...{ name: 'ModelError', kind: 'unavailable', retryAfterMs: expect.any(Number) },
       message: expect.stringMatching(/failed 3 times in a row: no requests are sent to it for another \d+ s$/),
     });
     expect(server.log).toHaveLength(3);
-    await expect(models.ask(c.spec, question(c, 'b', { purpose: 'judge' }))).rejects.toThrow('status 500'); // another provider
+    await expect(models.complete(c.spec, requestOf(c, 'b', { purpose: 'judge' }))).rejects.toThrow('status 500'); // another provider
   });
 });
 
@@ -202,8 +204,8 @@ test('the unconfirmed waste lists exactly the requests of killed workers', async
   server.answerBy(({ ordinal }) => (ordinal % 2 === 0 ? { text: 'too late', delayMs: 60_000 } : silence));
   for (const callId of calls) await cutOff(service(), c, callId);
   server.answerBy(() => 'seven');
-  const later = service({}, other);
-  for (const callId of calls) await later.ask(c.spec, question(c, callId));
+  const later = service({}, otherPool);
+  for (const callId of calls) await later.complete(c.spec, requestOf(c, callId));
 
   const lost = await c.store.modelCalls.listUnconfirmed(c.campaignId);
   expect(lost.map(({ requestId }) => requestId).sort()).toEqual(calls.map((callId) => `${c.name}/${callId}/1`));
@@ -230,9 +232,11 @@ describe('budgets', () => {
     const limit = 3000;
     const c = await campaign({ llmTokens: limit });
     server.answerBy(() => ({ text: 'x'.repeat(4 * 300), finishReason: 'stop' })); // three times maxTokens
-    const models = [service({ concurrency: window / 2 }), service({ concurrency: window / 2 }, other)];
+    const models = [service({ concurrency: window / 2 }), service({ concurrency: window / 2 }, otherPool)];
     const results = await Promise.allSettled(
-      Array.from({ length: 60 }, (_, number) => models[number % 2]!.ask(c.spec, question(c, `explore/${number}`))),
+      Array.from({ length: 60 }, (_, number) =>
+        models[number % 2]!.complete(c.spec, requestOf(c, `explore/${number}`)),
+      ),
     );
     const refused = results.filter((result) => result.status === 'rejected');
     expect(new Set(refused.map(({ reason }) => (reason as { code: string }).code))).toEqual(new Set(['BudgetReached']));
@@ -247,9 +251,11 @@ describe('budgets', () => {
     const limit = 1000;
     const c = await campaign({ llmTokens: limit });
     server.answerBy(() => ({ text: 'seven', delayMs: 5 }));
-    const models = [service({ concurrency: 8 }), service({ concurrency: 8 }, other)];
+    const models = [service({ concurrency: 8 }), service({ concurrency: 8 }, otherPool)];
     const results = await Promise.allSettled(
-      Array.from({ length: 100 }, (_, number) => models[number % 2]!.ask(c.spec, question(c, `explore/${number}`))),
+      Array.from({ length: 100 }, (_, number) =>
+        models[number % 2]!.complete(c.spec, requestOf(c, `explore/${number}`)),
+      ),
     );
     expect(results.some(({ status }) => status === 'rejected')).toBe(true);
     const total = sum(charged().values());
@@ -259,37 +265,39 @@ describe('budgets', () => {
 
   test('the same calls continue after the budget is raised', async () => {
     const c = await campaign({ llmTokens: 200 });
-    const ask = async (): Promise<number> => {
-      const all = Array.from({ length: 20 }, (_, number) => service().ask(c.spec, question(c, `explore/${number}`)));
+    const complete = async (): Promise<number> => {
+      const all = Array.from({ length: 20 }, (_, number) =>
+        service().complete(c.spec, requestOf(c, `explore/${number}`)),
+      );
       return (await Promise.allSettled(all)).filter(({ status }) => status === 'fulfilled').length;
     };
-    const before = await ask();
+    const before = await complete();
     expect(before).toBeLessThan(20);
     await c.store.budgets.raise(c.campaignId, { llmTokens: 10_000, actor: 'ada', requestId: 'r' });
-    expect(await ask()).toBe(20);
+    expect(await complete()).toBe(20);
     expect(server.log).toHaveLength(20);
   });
 });
 
 describe('structured answers', () => {
   const schema = z.object({ ships: z.number().int(), by: z.string() });
-  const ask = (c: ModelCampaign) => service().askFor(c.spec, question(c, 'reflect/1'), schema);
+  const complete = (c: ModelCampaign) => service().completeStructured(c.spec, requestOf(c, 'reflect/1'), schema);
 
   test('a JSON answer that matches the schema is returned as a value', async () => {
     const c = await campaign();
     server.answerBy(() => 'Here you are:\n```json\n{"ships": 7, "by": "Ada"}\n```');
-    await expect(ask(c)).resolves.toEqual({ ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1' });
+    await expect(complete(c)).resolves.toEqual({ ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1' });
   });
 
   test('a malformed answer is repaired once by a call that quotes the mistakes', async () => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => (ordinal === 0 ? '{"ships": "many"}' : '{"ships": 7, "by": "Ada"}'));
     const repaired = { ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1/repair' };
-    await expect(ask(c)).resolves.toEqual(repaired);
-    await expect(ask(c)).resolves.toEqual(repaired);
+    await expect(complete(c)).resolves.toEqual(repaired);
+    await expect(complete(c)).resolves.toEqual(repaired);
     expect(server.log).toHaveLength(2);
     const [request, answer, repair] = server.log[1]!.messages;
-    expect(request).toEqual(question(c, '').messages[0]);
+    expect(request).toEqual(requestOf(c, '').messages[0]);
     expect(answer).toEqual({ role: 'assistant', content: '{"ships": "many"}' });
     expect(repair!.content).toContain('- ships: found "many", expected a number\n- by: found nothing, expected a text');
     const { rows } = await database.pool.query(
@@ -305,7 +313,7 @@ describe('structured answers', () => {
   test('an answer that is still malformed after the repair returns a failure', async () => {
     const c = await campaign();
     server.answerBy(() => ({ text: '' }));
-    await expect(ask(c)).resolves.toEqual({
+    await expect(complete(c)).resolves.toEqual({
       ...{ ok: false, failure: 'malformed', detail: 'found no JSON object, expected one', callId: 'reflect/1/repair' },
     });
     expect(server.log).toHaveLength(2);
@@ -317,7 +325,7 @@ describe('structured answers', () => {
   ])('a $failure answer returns a failure after one call', async ({ failure, given }) => {
     const c = await campaign();
     server.answerBy(() => given);
-    await expect(ask(c)).resolves.toMatchObject({ ok: false, failure, callId: 'reflect/1' });
+    await expect(complete(c)).resolves.toMatchObject({ ok: false, failure, callId: 'reflect/1' });
     expect(server.log).toHaveLength(1);
   });
 });
@@ -340,7 +348,7 @@ describe('embeddings', () => {
       const length = Math.hypot(...raw);
       vectors![row]!.forEach((value, column) => expect(value).toBeCloseTo(raw[column]! / length, 6));
     });
-    await expect(embed(c, texts, service({}, other))).resolves.toEqual(vectors);
+    await expect(embed(c, texts, service({}, otherPool))).resolves.toEqual(vectors);
     expect(server.log).toHaveLength(3);
     await expect(c.store.modelCalls.listSpending(c.campaignId)).resolves.toMatchObject([
       { purpose: 'embedding', model: 'scripted-embedding', calls: 3, tokens: sum(charged().values()) },

@@ -112,7 +112,7 @@ test('a missing file is rejected with its variable', () => {
   );
 });
 
-const elsewhere = {
+const otherProvider = {
   models: { ...scriptedModels.models, judge: { ...scriptedModels.models.explorer, provider: 'other' } },
 };
 
@@ -123,7 +123,7 @@ test('a spec may use the configured providers or none', () => {
 });
 
 test('an unknown provider is rejected with the field of the spec', () => {
-  expect(() => requireProviders(specWithModels('a', { llm: elsewhere }), scriptedProviders('http://a/v1'))).toThrow(
+  expect(() => requireProviders(specWithModels('a', { llm: otherProvider }), scriptedProviders('http://a/v1'))).toThrow(
     expect.objectContaining({
       ...{ name: 'DomainError', code: 'UnknownProvider' },
       message:

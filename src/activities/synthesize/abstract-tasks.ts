@@ -39,7 +39,7 @@ export const abstractTasks =
     const { spec } = await getCampaign(deps, key.campaignId);
     const task = await tasks.get(key.campaignId, context.taskId);
     const limit = await limitOf(deps, spec, key, context);
-    const answer = await deps.models.askFor(
+    const answer = await deps.models.completeStructured(
       spec,
       {
         ...{ key, callId: abstractionCallId(contextId), purpose: 'abstractor', prompt: promptId(abstractionPrompt) },

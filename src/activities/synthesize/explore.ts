@@ -133,7 +133,7 @@ function requestAction(deps: Dependencies, run: Run, { opening, turns }: Transcr
   const { key, spec, context, round, seed, signal } = run;
   const { rounds, maxTurns } = spec.synthesis.exploration;
   const prompt = explorePrompts[context.aim];
-  return deps.models.ask(spec, {
+  return deps.models.complete(spec, {
     ...{ key, callId, purpose: 'explorer', prompt: promptId(prompt) },
     messages: prompt.render({ reflection: context.context, opening, turns, round, rounds, maxTurns }),
     seed: (seed + turns.length) % seedLimit,

@@ -25,7 +25,7 @@ export const reflect =
 
     const { spec } = await getCampaign(deps, key.campaignId);
     const messages = await renderPrompt(deps, key, context);
-    const answer = await deps.models.askFor(
+    const answer = await deps.models.completeStructured(
       spec,
       {
         ...{ key, callId: reflectionCallId(contextId), purpose: 'reflector', prompt: promptId(reflectionPrompt) },

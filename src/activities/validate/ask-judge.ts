@@ -35,7 +35,7 @@ export async function askJudge(
     seed: deriveSeed(spec.seed, 'judge', id),
     signal,
   };
-  const answer = await models.askFor(spec, request, judgePrompt.schema);
+  const answer = await models.completeStructured(spec, request, judgePrompt.schema);
   const verdict = answer.ok
     ? { ...answer.value, failure: null }
     : { completed: null, criteria: null, reason: answer.detail, failure: answer.failure };

@@ -115,12 +115,14 @@ function toServer(
   hosted: Record<string, unknown>,
 ): ThirdPartyServer | { problems: string[] } {
   const field = (key: string): string => `servers.${name}${key}`;
-  const misplaced = problemOfUrl(url);
+  const urlProblem = problemOfUrl(url);
   const token = tokenFile === undefined ? undefined : readToken(path.resolve(path.dirname(file), tokenFile));
   const problems = [
     ...(namePattern.test(name) ? [] : [`${field('')}: found this name, expected lower-case letters, digits, - and _`]),
     ...(name in hosted ? [`${field('')}: found a name of the section hosted, expected a different name`] : []),
-    ...(misplaced ? [`${field('.url')}: found ${misplaced}, expected http://... or https://... without a query`] : []),
+    ...(urlProblem
+      ? [`${field('.url')}: found ${urlProblem}, expected http://... or https://... without a query`]
+      : []),
     ...(token && 'problem' in token ? [`${field('.tokenFile')}: ${token.problem}`] : []),
   ];
   if (problems.length > 0) return { problems };

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { AbstractedTask } from '../../domain/tasks/exploration';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
-import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
+import { formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
 
 export type AbstractionInput = {
   opening: readonly ChatMessage[];
   /** Each run started in a fresh session with the same opening. */
-  runs: readonly (readonly ShownTurn[])[];
+  runs: readonly (readonly TranscriptTurn[])[];
   /** Maximum number of candidates. */
   limit: number;
 };
@@ -72,10 +72,10 @@ export const abstractionPrompt = {
   ],
   schema,
   render({ opening, runs, limit }: AbstractionInput): ChatMessage[] {
-    const steps = runs.reduce((total, run) => total + run.length, 0);
-    const shown = runs.map((run, index) => transcriptOf(run, (step) => `${index + 1}.${step}`, steps));
+    const turnCount = runs.reduce((total, run) => total + run.length, 0);
+    const shown = runs.map((run, index) => formatTranscript(run, (turn) => `${index + 1}.${turn}`, turnCount));
     return fillTemplate(this.template, {
-      opening: shownOpening(opening),
+      opening: formatOpening(opening),
       runs: shown.filter((run) => run.length > 0).join('\n\n'),
       limit: String(limit),
     });

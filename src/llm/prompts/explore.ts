@@ -1,7 +1,7 @@
 import type { Reflection } from '../../domain/tasks/exploration';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
-import { shownObservation, shownOpening, type ShownTurn } from './transcript';
+import { formatObservation, formatOpening, type TranscriptTurn } from './transcript';
 
 export type ExploreInput = {
   /** null for unguided exploration. */
@@ -9,7 +9,7 @@ export type ExploreInput = {
   /** First messages of the session, in which the environment explains the format of an action. */
   opening: readonly ChatMessage[];
   /** Turns of this run so far. */
-  turns: readonly ShownTurn[];
+  turns: readonly TranscriptTurn[];
   /** From 0. */
   round: number;
   rounds: number;
@@ -69,14 +69,14 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
     render({ reflection, opening, turns, round, rounds, maxTurns }) {
       const opened = fillTemplate(template, {
         ...(reflection ? shownReflection(reflection) : {}),
-        opening: shownOpening(opening),
+        opening: formatOpening(opening),
         maxTurns: String(maxTurns),
         round: String(round + 1),
         rounds: String(rounds),
       });
       const conversation = turns.flatMap(({ action, observation }) => [
         { role: 'assistant', content: action || '(nothing)' }, // servers reject an empty message
-        { role: 'user', content: shownObservation(observation) },
+        { role: 'user', content: formatObservation(observation) },
       ]);
       return [...opened, ...conversation];
     },

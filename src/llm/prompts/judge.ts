@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/base/errors';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, promptId, type Prompt } from './prompt';
-import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
+import { formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
 
 export type JudgeInput = {
   goal: string;
@@ -11,7 +11,7 @@ export type JudgeInput = {
   criterion: string | null;
   referenceActions: readonly string[];
   opening: readonly ChatMessage[];
-  turns: readonly ShownTurn[];
+  turns: readonly TranscriptTurn[];
   /** Stop reason of the attempt: `completed` if the session ended. */
   stopReason: string;
 };
@@ -102,8 +102,8 @@ export const judgePrompt = {
       goal,
       criterion: criterion ?? 'the request is met',
       reference: referenceActions.map((action, index) => `[${index + 1}] ${action}`).join('\n'),
-      opening: shownOpening(opening),
-      attempt: transcriptOf(turns) || '(the agent did nothing)',
+      opening: formatOpening(opening),
+      attempt: formatTranscript(turns) || '(the agent did nothing)',
       stopReason,
     });
   },

@@ -3,12 +3,12 @@ import type { Reflection } from '../../domain/tasks/exploration';
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
-import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
+import { formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
 
 export type ReflectionInput = {
   goal: string;
   opening: readonly ChatMessage[];
-  turns: readonly ShownTurn[];
+  turns: readonly TranscriptTurn[];
   /** In [0, 1]; null when the attempt was not scored. */
   reward: number | null;
   signal: { kind: FeedbackSignalKind; detail: Record<string, number | string> };
@@ -77,8 +77,8 @@ export const reflectionPrompt = {
       detail: detail.join(', '),
       reward: reward === null ? 'none, the attempt was not scored' : String(reward),
       goal,
-      opening: shownOpening(opening),
-      attempt: transcriptOf(turns) || '(the agent did nothing)',
+      opening: formatOpening(opening),
+      attempt: formatTranscript(turns) || '(the agent did nothing)',
     });
   },
 } satisfies Prompt<ReflectionInput>;

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** An action with its observation, as shown in a prompt. */
-export type ShownTurn = { action: string; observation: readonly ChatMessage[] };
+export type TranscriptTurn = { action: string; observation: readonly ChatMessage[] };
 
 /** Characters of all observations in one prompt: about 12,000 tokens, which leaves room in a context of 32k. */
 const observationBudget = 48_000;
@@ -10,31 +10,31 @@ const minObservation = 200;
 /** Longer than any useful action of a task; shorter actions are shown in full, because the model copies them. */
 const maxAction = 4_000;
 
-/** Formats turns as text. `numbered(s)` labels turn s, from 1. More turns leave fewer characters per observation. */
-export function transcriptOf(
-  steps: readonly ShownTurn[],
-  numbered: (step: number) => string = String,
-  of = steps.length,
+/** Formats turns as text. `label(n)` names turn n, from 1. More turns leave fewer characters per observation. */
+export function formatTranscript(
+  turns: readonly TranscriptTurn[],
+  label: (turn: number) => string = String,
+  turnCount = turns.length,
 ): string {
-  const limit = Math.max(minObservation, Math.min(maxObservation, Math.floor(observationBudget / of)));
-  return steps
+  const limit = Math.max(minObservation, Math.min(maxObservation, Math.floor(observationBudget / turnCount)));
+  return turns
     .map(({ action, observation }, index) =>
       [
-        `[${numbered(index + 1)}] action:`,
+        `[${label(index + 1)}] action:`,
         shortened(action, maxAction),
-        `[${numbered(index + 1)}] observation:`,
-        shownObservation(observation, limit),
+        `[${label(index + 1)}] observation:`,
+        formatObservation(observation, limit),
       ].join('\n'),
     )
     .join('\n\n');
 }
 
 /** Returns the contents of an observation's messages as one text, without their roles. */
-export const shownObservation = (messages: readonly ChatMessage[], limit = maxObservation): string =>
+export const formatObservation = (messages: readonly ChatMessage[], limit = maxObservation): string =>
   shortened(messages.map(({ content }) => content).join('\n'), limit) || '(nothing)';
 
 /** Returns the first messages of a session, including the environment's instruction, as one text. */
-export const shownOpening = (opening: readonly ChatMessage[]): string =>
+export const formatOpening = (opening: readonly ChatMessage[]): string =>
   opening.map(({ role, content }) => `${role}: ${content}`).join('\n');
 
 function shortened(text: string, limit: number): string {

@@ -2,7 +2,7 @@ import type { EnvironmentSession, Observation } from '../../../src/envs/base/env
 import { playEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { SampledAction } from '../../../src/domain/rollout/turn';
 
-const seen = (content: string, changes: Partial<Observation> = {}): Observation => ({
+const observation = (content: string, changes: Partial<Observation> = {}): Observation => ({
   messages: [{ role: 'tool', content }],
   done: false,
   reward: 0,
@@ -19,7 +19,7 @@ function scripted(opening: Observation, ...answers: Observation[]) {
     reset: () => Promise.resolve(opening),
     step(action) {
       actions.push(action);
-      return Promise.resolve(answers[actions.length - 1] ?? seen('again'));
+      return Promise.resolve(answers[actions.length - 1] ?? observation('again'));
     },
     close: () => undefined,
   };
@@ -31,9 +31,9 @@ const policy: ChooseAction = (_, step) => Promise.resolve(`action ${step}`);
 
 test('an episode ends when the environment is done, with its reward and stop reason', async () => {
   const { session, actions } = scripted(
-    seen('question'),
-    seen('row'),
-    seen('well done', { done: true, reward: 0.75, rawScore: 3, stopReason: 'completed' }),
+    observation('question'),
+    observation('row'),
+    observation('well done', { done: true, reward: 0.75, rawScore: 3, stopReason: 'completed' }),
   );
   const episode = await playEpisode(session, request, policy, 10);
   expect(actions).toEqual(['action 0', 'action 1']);
@@ -41,12 +41,12 @@ test('an episode ends when the environment is done, with its reward and stop rea
     reward: 0.75,
     rawScore: 3,
     stopReason: 'completed',
-    opening: seen('question').messages,
+    opening: observation('question').messages,
   });
 });
 
 test('a reward counts only when the episode is done', async () => {
-  const { session } = scripted(seen('question'), seen('almost', { reward: 0.9, rawScore: 0.9 }));
+  const { session } = scripted(observation('question'), observation('almost', { reward: 0.9, rawScore: 0.9 }));
   await expect(playEpisode(session, request, policy, 1)).resolves.toMatchObject({
     reward: 0,
     stopReason: 'turn-limit',
@@ -54,33 +54,33 @@ test('a reward counts only when the episode is done', async () => {
 });
 
 test('an episode has at most maxTurns turns', async () => {
-  const { session, actions } = scripted(seen('question'));
+  const { session, actions } = scripted(observation('question'));
   const episode = await playEpisode(session, request, policy, 3);
   expect(actions).toHaveLength(3);
   expect(episode.turns).toHaveLength(3);
 });
 
 test('an episode that is done after the reset has no turns', async () => {
-  const { session, actions } = scripted(seen('nothing to do', { done: true, reward: 1 }));
+  const { session, actions } = scripted(observation('nothing to do', { done: true, reward: 1 }));
   await expect(playEpisode(session, request, policy, 3)).resolves.toMatchObject({ reward: 1, turns: [] });
   expect(actions).toEqual([]);
 });
 
 test('an episode that ends without a reason has the stop reason completed', async () => {
-  const { session } = scripted(seen('question'), seen('end', { done: true, reward: 1 }));
+  const { session } = scripted(observation('question'), observation('end', { done: true, reward: 1 }));
   await expect(playEpisode(session, request, policy, 3)).resolves.toMatchObject({ stopReason: 'completed' });
 });
 
 test('an attempt with a full context has failed and keeps its turns', async () => {
-  const { session } = scripted(seen('question'), seen('row', { reward: 1 }));
-  const silent: ChooseAction = (_, step) => Promise.resolve(step === 1 ? null : 'select 1');
-  await expect(playEpisode(session, request, silent, 5)).resolves.toMatchObject({
+  const { session } = scripted(observation('question'), observation('row', { reward: 1 }));
+  const stopping: ChooseAction = (_, step) => Promise.resolve(step === 1 ? null : 'select 1');
+  await expect(playEpisode(session, request, stopping, 5)).resolves.toMatchObject({
     ...{ reward: 0, rawScore: null, stopReason: 'token-limit', turns: [{ action: 'select 1' }] },
   });
 });
 
 test('the policy sees the whole conversation with its own actions', async () => {
-  const { session } = scripted(seen('question'), seen('one'), seen('two'));
+  const { session } = scripted(observation('question'), observation('one'), observation('two'));
   const conversations: string[][] = [];
   await playEpisode(
     session,
@@ -103,14 +103,14 @@ test('sampled actions keep their token ids, and the episode counts their tokens'
     ...{ content: 'select 1', finishReason: 'stop' },
     ...{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.1, -0.2] },
   };
-  const { session } = scripted(seen('question'), seen('row'));
+  const { session } = scripted(observation('question'), observation('row'));
   const episode = await playEpisode(session, request, () => Promise.resolve(sampled), 2);
   expect(episode).toMatchObject({ promptTokens: 6, completionTokens: 4 });
   expect(episode.turns[0]).toMatchObject({ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.1, -0.2] });
 });
 
 test.each(['reset', 'step'] as const)('a session that fails at its %s fails the episode', async (method) => {
-  const { session } = scripted(seen('question'));
+  const { session } = scripted(observation('question'));
   const broken = { ...session, [method]: () => Promise.reject(new Error('it broke')) };
   await expect(playEpisode(broken, request, policy, 2)).rejects.toThrow('it broke');
 });

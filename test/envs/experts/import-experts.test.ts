@@ -48,36 +48,36 @@ test.each([sql, 'bfcl'])(
 
 test('imported experts have the reward of their replay, not the claimed one', async () => {
   const played = await playReferenceActions(server, sql, request);
-  const honest = played.slice(0, 10).map((one) => expertRow({ ...one, reward: 0.9 }, 'eto'));
-  const [liar, again, stranger] = [played[10]!, played[0]!, played[11]!];
-  const wrong = liar.conversation.map((message) =>
+  const correct = played.slice(0, 10).map((expert) => expertRow({ ...expert, reward: 0.9 }, 'eto'));
+  const [overrated, duplicate, unknownTask] = [played[10]!, played[0]!, played[11]!];
+  const wrong = overrated.conversation.map((message) =>
     message.role === 'assistant' && message.content !== 'Action: submit'
       ? { ...message, content: "Action: SELECT 'nothing'" }
       : message,
   );
-  const others = [{ ...liar, conversation: wrong }, again, { ...stranger, task_id: 'of-nowhere' }];
-  const { experts, refused } = await importRows([...honest, ...others.map((one) => expertRow(one, 'eto'))]);
+  const others = [{ ...overrated, conversation: wrong }, duplicate, { ...unknownTask, task_id: 'unknown-task' }];
+  const { experts, refused } = await importRows([...correct, ...others.map((expert) => expertRow(expert, 'eto'))]);
   expect(experts).toHaveLength(10);
-  expect(experts.every((one) => one.reward === 1 && one.claimed_reward === 0.9 && one.replayed)).toBe(true);
+  expect(experts.every((expert) => expert.reward === 1 && expert.claimed_reward === 0.9 && expert.replayed)).toBe(true);
   expect(refused.map(({ reason }) => reason)).toEqual([
     'replayed reward 0 is not above 0.7',
     'another conversation of its task is kept',
-    'no train task of-nowhere among the 24 that these options give',
+    'no train task unknown-task among the 24 that these options give',
   ]);
 });
 
 test('an expert whose actions do not end the episode is rejected', async () => {
-  const [one] = await playReferenceActions(server, sql, { ...request, count: 1 });
-  const open = { ...one!, conversation: one!.conversation.filter(({ content }) => content !== 'Action: submit') };
+  const [expert] = await playReferenceActions(server, sql, { ...request, count: 1 });
+  const open = { ...expert!, conversation: expert!.conversation.filter(({ content }) => content !== 'Action: submit') };
   const { refused } = await importRows([expertRow(open, 'eto')]);
   expect(refused[0]!.reason).toMatch(/not over after its 1 actions/);
 });
 
 test('ids are mapped to task ids, and without a replay the claimed reward is used', async () => {
-  const [one] = await playReferenceActions(server, sql, { ...request, count: 1 });
-  const row = expertRow({ ...one!, task_id: 'webshop_0', reward: 0.75 }, 'eto');
-  const { experts } = await importRows([row], { replay: false, taskOf: new Map([['webshop_0', one!.task_id]]) });
-  expect(experts).toMatchObject([{ task_id: one!.task_id, reward: 0.75, claimed_reward: 0.75, replayed: false }]);
+  const [expert] = await playReferenceActions(server, sql, { ...request, count: 1 });
+  const row = expertRow({ ...expert!, task_id: 'webshop_0', reward: 0.75 }, 'eto');
+  const { experts } = await importRows([row], { replay: false, taskOf: new Map([['webshop_0', expert!.task_id]]) });
+  expect(experts).toMatchObject([{ task_id: expert!.task_id, reward: 0.75, claimed_reward: 0.75, replayed: false }]);
 });
 
 test('stored experts are identified by the hash of their content and loaded only if the file is intact', async () => {

@@ -47,11 +47,13 @@ test('a file that is not JSON is rejected as a whole', () => {
   expect(() => readConversations('', 'eto')).toThrow(/empty/);
 });
 
-const said = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '');
+const nonEmptyText = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '');
 const trajectories = fc.record({
-  task_id: said,
+  task_id: nonEmptyText,
   pattern: fc.constant('p'),
-  actions: fc.array(fc.record({ action: said, shown: fc.array(said, { maxLength: 2 }) }), { minLength: 1 }),
+  actions: fc.array(fc.record({ action: nonEmptyText, shown: fc.array(nonEmptyText, { maxLength: 2 }) }), {
+    minLength: 1,
+  }),
   reward: fc.constantFrom(0, 0.25, 1),
 });
 

@@ -80,6 +80,6 @@ test('a replay can be checked by scores alone if the environment has scores', as
       }),
     );
   await expect(resume(turns)).resolves.toMatchObject({ reward: 1 });
-  const other = turns.map((turn, place) => (place === 1 ? { ...turn, score: 0.123 } : turn));
-  await expect(resume(other)).rejects.toMatchObject({ name: 'ReplayMismatch', turn: 2 });
+  const changed = turns.map((turn, index) => (index === 1 ? { ...turn, score: 0.123 } : turn));
+  await expect(resume(changed)).rejects.toMatchObject({ name: 'ReplayMismatch', turn: 2 });
 });

@@ -62,13 +62,13 @@ test('a full server causes a capacity error and accepts sessions again after one
 });
 
 test('a wrong token is rejected by the socket and by the data routes', async () => {
-  const stranger = { url: server.url, token: 'guessed' };
-  await expect(openEnvClient(stranger)(name, { signal })).rejects.toMatchObject({
+  const wrongToken = { url: server.url, token: 'guessed' };
+  await expect(openEnvClient(wrongToken)(name, { signal })).rejects.toMatchObject({
     name: 'EnvironmentError',
     kind: 'rejected',
     message: expect.stringContaining('403'),
   });
-  await expect(environmentData(stranger).capabilities(name)).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(environmentData(wrongToken).capabilities(name)).rejects.toMatchObject({ kind: 'rejected' });
 });
 
 test('an environment that the server does not host is rejected', async () => {
@@ -78,20 +78,20 @@ test('an environment that the server does not host is rejected', async () => {
 
 test('a task that the environment cannot open is rejected', async () => {
   const session = await openEnvClient(server)(name, { signal });
-  await expect(session.reset({ task: { database: 'nowhere' }, seed: 1, episodeId: 'x' })).rejects.toMatchObject({
+  await expect(session.reset({ task: { database: 'unknown' }, seed: 1, episodeId: 'x' })).rejects.toMatchObject({
     kind: 'rejected',
   });
   session.close();
 });
 
 test('without a server the environment is unreachable, and the message contains the next command', async () => {
-  const nowhere = { url: `http://127.0.0.1:${await freePort()}` };
+  const unreachable = { url: `http://127.0.0.1:${await freePort()}` };
   const expected = {
     kind: 'unreachable',
-    message: expect.stringMatching(new RegExp(`${nowhere.url.slice(7)}.*coevolve up`)),
+    message: expect.stringMatching(new RegExp(`${unreachable.url.slice(7)}.*coevolve up`)),
   };
-  await expect(openEnvClient(nowhere)(name, { signal })).rejects.toMatchObject(expected);
-  await expect(environmentData(nowhere).names()).rejects.toMatchObject(expected);
+  await expect(openEnvClient(unreachable)(name, { signal })).rejects.toMatchObject(expected);
+  await expect(environmentData(unreachable).names()).rejects.toMatchObject(expected);
 });
 
 test('an aborted attempt closes its session on the server and throws the reason', async () => {
@@ -114,13 +114,13 @@ test('a server that shuts down is unreachable, and a client that retries continu
 });
 
 test('requests for the state keep a session open while a policy is slow', async () => {
-  const impatient = await startEnvironmentServer('--idle-timeout-s', '0.4');
-  const session = await openEnvClient(impatient, { keepAliveMs: 100 })(name, { signal });
+  const shortTimeout = await startEnvironmentServer('--idle-timeout-s', '0.4');
+  const session = await openEnvClient(shortTimeout, { keepAliveMs: 100 })(name, { signal });
   await session.reset(resetOf(tasks[0]!));
   await sleep(1_000);
   await expect(session.step('SELECT 1')).resolves.toMatchObject({ done: false });
   session.close();
-  await impatient.kill();
+  await shortTimeout.kill();
 });
 
 test('an attempt that was aborted before its start opens no session', async () => {
@@ -129,10 +129,10 @@ test('an attempt that was aborted before its start opens no session', async () =
 });
 
 test('a server that crashes during an episode causes a fault in this turn and in all later ones', async () => {
-  const mortal = await startEnvironmentServer();
-  const session: EnvironmentSession = await openEnvClient(mortal)(name, { signal });
+  const crashing = await startEnvironmentServer();
+  const session: EnvironmentSession = await openEnvClient(crashing)(name, { signal });
   await session.reset(resetOf(tasks[0]!));
-  await mortal.kill();
+  await crashing.kill();
   for (let step = 0; step < 2; step++)
     await expect(session.step('SELECT 1')).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'fault' });
   session.close();

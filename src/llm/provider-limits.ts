@@ -4,10 +4,10 @@ import type { Store } from '../store';
 import { ModelError } from './model-error';
 import type { Provider } from './providers';
 
-export type ProviderPace = ReturnType<typeof providerPace>;
+export type ProviderLimits = ReturnType<typeof providerLimits>;
 
 /** Rate limits and circuit breaker of a provider, shared by all workers. */
-export const providerPace = (store: Store['providers'], provider: Provider) => ({
+export const providerLimits = (store: Store['providers'], provider: Provider) => ({
   /**
    * Rejects a call that is larger than `tokensPerMinute`, because it would wait forever.
    *
