@@ -12,7 +12,7 @@ import { withRecipeDefaults } from './recipe-defaults';
 /**
  * Reads a spec from YAML (or JSON) text and fills in every default.
  *
- * @throws DomainError `InvalidSpec`: one line per mistake, each with the field, what was found and what was expected
+ * @throws DomainError `InvalidSpec`: one line per mistake, with the field, the value found and the value expected
  */
 export function readSpec(text: string, source: string): CampaignSpec {
   const parsed = parseYaml(text);
@@ -45,7 +45,7 @@ const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec
   iterations: spec.iterations ?? recipes[spec.recipe].iterations,
 });
 
-/** Equal specs have equal hashes, whatever the order of their keys. */
+/** SHA-256 of the canonical JSON: independent of the order of keys. */
 export const specHash = (spec: CampaignSpec): string => createHash('sha256').update(canonicalJson(spec)).digest('hex');
 
 function invalid(source: string, problems: string[]): DomainError {

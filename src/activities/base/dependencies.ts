@@ -9,13 +9,13 @@ import type { Store } from '../../store';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { TrainingService } from '../../training/training-backend';
 
-/** What activities are made from; a worker builds it once. */
+/** Dependencies of the activities; created once per worker. */
 export type Dependencies = {
   store: Store;
   artifacts: ArtifactStore;
   environmentData: EnvironmentData;
   openEnvironment: OpenEnvironment;
-  /** Ends the sessions that a holder still has; never fails. */
+  /** Closes the open sessions of a holder; never fails. */
   closeLeases(holder: string): Promise<unknown>;
   policies: PolicyClient;
   models: ModelService;
