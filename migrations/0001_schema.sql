@@ -15,7 +15,7 @@ create table campaigns (
                  check (status in ('running', 'paused', 'parked', 'finished', 'stopped', 'aborted')),
   created_at     timestamptz not null default now(),
   finished_at    timestamptz,
-  nondeterminism text[],           -- reasons why another run of the spec may give other rows; empty: it gives the same rows
+  nondeterminism text[],           -- reasons why a repetition can give other rows; empty: it gives the same rows
   forked_from    integer references campaigns (id) on delete set null,
   fork_iteration smallint          -- the last iteration whose rows were copied from forked_from
 );
@@ -23,7 +23,7 @@ create table campaigns (
 create table iterations (
   campaign_id integer not null references campaigns (id) on delete cascade,
   number      smallint not null check (number >= 0),        -- 0 is the supervised start
-  epoch       integer not null default 1 check (epoch > 0), -- raised when the iteration runs again: writers of an older epoch are refused
+  epoch       integer not null default 1 check (epoch > 0), -- raised when the iteration is repeated: writes of an older epoch are rejected
   started_at  timestamptz not null default now(),
   finished_at timestamptz,
   primary key (campaign_id, number)
@@ -44,7 +44,7 @@ create table phases (
   check ((finished_at is null) = (result is null))
 );
 
--- The log of operator commands and of changes of status. The key makes an entry exactly-once.
+-- The log of operator commands and of status changes. An event with a key is stored exactly once.
 create table events (
   id          bigint generated always as identity primary key,
   campaign_id integer not null references campaigns (id) on delete cascade,
@@ -90,7 +90,7 @@ create table tasks (
   check (origin = 'seed' or split = 'train')
 ) partition by list (campaign_id);
 
--- Admission is exactly-once, and no train task may equal a held-out task: the index enforces both.
+-- Each content is admitted once, and no train task may equal a held-out task: the index enforces both.
 create unique index tasks_admitted_once on tasks (campaign_id, content_key) where verdict = 'admitted';
 create index tasks_by_iteration on tasks (campaign_id, created_iteration, verdict);
 
@@ -536,7 +536,7 @@ create table promotions (
   foreign key (campaign_id, candidate_id) references policies (campaign_id, id) on delete cascade
 );
 
--- The decision of an operator on a candidate, where the spec requires it (promotion.approval). The first decision stays.
+-- The decision of an operator on a candidate, if the spec requires it (promotion.approval). The first decision is kept.
 create table promotion_approvals (
   campaign_id integer not null references campaigns (id) on delete cascade,
   iteration   smallint not null,
@@ -573,7 +573,7 @@ create table evaluations (
 
 -- Spending ------------------------------------------------------------------------------------------------------------
 
--- The spending by key and unit. The key makes an entry exactly-once.
+-- The costs by key and unit. An entry with the same key is stored once.
 create table ledger (
   campaign_id integer not null references campaigns (id) on delete cascade,
   key         text not null,    -- a training job, the attempts of a phase, or a model request
@@ -594,8 +594,8 @@ create table budgets (
   usd              double precision not null default 0 check (usd >= 0)
 );
 
--- Answered model calls. The id identifies the question, so a retry finds the answer instead of paying again. The first
--- answer stays; the cost of a later one is waste in the ledger.
+-- Answered model calls. The id identifies the call, so a retry finds the answer instead of paying again. The first answer
+-- is kept; the cost of a later one is waste in the ledger.
 create table model_calls (
   campaign_id       integer not null references campaigns (id) on delete cascade,
   id                text not null,
@@ -631,7 +631,7 @@ create table model_requests (
   model       text not null,
   reserved_at timestamptz not null default now(),
   ended_at    timestamptz,
-  -- not-charged: refused with an HTTP status, or never sent; unconfirmed: the campaign ended before the answer arrived
+  -- not-charged: rejected with an HTTP status, or never sent; unconfirmed: the campaign ended before the answer arrived
   outcome     text check (outcome in ('answered', 'not-charged', 'unconfirmed')),
   estimated   boolean,            -- the answer had no usage, so the tokens were counted here
   seconds     real,

@@ -1,4 +1,7 @@
-/** The page's style: one column, cards for charts. All colours are variables, so that light, dark and print share the markup. */
+/**
+ * The page's style: one column, cards for charts. All colours are variables, so that light, dark and print share the
+ * markup.
+ */
 export const stylesheet = `
 :root {
   color-scheme: light dark;
@@ -72,7 +75,7 @@ tbody th, td code { white-space: nowrap; }
 .goal { max-width: 80ch; }
 .sides { display: grid; grid-template-columns: 1fr 1fr; gap: 18px; }
 .side { min-width: 0; }
-.who { font-size: 13.5px; font-weight: 600; display: flex; justify-content: space-between; gap: 8px; margin-bottom: 6px; }
+.player { font-size: 13.5px; font-weight: 600; display: flex; justify-content: space-between; gap: 8px; margin-bottom: 6px; }
 pre { font-size: 12.5px; line-height: 1.5; margin: 0 0 6px; padding: 8px 11px; border-radius: 7px; background: var(--code); white-space: pre-wrap; overflow-wrap: anywhere; }
 pre.action { border-left: 3px solid var(--target); }
 pre.observation { background: none; border: 1px solid var(--rule); color: var(--muted); }

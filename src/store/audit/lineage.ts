@@ -44,12 +44,12 @@ export async function getLineage(pool: Pool, checkpoint: string): Promise<Lineag
   const { policyId } = origin;
   return {
     ...origin,
-    ancestors: await ancestorsOf(pool, campaignId, policyId),
-    examples: await examplesOf(pool, campaignId, policyId),
+    ancestors: await listAncestors(pool, campaignId, policyId),
+    examples: await listExamples(pool, campaignId, policyId),
   };
 }
 
-async function ancestorsOf(pool: Pool, campaignId: number, policyId: string): Promise<Lineage['ancestors']> {
+async function listAncestors(pool: Pool, campaignId: number, policyId: string): Promise<Lineage['ancestors']> {
   const { rows } = await pool.query<Lineage['ancestors'][number]>(
     `with recursive chain as (
        select p.*, 0 as depth from policies p where p.campaign_id = $1::integer and p.id = $2
@@ -65,7 +65,7 @@ async function ancestorsOf(pool: Pool, campaignId: number, policyId: string): Pr
   return rows;
 }
 
-async function examplesOf(pool: Pool, campaignId: number, policyId: string): Promise<Lineage['examples']> {
+async function listExamples(pool: Pool, campaignId: number, policyId: string): Promise<Lineage['examples']> {
   const { rows } = await pool.query<Lineage['examples'][number]>(
     `with used as (
        select e.ordinal, coalesce(pair.kind, t.purpose) as source, t.id as trajectory_id, t.task_id

@@ -41,19 +41,19 @@ export async function lockJobEpoch(client: PoolClient, { jobKey, epoch }: JobKey
 
 /** @throws DomainError `StaleEpoch`, `StateMismatch` */
 export async function assertEpoch(client: Queryable, key: IterationKey): Promise<void> {
-  if ((await epochOf(client, key)) !== key.epoch) throw await epochError(client, key);
+  if ((await findEpoch(client, key)) !== key.epoch) throw await epochError(client, key);
 }
 
 /** @throws DomainError `StaleEpoch`, `StateMismatch`, `UnknownTrainingRun` */
 export async function assertJobEpoch(client: Queryable, job: JobKey): Promise<void> {
-  await assertEpoch(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
+  await assertEpoch(client, { ...(await getIterationOfJob(client, job.jobKey)), epoch: job.epoch });
 }
 
 /**
  * Returns the error of a write that found no iteration of its epoch: a later run owns it, or the database is too old.
  */
 export async function epochError(client: Queryable, key: IterationKey): Promise<DomainError> {
-  const epoch = await epochOf(client, key);
+  const epoch = await findEpoch(client, key);
   if (epoch !== undefined && epoch >= key.epoch) return staleEpochError(key);
   const { iteration } = key;
   const found = epoch === undefined ? 'has no such iteration' : `has it in epoch ${epoch}`;
@@ -66,7 +66,7 @@ export async function epochError(client: Queryable, key: IterationKey): Promise<
 
 /** Returns the same for a write of a training job. */
 export async function jobEpochError(client: Queryable, job: JobKey): Promise<DomainError> {
-  return epochError(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
+  return epochError(client, { ...(await getIterationOfJob(client, job.jobKey)), epoch: job.epoch });
 }
 
 /**
@@ -85,7 +85,7 @@ export async function stateMismatchError(client: Queryable, campaignId: number, 
 export const staleEpochError = ({ iteration, epoch }: Pick<IterationKey, 'iteration' | 'epoch'>): DomainError =>
   new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} has ended: a later run owns the iteration`);
 
-async function epochOf(client: Queryable, { campaignId, iteration }: IterationKey): Promise<number | undefined> {
+async function findEpoch(client: Queryable, { campaignId, iteration }: IterationKey): Promise<number | undefined> {
   const { rows } = await client.query<{ epoch: number }>(
     'select epoch from iterations where campaign_id = $1::integer and number = $2::smallint',
     [campaignId, iteration],
@@ -93,7 +93,7 @@ async function epochOf(client: Queryable, { campaignId, iteration }: IterationKe
   return rows[0]?.epoch;
 }
 
-async function iterationOfJob(client: Queryable, jobKey: string): Promise<Omit<IterationKey, 'epoch'>> {
+async function getIterationOfJob(client: Queryable, jobKey: string): Promise<Omit<IterationKey, 'epoch'>> {
   const { rows } = await client.query<Omit<IterationKey, 'epoch'>>(
     'select campaign_id as "campaignId", iteration from training_runs where job_key = $1',
     [jobKey],

@@ -14,7 +14,7 @@ export async function rebuildState(pool: Pool, campaignId: number): Promise<Camp
   const row = rows[0];
   if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${campaignId}`);
   const { iteration, epoch, pausedBy, abortedBy, ...campaign } = row;
-  const scores = await scoresOf(pool, campaignId);
+  const scores = await listScores(pool, campaignId);
   return {
     campaignId,
     ...campaign,
@@ -52,7 +52,7 @@ const selectState = `
  * Returns the held-out success rate of the active target policy after each evaluated iteration, over the attempts
  * stored up to that iteration. A skipped evaluation has no score.
  */
-async function scoresOf(pool: Pool, campaignId: number): Promise<CampaignState['scores']> {
+async function listScores(pool: Pool, campaignId: number): Promise<CampaignState['scores']> {
   const { rows } = await pool.query<CampaignState['scores'][number]>(
     `with acting as (
        select e.iteration, (

@@ -7,10 +7,10 @@ export type SpentOnTraining = { tokens: number; seconds: number };
 
 /** Reserves a job's dollars once. The caller's transaction keeps the budget locked until it ends. */
 export async function reserveCost(client: PoolClient, jobKey: string, seconds: number | null): Promise<void> {
-  const { campaignId, usdPerSecond } = await priceOf(client, jobKey);
+  const { campaignId, usdPerSecond } = await getPrice(client, jobKey);
   if (usdPerSecond === 0) return;
   const budget = await lockBudget(client, campaignId);
-  if ((await dollarsOf(client, campaignId, jobKey)).reserved !== null) return;
+  if ((await getDollars(client, campaignId, jobKey)).reserved !== null) return;
   const usd = (seconds ?? 0) * usdPerSecond;
   const { limit, committed } = budget;
   if (limit.usd !== null && (committed.usd >= limit.usd || committed.usd + usd > limit.usd + rounding))
@@ -26,9 +26,9 @@ export async function bookCost(
   { tokens, seconds }: SpentOnTraining,
   ended: boolean,
 ): Promise<void> {
-  const { campaignId, gpus, usdPerSecond } = await priceOf(client, jobKey);
+  const { campaignId, gpus, usdPerSecond } = await getPrice(client, jobKey);
   if (usdPerSecond > 0) await lockBudget(client, campaignId); // serializes concurrent bookings
-  const before = await dollarsOf(client, campaignId, jobKey);
+  const before = await getDollars(client, campaignId, jobKey);
   await insert(
     client,
     { campaignId, jobKey, entry: 'settle' },
@@ -39,11 +39,11 @@ export async function bookCost(
     },
   );
   if (usdPerSecond === 0) return;
-  const { reserved, settled } = await dollarsOf(client, campaignId, jobKey);
+  const { reserved, settled } = await getDollars(client, campaignId, jobKey);
   const unused = (reserved ?? 0) - settled;
   if (ended && unused > 0) await insert(client, { campaignId, jobKey, entry: 'release' }, { usd: unused });
-  const after = await dollarsOf(client, campaignId, jobKey);
-  await commit(client, campaignId, heldBy(after) - heldBy(before));
+  const after = await getDollars(client, campaignId, jobKey);
+  await commit(client, campaignId, committedBy(after) - committedBy(before));
 }
 
 /** Tolerance for rounding in sums of dollars. */
@@ -52,7 +52,7 @@ const rounding = 1e-9;
 type Price = { campaignId: number; gpus: number; usdPerSecond: number };
 
 /** Returns the job's dollars per second: its GPUs times the price in the campaign's spec. */
-async function priceOf(client: PoolClient, jobKey: string): Promise<Price> {
+async function getPrice(client: PoolClient, jobKey: string): Promise<Price> {
   const { rows } = await client.query<Price>(
     `select r.campaign_id as "campaignId", r.gpus,
        r.gpus * coalesce((c.spec #>> '{compute,pricePerGpuHour}')::float8, 0) / 3600 as "usdPerSecond"
@@ -67,7 +67,7 @@ async function priceOf(client: PoolClient, jobKey: string): Promise<Price> {
 /** `reserved` is null before the reservation, `released` before the job has ended. */
 type Dollars = { reserved: number | null; settled: number; released: number | null };
 
-async function dollarsOf(client: PoolClient, campaignId: number, jobKey: string): Promise<Dollars> {
+async function getDollars(client: PoolClient, campaignId: number, jobKey: string): Promise<Dollars> {
   const { rows } = await client.query<Dollars>(
     `select max(amount) filter (where entry = 'reserve') as reserved,
        coalesce(max(amount) filter (where entry = 'settle'), 0) as settled,
@@ -80,7 +80,7 @@ async function dollarsOf(client: PoolClient, campaignId: number, jobKey: string)
 }
 
 /** Returns a job's share of the budget: its cost, but until it ends at least its reservation. */
-const heldBy = ({ reserved, settled, released }: Dollars): number =>
+const committedBy = ({ reserved, settled, released }: Dollars): number =>
   Math.max(settled, (reserved ?? 0) - (released ?? 0));
 
 async function insert(

@@ -17,7 +17,7 @@ afterAll(() => database.drop());
 const move = (expected: string | null, next: string): Promise<void> =>
   campaign.store.policies.setActivePolicy(campaign.key, 'target', expected, next);
 
-async function active(): Promise<{ id: string; version: number } | undefined> {
+async function readActive(): Promise<{ id: string; version: number } | undefined> {
   const { rows } = await database.pool.query<{ id: string; version: number }>(
     `select policy_id as id, version from active_policies where campaign_id = $1 and role = 'target'`,
     [campaign.campaignId],
@@ -28,7 +28,7 @@ async function active(): Promise<{ id: string; version: number } | undefined> {
 test('the active policy changes when the expected policy is active', async () => {
   await move(null, a);
   await move(a, b);
-  expect(await active()).toEqual({ id: b, version: 2 });
+  expect(await readActive()).toEqual({ id: b, version: 2 });
   await expect(campaign.store.policies.listActive(campaign.campaignId)).resolves.toEqual({ target: b });
 });
 
@@ -36,7 +36,7 @@ test('a rollback to an earlier policy raises the version', async () => {
   await move(null, a);
   await move(a, b);
   await move(b, a);
-  expect(await active()).toEqual({ id: a, version: 3 });
+  expect(await readActive()).toEqual({ id: a, version: 3 });
 });
 
 test('a repeated change succeeds and changes nothing', async () => {
@@ -44,7 +44,7 @@ test('a repeated change succeeds and changes nothing', async () => {
   await move(null, a);
   await move(a, b);
   await move(a, b);
-  expect(await active()).toEqual({ id: b, version: 2 });
+  expect(await readActive()).toEqual({ id: b, version: 2 });
 });
 
 test.each([
@@ -64,9 +64,9 @@ test.each([
   'the active policy does not change when $when',
   async ({ moves, expected, next }) => {
     for (const [from, to] of moves) await move(from, to);
-    const before = await active();
+    const before = await readActive();
     await expect(move(expected, next)).rejects.toMatchObject({ name: 'DomainError', code: 'HeadMoved' });
-    expect(await active()).toEqual(before);
+    expect(await readActive()).toEqual(before);
   },
 );
 
@@ -77,7 +77,7 @@ test('one of two concurrent promotions against the same incumbent succeeds', asy
     await move(null, a);
     const outcomes = await Promise.allSettled([move(a, b), move(a, c)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    expect((await active())!.version).toBe(2);
+    expect((await readActive())!.version).toBe(2);
   }
 });
 
@@ -99,7 +99,7 @@ test('for all sequences of changes the active policy equals an in-memory compare
         ).resolves.toBe(succeeds);
         if (succeeds) model = next;
       }
-      expect((await active())?.id ?? null).toBe(model);
+      expect((await readActive())?.id ?? null).toBe(model);
     }),
     { numRuns: 8 },
   );

@@ -72,7 +72,7 @@ const comparison = ({ title, taskId, goal }: Heading, sides: [string, ShownAttem
 
 const side = (name: string, { reward, stopReason, trajectoryId, turns }: ShownAttempt): Html =>
   html`<div class="side">
-    <p class="who">${name} <span class="badge ${rewardClass(reward)}">reward ${rate(reward)}</span></p>
+    <p class="player">${name} <span class="badge ${rewardClass(reward)}">reward ${rate(reward)}</span></p>
     ${turns.length === 0 ? note('No turn was stored.') : turns.map(turn)}
     <p class="note">${stopReason} <code>${trajectoryId}</code></p>
   </div>`;

@@ -30,11 +30,11 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   [
     'Success and reward',
     'An attempt is scored by its environment with a reward from 0 to 1. It is a success only at exactly 1. ' +
-      'An attempt that ended in a fault has no reward and counts nowhere.',
+      'An attempt that ended in a fault has no reward and is not counted.',
   ],
   [
     'Held-out tasks',
-    'Tasks that no agent trains on and that no synthesized task may equal. The promotion gate looks at these same tasks, ' +
+    'Tasks that no agent trains on and that no synthesized task may equal. The promotion gate uses the same tasks, ' +
       'so the best of several candidates scores slightly higher here than it would on new tasks.',
   ],
   [
@@ -54,14 +54,14 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   ],
   [
     'Failure agent, hard negative',
-    'The failure agent is trained to fail well: it prefers better failures over worse ones, and supplies the target with ' +
+    'The failure agent is trained to prefer better failures over worse ones, and supplies the target with ' +
       `negatives that are hard to distinguish from success (arXiv:2511.22254). A failure with reward of at least ${hardFrom} is a ` +
-      'hard negative. When its share of attempts with reward 1 approaches the target’s, it has become a second target.',
+      'hard negative. If its share of attempts with reward 1 approaches that of the target, it has become a second target.',
   ],
   [
     'Feedback signals',
     'Forgetting: a task that was solved before scores low now. Boundary: attempts at one task both succeed and fail. ' +
-      'Rare: an attempt contains a pattern of actions that is seldom seen (arXiv:2604.15840).',
+      'Rare: an attempt contains a rare pattern of actions (arXiv:2604.15840).',
   ],
   [
     'Preference pair',
@@ -70,7 +70,7 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   ],
   [
     'Time',
-    'Phase times are wall-clock time. Attempt time is summed over attempts, many of which run at once, and may exceed it.',
+    'Phase times are wall-clock time. Attempt time is summed over attempts, many of which run in parallel, and can exceed it.',
   ],
 ];
 
