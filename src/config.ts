@@ -6,7 +6,7 @@ import { readAddress, readCount, readOneOf, readToken, readUrl, type Env } from 
 
 export { ConfigError };
 
-/** Where everything is: what the environment says and, after `readStackConfig`, what the embedded stack adds. */
+/** Configuration from the environment variables and, after `readStackConfig`, from the embedded stack. */
 export type Config = {
   /** State of the embedded stack: data, logs, pid files, secrets. */
   readonly home: string;
@@ -15,35 +15,35 @@ export type Config = {
   readonly python: string;
   /** Folder of checkpoints and datasets. */
   readonly artifacts: string;
-  /** Folders in which programs are looked for, as PATH writes them. */
+  /** Search path of programs, in the format of PATH. */
   readonly searchPath: string;
   readonly databaseUrl?: string;
   readonly temporal: TemporalConfig;
   readonly environment: Endpoint;
-  /** What the environments need of this machine, and servers of others (docs/environments.md); absent: defaults. */
+  /** File with settings of hosted environments and third-party servers (docs/environments.md); absent: defaults. */
   readonly environmentsFile?: string;
   readonly policy: Endpoint;
   readonly policyServer: PolicyServerConfig;
-  /** File of the language models' providers (src/llm/providers.ts); absent means that there is none. */
+  /** File of the language-model providers (src/llm/providers.ts); absent: no providers. */
   readonly providersFile?: string;
   /** File with the settings of training on Kubernetes (src/training/kubernetes/kubernetes-settings.ts). */
   readonly kubernetesFile?: string;
-  /** File of the keys with which payloads are sealed (src/temporal/payload-keys.ts); absent: they are plain. */
+  /** Keyring file for encrypted payloads (src/temporal/payload-keys.ts); absent: plain payloads. */
   readonly payloadKeysFile?: string;
-  /** How soon dead workers are missed, of campaigns started here and by workers that run here. */
+  /** Profile of the timeouts that detect crashed workers, for campaigns started here and for workers that run here. */
   readonly recovery: RecoveryProfile;
-  /** `pinned`: an iteration ends with the workflow code that it began with, also when the workers run newer code by then. */
+  /** `pinned`: an iteration keeps the workflow code of its start, even if workers with newer code are deployed. */
   readonly versioning: 'off' | 'pinned';
-  /** IP address and port at which a worker offers its metrics to Prometheus; absent means nowhere. */
+  /** IP address and port of a worker's Prometheus metrics; absent: no metrics. */
   readonly metricsAddress?: string;
 };
 
 export type TemporalConfig = {
-  /** `host:port`; absent means the embedded server. */
+  /** `host:port`; absent: the embedded server. */
   readonly address?: string;
   readonly namespace: string;
   readonly uiUrl?: string;
-  /** The `temporal` program of the embedded server; absent means: look for it. */
+  /** The `temporal` program of the embedded server; absent: search for it. */
   readonly binary?: string;
   /** TLS, API key and gRPC metadata, to spread into `Connection.connect` and `NativeConnection.connect`. */
   readonly connection: TemporalCredentials;
@@ -51,34 +51,34 @@ export type TemporalConfig = {
 
 export type TemporalCredentials = Omit<ReturnType<typeof loadClientConnectConfig>['connectionOptions'], 'address'>;
 
-/** How the embedded policy server is run. */
+/** Settings of the embedded policy server. */
 export type PolicyServerConfig = {
-  /** Ours, for policies that a CPU can serve, or vLLM behind the same routes. */
+  /** `small`: the built-in server for small policies on CPUs; `vllm`: vLLM with the same routes. */
   readonly kind: 'small' | 'vllm';
-  /** Most tokens of prompt and answer; absent means the server's own choice, as with `threads`. */
+  /** Maximum tokens of prompt and answer. Absent, like `threads`: the server's default. */
   readonly contextTokens?: number;
   readonly threads?: number;
   /** Interpreter with vLLM. */
   readonly vllmPython: string;
-  /** Added to vLLM's command line, quoted as in a shell. */
+  /** Additional arguments of vLLM, quoted as in a shell. */
   readonly vllmArguments?: string;
 };
 
 export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
 
 /** @throws StackError when the value is missing */
-export function required(value: string | undefined, what: string, variable: string): string {
+export function required(value: string | undefined, name: string, variable: string): string {
   if (value) return value;
-  throw new StackError(`no ${what} is configured`, `coevolve up, or set ${variable}`);
+  throw new StackError(`no ${name} is configured`, `coevolve up, or set ${variable}`);
 }
 
 /**
  * Reads the configuration from the environment. An empty variable counts as absent.
  *
- * @throws ConfigError naming the variable that cannot be used
+ * @throws ConfigError with the unusable variable
  */
 export function readConfig(env: Env = process.env): Config {
-  const projectRoot = path.resolve(__dirname, '..'); // of src/ as of dist/
+  const projectRoot = path.resolve(__dirname, '..'); // parent of src/ and of dist/
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   const environments = env['COEVOLVE_ENVIRONMENTS_FILE'];
@@ -107,7 +107,7 @@ export function readConfig(env: Env = process.env): Config {
   });
 }
 
-/** The variables from which `readConfig` reads this configuration back; for the processes that the stack starts. */
+/** Returns the variables from which `readConfig` reads the same configuration, for the processes of the stack. */
 export function variablesOf(config: Config): Record<string, string> {
   const variables = {
     COEVOLVE_HOME: config.home,
@@ -155,11 +155,11 @@ function readTemporal(env: Env): TemporalConfig {
     ...(address ? { address } : {}),
     ...(uiUrl ? { uiUrl } : {}),
     ...(binary ? { binary: path.resolve(binary) } : {}),
-    connection: address ? credentials : {}, // without an address they belong to no server that is ours
+    connection: address ? credentials : {}, // without an address, the credentials belong to another server
   });
 }
 
-/** Temporal's own variables and its TOML file of profiles. */
+/** Reads Temporal's variables and its TOML file of profiles. */
 function loadTemporalProfile(env: Env): ReturnType<typeof loadClientConnectConfig> {
   const filled = Object.entries(env).filter((entry): entry is [string, string] => !!entry[1]);
   try {

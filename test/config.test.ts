@@ -8,7 +8,7 @@ const tokenFile = path.join(folder, 'token');
 writeFileSync(tokenFile, 'secret\n');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('an empty environment points at the embedded stack of the project', () => {
+test('an empty environment selects the embedded stack of the project', () => {
   const root = path.resolve(__dirname, '..');
   expect(readConfig({})).toEqual({
     home: path.join(root, '.coevolve'),
@@ -25,7 +25,7 @@ test('an empty environment points at the embedded stack of the project', () => {
   });
 });
 
-test('artifacts lie in the home unless they are put elsewhere', () => {
+test('the artifacts folder is in the home by default', () => {
   expect(readConfig({ COEVOLVE_HOME: '/srv/home' }).artifacts).toBe('/srv/home/artifacts');
   expect(readConfig({ COEVOLVE_HOME: '/srv/home', COEVOLVE_ARTIFACTS: '/srv/a' }).artifacts).toBe('/srv/a');
 });
@@ -34,7 +34,7 @@ test('an empty variable counts as absent', () => {
   expect(readConfig({ DATABASE_URL: '', COEVOLVE_POLICY_URL: '', TEMPORAL_ADDRESS: '' })).toEqual(readConfig({}));
 });
 
-test('what a configuration says is read back from its variables', () => {
+test('a configuration is equal to the one read from its variables', () => {
   const config = readConfig({
     COEVOLVE_HOME: '/srv/home',
     COEVOLVE_PYTHON: '/usr/bin/python3',
@@ -67,7 +67,7 @@ test('what a configuration says is read back from its variables', () => {
   expect(readConfig(variablesOf(config))).toEqual(config);
 });
 
-test("Temporal's own variables and profiles are understood", () => {
+test("Temporal's variables and profiles are read", () => {
   const profiles = path.join(folder, 'temporal.toml');
   writeFileSync(profiles, '[profile.cloud]\naddress = "a.tmprl.cloud:7233"\nnamespace = "a"\napi_key = "key"\n');
   const { temporal } = readConfig({ TEMPORAL_CONFIG_FILE: profiles, TEMPORAL_PROFILE: 'cloud' });
@@ -78,7 +78,7 @@ test("Temporal's own variables and profiles are understood", () => {
   });
 });
 
-test('credentials without an address belong to no server', () => {
+test('credentials without an address are ignored', () => {
   expect(readConfig({ TEMPORAL_API_KEY: 'key' }).temporal.connection).toEqual({});
 });
 
@@ -100,11 +100,11 @@ test.each([
   { COEVOLVE_POLICY_TOKEN_FILE: folder },
   { COEVOLVE_METRICS_ADDRESS: 'localhost:9464' },
   { COEVOLVE_METRICS_ADDRESS: '127.0.0.1:99999' },
-])('%j is refused by the name of its variable', (env) => {
+])('%j is rejected with the name of the variable', (env) => {
   const [variable] = Object.keys(env);
   expect(() => readConfig(env)).toThrow(expect.objectContaining({ name: 'ConfigError', variable }));
 });
 
-test('a refused database URL does not show its password', () => {
+test('the error for a rejected database URL does not contain its password', () => {
   expect(() => readConfig({ DATABASE_URL: 'postgres//user:word@db' })).toThrow(/^DATABASE_URL: (?!.*word)/);
 });

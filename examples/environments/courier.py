@@ -1,4 +1,4 @@
-"""courier: a complete environment in one file, as an example. Carry a parcel across a square of streets.
+"""courier: an example of a complete environment in one file: carry a parcel through a grid of streets.
 
 courier.yaml mounts it, and docs/new-environment.md explains each part.
 """
@@ -60,7 +60,7 @@ class Courier(Environment):
 
     def _record(self, positions: dict[str, list[int]]) -> TaskRecord:
         key = hashlib.sha256(f"{self._size} {positions}".encode()).hexdigest()
-        # By content, so that no task is in both splits.
+        # The split depends on the content, so no task is in both splits.
         split: Split = "held-out" if int(key[:8], 16) % 4 == 0 else "train"
         task_id = f"courier/{key[:16]}"
         gold = [

@@ -3,7 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Writes a file, and its folder, so that readers find the old text or the new one, also after a crash of the machine. */
+/** Writes a file and creates its folder. Readers see the old or the new text, also after a crash of the machine. */
 export async function writeAtomically(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true });
   const staging = stagingName(file);
@@ -11,7 +11,7 @@ export async function writeAtomically(file: string, text: string): Promise<void>
   await rename(staging, file);
 }
 
-/** The same for a small private file (mode 0600) in a folder that exists; blocks the event loop. */
+/** Writes a small private file (mode 0600) to an existing folder in the same way; blocks the event loop. */
 export function writeAtomicallySync(file: string, text: string): void {
   const staging = stagingName(file);
   writeFileSync(staging, text, { mode: 0o600, flush: true });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** undefined where the path leaves the schema. */
+/** undefined for a path outside the schema. */
 type Schema = z.core.$ZodType | undefined;
 
-/** A mistake in a value, a line for each: the field's path, what was found and what was expected. */
+/** Describes an issue in one line per mistake: the field's path, the value found and the value expected. */
 export function describeIssue(issue: z.core.$ZodIssue, schema: Schema, input: unknown): string[] {
   if (issue.code === 'unrecognized_keys') {
     const known = keysOf(schemaAt(schema, issue.path)).join(', ');
@@ -22,7 +22,7 @@ const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>
     input,
   );
 
-/** JSON has no word for NaN and infinity, which YAML can write. */
+/** JSON cannot represent NaN and infinity, which YAML can. */
 function shown(value: unknown): string {
   if (value === undefined || value === null) return 'nothing';
   return typeof value === 'number' ? String(value) : JSON.stringify(value).slice(0, 80);
@@ -53,7 +53,7 @@ const typeNames: Partial<Record<string, string>> = {
   array: 'a list',
 };
 
-/** What else the field takes: the keys of a mapping, or null. */
+/** Describes further expected values: the keys of a mapping, or null. */
 function rest(schema: Schema): string {
   const keys = keysOf(schema);
   if (keys.length > 0) return `: ${keys.join(', ')}`;
@@ -71,7 +71,7 @@ const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
     return inner instanceof z.ZodObject ? (inner.shape as Record<PropertyKey, Schema>)[key] : undefined;
   }, schema);
 
-/** Below defaults, prefaults, optionals and what is made of a value that has been read. */
+/** Removes defaults, prefaults, optionals and transformations from a schema. */
 function innermost(schema: Schema): Schema {
   if (schema instanceof z.ZodPipe) return innermost(schema.in);
   return isWrapper(schema) ? innermost(schema.unwrap()) : schema;

@@ -3,13 +3,13 @@ import { CoevolveError } from '../domain/base/errors';
 type ServiceErrorOptions = { retryable: boolean; retryAfterMs?: number | undefined; cause?: unknown };
 
 /**
- * A service that is called over the network failed: an environment server, a policy server, a model provider, a training
- * backend. Such an error says nothing about a policy, so it is never recorded as a reward.
+ * Failure of a service that is called over the network: an environment server, a policy server, a model provider, a training
+ * backend. Such a failure does not depend on the policy, so it is never recorded as a reward.
  */
 export abstract class ServiceError extends CoevolveError {
   /** True if the same request may succeed later. */
   readonly retryable: boolean;
-  /** Set when the service named a time. */
+  /** Set if the service sent a delay. */
   readonly retryAfterMs: number | undefined;
 
   protected constructor(

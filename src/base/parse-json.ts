@@ -1,4 +1,4 @@
-/** undefined for what is not JSON. */
+/** Returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

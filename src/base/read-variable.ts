@@ -4,7 +4,7 @@ import { ConfigError } from './errors';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** An address to listen at; names are not resolved. */
+/** Reads an address to listen on; host names are not resolved. */
 export function readAddress(env: Env, variable: string): string | undefined {
   const text = env[variable];
   if (!text) return undefined;
@@ -32,9 +32,9 @@ export function readOneOf<const Name extends string>(
   env: Env,
   variable: string,
   names: readonly Name[],
-  usual: Name,
+  fallback: Name,
 ): Name {
-  const text = env[variable] || usual;
+  const text = env[variable] || fallback;
   const found = names.find((name) => name === text);
   if (found) return found;
   throw new ConfigError(variable, `expected ${names.join(' or ')}, got "${text}"`);
@@ -55,7 +55,7 @@ export function readUrl(env: Env, variable: string, protocols: string[]): string
   const text = env[variable];
   if (!text) return undefined;
   const shape = `expected ${protocols.map((protocol) => `${protocol}//...`).join(' or ')}`;
-  if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got something that is no URL`); // may hold a password
+  if (!URL.canParse(text)) throw new ConfigError(variable, `${shape}, got a text that is not a URL`); // may hold a password
   if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
   return text.replace(/\/+$/, '');
 }

@@ -14,7 +14,7 @@ export type RetryOptions = {
   firstMs: number;
   /** Default: `firstMs`, so that all delays are equal. */
   maxMs?: number;
-  /** Fraction of each delay that is random, in [0, 1], so that callers that failed together do not return together; default 0. */
+  /** Random fraction of each delay, in [0, 1], so that callers that failed at the same time do not retry at the same time; default 0. */
   jitter?: number;
   /** Ends the wait for the next retry; `work` has to observe it by itself. */
   signal?: AbortSignal;

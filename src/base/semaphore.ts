@@ -1,4 +1,4 @@
-/** At most `count` pieces of work at once; the others wait in the order in which they came. */
+/** Creates a semaphore: runs at most `count` calls concurrently, the others wait in FIFO order. */
 export function createSemaphore(count: number): <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T> {
   let free = count;
   const waiting: (() => void)[] = [];
@@ -12,22 +12,22 @@ export function createSemaphore(count: number): <T>(signal: AbortSignal, work: (
     } finally {
       const next = waiting.shift();
       if (next)
-        next(); // the place is handed over
+        next(); // passes its slot to the next call
       else free++;
     }
   };
 
   function turn(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = (): void => {
+      const cancel = (): void => {
         waiting.splice(waiting.indexOf(enter), 1);
         reject(signal.reason as Error);
       };
       const enter = (): void => {
-        signal.removeEventListener('abort', leave);
+        signal.removeEventListener('abort', cancel);
         resolve();
       };
-      signal.addEventListener('abort', leave, { once: true });
+      signal.addEventListener('abort', cancel, { once: true });
       waiting.push(enter);
     });
   }

@@ -8,7 +8,7 @@ import { thirdPartyData } from './third-party/data';
 import { openEnvClient } from './openenv/client';
 import { serverHealth, type ServerHealth } from './server/health';
 
-/** All environments that campaigns may name: those of our server and third-party servers, behind the same interfaces. */
+/** All available environments: those of our server and of third-party servers, with the same interfaces. */
 export type Environments = {
   open: OpenEnvironment;
   data: EnvironmentData;

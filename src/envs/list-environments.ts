@@ -6,42 +6,42 @@ import { actionParserOf } from './third-party/parse-action';
 
 export type EnvironmentListing = {
   name: string;
-  /** Section of the file of environments that it belongs to: hosted by our server, or a server of somebody else. */
+  /** Section of the environments file: hosted by our server, or a third-party server. */
   section: 'hosted' | 'servers';
-  /** Why it cannot be played, and what to do; null where it can. */
+  /** Reason why it is unavailable, with the next command; null if it is available. */
   unavailable: string | null;
-  /** Open at the moment; null where the server does not tell. */
+  /** Number of open sessions; null if the server does not publish it. */
   sessions: number | null;
   capacity: number | null;
-  /** null where it is unavailable, or where our server keeps its data routes closed for want of a token. */
+  /** null if it is unavailable, or if our server needs a token for its data routes. */
   capabilities: Capabilities | null;
 };
 
 /**
- * Every environment that a spec may name, and those that this machine could host.
+ * Lists all available environments, and those that this machine could host.
  *
- * @throws EnvironmentError when our own server is away
+ * @throws EnvironmentError if our server is unavailable
  */
 export async function listEnvironments({ data, health, thirdParty }: Environments): Promise<EnvironmentListing[]> {
   const { environments, unavailable } = await health.read();
   const hosted = Object.entries(environments).map(async ([name, { sessions, capacity }]) => {
-    const capabilities = await data.capabilities(name).catch(unlessRefused);
+    const capabilities = await data.capabilities(name).catch(nullIfRejected);
     return { ...{ name, section: 'hosted' as const, unavailable: null }, ...{ sessions, capacity, capabilities } };
   });
-  const missing = Object.entries(unavailable).map(([name, lacks]) => ({
-    ...{ name, section: 'hosted' as const, unavailable: lacks },
+  const missing = Object.entries(unavailable).map(([name, reason]) => ({
+    ...{ name, section: 'hosted' as const, unavailable: reason },
     ...{ sessions: null, capacity: null, capabilities: null },
   }));
-  const theirs = [...thirdParty.values()].map((server) => thirdPartyListing(server, data));
-  return [...(await Promise.all(hosted)), ...missing, ...(await Promise.all(theirs))];
+  const servers = [...thirdParty.values()].map((server) => thirdPartyListing(server, data));
+  return [...(await Promise.all(hosted)), ...missing, ...(await Promise.all(servers))];
 }
 
-function unlessRefused(error: unknown): null {
+function nullIfRejected(error: unknown): null {
   if (error instanceof EnvironmentError && error.kind === 'rejected') return null;
   throw error;
 }
 
-/** Whether it answers, and whether text can be made actions of it. */
+/** Checks that the server answers and that text can be converted to its actions. */
 async function thirdPartyListing(server: ThirdPartyServer, data: Environments['data']): Promise<EnvironmentListing> {
   const unavailable = await actionParserOf(server).then(
     () => null,

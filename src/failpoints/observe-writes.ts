@@ -33,7 +33,7 @@ function observedClient(client: PoolClient, reach: Reach): PoolClient {
   return replaced(client, { query });
 }
 
-/** Recognises the writing statements of src/store, whose SQL stands in full in each query. */
+/** Recognises the writing statements of src/store, whose queries contain their whole SQL. */
 function isWriting(request: unknown): boolean {
   const text = textOf(request).replace(/--[^\n]*/g, '');
   return /\b(insert\s+into|update\s+\w+(\s+(as\s+)?\w+)?\s+set|delete\s+from)\b/i.test(text);
@@ -52,7 +52,7 @@ const replaced = <T extends object>(target: T, methods: Partial<Record<keyof T, 
   new Proxy(target, {
     get(_, name) {
       if (Object.hasOwn(methods, name)) return methods[name as keyof T];
-      const own: unknown = Reflect.get(target, name);
-      return typeof own === 'function' ? own.bind(target) : own;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
     },
   });

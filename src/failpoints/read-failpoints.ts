@@ -36,7 +36,7 @@ export function readFailpoints(text: string, activities: readonly string[]): Fai
 function readFailpoint(part: string, activities: readonly string[]): Failpoint {
   const [activity = '', name = '', nth = '1', ...rest] = part.split(':');
   if (!activities.includes(activity)) throw invalid(part, `found "${activity}", expected one of ${list(activities)}`);
-  const position = failpointPositions.find((one) => one === name);
+  const position = failpointPositions.find((known) => known === name);
   if (!position) throw invalid(part, `found "${name}", expected one of ${failpointPositions.join(', ')}`);
   if (!/^[1-9]\d{0,5}$/.test(nth) || rest.length > 0)
     throw invalid(part, `expected <activity>:<position>[:n] with n a whole number from 1`);

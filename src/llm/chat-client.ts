@@ -6,10 +6,10 @@ import type { Provider } from './providers';
 import type { Reply } from './request';
 import { estimatePrompt, estimateText } from './token-estimate';
 
-/** `estimated`: the server named no usage, so that the tokens were counted here. */
+/** `estimated`: the response contained no usage, so the tokens were estimated here. */
 export type Usage = { promptTokens: number; completionTokens: number; estimated: boolean };
 
-/** `requestId` is sent as x-client-request-id, by which the provider's log knows the request. */
+/** `requestId` is sent as x-client-request-id, which identifies the request in the provider's log. */
 type Sent = { model: string; requestId: string; signal: AbortSignal };
 
 export type ChatRequest = Sent & {
@@ -21,7 +21,7 @@ export type ChatRequest = Sent & {
 
 export type EmbedRequest = Sent & { texts: readonly string[] };
 
-/** One provider behind the OpenAI protocol. The client retries nothing: retries are Temporal's. */
+/** Client of one provider with the OpenAI protocol. It retries nothing: retries are Temporal's. */
 export const chatClient = (provider: Provider) => {
   const client = new OpenAI({
     ...{ baseURL: provider.url, apiKey: provider.key() ?? 'none', organization: null, project: null },
@@ -29,7 +29,7 @@ export const chatClient = (provider: Provider) => {
   });
 
   return {
-    /** @throws ModelError, or the signal's reason when it was aborted */
+    /** @throws ModelError, or the signal's reason after an abort */
     async chat(request: ChatRequest): Promise<{ reply: Reply; usage: Usage }> {
       const body = {
         model: request.model,
@@ -42,18 +42,18 @@ export const chatClient = (provider: Provider) => {
       try {
         raw = await send(request, (options) => client.chat.completions.create(body, options));
       } catch (error) {
-        const reply = error instanceof ModelError ? answerIn(error) : undefined;
+        const reply = error instanceof ModelError ? replyInError(error) : undefined;
         if (!reply) throw error;
         return { reply, usage: { promptTokens: 0, completionTokens: 0, estimated: false } };
       }
       const { choices, usage } = readBody(provider, request, chatBody, raw);
       const reply = replyOf(choices[0]!);
-      const said = reply.kind === 'refused' ? reply.reason : reply.text;
-      const counted = { promptTokens: estimatePrompt(request.messages), completionTokens: estimateText(said) };
+      const text = reply.kind === 'refused' ? reply.reason : reply.text;
+      const counted = { promptTokens: estimatePrompt(request.messages), completionTokens: estimateText(text) };
       return { reply, usage: usageOf(usage) ?? { ...counted, estimated: true } };
     },
 
-    /** One vector per text, in the order of the texts. @throws ModelError, or the signal's reason when it was aborted */
+    /** Returns one vector per text, in the order of the texts. @throws ModelError, or the signal's reason after an abort */
     async embed(request: EmbedRequest): Promise<{ vectors: number[][]; usage: Usage }> {
       const body = { model: request.model, input: [...request.texts], encoding_format: 'float' as const };
       const raw = await send(request, (options) => client.embeddings.create(body, options));
@@ -68,15 +68,15 @@ export const chatClient = (provider: Provider) => {
     { model, requestId, signal }: Sent,
     create: (options: { signal: AbortSignal; headers: Record<string, string> }) => PromiseLike<T>,
   ): Promise<T> {
-    const deadline = AbortSignal.timeout(provider.timeoutSeconds * 1000); // the client's own ends with the headers
+    const deadline = AbortSignal.timeout(provider.timeoutSeconds * 1000); // the client's own timeout covers only the headers
     try {
       const headers = { 'x-client-request-id': encodeURI(requestId) };
       return await create({ signal: AbortSignal.any([signal, deadline]), headers });
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (!deadline.aborted) throw toModelError(error, boundaryOf(provider, model));
-      const limit = `within ${provider.timeoutSeconds} s, its timeoutSeconds`;
-      throw new ModelError('unavailable', `${nameOf(provider, model)} gave no answer ${limit}`);
+      if (!deadline.aborted) throw toModelError(error, serviceOf(provider, model));
+      const limit = `within ${provider.timeoutSeconds} s (timeoutSeconds)`;
+      throw new ModelError('unavailable', `${nameOf(provider, model)} did not answer ${limit}`);
     }
   }
 };
@@ -104,17 +104,17 @@ const embeddingsBody = (count: number) =>
     usage: counts.nullish(),
   });
 
-/** Asking again would be paid again, and a server of another protocol would not answer better. */
+/** Not retryable: a retry is charged again, and a server with another protocol returns the same. */
 function readBody<T>(provider: Provider, { model }: Sent, schema: z.ZodType<T>, raw: unknown): T {
   const parsed = schema.safeParse(raw);
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
-  const problem = `does not answer in the OpenAI protocol: missing or wrong: ${fields}; check its url`;
+  const problem = `did not answer in the OpenAI protocol: missing or wrong: ${fields}; check its url`;
   throw new ModelError('rejected', `${nameOf(provider, model)} ${problem}`);
 }
 
-/** What asking again would only bring again is an answer: a filter that stops the prompt, a context that is full. */
-function answerIn({ kind, message }: ModelError): Reply | undefined {
+/** Converts errors that a retry would repeat to replies: a content filter on the prompt, a full context. */
+function replyInError({ kind, message }: ModelError): Reply | undefined {
   if (kind === 'refused') return { kind: 'refused', reason: message };
   return kind === 'context-full' ? { kind: 'cut-off', text: '' } : undefined;
 }
@@ -132,14 +132,14 @@ const usageOf = (usage: z.output<typeof counts> | null | undefined): Usage | und
 
 const nameOf = ({ name, url }: Provider, model: string): string => `provider "${name}" (${url}, model "${model}")`;
 
-function boundaryOf(provider: Provider, model: string): ServiceDescription {
+function serviceOf(provider: Provider, model: string): ServiceDescription {
   const name = nameOf(provider, model);
   const key = provider.key();
   return {
     name,
-    away: `${name} does not answer; check its url and the network, then \`coevolve resume\` a campaign that parked`,
+    unavailable: `${name} does not answer; check its url and the network, then \`coevolve resume\` a parked campaign`,
     adviceOn: (status) => adviceOn(status, provider.name),
-    keepCause: false, // it quotes what the server said, and servers quote keys
+    keepCause: false, // it quotes the response, and servers quote keys in responses
     redact: (text) => (key ? text.replaceAll(key, '<key>') : text),
   };
 }
@@ -151,9 +151,9 @@ function adviceOn(status: number, name: string): string | undefined {
     case 403:
       return `check the keyFile of "${name}" in the file of COEVOLVE_LLM_PROVIDERS, run \`coevolve up\` again, ${resume}`;
     case 402:
-      return `fill the account, ${resume}`;
+      return `add credit to the account, ${resume}`;
     case 404:
-      return `make the provider serve this model under this name, ${resume}, or start one with another model`;
+      return `make the provider serve this model under this name, ${resume}, or start a campaign with another model`;
     default:
       return undefined;
   }

@@ -1,14 +1,14 @@
-/** Prose may hold any number of braces; whoever opens more than these without a JSON object behind them has none. */
-const mostStarts = 200;
+/** Maximum number of opening braces to try, because prose may contain any number of braces. */
+const maxStarts = 200;
 
 /**
- * The JSON objects that stand in a text, outermost ones, in their order; fences and prose around them are passed over.
- * A text that is cut off in the middle of an object holds none.
+ * Returns the outermost JSON objects of a text in their order, and skips fences and prose around them. A text that is
+ * truncated within an object contains none.
  */
 export function extractJson(text: string): Record<string, unknown>[] {
   const found: Record<string, unknown>[] = [];
   let start = text.indexOf('{');
-  for (let starts = 0; start >= 0 && starts < mostStarts; starts++) {
+  for (let starts = 0; start >= 0 && starts < maxStarts; starts++) {
     const end = endOfObject(text, start);
     const value = end === undefined ? undefined : parse(text.slice(start, end));
     if (value) found.push(value);
@@ -17,18 +17,18 @@ export function extractJson(text: string): Record<string, unknown>[] {
   return found;
 }
 
-/** The place behind the brace that closes the one at `start`. */
+/** Returns the index after the brace that closes the brace at `start`. */
 function endOfObject(text: string, start: number): number | undefined {
   let depth = 0;
   let quoted = false;
-  for (let at = start; at < text.length; at++) {
-    const letter = text[at];
+  for (let i = start; i < text.length; i++) {
+    const letter = text[i];
     if (quoted) {
-      if (letter === '\\') at++;
+      if (letter === '\\') i++;
       else if (letter === '"') quoted = false;
     } else if (letter === '"') quoted = true;
     else if (letter === '{') depth++;
-    else if (letter === '}' && --depth === 0) return at + 1;
+    else if (letter === '}' && --depth === 0) return i + 1;
   }
   return undefined;
 }

@@ -14,65 +14,66 @@ import { packVectors, unitVectors, type PackedVectors } from './unit-vectors';
 
 export type { EmbeddingRequest, ModelRequest, Reply, Structured } from './request';
 
-/** The language models of a campaign, behind its budget and their providers' pace. */
+/** Language models of a campaign, within its budget and the rate limits of their providers. */
 export type ModelService = {
   /** @throws DomainError `BudgetReached`, `UnknownProvider`, `StaleEpoch`; ModelError; the signal's reason */
   ask(spec: CampaignSpec, question: ModelRequest): Promise<Reply>;
   /**
-   * One JSON object in the reply, in fences or prose if the model wants them, checked by `schema`. An answer of another
-   * shape is repaired once, by a second call `<callId>/repair` that quotes what was wrong; else a typed failure.
+   * Returns the JSON object of the reply, parsed with `schema`; fences and prose around it are allowed. A malformed
+   * answer is repaired once by a second call `<callId>/repair` that quotes the mistakes. Otherwise returns a failure.
    */
   askFor<T>(spec: CampaignSpec, question: ModelRequest, schema: z.ZodType<T>): Promise<Structured<T>>;
-  /** Unit vectors [texts][dimension]; null when the spec names no embedding model. Batches are stored calls `<callId>/<batch>`. */
+  /** Returns unit vectors [texts][dimension]; null without an embedding model. Batches are stored calls `<callId>/<batch>`. */
   embed(spec: CampaignSpec, request: EmbeddingRequest): Promise<number[][] | null>;
 };
 
 export type ModelServices = { store: Pick<Store, 'modelCalls' | 'providers'>; providers: Providers };
 
-/** One service for all campaigns of a worker. */
+/** Creates the service for all campaigns of a worker. */
 export function createModelService({ store, providers }: ModelServices): ModelService {
-  const lines = new Map([...providers].map(([name, provider]) => [name, providerClient(store, provider)]));
+  const clients = new Map([...providers].map(([name, provider]) => [name, providerClient(store, provider)]));
   return {
-    ask: async (spec, question) => ask(lineOf(spec, question.purpose), spec, question),
+    ask: async (spec, question) => ask(targetOf(spec, question.purpose), spec, question),
 
     async askFor(spec, question, schema) {
-      const line = lineOf(spec, question.purpose);
-      const reply = await ask(line, spec, question);
+      const target = targetOf(spec, question.purpose);
+      const reply = await ask(target, spec, question);
       const first = readStructured(reply, schema);
-      if (first.ok || first.failure !== 'malformed' || reply.kind !== 'text') return told(first, question.callId);
+      if (first.ok || first.failure !== 'malformed' || reply.kind !== 'text')
+        return toStructured(first, question.callId);
       const repair: ModelRequest = {
         ...question,
         callId: `${question.callId}/repair`,
         prompt: `${question.prompt}+${promptId(repairPrompt)}`,
         messages: repairPrompt.render({ messages: question.messages, answer: reply.text, problems: first.problems }),
       };
-      return told(readStructured(await ask(line, spec, repair), schema), repair.callId);
+      return toStructured(readStructured(await ask(target, spec, repair), schema), repair.callId);
     },
 
     async embed(spec, request) {
       if (!spec.llm?.models.embedding) return null;
-      const line = lineOf(spec, 'embedding');
+      const target = targetOf(spec, 'embedding');
       const vectors: number[][] = [];
       for (let from = 0; from < request.texts.length; from += batchSize)
-        vectors.push(...(await embedBatch(line, spec, request, from)));
+        vectors.push(...(await embedBatch(target, spec, request, from)));
       return vectors;
     },
   };
 
-  function lineOf(spec: CampaignSpec, purpose: keyof Models): Line {
+  function targetOf(spec: CampaignSpec, purpose: keyof Models): Target {
     requireProviders(spec, providers);
     const model = spec.llm?.models[purpose];
     if (!model) throw new DomainError('NoModel', `llm.models.${purpose}: found nothing, expected a model`);
     const { timeoutSeconds } = providers.get(model.provider)!;
-    return { pay: lines.get(model.provider)!, timeoutSeconds };
+    return { client: clients.get(model.provider)!, timeoutSeconds };
   }
 }
 
 type Models = NonNullable<CampaignSpec['llm']>['models'];
 
-type Line = { pay: ProviderClient; timeoutSeconds: number };
+type Target = { client: ProviderClient; timeoutSeconds: number };
 
-async function ask({ pay, timeoutSeconds }: Line, spec: CampaignSpec, question: ModelRequest): Promise<Reply> {
+async function ask({ client, timeoutSeconds }: Target, spec: CampaignSpec, question: ModelRequest): Promise<Reply> {
   const { key, callId, purpose, prompt, messages, seed, signal } = question;
   const { provider, model, price, temperature, maxTokens } = spec.llm!.models[purpose];
   const request = { model, messages, temperature, seed, maxTokens };
@@ -80,30 +81,30 @@ async function ask({ pay, timeoutSeconds }: Line, spec: CampaignSpec, question: 
     call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(request), timeoutSeconds },
     ...{ campaign: spec.name, price, signal },
     estimate: { promptTokens: estimatePrompt(messages), completionTokens: maxTokens },
-    async send(client, requestId) {
-      const { reply, usage } = await client.chat({ ...request, requestId, signal });
+    async send(chat, requestId) {
+      const { reply, usage } = await chat.chat({ ...request, requestId, signal });
       return { answer: reply, usage };
     },
   };
-  return pay(paid);
+  return client(paid);
 }
 
-function told<T>(read: ReturnType<typeof readStructured<T>>, callId: string): Structured<T> {
+function toStructured<T>(read: ReturnType<typeof readStructured<T>>, callId: string): Structured<T> {
   if (read.ok) return { ...read, callId };
   return { ok: false, failure: read.failure, detail: read.problems.join('; '), callId };
 }
 
-/** Texts per request: what the common servers take at once. */
+/** Texts per request; common servers accept this number. */
 const batchSize = 64;
 
 async function embedBatch(
-  { pay, timeoutSeconds }: Line,
+  { client, timeoutSeconds }: Target,
   spec: CampaignSpec,
   { key, callId, texts, signal }: EmbeddingRequest,
   from: number,
 ): Promise<number[][]> {
   const { provider, model, price } = spec.llm!.models.embedding!;
-  const batch = texts.slice(from, from + batchSize).map((text) => text.trim() || ' '); // servers refuse an empty text
+  const batch = texts.slice(from, from + batchSize).map((text) => text.trim() || ' '); // servers reject an empty text
   const paid: PaidCall<PackedVectors> = {
     call: {
       ...{ key, callId: `${callId}/${from / batchSize}`, purpose: 'embedding', provider, model, prompt: 'none' },
@@ -111,12 +112,12 @@ async function embedBatch(
     },
     ...{ campaign: spec.name, price, signal },
     estimate: { promptTokens: estimateText(batch.join('\n')), completionTokens: 0 },
-    async send(client, requestId) {
-      const { vectors, usage } = await client.embed({ model, texts: batch, requestId, signal });
+    async send(chat, requestId) {
+      const { vectors, usage } = await chat.embed({ model, texts: batch, requestId, signal });
       return { answer: packVectors(vectors), usage };
     },
   };
-  return unitVectors(await pay(paid));
+  return unitVectors(await client(paid));
 }
 
 const sha256 = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');

@@ -31,17 +31,17 @@ const completion = z.object({
 
 type Completion = z.infer<typeof completion>;
 
-/** For a server that starts a model first; Node's own limit is 5 minutes. One that needs longer is asked again. */
+/** Timeout of a load, which may start a model first. Node's own limit is 5 minutes; a longer load is retried. */
 const loadTimeoutMs = 290_000;
 
 /**
- * A policy server behind vLLM's dialect of the OpenAI protocol. The client retries nothing: retries are Temporal's.
- * A policy is named by its content hash, so an answer can only come from the weights that were asked for.
+ * Client of a policy server with vLLM's dialect of the OpenAI protocol. It retries nothing: retries are Temporal's.
+ * The model name is the policy's content hash, so an answer can only come from the requested weights.
  */
 export const policyClient = ({ url, token }: PolicyEndpoint) => {
   const { complete, post, served } = routesOf({ url, token });
 
-  /** Frees what the policy holds; one that is not served is no error. */
+  /** Unloads the policy and frees its memory. Succeeds if it is not served. */
   const unload = (policyId: string): Promise<void> =>
     post('/unload_lora_adapter', { lora_name: policyId }).catch((error: unknown) => {
       if (!(error instanceof ModelError) || error.kind !== 'unknown-model') throw error;
@@ -49,12 +49,12 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
 
   async function load(policyId: string, path: string): Promise<void> {
     await post('/load_lora_adapter', { lora_name: policyId, lora_path: path }).catch((error: unknown) => {
-      if (!isLoadedAlready(error)) throw never(error);
+      if (!isLoadedAlready(error)) throw toPermanent(error);
     });
     try {
       requireProbed(url, policyId, await complete(probeOf(policyId)));
     } catch (error) {
-      // Not after an error that may pass: others may be asking the policy. What the probe found is what must be told.
+      // Not after a retryable error: other clients may use the policy. An error of `unload` must not hide the probe's.
       if (error instanceof ModelError && error.kind === 'rejected') await unload(policyId).catch(() => {});
       throw error;
     }
@@ -70,22 +70,22 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
     },
 
     /**
-     * Makes the server serve a policy under its hash, and asks it for one token before anybody else does. Loading it
-     * twice is success, and those who ask at the same time wait for one load.
+     * Loads a policy under its hash and samples one token as a probe. Loading a loaded policy succeeds, and concurrent
+     * calls share one load.
      *
-     * @throws ModelError when it cannot be loaded, or answers as another policy or without token ids or
-     * log-probabilities; it is not served then
+     * @throws ModelError if the load fails, or if the probe returns another policy, no token ids or no
+     * log-probabilities; then the policy is not served
      */
     load: oncePerPolicy(load),
 
     unload,
 
-    /** Names of the policies that are served. */
+    /** Returns the names of the served policies. */
     served,
   };
 };
 
-/** The server's routes; every error of theirs is a ModelError. */
+/** Routes of the server; they throw only ModelErrors. */
 function routesOf({ url, token }: PolicyEndpoint) {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: 120_000 });
 
@@ -100,7 +100,7 @@ function routesOf({ url, token }: PolicyEndpoint) {
       return parsed.data;
     },
 
-    /** Loads and unloads. */
+    /** Sends a request to load or to unload. */
     async post(path: string, body: object): Promise<void> {
       await client.post(path, { body, timeout: loadTimeoutMs }).catch((error: unknown) => {
         throw toModelError(error, policyServer(url));
@@ -138,46 +138,46 @@ const probeOf = (policyId: string): SampleRequest => ({
   signal: new AbortController().signal,
 });
 
-/** Whether the server answered as this policy, with what training needs. */
+/** Checks that the server answered as this policy, with the fields that training needs. */
 function requireProbed(url: string, policyId: string, { model, choices }: Completion): void {
-  if (model !== policyId) throw wrongPolicy(url, policyId, model ?? 'nobody');
+  if (model !== policyId) throw wrongPolicy(url, policyId, model ?? 'no model');
   const { token_ids: tokenIds, logprobs } = choices[0]!;
   const values = logprobs?.content.map(({ logprob }) => logprob) ?? [];
   if (tokenIds.length === 1 && values.length === 1 && values[0]! <= 0) return;
   const found = `token ids [${tokenIds.join(', ')}] with log-probabilities [${values.join(', ')}]`;
-  const problem = `${url} serves policy ${policyId} without what training needs: asked for one token, it gave ${found}`;
+  const problem = `${url} serves policy ${policyId} without the fields that training needs: a request for one token returned ${found}`;
   throw new ModelError('rejected', problem);
 }
 
-/** Those who ask for the same policy at the same time wait for one load. */
+/** Concurrent calls for the same policy share one load. */
 function oncePerPolicy(load: (policyId: string, path: string) => Promise<void>): typeof load {
-  const begun = new Map<string, Promise<void>>();
+  const pending = new Map<string, Promise<void>>();
   return (policyId, path) => {
-    const waiting = begun.get(policyId);
-    if (waiting) return waiting;
-    const loading = load(policyId, path).finally(() => begun.delete(policyId));
-    begun.set(policyId, loading);
+    const running = pending.get(policyId);
+    if (running) return running;
+    const loading = load(policyId, path).finally(() => pending.delete(policyId));
+    pending.set(policyId, loading);
     return loading;
   };
 }
 
-/** In vLLM without our front. Names are hashes of content, so it is the same adapter. */
+/** Error of vLLM without our front server. Names are content hashes, so it is the same adapter. */
 const isLoadedAlready = (error: unknown): boolean =>
   error instanceof ModelError && error.message.includes('has already been loaded');
 
-/** Of a load a 404 is the route's, not a model's: asking again cannot help. */
-const never = (error: unknown): unknown =>
+/** Makes a 404 of a load permanent: the route is missing, not the model. */
+const toPermanent = (error: unknown): unknown =>
   error instanceof ModelError && error.kind === 'unknown-model'
     ? new ModelError('rejected', error.message, { cause: error })
     : error;
 
-const wrongPolicy = (url: string, asked: string, answered: string): ModelError =>
-  new ModelError('rejected', `${url} answered as ${answered} when policy ${asked} was asked`);
+const wrongPolicy = (url: string, expected: string, found: string): ModelError =>
+  new ModelError('rejected', `${url} answered as ${found}, expected policy ${expected}`);
 
-/** Asking again cannot help: a server of another dialect gives no token ids, and without them nothing can be trained. */
+/** Not retryable: a server with another dialect returns no token ids, and training needs them. */
 const notTheDialect = (url: string, cause: z.ZodError): ModelError => {
   const fields = cause.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
-  const message = `${url} does not answer in vLLM's dialect of the OpenAI protocol: missing or wrong: ${fields}`;
+  const message = `${url} did not answer in vLLM's dialect of the OpenAI protocol: missing or wrong: ${fields}`;
   return new ModelError('rejected', message, { cause });
 };
 

@@ -17,7 +17,7 @@ export type PaidCall<Answer> = {
   call: ModelCall;
   campaign: string;
   price: Price;
-  /** The most that the call is expected to take. */
+  /** Maximum expected number of tokens. */
   estimate: Pick<Usage, 'promptTokens' | 'completionTokens'>;
   signal: AbortSignal;
   send(client: ChatClient, requestId: string): Promise<{ answer: Answer; usage: Usage }>;
@@ -26,34 +26,37 @@ export type PaidCall<Answer> = {
 export type ProviderClient = <Answer>(paid: PaidCall<Answer>) => Promise<Answer>;
 
 /**
- * The calls of one provider. A call that was answered before is not made again; one that is made waits for a place
- * and for the provider's pace, reserves what it may cost, and books what it has cost. A try that ends without an answer
- * keeps its reservation, unless the server has certainly charged nothing.
+ * Creates the client for calls to one provider. A stored answer is returned without a request. Otherwise the call waits
+ * for a free slot and for the rate limit, reserves its maximum cost, and books its actual cost. A request without a
+ * response keeps its reservation, unless the server has certainly charged nothing.
  */
 export function providerClient(
   { modelCalls, providers }: Pick<Store, 'modelCalls' | 'providers'>,
   provider: Provider,
 ): ProviderClient {
   const client = chatClient(provider);
-  const inPlace = createSemaphore(provider.concurrency);
+  const withSlot = createSemaphore(provider.concurrency);
   const pace = providerPace(providers, provider);
 
   return async <Answer>(paid: PaidCall<Answer>): Promise<Answer> => {
     const found = await modelCalls.find(paid.call);
     if (found) return found.answer as Answer;
     pace.requireFit(paid.call.callId, tokensOf(paid.estimate));
-    return inPlace(paid.signal, async () => {
+    return withSlot(paid.signal, async () => {
       for (;;) {
         await pace.wait(tokensOf(paid.estimate), paid.signal);
         const reservation = await modelCalls.reserve(paid.call, costOf(paid.price, paid.estimate));
         if (reservation.kind === 'answered') return reservation.answer as Answer;
-        if (reservation.kind === 'reserved') return sendTry(paid, reservation.request);
+        if (reservation.kind === 'reserved') return sendRequest(paid, reservation.request);
         await sleep(busyPauseMs, paid.signal);
       }
     });
   };
 
-  async function sendTry<Answer>({ call, campaign, price, send }: PaidCall<Answer>, number: number): Promise<Answer> {
+  async function sendRequest<Answer>(
+    { call, campaign, price, send }: PaidCall<Answer>,
+    number: number,
+  ): Promise<Answer> {
     const started = performance.now();
     const { answer, usage } = await send(client, `${campaign}/${call.callId}/${number}`).catch(
       async (error: unknown) => {
@@ -73,7 +76,7 @@ export function providerClient(
   }
 }
 
-/** Between two looks at a budget whose room other calls have reserved. */
+/** Interval between checks of a budget that other calls have reserved. */
 const busyPauseMs = 500;
 
 type Tokens = Pick<Usage, 'promptTokens' | 'completionTokens'>;

@@ -6,33 +6,33 @@ import type { Provider } from './providers';
 
 export type ProviderPace = ReturnType<typeof providerPace>;
 
-/** The caps and the breaker of a provider, which all workers share. */
+/** Rate limits and circuit breaker of a provider, shared by all workers. */
 export const providerPace = (store: Store['providers'], provider: Provider) => ({
   /**
-   * A call that is larger than a minute's tokens would wait for ever.
+   * Rejects a call that is larger than `tokensPerMinute`, because it would wait forever.
    *
    * @throws DomainError `CallTooLarge`
    */
-  requireFit(what: string, tokens: number): void {
+  requireFit(callId: string, tokens: number): void {
     const { name, tokensPerMinute } = provider;
     if (tokensPerMinute === null || tokens <= tokensPerMinute) return;
     throw new DomainError(
       'CallTooLarge',
-      `${what} may take ${tokens} tokens, and ${name}.tokensPerMinute in the file of COEVOLVE_LLM_PROVIDERS is ${tokensPerMinute}: raise it, run \`coevolve up\` again, then \`coevolve resume\` the campaign`,
+      `${callId} may need ${tokens} tokens, but ${name}.tokensPerMinute in the file of COEVOLVE_LLM_PROVIDERS is ${tokensPerMinute}; raise it, run \`coevolve up\` again, then \`coevolve resume\` the campaign`,
     );
   },
 
-  /** Waits until a call of so many tokens may be sent. @throws ModelError while the breaker is open */
+  /** Waits until a call of `tokens` tokens may be sent. @throws ModelError while the breaker is open */
   async wait(tokens: number, signal: AbortSignal): Promise<void> {
     const slot = await store.takeSlot(provider.name, provider, tokens);
     if (slot.kind === 'slot') return sleep(slot.waitMs, signal);
-    const message = `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: nothing is sent to it for another ${Math.ceil(slot.retryAfterMs / 1000)} s`;
+    const message = `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: no requests are sent to it for another ${Math.ceil(slot.retryAfterMs / 1000)} s`;
     throw new ModelError('unavailable', message, { retryAfterMs: slot.retryAfterMs, notCharged: true });
   },
 
   recordSuccess: (): Promise<void> => store.recordSuccess(provider.name),
 
-  /** Only what may be better later counts: a request that is wrong is not the provider's fault. */
+  /** Counts only retryable failures: a rejected request is not the provider's fault. */
   async recordFailure({ kind, retryAfterMs }: ModelError): Promise<void> {
     if (kind === 'unavailable') await store.recordFailure(provider.name, provider.breaker, retryAfterMs);
   },

@@ -11,28 +11,28 @@ const count = z.number().int().min(1);
 const rate = z.number().positive();
 
 const providerSchema = z.strictObject({
-  /** Base address as the vendor documents it, with its /v1. */
+  /** Base URL with /v1, as the vendor documents it. */
   url: z.string(),
-  /** File that holds the key and nothing else, relative to this file; absent: the server asks for none. */
+  /** File that contains only the key, relative to this file; absent: the server needs no key. */
   keyFile: z.string().min(1).optional(),
-  /** Caps over all workers of all campaigns; null: none. */
+  /** Rate limits over all workers and campaigns; null: none. */
   requestsPerSecond: rate.max(10_000).nullable().default(null),
   tokensPerMinute: rate.max(1e9).nullable().default(null),
-  /** For one answer, whole. */
+  /** Timeout of one complete response. */
   timeoutSeconds: rate.max(3600).default(120),
-  /** After so many failures in a row nothing is sent for a while. */
+  /** Circuit breaker: after `failures` failures in a row, no requests are sent for `coolDownSeconds`. */
   breaker: z
     .strictObject({ failures: count.max(1000).default(5), coolDownSeconds: rate.max(3600).default(30) })
     .prefault({}),
-  /** Calls at once, per worker process. */
+  /** Concurrent calls per worker process. */
   concurrency: count.max(1000).default(8),
-  /** Some servers, OpenAI's newer models among them, refuse the older name. */
+  /** Some servers reject the older name, for example OpenAI's for newer models. */
   tokenLimitField: z.enum(['max_tokens', 'max_completion_tokens']).default('max_tokens'),
 });
 
 export type Provider = Omit<z.output<typeof providerSchema>, 'keyFile'> & {
   name: string;
-  /** A function, so that printing a provider prints no key. */
+  /** A function, so that a printed provider contains no key. */
   key(): string | undefined;
 };
 
@@ -43,10 +43,10 @@ const variable = 'COEVOLVE_LLM_PROVIDERS';
 type NamesProviders = Pick<CampaignSpec, 'llm'> & Partial<Pick<CampaignSpec, 'policy'>>;
 
 /**
- * Reads the providers of language models and their keys; none when no file is named. No message shows a key, nor a
- * value in whose place a key may have been written.
+ * Reads the providers of language models and their keys; returns none without a file. Messages contain no keys and no
+ * values of fields in which a key may have been written by mistake.
  *
- * @throws ConfigError naming file, field, what was found and what was expected
+ * @throws ConfigError with the file, the field, the problem and the expected value
  */
 export function readProviders({ providersFile: file }: Pick<Config, 'providersFile'>): Providers {
   if (!file) return new Map();
@@ -55,38 +55,38 @@ export function readProviders({ providersFile: file }: Pick<Config, 'providersFi
   const entries = z.record(z.string(), z.unknown()).safeParse(parsed.value ?? {});
   if (!entries.success) throw unusable(file, ['the whole file: expected names of providers with their settings']);
   const read = Object.entries(entries.data).map(([name, settings]) => readProvider(file, name, settings));
-  const problems = read.flatMap((one) => ('problems' in one ? one.problems : []));
+  const problems = read.flatMap((provider) => ('problems' in provider ? provider.problems : []));
   if (problems.length > 0) throw unusable(file, problems);
-  return new Map(read.flatMap((one) => ('problems' in one ? [] : [[one.name, one]])));
+  return new Map(read.flatMap((provider) => ('problems' in provider ? [] : [[provider.name, provider]])));
 }
 
 /**
- * Every provider that the spec names must be known.
+ * Checks that every provider of the spec is in the file.
  *
- * @throws DomainError `UnknownProvider`: a line per provider, with the fields that name it
+ * @throws DomainError `UnknownProvider` with one line per provider and the fields that name it
  */
 export function requireProviders({ llm }: NamesProviders, providers: Providers): void {
   const named = Object.entries(llm?.models ?? {}).map(
     ([purpose, model]) => [`llm.models.${purpose}`, model?.provider] as const,
   );
   const fields = new Map<string, string[]>();
-  for (const [place, provider] of named) {
+  for (const [field, provider] of named) {
     if (!provider || providers.has(provider)) continue;
-    fields.set(provider, [...(fields.get(provider) ?? []), `${place}.provider`]);
+    fields.set(provider, [...(fields.get(provider) ?? []), `${field}.provider`]);
   }
   if (fields.size === 0) return;
   const known =
     providers.size > 0
-      ? `one of ${[...providers.keys()].join(', ')}, which the file of ${variable} holds`
-      : `a provider of the file that ${variable} names, and it names none; .env.example shows one`;
+      ? `one of ${[...providers.keys()].join(', ')} from the file of ${variable}`
+      : `a provider from the file of ${variable}, which contains none; see .env.example`;
   const lines = [...fields].map(([name, [first, ...others]]) => {
-    const also = others.length > 0 ? ` (so too ${others.join(', ')})` : '';
+    const also = others.length > 0 ? ` (also ${others.join(', ')})` : '';
     return `${first}: found "${name}", expected ${known}${also}`;
   });
   throw new DomainError('UnknownProvider', lines.join('\n'));
 }
 
-/** The file of the providers and those of their keys, as far as it can be read: what a worker reads when it starts. */
+/** Returns the paths of the providers' file and of the readable key files, which a worker reads when it starts. */
 export function providerFiles({ providersFile: file }: Pick<Config, 'providersFile'>): string[] {
   if (!file || !existsSync(file)) return [];
   const parsed = parseYaml(readText(file));
@@ -105,7 +105,10 @@ function readText(file: string): string {
 }
 
 const unusable = (file: string, problems: readonly string[]): ConfigError =>
-  new ConfigError(variable, `${file} is no file of providers:\n${problems.map((line) => `  ${line}`).join('\n')}`);
+  new ConfigError(
+    variable,
+    `${file} is not a valid providers file:\n${problems.map((line) => `  ${line}`).join('\n')}`,
+  );
 
 const namePattern = /^[a-z0-9][a-z0-9-]{0,30}$/;
 
@@ -131,23 +134,23 @@ function readProvider(file: string, name: string, settings: unknown): Provider |
   return { name, ...provider, url: provider.url.replace(/\/+$/, ''), key: () => secret };
 }
 
-/** What is wrong with an address, without the address: it may hold a password. */
+/** Describes the problem of a URL without the URL itself, which may contain a password. */
 function problemOfUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return 'something that is no URL';
+  if (!URL.canParse(text)) return 'a text that is not a URL';
   const { protocol, username, password, search, hash } = new URL(text);
-  if (username || password) return 'a URL with credentials in it (a key belongs into keyFile)';
+  if (username || password) return 'a URL with credentials (write the key to keyFile)';
   if (search || hash) return 'a URL with a query';
   return ['http:', 'https:'].includes(protocol) ? undefined : `a URL of ${protocol}`;
 }
 
-/** The path is not shown: whoever wrote the key in its place shall not find it in a log. */
+/** Messages do not contain the path, because it may be a key written there by mistake. */
 function readKey(file: string): { key: string } | { problem: string } {
-  const expected = 'expected the path, from the folder of this file, of a file that holds the key alone';
+  const expected = 'expected the path of a file that contains only the key, relative to this file';
   try {
     const key = readFileSync(file, 'utf8').trim();
     if (/^[\x21-\x7e]+$/.test(key)) return { key };
-    return { problem: `found a file ${key ? 'with more than a key in it' : 'with nothing in it'}, ${expected}` };
+    return { problem: `found a file ${key ? 'with more than a key' : 'without content'}, ${expected}` };
   } catch (error) {
-    return { problem: `found nothing to read (${(error as { code?: string }).code}), ${expected}` };
+    return { problem: `found no readable file (${(error as { code?: string }).code}), ${expected}` };
   }
 }

@@ -7,10 +7,10 @@ export type Read<T> = { ok: true; value: T } | { ok: false; failure: Failure; pr
 
 type Failure = 'malformed' | 'refused' | 'cut-off';
 
-/** Problems are for a model to mend and for a row to keep: the first ones tell what is wrong. */
-const mostProblems = 12;
+/** Limit of the problems in a repair prompt and in a stored row. */
+const maxProblems = 12;
 
-/** The last JSON object of a reply that has the shape; a model that thinks aloud ends with its answer. */
+/** Returns the last JSON object of the reply that matches the schema; models reason first and answer last. */
 export function readStructured<T>(reply: Reply, schema: z.ZodType<T>): Read<T> {
   if (reply.kind === 'refused') return { ok: false, failure: 'refused', problems: [reply.reason] };
   const objects = extractJson(reply.text).reverse();
@@ -23,6 +23,6 @@ export function readStructured<T>(reply: Reply, schema: z.ZodType<T>): Read<T> {
   const [last] = objects;
   if (!last) return { ok: false, failure: 'malformed', problems: ['found no JSON object, expected one'] };
   const { error } = schema.safeParse(last, { reportInput: true });
-  const problems = error!.issues.flatMap((issue) => describeIssue(issue, schema, last)).slice(0, mostProblems);
+  const problems = error!.issues.flatMap((issue) => describeIssue(issue, schema, last)).slice(0, maxProblems);
   return { ok: false, failure: 'malformed', problems };
 }

@@ -2,7 +2,7 @@ import type { ModelPurpose } from '../domain/campaign/iteration-plan';
 import type { IterationKey } from '../store/base/epoch';
 import type { ChatMessage } from '../domain/rollout/turn';
 
-/** One question for a language model. */
+/** One request to a language model. */
 export type ModelRequest = {
   key: IterationKey;
   /** Identifies the call within the campaign: a repeated call returns the stored answer without a charge. */
@@ -19,7 +19,7 @@ export type ModelRequest = {
 export type Reply =
   { kind: 'text'; text: string } | { kind: 'refused'; reason: string } | { kind: 'cut-off'; text: string };
 
-/** A value of the requested shape, or the reason why there is none. `callId` names the deciding call. */
+/** A value that matches the schema, or the failure. `callId` is the call with the final answer. */
 export type Structured<T> =
   | { ok: true; value: T; callId: string }
   | { ok: false; failure: 'malformed' | 'refused' | 'cut-off'; detail: string; callId: string };

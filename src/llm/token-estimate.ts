@@ -1,10 +1,10 @@
 import type { ChatMessage } from '../domain/rollout/turn';
 
 /**
- * Tokens that a text takes at most, in all but odd cases: a third of its bytes in UTF-8. English takes about a quarter,
- * code and digits up to a third, and a Chinese character of three bytes about one token.
+ * Estimates the maximum number of tokens of a text as a third of its UTF-8 bytes; rare texts have more. English has
+ * about one token per four bytes, code and digits up to one per three, a Chinese character of three bytes about one.
  */
 export const estimateText = (text: string): number => Math.ceil(Buffer.byteLength(text) / 3);
 
-/** Likewise for a conversation; its JSON stands for what a chat template adds to each message. */
+/** Estimates the tokens of a conversation. Its JSON syntax represents the tokens of the chat template. */
 export const estimatePrompt = (messages: readonly ChatMessage[]): number => estimateText(JSON.stringify(messages));

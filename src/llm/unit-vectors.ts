@@ -1,4 +1,4 @@
-/** How vectors lie in a stored answer: 32-bit floats, little-endian, one vector behind the other, in base64. */
+/** Vectors of a stored answer: little-endian 32-bit floats, row by row, in base64. */
 export type PackedVectors = { kind: 'vectors'; dimension: number; float32: string };
 
 export function packVectors(vectors: readonly number[][]): PackedVectors {
@@ -10,7 +10,7 @@ export function packVectors(vectors: readonly number[][]): PackedVectors {
   return { kind: 'vectors', dimension, float32: bytes.toString('base64') };
 }
 
-/** Vectors of length 1, [texts][dimension]; one of zeros stays one of zeros. */
+/** Returns vectors of length 1, [texts][dimension]; a zero vector stays zero. */
 export function unitVectors({ dimension, float32 }: PackedVectors): number[][] {
   const bytes = Buffer.from(float32, 'base64');
   return Array.from({ length: dimension === 0 ? 0 : bytes.length / 4 / dimension }, (_row, row) => {

@@ -62,7 +62,7 @@ export async function startDetached(home: string, name: string, fingerprint: str
 function inheritedBy({ inheritsEnvironment: inherited }: Launch): NodeJS.ProcessEnv {
   if (typeof inherited === 'boolean') return inherited ? process.env : {};
   const isInherited = (name: string): boolean =>
-    inherited.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
+    inherited.some((pattern) => (pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern));
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => isInherited(name)));
 }
 

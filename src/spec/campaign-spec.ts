@@ -21,7 +21,7 @@ const unit = z.number().min(0).max(1);
 const count = z.number().int().min(1);
 const whole = z.number().int().min(0);
 
-/** The feedback signals of arXiv:2604.15840, section 3.1; every gap of the paper is a setting. */
+/** The feedback signals of arXiv:2604.15840, section 3.1. Every choice that the paper leaves open is a setting. */
 const signalsSchema = z.strictObject({
   forgetting: z
     .strictObject({
@@ -49,8 +49,8 @@ const signalsSchema = z.strictObject({
 });
 
 /**
- * A campaign. Unknown keys fail; every key but the first four has a default, and the resolved spec with all of them is
- * stored with the campaign.
+ * A campaign. Unknown keys are errors. `name`, `seed`, `environment.name` and `recipe` are required; all other keys have
+ * defaults, and the resolved spec with all keys is stored with the campaign.
  */
 export const campaignSpecSchema = z
   .strictObject({
@@ -60,24 +60,24 @@ export const campaignSpecSchema = z
         /^[a-z0-9][a-z0-9-]{0,62}$/,
         'lower-case letters, digits and hyphens, at most 63, not starting with a hyphen',
       ),
-    /** Root of the seed tree: everything that samples takes its seed from it. */
+    /** Root of the seed tree: every sampled value derives its seed from it. */
     seed: whole.max(2 ** 31 - 1),
-    /** Share of the workers that the campaign gets where others want them too, relative to the others' weights. */
+    /** Share of the workers under contention, relative to the weights of the other campaigns. */
     weight: z.number().positive().max(1000).default(1),
     environment: z.strictObject({
       name: z.string().min(1),
-      /** Passed to the environment's task source, which names its own options. */
+      /** Passed to the environment's task source, which defines the options. */
       options: z.record(z.string(), z.unknown()).default({}),
       trainTasks: count.max(20_000).default(600),
       heldOutTasks: count.max(5_000).default(200),
       /**
-       * Actions per attempt; reaching it without the environment calling the episode done is a failure. null: the
-       * environment's own limit, which may differ from task to task, and which it scores as its authors do.
+       * Maximum number of actions per attempt; an attempt that reaches it before the environment ends the episode has
+       * failed. null: the environment's own limit, which may differ between tasks, with the environment's own score.
        */
       maxTurns: count.max(1_000).nullable().default(null),
-      /** How experts write their actions: bare, or in the ReAct form of ETO's conversations. */
+      /** Format of the expert actions: the bare action, or the ReAct form of ETO's conversations. */
       form: z.enum(actionForms).default('plain'),
-      /** Hash of experts that `coevolve experts import` stored: at their tasks they stand for the environment's own. */
+      /** Hash printed by `coevolve experts import`; for their tasks these experts replace the environment's own. */
       experts: z
         .string()
         .regex(/^[0-9a-f]{64}$/, 'the hash that `coevolve experts import` prints')
@@ -85,7 +85,7 @@ export const campaignSpecSchema = z
         .default(null),
     }),
     recipe: z.enum(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]),
-    /** After the supervised start; the recipe has a default. */
+    /** Iterations after the supervised start; the default depends on the recipe. */
     iterations: whole.max(1000).optional(),
     rollouts: z
       .strictObject({
@@ -93,16 +93,16 @@ export const campaignSpecSchema = z
         attempts: count.max(64).default(4),
         temperature: z.number().min(0).max(5).default(0.9),
         maxTokens: count.max(4096).default(64),
-        /** Most tasks played per iteration, drawn from the pool; null plays the whole pool. */
+        /** Maximum number of tasks per iteration, drawn from the pool; null plays the whole pool. */
         tasksPerIteration: count.nullable().default(null),
-        /** Tasks per step of a reinforcement recipe, each played K times; null where a recipe has no steps. */
+        /** Tasks per RL step, each played K times; null for recipes without RL. */
         tasksPerStep: count.max(4096).nullable().default(null),
-        /** F: steps between two rounds of synthesis. */
+        /** F: RL steps between two rounds of synthesis. */
         stepsPerIteration: count.max(1000).nullable().default(null),
       })
       .prefault({}),
     signals: signalsSchema.prefault({}),
-    /** Language models; null: the environment's own generator synthesizes, and nothing is judged. */
+    /** Language models; null: the environment's own generator synthesizes tasks, and there is no judge. */
     llm: modelSettingsSchema.nullable().default(null),
     budget: budgetSettingsSchema.prefault({}),
     synthesis: synthesisSettingsSchema.prefault({}),
@@ -111,7 +111,7 @@ export const campaignSpecSchema = z
     pool: poolSettingsSchema.prefault({}),
     pairs: pairSettingsSchema.prefault({}),
     policy: policySettingsSchema.prefault({}),
-    /** What the agents are when the campaign begins: fine-tuned on the experts' trajectories, or the base as it is. */
+    /** Initial agents: fine-tuned on the expert trajectories (`sft`), or the unchanged base model (`base`). */
     start: z.enum(['sft', 'base']).default('sft'),
     compute: computeSettingsSchema.prefault({}),
     training: trainingSettingsSchema.prefault({}),
@@ -136,8 +136,8 @@ export const campaignSpecSchema = z
     error: '0, because this recipe is the supervised start alone',
   });
 
-/** As written by a person. */
+/** Spec as written by its author. */
 export type CampaignSpecInput = z.input<typeof campaignSpecSchema>;
 
-/** With every default filled in. */
+/** Spec with all defaults. */
 export type CampaignSpec = z.output<typeof campaignSpecSchema> & { iterations: number };

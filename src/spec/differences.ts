@@ -1,7 +1,7 @@
-/** A key in which two specs differ, with what each says; undefined where it says nothing. */
+/** A key whose values differ between two specs, with both values; undefined if absent. */
 export type Difference = { key: string; first: unknown; second: unknown };
 
-/** Where two resolved specs differ, key by key in the order of the alphabet; lists are compared whole. */
+/** Returns the differences between two resolved specs in alphabetical order of keys. Lists are compared as a whole. */
 export function differencesOf(first: unknown, second: unknown, prefix = ''): Difference[] {
   if (JSON.stringify(first) === JSON.stringify(second)) return [];
   if (!isObject(first) || !isObject(second)) return [{ key: prefix, first, second }];

@@ -5,7 +5,7 @@ export type ModelEstimate = { calls: number; tokens: number; usd: number };
 
 type Purpose = 'reflector' | 'explorer' | 'abstractor' | 'judge';
 
-/** Guesses of what a call reads and writes; an explorer's prompt grows with every step. */
+/** Estimated prompt and completion tokens per call; an explorer's prompt grows with every turn. */
 const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
   reflector: { input: 1200, output: 300 },
   explorer: { input: 1500, output: 80 },
@@ -14,8 +14,8 @@ const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
 };
 
 /**
- * About how many calls a campaign makes, from its spec alone, with a guess of their tokens at the prices that it states:
- * every run and every candidate counts; repairs, embeddings and graded attempts do not.
+ * Estimates the model calls of a campaign from its spec alone, with their tokens and their cost at the prices in the
+ * spec. Every exploration run and every candidate counts; repairs, embeddings and graded attempts are left out.
  */
 export function estimateModels(spec: CampaignSpec): ModelEstimate | null {
   if (!spec.llm) return null;

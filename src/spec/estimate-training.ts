@@ -2,10 +2,10 @@ import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/rec
 import type { CampaignSpec } from './campaign-spec';
 import { trainingRate } from './training-rate';
 
-/** null where nobody can know: it is said, not guessed. */
+/** Estimated amounts; null if there is no basis for an estimate. */
 export type TrainingAmounts = {
   tokens: number;
-  /** Summed over jobs, some of which run side by side. */
+  /** Sum over all jobs, although some run in parallel. */
   seconds: number | null;
   gpuSeconds: number | null;
   usd: number | null;
@@ -14,18 +14,18 @@ export type TrainingAmounts = {
 export type TrainingEstimate = TrainingAmounts & {
   /** The supervised start is iteration 0. */
   phases: (TrainingAmounts & { iteration: number; phase: 'train' | 'optimize'; jobs: number })[];
-  /** What the figures rest on, in one line. */
+  /** Basis of the figures, in one line. */
   assumptions: string;
 };
 
-/** Of quickstart campaigns: tokens of a trajectory, seconds until a job makes its first update. */
+/** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
 export const measuredTraining = { tokensPerTrajectory: 170, secondsToStart: 8 };
 
 /**
- * About what training takes, phase by phase, from the spec alone.
+ * Estimates the training effort of each phase from the spec alone.
  *
- * @param played     attempts that the agents make in each iteration, from 1; half of them are taken to give a pair
- * @param parameters of the imported model; null while it is not imported
+ * @param played     attempts in each iteration, from iteration 1; half of them are assumed to yield a pair
+ * @param parameters parameter count of the imported model; null if it is not imported yet
  */
 export function estimateTraining(
   spec: CampaignSpec,
@@ -42,9 +42,9 @@ export function estimateTraining(
 }
 
 /**
- * About how long one job takes, in seconds: what is reserved for it. null where nobody can know.
+ * Estimates the duration of one job in seconds; the budget reservation uses it. Returns null without a basis.
  *
- * @param job rows of its dataset, or of a resident job its updates
+ * @param job with the rows of its dataset, or the update count of an RL job
  */
 export function estimateJob(
   spec: CampaignSpec,
@@ -63,7 +63,7 @@ export function estimateJob(
 
 type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; trajectories: number };
 
-/** Trajectories that are trained on, each as often as it is passed over; a pair is two. */
+/** Returns the trajectories to train on, counted once per epoch; a pair counts as two. */
 function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Work[] {
   const recipe = recipes[spec.recipe];
   const agents = spec.start === 'sft' ? recipe.agents.length : 0;
@@ -73,9 +73,9 @@ function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Wor
   };
   const phase = isReinforcement(recipe) ? 'optimize' : 'train';
   const later = played.map((attempts, i): Work => {
-    const steps: readonly RecipeJob[] = recipe.training;
-    const trajectories = steps.reduce((sum, step) => sum + trajectoriesOf(spec, step, attempts), 0);
-    return { iteration: i + 1, phase, jobs: steps.length, trajectories };
+    const jobs: readonly RecipeJob[] = recipe.training;
+    const trajectories = jobs.reduce((sum, job) => sum + trajectoriesOf(spec, job, attempts), 0);
+    return { iteration: i + 1, phase, jobs: jobs.length, trajectories };
   });
   return [start, ...later].filter(({ jobs }) => jobs > 0);
 }
@@ -84,14 +84,14 @@ function trajectoriesOf(spec: CampaignSpec, { role, method, data }: RecipeJob, a
   const settings = spec.training[method];
   if (!('epochs' in settings)) return attempts; // each rollout once
   const { trainTasks } = spec.environment;
-  const pairs = data.startsWith('pairs') ? Math.min(attempts / 2, mostPairs(spec, role)) : 0;
+  const pairs = data.startsWith('pairs') ? Math.min(attempts / 2, pairLimit(spec, role)) : 0;
   const successes = data === 'expert-and-successes' ? attempts / 2 : 0;
   const experts = data === 'pairs' ? 0 : trainTasks;
   return settings.epochs * (2 * pairs + successes + experts);
 }
 
-/** What the spec lets the pairs of a role be at most. */
-function mostPairs({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
+/** Returns the maximum number of pairs of a role. */
+function pairLimit({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
   if (role === 'failure') return pairs.failureAgent.maxPairs ?? Infinity;
   const kinds = Object.values(pairs.target).filter(({ enabled }) => enabled !== false);
   return kinds.reduce((sum, { maxPairs }) => sum + (maxPairs ?? Infinity), 0);
@@ -102,7 +102,7 @@ const tokensPerRow = ({ training }: CampaignSpec): number =>
 
 function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
   if (tokensPerS === null) {
-    const free = compute.gpus === 0 ? 0 : null; // one's own CPUs, however long
+    const free = compute.gpus === 0 ? 0 : null; // CPU time is not charged
     return { tokens: Math.round(tokens), seconds: null, gpuSeconds: free, usd: free };
   }
   const seconds = tokens / tokensPerS + jobs * measuredTraining.secondsToStart;
@@ -115,9 +115,12 @@ function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensP
 
 function sumOf(phases: readonly TrainingAmounts[]): TrainingAmounts {
   const sum = (amount: 'seconds' | 'gpuSeconds' | 'usd'): number | null =>
-    phases.reduce<number | null>((all, one) => (all === null || one[amount] === null ? null : all + one[amount]), 0);
+    phases.reduce<number | null>(
+      (total, phase) => (total === null || phase[amount] === null ? null : total + phase[amount]),
+      0,
+    );
   return {
-    tokens: phases.reduce((all, { tokens }) => all + tokens, 0),
+    tokens: phases.reduce((total, { tokens }) => total + tokens, 0),
     ...{ seconds: sum('seconds'), gpuSeconds: sum('gpuSeconds'), usd: sum('usd') },
   };
 }

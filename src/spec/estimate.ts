@@ -5,30 +5,31 @@ import { estimateTraining, measuredTraining, type TrainingEstimate } from './est
 
 export type Estimate = {
   attempts: number;
-  /** Of attempts: prompts and answers. */
+  /** Prompt and completion tokens of the attempts. */
   tokens: number;
   updates: number;
-  /** Of the campaign on a machine of two cores; null where nobody can know. */
+  /** Duration of the campaign on two cores; null if there is no basis for an estimate. */
   seconds: number | null;
   training: TrainingEstimate;
-  /** Calls of language models, and what they would cost; null where none is configured. */
+  /** Calls of language models and their cost; null if none is configured. */
   models: ModelEstimate | null;
 };
 
-/** Means over quickstart campaigns on two cores; a first guess for other tasks and policies. */
+/** Means over quickstart campaigns on two cores; a rough estimate for other tasks and policies. */
 const measured = {
   tokensPerAttempt: measuredTraining.tokensPerTrajectory,
   attemptsPerSecond: 55,
-  /** Of SmolLM2-135M, on the same two cores. */
+  /** SmolLM2-135M on the same two cores. */
   importedAttemptsPerSecond: 0.375,
   importedParameters: 134.5e6,
   secondsPerIteration: 12,
 };
 
 /**
- * What a campaign will do, from its spec alone: counts are exact where the spec fixes them, costs are guesses.
+ * Estimates the work and the cost of a campaign from its spec alone. Counts that the spec fixes are exact; costs are
+ * estimates.
  *
- * @param parameters of the imported model that the spec names; null while it is not imported
+ * @param parameters parameter count of the imported model; null if it is not imported yet
  */
 export function estimate(spec: CampaignSpec, parameters: number | null = null): Estimate {
   const recipe = recipes[spec.recipe];
@@ -44,17 +45,17 @@ export function estimate(spec: CampaignSpec, parameters: number | null = null): 
     const pool = trainTasks + growth * (iteration - 1);
     const inSteps = (tasksPerStep ?? 0) * (stepsPerIteration ?? 0);
     const tasks = inSteps || Math.min(pool, tasksPerIteration ?? pool);
-    const own = tasks * spec.rollouts.attempts * agents;
-    played.push(own);
-    attempts += own + heldOutTasks + growth;
+    const rollouts = tasks * spec.rollouts.attempts * agents;
+    played.push(rollouts);
+    attempts += rollouts + heldOutTasks + growth;
     for (const { method } of recipe.training) {
       const settings = spec.training[method];
-      updates += 'epochs' in settings ? updatesOf(own / 2, settings) : (stepsPerIteration ?? 0);
+      updates += 'epochs' in settings ? updatesOf(rollouts / 2, settings) : (stepsPerIteration ?? 0);
     }
   }
   const training = estimateTraining(spec, played, parameters);
   const rate = attemptsPerSecond(spec, parameters);
-  const sideBySide = Math.min(2, agents); // an iteration's jobs, on two cores
+  const parallelJobs = Math.min(2, agents); // two cores
   return {
     attempts,
     tokens: Math.round(attempts * measured.tokensPerAttempt),
@@ -63,14 +64,14 @@ export function estimate(spec: CampaignSpec, parameters: number | null = null): 
       rate === null || training.seconds === null
         ? null
         : Math.round(
-            attempts / rate + training.seconds / sideBySide + (spec.iterations + 1) * measured.secondsPerIteration,
+            attempts / rate + training.seconds / parallelJobs + (spec.iterations + 1) * measured.secondsPerIteration,
           ),
     training,
     models: estimateModels(spec),
   };
 }
 
-/** How fast attempts are played on two cores; a server with GPUs was not measured. */
+/** Attempts per second on two cores; null on GPUs, which were not measured. */
 function attemptsPerSecond({ policy, compute }: CampaignSpec, parameters: number | null): number | null {
   if (policy.source === 'scratch') return measured.attemptsPerSecond;
   if (parameters === null || compute.gpus > 0) return null;

@@ -6,17 +6,17 @@ import { resolveSpec } from './read-spec';
 
 export type ForkRequest = {
   name: string;
-  /** The last iteration that is taken over from the source. */
+  /** Last iteration to copy from the source. */
   iteration: number;
-  /** `<key>=<yaml>` each, as `training.dpo.beta=0.2`. */
+  /** Changes as `<key>=<yaml>`, such as `training.dpo.beta=0.2`. */
   changes: readonly string[];
 };
 
 /**
- * The spec of a fork: the source's under another name, with changes of keys that later iterations read.
+ * Returns the spec of a fork: the source's spec with another name and with changes of keys that later iterations read.
  *
  * @param source the resolved spec of the source
- * @throws DomainError `InvalidFork`, which names the key; `InvalidSpec` when the changed spec is none
+ * @throws DomainError `InvalidFork` with the key; `InvalidSpec` when the changed spec is invalid
  */
 export function forkSpec(source: CampaignSpec, { name, iteration, changes }: ForkRequest): CampaignSpec {
   const changed = structuredClone(source) as Record<string, unknown>;
@@ -26,7 +26,7 @@ export function forkSpec(source: CampaignSpec, { name, iteration, changes }: For
   for (const { key } of differencesOf(source, spec)) requireReadLater(key);
   if (spec.iterations <= iteration)
     throw refusal(
-      `--from-iteration ${iteration} is the last of ${spec.iterations}: nothing is left to do; ask for more with \`--set iterations=${iteration + 1}\``,
+      `--from-iteration ${iteration} is the last of ${spec.iterations}: no iteration is left to run; add \`--set iterations=${iteration + 1}\``,
     );
   return spec;
 }
@@ -37,24 +37,24 @@ function apply(spec: Record<string, unknown>, change: string): void {
   const path = change.slice(0, equals).split('.');
   const parsed = parseYaml(change.slice(equals + 1));
   if ('problems' in parsed) throw refusal(`--set ${path.join('.')}: ${parsed.problems.join('; ')}`);
-  if (path[0] === 'name') throw refusal('--set name: the name of a fork is what --name says');
-  let place = spec;
+  if (path[0] === 'name') throw refusal('--set name: not allowed; use --name');
+  let section = spec;
   for (const key of path.slice(0, -1)) {
-    const inner = Object.hasOwn(place, key) ? place[key] : null;
+    const inner = Object.hasOwn(section, key) ? section[key] : null;
     if (typeof inner !== 'object' || inner === null)
       throw refusal(`--set ${path.join('.')}: the spec has no section ${key}`);
-    place = inner as Record<string, unknown>;
+    section = inner as Record<string, unknown>;
   }
-  place[path.at(-1)!] = parsed.value;
+  section[path.at(-1)!] = parsed.value;
 }
 
-/** What the iterations after the start read; the rest has shaped the rows that the fork begins with. */
+/** Keys that iterations after the start read; all other keys determined the copied rows. */
 const readLater = [
   ...['iterations', 'rollouts', 'signals', 'llm', 'budget', 'synthesis', 'admission', 'judge', 'pool', 'pairs'],
   ...['training', 'promotion', 'weight'],
 ];
 
-/** Within those, what the start alone reads, or has decided for good. */
+/** Exceptions: keys that only the start reads, or that it has fixed. */
 const readAtStart = ['training.init', 'training.sft', 'synthesis.initialTasks'];
 
 function requireReadLater(key: string): void {
@@ -62,7 +62,7 @@ function requireReadLater(key: string): void {
     sections.some((section) => key === section || key.startsWith(`${section}.`));
   if (key === 'name' || (isIn(readLater) && !isIn(readAtStart))) return;
   throw refusal(
-    `--set ${key}: a fork changes only what its own iterations read (${readLater.join(', ')}), and the rows that it begins with were made with the old value; start a campaign of its own with \`coevolve start\``,
+    `--set ${key}: a fork can change only the keys that its iterations read (${readLater.join(', ')}), because the copied rows depend on the old value; start a new campaign with \`coevolve start\``,
   );
 }
 

@@ -3,7 +3,7 @@ import type { Phase } from '../domain/campaign/phases';
 import { recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 
-/** What an iteration does: 0 is the supervised start, which synthesizes the first pool where the spec asks for one. */
+/** Returns the plan of an iteration. Iteration 0 is the supervised start; it synthesizes the initial pool if the spec sets one. */
 export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPlan, 'epoch'> {
   const recipe: Recipe = recipes[spec.recipe];
   const start = iteration === 0;
@@ -21,7 +21,7 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
   };
 }
 
-/** The base where it is no policy from scratch, and the agents where they begin as the base. */
+/** The base unless the policy is trained from scratch, and the agents if they start as the base. */
 function importsOf({ agents }: Recipe, { policy, start }: CampaignSpec): IterationPlan['imports'] {
   if (policy.source === 'scratch') return [];
   return ['base', ...(start === 'base' ? agents : [])];
@@ -33,12 +33,12 @@ function updatesOf({ training }: Recipe, { rollouts }: CampaignSpec): RlJob | nu
   return null;
 }
 
-/** The aims of a recipe whose signals the spec has not switched off. */
+/** Returns the aims of the recipe whose signals are enabled in the spec. */
 export function enabledAims({ recipe, signals }: CampaignSpec): readonly SynthesisAim[] {
   return recipes[recipe].aims.filter((aim) => aim === 'random' || signals[aim].enabled);
 }
 
-/** Over how many signals candidates are counted: the random control gets what all of them together would. */
+/** Counts the enabled signals. The random control gets as many candidates as all of them in total. */
 export const enabledSignals = ({ signals }: CampaignSpec): number =>
   Object.values(signals).filter(({ enabled }) => enabled).length;
 
@@ -60,7 +60,7 @@ function providersOf({ llm }: CampaignSpec): IterationPlan['providers'] {
   };
 }
 
-/** In every n-th iteration, and in the first that validates: no judge grades before it was measured. */
+/** True in every n-th iteration, from the first that validates: a judge is calibrated before it grades. */
 function calibratesIn({ llm, judge, synthesis }: CampaignSpec, iteration: number): boolean {
   const first = synthesis.initialTasks === null ? 1 : 0;
   return llm !== null && judge.calibrationTasks > 0 && (iteration - first) % judge.calibrateEvery === 0;

@@ -3,22 +3,21 @@ import { z } from 'zod';
 const dollars = z.number().min(0).max(1e6);
 
 /**
- * One language model for one purpose. A price is never guessed: a model whose price is not stated is refused, because a
- * budget in dollars would not hold.
+ * One language model for one purpose. The price is required: without it, a budget in US dollars cannot be enforced.
  */
 const model = (defaults: { temperature: number; maxTokens: number }) =>
   z.strictObject({
     /** Name of a provider in the file of COEVOLVE_LLM_PROVIDERS. */
     provider: z.string().regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'lower-case letters, digits and hyphens, at most 31'),
     model: z.string().min(1),
-    /** US dollars per million tokens; 0 for a server of one's own. */
+    /** US dollars per million tokens; 0 for your own server. */
     price: z.strictObject({ inputPerMillion: dollars, outputPerMillion: dollars }),
     temperature: z.number().min(0).max(2).default(defaults.temperature),
-    /** Tokens per answer; also what a call reserves from the budget. */
+    /** Tokens per completion; each call also reserves this number from the budget. */
     maxTokens: z.number().int().min(1).max(65_536).default(defaults.maxTokens),
   });
 
-/** Which model does what; reflector, abstractor and judge are the explorer's model unless named. */
+/** The model of each purpose; reflector, abstractor and judge default to the explorer's model. */
 export const modelSettingsSchema = z
   .strictObject({
     models: z.strictObject({
@@ -26,7 +25,7 @@ export const modelSettingsSchema = z
       reflector: model({ temperature: 0, maxTokens: 1024 }).optional(),
       abstractor: model({ temperature: 0, maxTokens: 4096 }).optional(),
       judge: model({ temperature: 0, maxTokens: 1024 }).optional(),
-      /** For deduplication, decontamination and the diversity metrics; null compares word n-grams alone. */
+      /** Used by deduplication, decontamination and the diversity metrics; null compares only word n-grams. */
       embedding: model({ temperature: 0, maxTokens: 1 })
         .omit({ temperature: true, maxTokens: true })
         .nullable()

@@ -1,26 +1,27 @@
 import type { CampaignSpec } from './campaign-spec';
 
-/** What a campaign is served by, as far as it decides whether two runs of a spec are one. */
+/** Properties of the servers that decide whether two runs of a spec give the same result. */
 export type Serving = {
-  /** `small`: our server, which computes in fixed shapes; `other`: one whose address was configured. */
+  /** `small`: the built-in server, which computes in fixed shapes; `other`: a server at a configured address. */
   policyServer: 'small' | 'vllm' | 'other';
-  /** What the environment says of a replay of recorded actions. */
+  /** Guarantee of the environment for a replay of recorded actions. */
   replay: 'observations' | 'score' | 'none';
 };
 
 /**
- * Why another run of the same spec and seed may give other rows, a reason each; empty: attempts, signals, tasks, pairs,
- * datasets, checkpoints and evaluations are the same to the last bit, whatever the batches, workers and interruptions.
+ * Returns the reasons why another run of the same spec and seed may give different rows. Without a reason, attempts,
+ * signals, tasks, pairs, datasets, checkpoints and evaluations are bitwise equal for all batches, workers and
+ * interruptions.
  */
 export function nondeterminismReasons(spec: CampaignSpec, { policyServer, replay }: Serving): string[] {
   const { compute, environment, llm } = spec;
   const reasons: [boolean, string][] = [
     [llm !== null, 'llm: language models do not repeat their answers'],
-    [policyServer === 'vllm', 'policy server: vLLM computes a row together with whatever is in its batch'],
-    [policyServer === 'other', 'policy server: not started here, so nothing is known of its batches'],
+    [policyServer === 'vllm', 'policy server: with vLLM, a result depends on the other rows of its batch'],
+    [policyServer === 'other', 'policy server: it was not started by `coevolve up`, so its batching is unknown'],
     [compute.backend === 'kubernetes', 'compute.backend: the machines of a cluster may differ'],
     [compute.gpus > 0 || compute.device === 'cuda', 'compute: sums on a GPU depend on the order of its threads'],
-    [replay !== 'observations', `environment.name: ${environment.name} need not show the same again`],
+    [replay !== 'observations', `environment.name: ${environment.name} may return other observations on a replay`],
   ];
   return reasons.filter(([holds]) => holds).map(([, reason]) => reason);
 }

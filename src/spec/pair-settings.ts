@@ -29,7 +29,7 @@ const kind = z
 const kindOrDefault = kind.prefault({});
 type PairKindSchemas = Record<PairKind, typeof kindOrDefault>;
 
-/** Preference pairs (arXiv:2511.22254, equations 6 to 9); every ambiguity of the paper is a setting. */
+/** Preference pairs (arXiv:2511.22254, equations 6 to 9); each ambiguity of the paper is a setting. */
 export const pairSettingsSchema = z.strictObject({
   dropSameActions: z.boolean().default(defaultTargetPairSettings.dropSameActions),
   hardNegativeReward: unit.default(defaultTargetPairSettings.hardNegativeReward),

@@ -1,6 +1,6 @@
 import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/recipe';
 
-/** Table 9 of arXiv:2604.15840; the training rates stand with the methods that they belong to. */
+/** Table 9 of arXiv:2604.15840. Its learning rates are defaults in `training-settings.ts`. */
 const reinforcementDefaults = {
   environment: { maxTurns: 30 },
   rollouts: { attempts: 8, temperature: 0.9, maxTokens: 4096, tasksPerStep: 32, stepsPerIteration: 10 },
@@ -8,10 +8,10 @@ const reinforcementDefaults = {
   promotion: { rule: 'always' },
 };
 
-/** The three recipes that train on synthetic tasks alone. */
+/** The three recipes that train only on synthetic tasks. */
 const synthetic: readonly RecipeName[] = ['coevolve', 'random-synthesis', 'static-synthesis'];
 
-/** Merges a spec as its author wrote it over the defaults of its recipe, where these differ from the general ones. */
+/** Merges a spec over the defaults of its recipe that differ from the general defaults. */
 export function withRecipeDefaults(input: unknown): unknown {
   const name = isObject(input) ? input['recipe'] : undefined;
   if (typeof name !== 'string' || !(name in recipes) || !isReinforcement(recipes[name as RecipeName])) return input;

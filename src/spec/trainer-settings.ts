@@ -2,10 +2,10 @@ import type { CampaignSpec } from './campaign-spec';
 
 export type TrainerMethod = keyof CampaignSpec['training'];
 
-/** All that a job of `method` is told, as the trainer spells it: the method's own settings, and what is trained how. */
+/** Returns all settings of a `method` job in the trainer's snake case: the method's, and those of policy and compute. */
 export function trainerSettings(spec: CampaignSpec, method: TrainerMethod): Record<string, unknown> {
-  const own = inSnakeCase(spec.training[method]);
-  return method === 'init' ? own : { ...own, ...computeOf(spec) };
+  const settings = inSnakeCase(spec.training[method]);
+  return method === 'init' ? settings : { ...settings, ...computeOf(spec) };
 }
 
 function computeOf({ policy: { adapter, precision }, compute }: CampaignSpec): Record<string, unknown> {

@@ -1,16 +1,16 @@
 import type { CampaignSpec } from './campaign-spec';
 
-/** What a policy trains at; `tokensPerS` is null where nobody knows, and `basis` says in words what it rests on. */
+/** Training throughput of a policy. `tokensPerS` is null if unknown; `basis` explains the estimate in words. */
 export type TrainingRate = { tokensPerS: number | null; basis: string };
 
 /**
- * A guess of the tokens per second at which one job trains, from the spec alone.
+ * Estimates the training throughput of one job in tokens per second, from the spec alone.
  *
- * On CPUs it is scaled from what was measured by the number of parameters; on GPUs it is arithmetic: 6 N operations a
- * token for N parameters (Kaplan et al. 2020, arXiv:2001.08361, section 2.1), of which an adapter saves the 2 N of the
- * frozen weights' gradients.
+ * On CPUs the estimate scales measured rates by the number of parameters. On GPUs it is computed: 6 N operations per
+ * token for N parameters (Kaplan et al. 2020, arXiv:2001.08361, section 2.1); an adapter saves the 2 N of the frozen
+ * weights' gradients.
  *
- * @param parameters of the imported model; null while it is not imported
+ * @param parameters parameter count of the imported model; null if it is not imported yet
  */
 export function trainingRate(spec: CampaignSpec, parameters: number | null): TrainingRate {
   const { policy, compute } = spec;
@@ -25,14 +25,14 @@ export function trainingRate(spec: CampaignSpec, parameters: number | null): Tra
   return onGpus ? gpuRate(spec, parameters) : cpuRate(spec, parameters);
 }
 
-/** Parameters of the policy that `training.init` describes: a decoder with gated feed-forward layers and a tied head. */
+/** Parameter count of the policy in `training.init`: a decoder with gated feed-forward layers and a tied head. */
 export function scratchParameters({ training: { init } }: CampaignSpec): number {
   const { vocabularySize, hiddenSize, layers, heads, kvHeads, headDim, feedForwardSize } = init;
   const attention = 2 * hiddenSize * (heads + kvHeads) * headDim;
   return vocabularySize * hiddenSize + layers * (attention + 3 * hiddenSize * feedForwardSize);
 }
 
-/** Parameters and tokens per second of policies from scratch, float32, one thread of an EPYC with AVX-512. */
+/** Measured rates of policies from scratch: float32, one thread of an EPYC with AVX-512. */
 const scratchRates: readonly (readonly [parameters: number, tokensPerS: number])[] = [
   [0.14e6, 23_000],
   [0.55e6, 12_500],
@@ -45,13 +45,13 @@ const imported = { parameters: 134.5e6, bfloat16: [174, 307], float32: [110, 200
 
 function cpuRate({ policy: { adapter, precision }, compute }: CampaignSpec, parameters: number): TrainingRate {
   const measured = imported[precision][compute.threads > 1 ? 1 : 0];
-  // without an adapter the weights' own gradients come on top: 6 N operations a token, not 4 N
+  // full training also computes the gradients of the weights: 6 N operations per token instead of 4 N
   const tokensPerS = ((measured * imported.parameters) / parameters) * (adapter ? 1 : 4 / 6) * compute.processes;
   const threads = compute.threads > 1 ? 'two threads' : 'one thread';
   return { tokensPerS, basis: `${millions(parameters)} on a CPU, scaled from SmolLM2-135M on ${threads}` };
 }
 
-/** Dense bfloat16 operations per second of an H100 (NVIDIA's data sheet), and the share of them that training uses. */
+/** Dense bfloat16 operations per second of an H100 (NVIDIA's data sheet), and the assumed utilisation in training. */
 const gpu = { flops: 989e12, utilisation: 0.3 };
 
 function gpuRate({ policy: { adapter }, compute }: CampaignSpec, parameters: number): TrainingRate {
@@ -61,7 +61,7 @@ function gpuRate({ policy: { adapter }, compute }: CampaignSpec, parameters: num
   return { tokensPerS, basis: `${millions(parameters)} on ${gpus} H100 at 30 % utilisation` };
 }
 
-/** On a line between the two nearest sizes, both on logarithmic scales; beyond them the outermost goes on. */
+/** Log-log linear interpolation between the two nearest sizes; extrapolates beyond the first and the last. */
 function interpolate(known: typeof scratchRates, size: number): number {
   const larger = known.findIndex(([n]) => n >= size);
   const after = larger < 0 ? known.length - 1 : Math.max(1, larger);

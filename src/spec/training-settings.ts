@@ -2,22 +2,22 @@ import { z } from 'zod';
 
 const count = z.number().int().min(1);
 
-/** Settings that every training method has; the defaults of each method differ. */
+/** Settings shared by all training methods; the defaults differ by method. */
 const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cosine' | 'constant' }) => ({
   epochs: count.max(1000).default(defaults.epochs),
   /** Trajectories (sft) or pairs per update. */
   batchSize: count.max(4096).default(8),
-  /** Peak of the schedule. */
+  /** Maximum of the schedule. */
   learningRate: z.number().min(1e-12).max(1e6).default(defaults.learningRate),
   schedule: z.enum(['cosine', 'constant']).default(defaults.schedule),
   warmupFraction: z.number().min(0).max(1).default(0.05),
   weightDecay: z.number().min(0).max(10).default(0.01),
   maxGradNorm: z.number().min(1e-9).max(1e9).default(1),
-  /** Tokens per row; longer rows are cut and counted. */
+  /** Tokens per row; longer rows are truncated and counted. */
   maxLength: count.min(8).max(131_072).default(512),
-  /** Tokens in memory at once, padding included: an update depends on it by rounding alone. */
+  /** Tokens per micro-batch with padding; changes an update only by rounding. */
   microBatchTokens: count.min(8).max(1e9).default(8192),
-  /** Updates between checkpoints: what a killed job repeats at most. */
+  /** Updates between checkpoints; a killed job repeats at most this number. */
   checkpointEvery: count.max(1e9).default(50),
 });
 
@@ -25,33 +25,33 @@ const supervised = shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' }
 
 const preference = {
   ...shared({ epochs: 3, learningRate: 1e-4, schedule: 'cosine' }),
-  /** Strength of the pull to the reference policy. */
+  /** Beta of DPO: strength of the constraint to the reference policy. */
   beta: z.number().min(1e-6).max(1e3).default(0.1),
-  /** `eto`: the rejected side keeps as many messages as the chosen one has and ten more, as ETO's pairs do. */
+  /** `eto`: the rejected side keeps at most ten messages more than the chosen one, as in ETO. */
   pairTruncation: z.enum(['none', 'eto']).default('none'),
 };
 
-/** One update per step over fresh rollouts (arXiv:2604.15840, eq. 1 and table 9). */
+/** One update per RL step on new rollouts (arXiv:2604.15840, eq. 1 and table 9). */
 const reinforcement = (aggregation: 'group' | 'batch') => ({
   learningRate: z.number().min(1e-12).max(1e6).default(1e-6),
   weightDecay: z.number().min(0).max(10).default(0.01),
   maxGradNorm: z.number().min(1e-9).max(1e9).default(1),
-  /** Tokens per row; longer rows are cut and counted. */
+  /** Tokens per row; longer rows are truncated and counted. */
   maxLength: count.min(8).max(131_072).default(512),
   /** The ratio is clipped to [1 - clipLow, 1 + clipHigh]. */
   clipLow: z.number().min(0).max(1).default(0.2),
   clipHigh: z.number().min(0).max(1e3).default(0.28),
-  /** Weight of the divergence from the policy that the campaign started from. */
+  /** Weight of the KL divergence from the campaign's initial policy. */
   klCoefficient: z.number().min(0).max(1e3).default(1e-3),
-  /** `group`: the token mean of eq. 1 within each group; `batch`: over all tokens of the step. */
+  /** `group`: the token mean of eq. 1 within each group; `batch`: the mean over all tokens of the step. */
   aggregation: z.enum(['group', 'batch']).default(aggregation),
-  /** Tokens in memory at once, padding included: an update depends on it by rounding alone. */
+  /** Tokens per micro-batch with padding; changes an update only by rounding. */
   microBatchTokens: count.min(8).max(1e9).default(8192),
 });
 
 /**
- * What the trainer is told, method by method: its own settings, in this language's spelling and within its ranges, so
- * that a mistake is refused at the start and not by a job hours later.
+ * Settings of the trainer by method, in camel case and with the trainer's ranges. Mistakes are found at the start of the
+ * campaign, not hours later in a job.
  */
 export const trainingSettingsSchema = z.strictObject({
   /** Shape of the `scratch` policy. */
@@ -65,7 +65,7 @@ export const trainingSettingsSchema = z.strictObject({
       kvHeads: count.max(128).default(2),
       headDim: count.min(8).max(256).default(32),
       feedForwardSize: count.min(8).max(65_536).default(256),
-      /** Tokens; the embedded policy server's context, which is its upper limit too. */
+      /** Maximum tokens per sequence; the embedded policy server's context (COEVOLVE_POLICY_CONTEXT) is also a limit. */
       maxPositions: count.min(64).max(131_072).default(512),
       initializerRange: z.number().min(1e-4).max(1).default(0.1),
     })
@@ -75,7 +75,7 @@ export const trainingSettingsSchema = z.strictObject({
   rft: z
     .strictObject({
       ...supervised,
-      /** Least reward of an attempt that is learnt from. */
+      /** Minimum reward of an attempt that is used for training. */
       successReward: z.number().min(0).max(1).default(1),
     })
     .prefault({}),
@@ -91,7 +91,7 @@ export const trainingSettingsSchema = z.strictObject({
       gaeLambda: z.number().min(0).max(1).default(0.95),
       advantages: z.enum(['normalised', 'plain']).default('normalised'),
       valueCoefficient: z.number().min(0).max(1e3).default(0.5),
-      /** The value head's own rate. */
+      /** Learning rate of the value head. */
       valueLearningRate: z.number().min(1e-12).max(1e6).default(1e-3),
     })
     .prefault({}),

@@ -4,7 +4,7 @@ import type { campaignSpecSchema } from './campaign-spec';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
-/** Keys that nothing would read, or that ask for what nothing gives, a line each. */
+/** Returns one line per key that has no effect or that needs another key. */
 export function unusedKeys(spec: Spec): string[] {
   return [
     ...idleWeights(spec),
@@ -26,19 +26,20 @@ function idleWeights({ recipe, pairs }: Spec): string[] {
       .filter((weight) => settings[weight] !== undefined)
       .map(
         (weight) =>
-          `pairs.target.${kind}.${weight}: found ${settings[weight]}, expected nothing: ${recipe} trains by DPO alone`,
+          `pairs.target.${kind}.${weight}: found ${settings[weight]}, expected nothing: ${recipe} trains only by DPO`,
       ),
   );
 }
 
 function idleRollouts({ recipe, rollouts }: Spec): string[] {
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = rollouts;
-  if (!isReinforcement(recipes[recipe])) return refuse({ tasksPerStep, stepsPerIteration }, `${recipe} has no steps`);
+  if (!isReinforcement(recipes[recipe]))
+    return refuse({ tasksPerStep, stepsPerIteration }, `${recipe} has no RL steps`);
   return [
     ...refuse({ tasksPerIteration }, `${recipe} draws rollouts.tasksPerStep tasks in each step`),
     ...Object.entries({ tasksPerStep, stepsPerIteration })
       .filter(([, found]) => found === null)
-      .map(([key]) => `rollouts.${key}: found nothing, expected a number: ${recipe} learns in steps`),
+      .map(([key]) => `rollouts.${key}: found nothing, expected a number: ${recipe} trains in RL steps`),
   ];
 }
 
@@ -52,7 +53,9 @@ function idleModels({ recipe, llm, budget, synthesis, compute }: Spec): string[]
   if (llm) return synthesizes ? [] : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
   return Object.entries(budget)
     .filter(([key, limit]) => limit !== null && !(key === 'usd' && compute.pricePerGpuHour > 0)) // GPUs are paid
-    .map(([key, limit]) => `budget.${key}: found ${limit}, expected nothing: without an llm section no model is paid`);
+    .map(
+      ([key, limit]) => `budget.${key}: found ${limit}, expected nothing: without an llm section no model costs money`,
+    );
 }
 
 function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
@@ -60,24 +63,26 @@ function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
   return [`synthesis.match: found "${match}", expected nothing: only random-synthesis is a control`];
 }
 
-/** A judge decides only where there is one, and grades attempts only when it has been calibrated. */
+/** A rule with a judge needs a language model, and a judge that grades attempts needs calibration. */
 function blindJudge({ synthesis, llm, judge }: Spec): string[] {
   if (synthesis.rule === 'agreed' && !llm)
     return ['synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge'];
   if (synthesis.grader !== 'judge') return [];
   if (!llm) return ['synthesis.grader: found "judge", expected environment: without an llm section there is no judge'];
   if (judge.calibrationTasks > 0) return [];
-  return ['judge.calibrationTasks: found 0, expected at least 1: a judge that grades attempts is calibrated first'];
+  return ['judge.calibrationTasks: found 0, expected at least 1: a judge must be calibrated before it grades attempts'];
 }
 
 function idlePool({ pool: { strategy, band, retirement, window } }: Spec): string[] {
   const unread =
-    band && strategy === 'uniform' ? ['pool.band: found a band, expected nothing: uniform draws every task alike'] : [];
+    band && strategy === 'uniform'
+      ? ['pool.band: found a band, expected nothing: uniform draws all tasks with equal probability']
+      : [];
   if (!retirement || retirement.patience <= window) return unread;
   const { patience } = retirement;
   return [
     ...unread,
-    `pool.retirement.patience: found ${patience}, expected at most ${window}, the iterations that pool.window looks back`,
+    `pool.retirement.patience: found ${patience}, expected at most ${window}, the value of pool.window`,
   ];
 }
 
@@ -90,12 +95,10 @@ function idlePolicy({ policy: { source, model, adapter }, start }: Spec): string
       ? [`policy.model: found "${model}", expected nothing: policy.source is scratch`]
       : []),
     ...(adapter && source !== 'imported'
-      ? [
-          `policy.adapter: found a section, expected nothing: an adapter needs a model beneath it, policy.source imported`,
-        ]
+      ? [`policy.adapter: found a section, expected nothing: an adapter needs policy.source imported`]
       : []),
     ...(start === 'base' && source === 'scratch'
-      ? ['start: found base, expected sft: a policy from scratch has learned nothing yet']
+      ? ['start: found base, expected sft: a policy from scratch is untrained']
       : []),
   ];
 }

@@ -18,7 +18,7 @@ export function workersWithNumber(n: number): Service[] {
 }
 
 function worker(role: WorkerRole, n: number): Service {
-  const readyName = `worker-${role}` as const; // the pid in the file name tells the workers of a role apart
+  const readyName = `worker-${role}` as const; // the pid in the file name distinguishes the workers of a role
   return {
     name: n === 1 ? readyName : `${readyName}-${n}`,
     ports: [],

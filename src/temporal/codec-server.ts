@@ -4,21 +4,21 @@ import type { AddressInfo } from 'node:net';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { z } from 'zod';
 
-/** A codec server that runs: what to paste into the Web UI's settings as its endpoint, and how to end it. */
+/** A running codec server; `url` is the codec endpoint for the settings of Temporal's Web UI. */
 export type CodecServer = { url: string; close(): Promise<void> };
 
 export type CodecServerOptions = {
   codec: PayloadCodec;
-  /** Of the Web UI's pages, such as http://127.0.0.1:8233: the only ones that may ask. */
+  /** Allowed origins: the Web UI's, such as http://127.0.0.1:8233. */
   origins: readonly string[];
-  /** 0 means any that is free. */
+  /** 0 selects a free port. */
   port: number;
 };
 
 /**
- * Opens what is sealed for Temporal's Web UI and its command line, and seals for them: POST `<url>/decode` and
- * `<url>/encode` with `{"payloads": [...]}`, payloads as protobuf's JSON writes them. It listens on this machine only,
- * and its address holds a token, made anew each time: whoever has the address reads histories.
+ * Decrypts and encrypts payloads for Temporal's Web UI and command line: POST `<url>/decode` and `<url>/encode` with
+ * `{"payloads": [...]}` in protobuf's JSON format. It listens only on the loopback interface, and its URL contains a new
+ * token for each start: anyone with the URL can read histories.
  */
 export async function startCodecServer({ codec, origins, port }: CodecServerOptions): Promise<CodecServer> {
   const token = randomBytes(24).toString('base64url');
@@ -45,17 +45,17 @@ const refusal = (status: number, message: string): Reply => ({ status, body: { m
 
 async function answer(request: IncomingMessage, { codec, origins, token }: Rules): Promise<Reply> {
   const { origin } = request.headers;
-  if (origin !== undefined && !origins.includes(origin)) return refusal(403, `pages of ${origin} may not ask here`);
-  const [, given = '', verb = '', ...rest] = new URL(request.url ?? '/', 'http://localhost').pathname.split('/');
-  // A browser asks for leave without the body; the answer tells nothing that the origin has not told already.
+  if (origin !== undefined && !origins.includes(origin)) return refusal(403, `origin ${origin} is not allowed`);
+  const [, sentToken = '', verb = '', ...rest] = new URL(request.url ?? '/', 'http://localhost').pathname.split('/');
+  // A preflight request needs no token, because its answer contains no data.
   if (request.method === 'OPTIONS') return { status: 204 };
-  if (!isSame(given, token))
-    return refusal(401, 'this address lacks its token; `coevolve codec serve` prints it whole');
+  if (!isSame(sentToken, token))
+    return refusal(401, 'the URL has no valid token; `coevolve codec serve` prints the whole URL');
   if (rest.length > 0 || (verb !== 'decode' && verb !== 'encode')) return refusal(404, 'expected /decode or /encode');
   if (request.method !== 'POST') return refusal(405, 'expected POST');
-  const read = await readPayloads(request);
-  if ('problem' in read) return refusal(400, read.problem);
-  const payloads = verb === 'decode' ? await codec.decode(read.payloads) : await codec.encode(read.payloads);
+  const body = await readPayloads(request);
+  if ('problem' in body) return refusal(400, body.problem);
+  const payloads = verb === 'decode' ? await codec.decode(body.payloads) : await codec.encode(body.payloads);
   return { status: 200, body: { payloads: payloads.map(toJson) } };
 }
 
@@ -67,7 +67,7 @@ const payloadsBody = z.object({
   payloads: z.array(z.object({ metadata: z.record(z.string(), bytes).default({}), data: bytes.optional() })),
 });
 
-/** More than the page of a history that the UI asks for at once. */
+/** Larger than one page of a history, which the UI requests at once. */
 const bodyLimitBytes = 32 * 1024 * 1024;
 
 async function readPayloads(request: IncomingMessage): Promise<{ payloads: Payload[] } | { problem: string }> {

@@ -7,8 +7,8 @@ import { payloadLimit } from './payload-limit';
 import { payloadSeal } from './payload-seal';
 
 /**
- * How every client and worker writes and reads what stands in histories: with COEVOLVE_PAYLOAD_KEYS sealed, payloads and
- * the messages of failures both. The limit comes first, so that it counts plain bytes.
+ * Returns the data converter of all clients and workers. With COEVOLVE_PAYLOAD_KEYS it encrypts payloads and failure
+ * messages in histories. The size limit comes first, so that it counts plain bytes.
  *
  * @throws ConfigError when the keys cannot be read
  */
@@ -20,25 +20,29 @@ export function dataConverterOf({ payloadKeysFile }: Pick<Config, 'payloadKeysFi
   };
 }
 
-/** A client of the configured Temporal server. The caller closes its connection. @throws Error that names the address */
+/** Connects a client to the configured Temporal server. The caller closes its connection. @throws Error with the address */
 export async function connectClient(config: Config): Promise<Client> {
   const dataConverter = dataConverterOf(config);
   const connection = await connect(config.temporal);
   return new Client({ connection, namespace: config.temporal.namespace, dataConverter });
 }
 
-/** With TLS or a key, a server that is there and refuses us looks like one that is not: the message names both. */
+/** With TLS or a key, a rejection looks like an unavailable server, so the message mentions both. */
 async function connect(temporal: TemporalConfig): Promise<Connection> {
   const address = addressOf(temporal);
   try {
     return await Connection.connect({ address, ...temporal.connection });
   } catch (cause) {
     if (Object.keys(temporal.connection).length === 0) throw cause;
-    const given = Object.keys(temporal.connection).join(', ');
-    const reason = [cause, (cause as Error).cause].map((one) => (one instanceof Error ? one.message : '')).join(': ');
-    const said = reason.replace(/failed to connect/i, 'no connection').replace(/: $/, '');
+    const credentials = Object.keys(temporal.connection).join(', ');
+    const messages = [cause, (cause as Error).cause].map((error) => (error instanceof Error ? error.message : ''));
+    // "failed to connect" would make the command line report an unavailable server
+    const reason = messages
+      .join(': ')
+      .replace(/failed to connect/i, 'no connection')
+      .replace(/: $/, '');
     const next = 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY, TEMPORAL_TLS and TEMPORAL_TLS_SERVER_CA_CERT_PATH';
-    throw new StackError(`Temporal at ${address} was not reached with ${given}: ${said}`, next, { cause });
+    throw new StackError(`connection to Temporal at ${address} with ${credentials} failed: ${reason}`, next, { cause });
   }
 }
 

@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { keyBytes } from './payload-keys';
 
 /**
- * Writes a new key for payloads to a file that only its owner reads: 32 random bytes as base64.
+ * Writes a new payload key to a file with mode 0600: 32 random bytes as base64.
  *
- * * @throws UsageError when the file exists: another key in its place would make histories unreadable
+ * @throws UsageError when the file exists: a replaced key would make histories unreadable
  */
 export function makePayloadKey(file: string): void {
   try {
@@ -14,7 +14,7 @@ export function makePayloadKey(file: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new UsageError(
-      `${file} exists, and a key is never replaced: name another file, and keep the old key for reading`,
+      `${file} exists: keys are never replaced; choose another file, and keep the old key for existing histories`,
       {
         cause: error,
       },

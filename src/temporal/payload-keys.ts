@@ -6,13 +6,13 @@ import { ConfigError } from '../config';
 import { describeIssue } from '../base/describe-issue';
 import { parseYaml } from '../base/parse-yaml';
 
-/** A key of AES-256, with the name that sealed payloads carry. Printing it prints no key. */
+/** AES-256 key with its id in encrypted payloads. Its printed form does not contain the key. */
 export type PayloadKey = { readonly id: string; readonly key: KeyObject };
 
 export type PayloadKeys = {
-  /** The key that new payloads are sealed with. */
+  /** Returns the key for new payloads. */
   current(): PayloadKey;
-  /** The key of that name; a name that is not known makes the file be read again, since keys are changed under us. */
+  /** Returns the key with that id. An unknown id causes a reload of the file, which may have changed. */
   find(id: string): PayloadKey | undefined;
 };
 
@@ -20,23 +20,23 @@ export const keysVariable = 'COEVOLVE_PAYLOAD_KEYS';
 export const keyBytes = 32;
 
 /**
- * Reads the keys of payloads from the file that COEVOLVE_PAYLOAD_KEYS names. No message shows a key.
+ * Reads the payload keys from the file of COEVOLVE_PAYLOAD_KEYS. Messages contain no keys.
  *
- * A process that runs on goes on with the keys that it read until it meets a name that it does not know: the file is
- * read then. So keys can be changed while campaigns run, in any order of processes.
+ * A running process keeps its keys until it finds an unknown id and reloads the file. So keys can be changed while
+ * campaigns run, in any order of processes.
  *
  * @param file YAML or JSON, `{ current: <id>, keys: { <id>: { file: <path from its folder> } } }`; each key's file holds
- *   32 random bytes as base64, as `coevolve codec key` makes it
- * @throws ConfigError naming file, field, what was found and what was expected
+ *   32 random bytes as base64, as written by `coevolve codec key`
+ * @throws ConfigError with the file, the field, the value found and the value expected
  */
 export function readPayloadKeys(file: string): PayloadKeys {
   let ring = readRing(file);
-  let seen = changeOf(file);
+  let version = versionOf(file);
   return {
     current: () => ring.current,
     find(id) {
-      if (!ring.keys.has(id) && changeOf(file) !== seen) {
-        seen = changeOf(file);
+      if (!ring.keys.has(id) && versionOf(file) !== version) {
+        version = versionOf(file);
         ring = readRing(file);
       }
       return ring.keys.get(id);
@@ -44,14 +44,14 @@ export function readPayloadKeys(file: string): PayloadKeys {
   };
 }
 
-/** The file of the keys and those that it names, as far as they can be read: what a process reads when it starts. */
+/** Returns the paths of the keyring file and of the readable key files, which a process reads when it starts. */
 export function payloadKeyFiles(file: string | undefined): string[] {
   if (!file) return [];
   try {
     const { keys } = parse(file);
     return [file, ...Object.values(keys).map((key) => path.resolve(path.dirname(file), key.file))];
   } catch {
-    return [file]; // whoever starts with it says what is wrong
+    return [file]; // the process that reads it at its start reports the error
   }
 }
 
@@ -79,13 +79,13 @@ function parse(file: string): z.output<typeof keyringSchema> {
   if ('problems' in parsed) throw unusable(file, parsed.problems);
   const checked = keyringSchema.safeParse(parsed.value);
   if (checked.success) return checked.data;
-  // Of what stands in the place of a name or a path nothing is shown: it may be the key.
-  const places = checked.error.issues.map((issue) =>
+  // Messages contain no value of an id or a path, because it may be a key.
+  const problems = checked.error.issues.map((issue) =>
     issue.code === 'unrecognized_keys'
       ? describeIssue(issue, keyringSchema, parsed.value).join('; ')
       : `${issue.path.join('.') || 'the whole file'}: expected ${expected}`,
   );
-  throw unusable(file, places);
+  throw unusable(file, problems);
 }
 
 const expected = '{ current: <id>, keys: { <id>: { file: <path of the key> } } }';
@@ -93,8 +93,8 @@ const expected = '{ current: <id>, keys: { <id>: { file: <path of the key> } } }
 function readKey(file: string, id: string, keyFile: string): PayloadKey {
   const bytes = Buffer.from(readText(path.resolve(path.dirname(file), keyFile)).trim(), 'base64');
   if (bytes.length === keyBytes) return { id, key: createSecretKey(bytes) };
-  const wanted = `expected ${keyBytes} bytes as base64; \`coevolve codec key\` makes such a file`;
-  throw unusable(file, [`keys.${id}.file: found ${bytes.length} bytes in it, ${wanted}`]);
+  const remedy = `expected ${keyBytes} bytes as base64; \`coevolve codec key\` creates such a file`;
+  throw unusable(file, [`keys.${id}.file: found ${bytes.length} bytes in it, ${remedy}`]);
 }
 
 function readText(file: string): string {
@@ -105,11 +105,14 @@ function readText(file: string): string {
   }
 }
 
-/** Differs when the file was written or another put in its place. */
-function changeOf(file: string): string {
+/** Returns a text that changes when the file is written or replaced. */
+function versionOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });
   return found ? `${found.ino} ${found.mtimeMs} ${found.size}` : 'none';
 }
 
 const unusable = (file: string, problems: readonly string[]): ConfigError =>
-  new ConfigError(keysVariable, `${file} is no file of keys:\n${problems.map((line) => `  ${line}`).join('\n')}`);
+  new ConfigError(
+    keysVariable,
+    `${file} is not a valid keyring file:\n${problems.map((line) => `  ${line}`).join('\n')}`,
+  );

@@ -4,20 +4,20 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import { keysVariable, type PayloadKey, type PayloadKeys } from './payload-keys';
 
-/** What a sealed payload says of itself in its metadata. */
+/** Metadata `encoding` of an encrypted payload. */
 const sealedEncoding = 'binary/encrypted';
 const cipherName = 'AES-256-GCM';
 const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Seals payloads with AES-256-GCM (NIST SP 800-38D), each whole with its metadata, under a random nonce of 96 bits and
- * the current key, whose name stands beside it. A key is good for 2^32 payloads by that standard.
+ * Encrypts payloads including their metadata with AES-256-GCM (NIST SP 800-38D), the current key and a random nonce of
+ * 96 bits. The new metadata contains the id of the key. The standard allows 2^32 payloads per key.
  *
- * Layout of the data: nonce [12], then the cipher text, then the tag [16], as in Temporal's own samples, so that other
- * tools can read it. Payloads that are not sealed are read as they are: histories from before there were keys.
+ * Layout of the data: nonce [12], then the cipher text, then the tag [16], as in Temporal's samples, so that other tools
+ * can read it. Plain payloads are decoded unchanged: histories may be older than the keys.
  *
- * @param keys without them nothing is sealed, and what was sealed is refused by name
+ * @param keys without keys nothing is encrypted, and encrypted payloads cause an error with the id of their key
  */
 export const payloadSeal = (keys?: PayloadKeys): PayloadCodec => ({
   encode: async (payloads) => (keys ? payloads.map((payload) => seal(payload, keys.current())) : payloads),
@@ -38,7 +38,7 @@ function seal(payload: Payload, { id, key }: PayloadKey): Payload {
   };
 }
 
-/** @throws ConfigError when the key is missing or does not open the payload */
+/** @throws ConfigError when the key is missing or cannot decrypt the payload */
 function unseal(payload: Payload, keys: PayloadKeys | undefined): Payload {
   const id = metadataOf(payload, 'encryption-key-id') ?? '';
   const found = keys?.find(id);
@@ -47,7 +47,7 @@ function unseal(payload: Payload, keys: PayloadKeys | undefined): Payload {
       keysVariable,
       keys
         ? `the file does not contain the key "${id}" of a payload; add it`
-        : `unset, and a payload is sealed with the key "${id}"; set it to the file with this key`,
+        : `unset, and a payload is encrypted with the key "${id}"; set it to the file with this key`,
     );
   const data = Buffer.from(payload.data ?? []);
   try {
@@ -59,9 +59,13 @@ function unseal(payload: Payload, keys: PayloadKeys | undefined): Payload {
     const { metadata, data: body } = temporal.api.common.v1.Payload.decode(plain);
     return { metadata, data: body };
   } catch (cause) {
-    throw new ConfigError(keysVariable, `the key "${id}" does not open a payload: another key, or a changed payload`, {
-      cause,
-    });
+    throw new ConfigError(
+      keysVariable,
+      `the key "${id}" cannot decrypt a payload: a different key, or a changed payload`,
+      {
+        cause,
+      },
+    );
   }
 }
 

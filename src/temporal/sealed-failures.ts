@@ -1,7 +1,7 @@
 import { DefaultFailureConverter } from '@temporalio/common';
 
 /**
- * Keeps messages and stack traces of failures in a payload, so that the codec seals them as it seals any other: without
- * it they stand in histories as plain text. Loaded by name, in every client and worker and in the workflows' sandbox.
+ * Moves messages and stack traces of failures to a payload, so that the codec encrypts them; otherwise histories contain
+ * them as plain text. Loaded by path in every client, every worker and the workflow sandbox.
  */
 export const failureConverter = new DefaultFailureConverter({ encodeCommonAttributes: true });

@@ -3,8 +3,8 @@ import type { Config } from '../config';
 import { fairnessOf, type CampaignMemo } from '../domain/campaign/memo';
 
 /**
- * What a campaign's workflow is started with beside its input: the memo that its interceptors read
- * (src/workflows/base/interceptors.ts), and the same for its own first run. Nothing of it is secret.
+ * Start options of a campaign's workflow: the memo for its interceptors (src/workflows/base/interceptors.ts), and the
+ * same settings for its first run. They contain no secrets.
  *
  * @param weight in (0, 1000]
  */

@@ -1,9 +1,9 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 
 /**
- * Every activity with a heartbeat timeout beats by itself, three times within it: a worker that is killed is missed after
- * the timeout, whatever it was doing. Every beat says all details, each as it was last said: so that a beat of ours hides
- * none of the activity's own, nor those of the tries before.
+ * Sends three heartbeats per heartbeat timeout for every activity that has one, so that a killed worker is detected after
+ * the timeout in any activity. Each heartbeat contains the latest value of every detail, so an automatic heartbeat keeps
+ * the details of the activity and of its earlier retries.
  */
 export const autoHeartbeat: ActivityInterceptorsFactory = (context) => ({
   inbound: {
@@ -11,11 +11,11 @@ export const autoHeartbeat: ActivityInterceptorsFactory = (context) => ({
       const { heartbeatTimeoutMs, heartbeatDetails } = context.info;
       if (!heartbeatTimeoutMs) return next(input);
       let details: object | undefined = heartbeatDetails;
-      const beat = context.heartbeat;
+      const send = context.heartbeat;
       Object.assign(context, {
-        heartbeat: (own?: object) => beat((details = own ? { ...details, ...own } : details)),
+        heartbeat: (changed?: object) => send((details = changed ? { ...details, ...changed } : details)),
       });
-      const timer = setInterval(() => beat(details), heartbeatTimeoutMs / 3);
+      const timer = setInterval(() => send(details), heartbeatTimeoutMs / 3);
       try {
         return await next(input);
       } finally {

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { ServiceError } from '../base/errors';
 
-/** Turns the service errors of activities into failures that Temporal retries or not. */
+/** Converts the service errors of activities to retryable or non-retryable failures of Temporal. */
 export const serviceFailures: ActivityInterceptorsFactory = () => ({
   inbound: { execute: (input, next) => next(input).catch(throwAsFailure) },
 });

@@ -4,8 +4,8 @@ import type { IterationKey, JobKey } from '../store/base/epoch';
 import type { Store } from '../store';
 
 /**
- * An activity that fails for want of something says so when the whole iteration is missing: in a database that was restored
- * from an older backup any row may be the first that is not found, and only the mismatch names the way out.
+ * Replaces the error of a failed activity if its whole iteration is missing. In a database restored from an older backup
+ * any row may be the first missing one, and only this error contains the command that helps.
  */
 export const detectStaleDatabase =
   ({ phaseChecks }: Pick<Store, 'phaseChecks'>): ActivityInterceptorsFactory =>
@@ -23,7 +23,7 @@ export const detectStaleDatabase =
     },
   });
 
-/** Whether an activity works for an iteration, or for a training job of one. */
+/** Returns whether the input belongs to an iteration or to a training job. */
 const isWork = (input: unknown): input is IterationKey | JobKey =>
   typeof input === 'object' &&
   input !== null &&

@@ -5,24 +5,24 @@ import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
 import { writeAtomically } from '../base/atomic-write';
 import { retry } from '../base/retry';
 
-/** Workflow code under the hash of its content: what Temporal calls a version of the deployment. */
+/** Workflow code with the hash of its content: a deployment version in Temporal. */
 type WorkflowBuild = { buildId: string; codePath: string };
 
 const deploymentName = 'coevolve';
 
-/** Where Temporal's versions are asked for and set. */
+/** Connection for reading and setting Temporal's deployment versions. */
 export type Deployment = { connection: Pick<NativeConnection, 'workflowService'>; namespace: string };
 
-/** temporal.api.enums.v1.VersionDrainageStatus: no open workflow is pinned to the version any more. */
+/** temporal.api.enums.v1.VersionDrainageStatus: no open workflow is pinned to the version. */
 const drained = 2;
-/** gRPC status of a version that no worker ever polled for. */
+/** gRPC status of a version that was never polled. */
 const notFound = 5;
 
 /**
- * Options of the workers that a versioned process runs: first the one for the bundle, then one for every older build that
- * an iteration is still pinned to. Workflows stay with the build that they began with, and continue as new with the current.
+ * Returns the options of the workers of a versioned process: one for the bundle, then one per older build with pinned
+ * iterations. Workflows keep the build of their start, and continue as new with the current build.
  *
- * @param folder where builds are kept, which other workflow workers of this machine share
+ * @param folder of the stored builds, shared by the workflow workers of this machine
  */
 export async function versionedWorkers(
   deployment: Deployment,
@@ -44,7 +44,7 @@ const workerOf = ({ buildId, codePath }: WorkflowBuild): VersionedWorker => ({
   },
 });
 
-/** Keeps a copy of a bundle under its content's name: the folder it came from may hold another one tomorrow. */
+/** Copies a bundle to a file named after its hash, because the original is replaced by the next build. */
 async function keepBuild(folder: string, codePath: string): Promise<WorkflowBuild> {
   const code = await readFile(codePath, 'utf8');
   const buildId = createHash('sha256').update(code).digest('hex').slice(0, 16);
@@ -55,8 +55,8 @@ async function keepBuild(folder: string, codePath: string): Promise<WorkflowBuil
 }
 
 /**
- * The kept builds that iterations are still pinned to, beside `newest`; builds that nothing needs any more are deleted.
- * An iteration that began with one of them ends with it, so its worker must go on polling for it.
+ * Returns the stored builds except `newest` with pinned iterations, and deletes the unused ones. An iteration ends with
+ * the build of its start, so a worker has to poll for it until then.
  */
 async function olderBuildsInUse(
   deployment: Deployment,
@@ -87,8 +87,8 @@ async function isInUse({ connection, namespace }: Deployment, buildId: string): 
 }
 
 /**
- * Makes a build the version of the deployment with which campaigns start and to which they move when they continue as new.
- * Temporal accepts only a build that a worker polls for: call this while one does.
+ * Makes a build the current version of the deployment, with which campaigns start and continue as new. Temporal accepts
+ * only a build that a worker currently polls for.
  *
  * @throws the server's error after one minute
  */

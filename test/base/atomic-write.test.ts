@@ -6,7 +6,7 @@ import { writeAtomically, writeAtomicallySync } from '../../src/base/atomic-writ
 const root = mkdtempSync(path.join(tmpdir(), 'coevolve-atomic-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-test('a file that is written again is replaced as a whole', async () => {
+test('a second write replaces the whole file', async () => {
   const file = path.join(root, 'reports', 'r.html');
   const blocking = async (...written: [string, string]) => writeAtomicallySync(...written);
   for (const write of [writeAtomically, blocking]) {

@@ -57,7 +57,7 @@ async function play(name: string, task: TaskRecord, player: ChooseAction, maxTur
   });
 }
 
-/** Halves the range that the hints leave, as a policy would that has learned the game. */
+/** Policy that halves the remaining range after each hint. */
 const searcher =
   (write: (guess: number) => string = String): ChooseAction =>
   (conversation) => {
@@ -72,7 +72,7 @@ const searcher =
   };
 
 real('a server made with the official package', () => {
-  test('lists tasks of its own splits, which play to their end as they are listed', async () => {
+  test('lists the tasks of its splits, which can be played', async () => {
     const tasks = await draw('guess', 'train', 20);
     expect(tasks.map(({ task_id: id }) => id)).toEqual(Array.from({ length: 20 }, (_, n) => `train/train-${n}`));
     const first = await play('guess', tasks[3]!, (_, step) => Promise.resolve(step === 0 ? '100' : '17')); // secret_of
@@ -86,7 +86,7 @@ real('a server made with the official package', () => {
     ]);
   });
 
-  test('has held-out tasks from its test split, none of them a train task', async () => {
+  test('has held-out tasks from its test split without train tasks', async () => {
     const heldOut = await draw('guess', 'held-out', 20);
     const train = new Set((await draw('guess', 'train', 20)).map(({ content_key: key }) => key));
     expect(heldOut.map(({ definition }) => definition)).toContainEqual({
@@ -95,7 +95,7 @@ real('a server made with the official package', () => {
     expect(heldOut.filter(({ content_key: key }) => train.has(key))).toEqual([]);
   });
 
-  test('makes tasks of seeds where it lists none, and the same seed is the same task', async () => {
+  test('has seeds as tasks if it lists none, and equal seeds are equal tasks', async () => {
     const [train, again, heldOut] = await Promise.all([
       draw('seeds', 'train', 30),
       draw('seeds', 'train', 30),
@@ -109,35 +109,35 @@ real('a server made with the official package', () => {
     expect(plays[0]).toMatchObject({ reward: 1, rawScore: 1 });
   });
 
-  test('scales a reward that is summed over the episode', async () => {
+  test('scales the sum of rewards of an episode', async () => {
     const [task] = await draw('seeds', 'train', 1);
     const lost = await play('seeds', task!, () => Promise.resolve('101'));
     expect(lost).toMatchObject({ reward: 0.5, rawScore: 0 }); // 0 of -1 to 1
     expect(lost.turns).toHaveLength(8);
   });
 
-  test('with one session plays one attempt after the other', async () => {
+  test('with one session plays attempts one at a time', async () => {
     const [task] = await draw('seeds', 'train', 1);
     const all = await Promise.all(Array.from({ length: 4 }, () => play('seeds', task!, searcher())));
     expect(all.map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
   });
 
-  test('tells the player what is no action, and goes on', async () => {
+  test('returns an observation for an invalid action and continues', async () => {
     const [task] = await draw('guess', 'train', 1);
-    const says = ['the number of the beast', '2'];
-    const episode = await play('guess', task!, (_, step) => Promise.resolve(says[step]!));
+    const actions = ['the number of the beast', '2'];
+    const episode = await play('guess', task!, (_, step) => Promise.resolve(actions[step]!));
     expect(episode.turns[0]!.observation[0]!.content).toMatch(/^That is no action: VALIDATION_ERROR.*guess/);
     expect(episode.turns).toHaveLength(2);
   });
 
-  test('is played no further than its settings allow', async () => {
+  test('ends an episode at the configured turn limit', async () => {
     const [task] = await draw('short', 'train', 1);
     const episode = await play('short', task!, () => Promise.resolve('100'));
     expect(episode).toMatchObject({ reward: 0, stopReason: 'turn-limit' });
     expect(episode.turns).toHaveLength(3);
   });
 
-  test('takes whole actions as JSON', async () => {
+  test('accepts whole actions as JSON', async () => {
     const [task] = await draw('json', 'train', 1);
     const write = (n: number): string => JSON.stringify({ guess: n });
     await expect(play('json', task!, searcher(write))).resolves.toMatchObject({ reward: 1 });
@@ -147,23 +147,23 @@ real('a server made with the official package', () => {
     ]);
   });
 
-  test('whose actions have no such field is refused before anything is played', async () => {
+  test('is rejected before the first episode if its actions lack the configured field', async () => {
     await expect(environments.open('wrong', { signal })).rejects.toMatchObject({
       ...{ name: 'DomainError', code: 'UnclearAction' },
       message:
-        'servers.wrong.action: found "message", expected one of guess (integer), the fields of the server\'s actions; or json',
+        'servers.wrong.action: found "message", expected one of guess (integer), the fields of the server\'s actions, or json',
     });
   });
 
-  test('has neither gold nor variants, and says what to choose instead', async () => {
+  test('has neither reference actions nor variants, and the error suggests other recipes', async () => {
     await expect(environments.data.capabilities('guess')).resolves.toMatchObject({
       ...{ variants: false, compose: false, gold: false, replay: 'none', max_turns: 8 },
     });
     const request: VariantRequest = { parents: [], relation: 'random', count: 1, seed: 1, options: {} };
-    await expect(environments.data.variants('guess', request)).rejects.toThrow(/guess.*no generator.*grpo/);
+    await expect(environments.data.variants('guess', request)).rejects.toThrow(/guess.*cannot generate variants.*grpo/);
   });
 
-  test('stands beside our own environments, which are played as before', async () => {
+  test('is available together with our own environments', async () => {
     await expect(environments.data.names()).resolves.toEqual([
       ...['intercode-sql', 'guess', 'seeds', 'json', 'short', 'wrong', 'relay'],
     ]);
@@ -173,7 +173,7 @@ real('a server made with the official package', () => {
     await expect(environments.data.capacity('seeds')).resolves.toBe(8);
   });
 
-  test('may be ours as well: any client of the wire plays it', async () => {
+  test('can be our own server, because it supports the same protocol', async () => {
     const [task] = await draw('relay', 'train', 1);
     const episode = await play('relay', task!, () => Promise.resolve('submit'));
     expect(episode).toMatchObject({ reward: 0, stopReason: 'completed' });

@@ -20,7 +20,7 @@ test('each variable adds one interceptor, and only failpoints wrap the pool', ()
   expect(failpoints.wrapPool(pool)).not.toBe(pool);
 });
 
-test.each(['COEVOLVE_TWICE', 'COEVOLVE_KILL_SHARE'])('an unusable %s is refused with its range', (variable) => {
+test.each(['COEVOLVE_TWICE', 'COEVOLVE_KILL_SHARE'])('an unusable %s is rejected with its range', (variable) => {
   expect(() => hooks({ [variable]: '2' })).toThrow(
     expect.objectContaining({ name: 'ConfigError', message: `${variable}: expected a number from 0 to 1, got "2"` }),
   );

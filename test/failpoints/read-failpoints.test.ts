@@ -20,7 +20,7 @@ test.each([
   { text: 'commitPhase', message: /found "", expected one of before/ },
   { text: 'commitPhase:before:0', message: /expected <activity>:<position>\[:n\]/ },
   { text: 'commitPhase:before:1:1', message: /expected <activity>:<position>\[:n\]/ },
-])('the value $text is refused with the expected names', ({ text, message }) => {
+])('the value $text is rejected with the expected names', ({ text, message }) => {
   expect(() => readFailpoints(text, activityNames)).toThrow(message);
 });
 

@@ -32,7 +32,7 @@ type Failure = Error & { retryAfterMs?: number; notCharged?: boolean };
 
 const failure = (changes: Partial<Provider> = {}): Promise<Failure> =>
   chat(changes).then(
-    ({ reply }) => Promise.reject(new Error(`it was answered: ${JSON.stringify(reply)}`)),
+    ({ reply }) => Promise.reject(new Error(`expected an error, got the reply ${JSON.stringify(reply)}`)),
     (error: unknown) => error as Failure,
   );
 
@@ -40,7 +40,7 @@ type Reply = { answer: string; given: ModelAnswer; reply: object };
 
 test.each<Reply>([
   { answer: 'a text', given: 'seven', reply: { kind: 'text', text: 'seven' } },
-  { answer: 'nothing to say', given: { text: '' }, reply: { kind: 'text', text: '' } },
+  { answer: 'an empty text', given: { text: '' }, reply: { kind: 'text', text: '' } },
   {
     answer: 'a text that was cut off',
     given: { text: 'sev', finishReason: 'length' },
@@ -57,25 +57,25 @@ test.each<Reply>([
     given: { status: 400, code: 'content_filter', message: 'the prompt was filtered' },
     reply: { kind: 'refused', reason: expect.stringContaining('the prompt was filtered') },
   },
-])('$answer is a reply', async ({ given, reply }) => {
+])('the client returns $answer as a reply', async ({ given, reply }) => {
   server.answerBy(() => given);
   await expect(chat()).resolves.toMatchObject({ reply });
 });
 
-test('the usage is what the server says', async () => {
+test('the usage is the one in the response', async () => {
   server.answerBy(() => 'seven ships');
   const { usage } = await chat();
   const promptTokens = tokensOf(messages[0]!.content);
   expect(usage).toEqual({ promptTokens, completionTokens: tokensOf('seven ships'), estimated: false });
 });
 
-test('where the server says none, the usage is estimated and says so', async () => {
+test('without a usage in the response, the usage is estimated and marked as such', async () => {
   server.answerBy(() => ({ text: 'seven ships', withoutUsage: true }));
   const promptTokens = Math.ceil(JSON.stringify(messages).length / 3);
   expect((await chat()).usage).toEqual({ promptTokens, completionTokens: 4, estimated: true });
 });
 
-test('a request carries the key, the id by which the log knows it, and what the spec says of the model', async () => {
+test('a request contains the key, the id for the log, and the model settings of the spec', async () => {
   await chat();
   const [{ headers, body, id }] = server.log as [(typeof server.log)[0]];
   expect({ authorization: headers.authorization, id }).toEqual({
@@ -85,7 +85,7 @@ test('a request carries the key, the id by which the log knows it, and what the 
   expect(body).toEqual({ model: 'm', messages, temperature: 0.5, seed: 3, max_tokens: 50 });
 });
 
-test('a server that wants it so is told the limit under its newer name', async () => {
+test('tokenLimitField sets the name of the token limit in the request', async () => {
   await chat({ tokenLimitField: 'max_completion_tokens' });
   expect(server.log[0]!.body).toMatchObject({ max_completion_tokens: 50 });
   expect(server.log[0]!.body).not.toHaveProperty('max_tokens');
@@ -97,7 +97,7 @@ type Failed = {
   answer: string;
   given: ModelAnswer;
   kind: string;
-  says?: string;
+  problem?: string;
   delayMs?: number;
   notCharged?: boolean;
 };
@@ -105,7 +105,7 @@ type Failed = {
 test.each<Failed>([
   { answer: '500', given: { status: 500 }, kind: 'unavailable', notCharged: true },
   { answer: '503', given: { status: 503 }, kind: 'unavailable', notCharged: true },
-  { answer: '504, after which nobody knows', given: { status: 504 }, kind: 'unavailable', notCharged: false },
+  { answer: '504, which may have been charged', given: { status: 504 }, kind: 'unavailable', notCharged: false },
   { answer: '408', given: { status: 408 }, kind: 'unavailable', notCharged: true },
   { answer: '409', given: { status: 409 }, kind: 'unavailable', notCharged: true },
   { answer: '425', given: { status: 425 }, kind: 'unavailable', notCharged: true },
@@ -137,45 +137,54 @@ test.each<Failed>([
     given: { status: 429, code: 'insufficient_quota' },
     ...{ kind: 'rejected', notCharged: true },
   },
-  { answer: '400', given: { status: 400, message: 'bad seed' }, kind: 'rejected', says: 'bad seed', notCharged: true },
+  {
+    answer: '400',
+    given: { status: 400, message: 'bad seed' },
+    kind: 'rejected',
+    problem: 'bad seed',
+    notCharged: true,
+  },
   {
     answer: '401',
     given: { status: 401 },
     kind: 'rejected',
-    says: 'check the keyFile of "scripted"',
+    problem: 'check the keyFile of "scripted"',
     notCharged: true,
   },
   {
     answer: '403',
     given: { status: 403 },
     kind: 'rejected',
-    says: 'check the keyFile of "scripted"',
+    problem: 'check the keyFile of "scripted"',
     notCharged: true,
   },
-  { answer: '402', given: { status: 402 }, kind: 'rejected', says: 'fill the account', notCharged: true },
-  { answer: '404', given: { status: 404 }, kind: 'unknown-model', says: 'serve this model', notCharged: true },
+  { answer: '402', given: { status: 402 }, kind: 'rejected', problem: 'add credit', notCharged: true },
+  { answer: '404', given: { status: 404 }, kind: 'unknown-model', problem: 'serve this model', notCharged: true },
   { answer: 'a body that is no JSON', given: { raw: '{"choices": [' }, kind: 'unavailable', notCharged: false },
   {
     answer: 'a body without choices',
     given: { raw: '{"choices": []}' },
     kind: 'rejected',
-    says: 'choices',
+    problem: 'choices',
     notCharged: false,
   },
-  { answer: 'a closed connection', given: hangUp, kind: 'unavailable', says: 'does not answer', notCharged: false },
+  { answer: 'a closed connection', given: hangUp, kind: 'unavailable', problem: 'does not answer', notCharged: false },
   { answer: 'an answer that was lost', given: { lost: 'seven' }, kind: 'unavailable', notCharged: false },
-])('$answer is a ModelError of kind $kind after one request', async ({ given, kind, says = '', ...expected }) => {
-  server.answerBy(() => given);
-  const error = await failure();
-  expect(error).toMatchObject({ name: 'ModelError', kind });
-  expect(error.message).toContain(`provider "scripted" (${server.url}, model "m")`);
-  expect(error.message).toContain(says);
-  expect(error.retryAfterMs).toBe(expected.delayMs);
-  if (expected.notCharged !== undefined) expect(error.notCharged).toBe(expected.notCharged);
-  expect(server.log).toHaveLength(1);
-});
+])(
+  '$answer results in a ModelError of kind $kind after one request',
+  async ({ given, kind, problem = '', ...expected }) => {
+    server.answerBy(() => given);
+    const error = await failure();
+    expect(error).toMatchObject({ name: 'ModelError', kind });
+    expect(error.message).toContain(`provider "scripted" (${server.url}, model "m")`);
+    expect(error.message).toContain(problem);
+    expect(error.retryAfterMs).toBe(expected.delayMs);
+    if (expected.notCharged !== undefined) expect(error.notCharged).toBe(expected.notCharged);
+    expect(server.log).toHaveLength(1);
+  },
+);
 
-test('a prompt that the context does not hold is an answer that is cut off before its first word, and costs nothing', async () => {
+test('a prompt that exceeds the context returns an empty cut-off reply without a charge', async () => {
   server.answerBy(() => ({ status: 400, code: 'context_length_exceeded', message: '9000 tokens' }));
   await expect(chat()).resolves.toEqual({
     reply: { kind: 'cut-off', text: '' },
@@ -183,14 +192,14 @@ test('a prompt that the context does not hold is an answer that is cut off befor
   });
 });
 
-test('a date without the server knowing the time is taken by our clock', async () => {
+test('a Retry-After date without a Date header is compared with the local clock', async () => {
   server.answerBy(() => ({ status: 429, headers: { 'retry-after': inThreeMinutes() } }));
   const { retryAfterMs } = await failure();
   expect(retryAfterMs).toBeGreaterThan(170_000);
   expect(retryAfterMs).toBeLessThanOrEqual(181_000);
 });
 
-test('a server that is not there was never paid', async () => {
+test('a refused connection is marked as not charged', async () => {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const url = `http://127.0.0.1:${(probe.address() as AddressInfo).port}/v1`;
@@ -199,14 +208,14 @@ test('a server that is not there was never paid', async () => {
   expect(await failure({ url })).toMatchObject({ name: 'ModelError', kind: 'unavailable', notCharged: true });
 });
 
-test('a slow answer ends at the timeout of the provider, and may have been paid', async () => {
+test("a slow response ends at the provider's timeout and may have been charged", async () => {
   server.answerBy(() => silence);
   const error = await failure({ timeoutSeconds: 0.05 });
   expect(error).toMatchObject({ name: 'ModelError', kind: 'unavailable', notCharged: false });
-  expect(error.message).toContain('no answer within 0.05 s');
+  expect(error.message).toContain('did not answer within 0.05 s');
 });
 
-test('a call that is given up ends with the reason of it', async () => {
+test('an aborted call is rejected with the reason of the abort', async () => {
   server.answerBy(() => silence);
   const controller = new AbortController();
   const waiting = expect(chat({}, controller.signal)).rejects.toThrow('the campaign was cancelled');
@@ -217,14 +226,14 @@ test('a call that is given up ends with the reason of it', async () => {
   expect(server.log[0]).toMatchObject({ end: 'aborted', usage: null });
 });
 
-test('a key that a server quotes is in no message and in no cause', async () => {
+test('a key quoted by the server is removed from the message and the cause', async () => {
   server.answerBy(({ headers }) => ({ status: 401, message: `no such key: ${headers.authorization}` }));
   const error = await failure();
   expect(error.message).toContain('no such key: Bearer <key>');
   expect(JSON.stringify([error, error.cause ?? null, error.stack])).not.toContain('secret-key');
 });
 
-test('vectors come back in the order of the texts, whatever the order of the answer', async () => {
+test('vectors are returned in the order of the texts for every order of the response', async () => {
   const data = [
     { index: 1, embedding: [0, 1] },
     { index: 0, embedding: [1, 0] },
@@ -243,7 +252,7 @@ test('vectors come back in the order of the texts, whatever the order of the ans
 test.each([
   { problem: 'one vector too few', vectors: [[1, 0]] },
   { problem: 'vectors of two lengths', vectors: [[1, 0], [1]] },
-])('embeddings with $problem are refused', async ({ vectors }) => {
+])('embeddings with $problem are rejected', async ({ vectors }) => {
   server.answerBy(() => ({ vectors }));
   const request = { model: 'e', texts: ['one', 'two'], requestId: 'c/e/0/1', signal: new AbortController().signal };
   await expect(client().embed(request)).rejects.toMatchObject({ name: 'ModelError', kind: 'rejected' });

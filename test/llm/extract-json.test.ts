@@ -14,13 +14,13 @@ test.each([
   { text: '[1, 2]', found: [] },
   { text: 'no', found: [] },
   { text: '', found: [] },
-])('$text holds $found', ({ text, found }) => {
+])('$text contains $found', ({ text, found }) => {
   expect(extractJson(text)).toEqual(found);
 });
 
 const plain = fc.string().filter((text) => !/[{}]/.test(text));
 
-test('an object is found whatever stands around it', () => {
+test('an object is found within any surrounding text', () => {
   fc.assert(
     fc.property(plain, fc.dictionary(fc.string(), fc.jsonValue()), plain, (before, object, after) => {
       const json = JSON.stringify(object);
@@ -30,6 +30,6 @@ test('an object is found whatever stands around it', () => {
   );
 });
 
-test('a text of nothing but braces comes to an end', () => {
+test('a text that consists only of braces is scanned in finite time', () => {
   expect(extractJson('{'.repeat(200_000))).toEqual([]);
 });

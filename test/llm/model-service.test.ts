@@ -12,7 +12,7 @@ import { modelCampaign, type ModelCampaign } from '../store/support/model-campai
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
 let database: FreshDatabase;
-let other: Pool; // of another worker process
+let other: Pool; // for a second worker process
 let server: ScriptedModel;
 beforeAll(async () => {
   database = await freshDatabase();
@@ -39,7 +39,7 @@ const question = ({ key }: ModelCampaign, callId: string, changes: Partial<Model
   ...changes,
 });
 
-/** What the server charged, by the id of the request. */
+/** Tokens charged by the server, by request id. */
 const charged = (): Map<string, number> =>
   new Map(server.log.flatMap(({ id, usage }) => (usage ? [[id!, usage.promptTokens + usage.completionTokens]] : [])));
 
@@ -47,7 +47,7 @@ const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, n
 
 const committed = async ({ store, campaignId }: ModelCampaign) => (await store.budgets.get(campaignId)).committed;
 
-/** A worker that is killed: its call is cut off in the middle, and nothing of it is booked. */
+/** Simulates a killed worker: its call is aborted, and none of its cost is booked. */
 async function cutOff(models: ModelService, c: ModelCampaign, callId: string): Promise<void> {
   const controller = new AbortController();
   const arrived = server.log.length + 1;
@@ -59,8 +59,8 @@ async function cutOff(models: ModelService, c: ModelCampaign, callId: string): P
   await ended;
 }
 
-describe('a call', () => {
-  test('that is asked twice is paid once, also by another worker', async () => {
+describe('model calls', () => {
+  test('a repeated call is charged once, also in another worker', async () => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => `answer ${ordinal}`);
     const first = await service().ask(c.spec, question(c, 'reflect/1'));
@@ -70,7 +70,7 @@ describe('a call', () => {
     await expect(committed(c)).resolves.toMatchObject({ llmTokens: sum(charged().values()) });
   });
 
-  test('costs what the spec says of the model', async () => {
+  test("a call costs the model's price in the spec", async () => {
     const c = await campaign();
     server.answerBy(() => 'seven ships');
     await service().ask(c.spec, question(c, 'reflect/1'));
@@ -81,10 +81,10 @@ describe('a call', () => {
     ]);
   });
 
-  test('asked by two workers at once has one answer, and the other is waste, as the server has it', async () => {
+  test('a call of two workers at the same time has one answer, and the other one is booked as waste', async () => {
     const c = await campaign();
     server.answerBy(async ({ ordinal }) => {
-      await server.arrived(2); // both are under way before either is answered
+      await server.arrived(2); // both requests have arrived before the first answer
       return `answer number ${'0'.repeat(ordinal * 40)}`;
     });
     const replies = await Promise.all([
@@ -105,7 +105,7 @@ describe('a call', () => {
     await expect(committed(c)).resolves.toMatchObject({ llmTokens: sum(charged().values()) });
   });
 
-  test('that was refused is a reply, and refused again without asking', async () => {
+  test('a refusal is a stored reply', async () => {
     const c = await campaign();
     server.answerBy(() => ({ refusal: 'I may not' }));
     for (let i = 0; i < 2; i++)
@@ -115,20 +115,20 @@ describe('a call', () => {
     expect(server.log).toHaveLength(1);
   });
 
-  test('of a later run of the iteration than the caller knows is refused', async () => {
+  test('a call with a stale epoch of the iteration is rejected', async () => {
     const c = await campaign();
     await raiseEpoch(database.pool, c.key);
     await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ code: 'StaleEpoch' });
     expect(server.log).toHaveLength(0);
   });
 
-  test('of a provider that the file lacks is refused before it is sent', async () => {
+  test('a call to an unknown provider is rejected before the request', async () => {
     const c = await campaign();
     const without = createModelService({ store: c.store, providers: new Map() });
     await expect(without.ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ code: 'UnknownProvider' });
   });
 
-  test('larger than the tokens per minute of its provider would wait for ever, and is refused', async () => {
+  test('a call larger than tokensPerMinute is rejected', async () => {
     const c = await campaign();
     await expect(service({ tokensPerMinute: 50 }).ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({
       ...{ name: 'DomainError', code: 'CallTooLarge', message: expect.stringContaining('scripted.tokensPerMinute') },
@@ -136,12 +136,12 @@ describe('a call', () => {
   });
 });
 
-describe('what failed', () => {
+describe('failed calls', () => {
   test.each([
     { failure: '500', given: { status: 500 } },
     { failure: '429', given: { status: 429, headers: { 'retry-after': '7' } } },
     { failure: '401', given: { status: 401 } },
-  ])('with $failure cost nothing, and may be asked again', async ({ given }) => {
+  ])('a call that failed with $failure costs nothing and can be retried', async ({ given }) => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
     await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toBeInstanceOf(ModelError);
@@ -158,22 +158,22 @@ describe('what failed', () => {
     { failure: 'a connection that closed', given: hangUp, paid: 0 },
     { failure: 'a body that is no JSON', given: { raw: '{' }, paid: 0 },
     { failure: '504', given: { status: 504 }, paid: 0 },
-  ])('with $failure keeps its reservation until the log of the provider tells', async ({ given, paid }) => {
+  ])('a call that failed with $failure keeps its reservation as unconfirmed waste', async ({ given, paid }) => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => (ordinal === 0 ? given : 'seven'));
     await expect(service().ask(c.spec, question(c, 'reflect/1'))).rejects.toMatchObject({ kind: 'unavailable' });
     await service().ask(c.spec, question(c, 'reflect/1'));
     const { unconfirmed } = await c.store.modelCalls.getWaste(c.campaignId);
-    const tries = await c.store.modelCalls.listUnconfirmed(c.campaignId);
-    expect(tries.map(({ requestId }) => requestId)).toEqual([`${c.name}/reflect/1/1`]);
-    const paidOfThem = tries.filter(({ requestId }) => charged().has(requestId));
-    expect(paidOfThem).toHaveLength(paid);
+    const unconfirmedRequests = await c.store.modelCalls.listUnconfirmed(c.campaignId);
+    expect(unconfirmedRequests.map(({ requestId }) => requestId)).toEqual([`${c.name}/reflect/1/1`]);
+    const chargedRequests = unconfirmedRequests.filter(({ requestId }) => charged().has(requestId));
+    expect(chargedRequests).toHaveLength(paid);
     expect(unconfirmed.tokens).toBeGreaterThanOrEqual(
-      sum(paidOfThem.map(({ requestId }) => charged().get(requestId)!)),
+      sum(chargedRequests.map(({ requestId }) => charged().get(requestId)!)),
     );
   });
 
-  test('by a provider that keeps failing is not sent any more until its time is over', async () => {
+  test('the circuit breaker stops requests to a provider that fails repeatedly', async () => {
     const c = await campaign();
     const breaker = { failures: 3, coolDownSeconds: 60 };
     server.answerBy(() => ({ status: 500 }));
@@ -188,18 +188,18 @@ describe('what failed', () => {
     for (let i = 0; i < 3; i++) await expect(models.ask(spec, question(c, 'a'))).rejects.toThrow('status 500');
     await expect(models.ask(spec, question(c, 'a'))).rejects.toMatchObject({
       ...{ name: 'ModelError', kind: 'unavailable', retryAfterMs: expect.any(Number) },
-      message: expect.stringMatching(/failed 3 times in a row: nothing is sent to it for another \d+ s$/),
+      message: expect.stringMatching(/failed 3 times in a row: no requests are sent to it for another \d+ s$/),
     });
     expect(server.log).toHaveLength(3);
     await expect(models.ask(c.spec, question(c, 'b', { purpose: 'judge' }))).rejects.toThrow('status 500'); // another provider
   });
 });
 
-test('workers that are killed lose answers, and the unconfirmed waste names exactly the requests to look up', async () => {
+test('the unconfirmed waste lists exactly the requests of killed workers', async () => {
   const c = await campaign();
   const calls = Array.from({ length: 10 }, (_, number) => `explore/${number}`);
-  // Every other request is computed before the worker dies, and charged; the others die unanswered.
-  server.answerBy(({ ordinal }) => (ordinal % 2 === 0 ? { text: 'too late to be heard', delayMs: 60_000 } : silence));
+  // Every second request is computed and charged before the worker is killed; the others have no answer.
+  server.answerBy(({ ordinal }) => (ordinal % 2 === 0 ? { text: 'too late', delayMs: 60_000 } : silence));
   for (const callId of calls) await cutOff(service(), c, callId);
   server.answerBy(() => 'seven');
   const later = service({}, other);
@@ -222,19 +222,19 @@ test('workers that are killed lose answers, and the unconfirmed waste names exac
   expect((await committed(c)).llmTokens).toBe(sum(stored) + unconfirmed.tokens);
 });
 
-describe('a budget', () => {
+describe('budgets', () => {
   const reservation = 100 + 26; // maxTokens, and a third of the 77 bytes of the conversation
 
-  test('of N tokens is exceeded by no more than one window of calls, though a server takes more than it may', async () => {
+  test('a budget is exceeded by at most one window of calls, even if the server exceeds maxTokens', async () => {
     const window = 8;
     const limit = 3000;
     const c = await campaign({ llmTokens: limit });
     server.answerBy(() => ({ text: 'x'.repeat(4 * 300), finishReason: 'stop' })); // three times maxTokens
     const models = [service({ concurrency: window / 2 }), service({ concurrency: window / 2 }, other)];
-    const asked = await Promise.allSettled(
+    const results = await Promise.allSettled(
       Array.from({ length: 60 }, (_, number) => models[number % 2]!.ask(c.spec, question(c, `explore/${number}`))),
     );
-    const refused = asked.filter((one) => one.status === 'rejected');
+    const refused = results.filter((result) => result.status === 'rejected');
     expect(new Set(refused.map(({ reason }) => (reason as { code: string }).code))).toEqual(new Set(['BudgetReached']));
     const total = sum(charged().values());
     const largest = Math.max(...charged().values());
@@ -243,21 +243,21 @@ describe('a budget', () => {
     expect(total).toBeLessThanOrEqual(limit + window * (largest - reservation));
   });
 
-  test('is never exceeded by a server that keeps to its limits, and is used up', async () => {
+  test('a budget is used up but not exceeded if the server respects maxTokens', async () => {
     const limit = 1000;
     const c = await campaign({ llmTokens: limit });
     server.answerBy(() => ({ text: 'seven', delayMs: 5 }));
     const models = [service({ concurrency: 8 }), service({ concurrency: 8 }, other)];
-    const asked = await Promise.allSettled(
+    const results = await Promise.allSettled(
       Array.from({ length: 100 }, (_, number) => models[number % 2]!.ask(c.spec, question(c, `explore/${number}`))),
     );
-    expect(asked.some(({ status }) => status === 'rejected')).toBe(true);
+    expect(results.some(({ status }) => status === 'rejected')).toBe(true);
     const total = sum(charged().values());
     expect(total).toBeLessThanOrEqual(limit);
-    expect(total).toBeGreaterThan(limit - reservation); // it stopped when not one more call would fit
+    expect(total).toBeGreaterThan(limit - reservation); // it stopped when no further call would fit
   });
 
-  test('that is raised lets the same calls go on where they stopped', async () => {
+  test('the same calls continue after the budget is raised', async () => {
     const c = await campaign({ llmTokens: 200 });
     const ask = async (): Promise<number> => {
       const all = Array.from({ length: 20 }, (_, number) => service().ask(c.spec, question(c, `explore/${number}`)));
@@ -271,27 +271,27 @@ describe('a budget', () => {
   });
 });
 
-describe('an answer in a shape', () => {
+describe('structured answers', () => {
   const schema = z.object({ ships: z.number().int(), by: z.string() });
   const ask = (c: ModelCampaign) => service().askFor(c.spec, question(c, 'reflect/1'), schema);
 
-  test('is its value', async () => {
+  test('a JSON answer that matches the schema is returned as a value', async () => {
     const c = await campaign();
     server.answerBy(() => 'Here you are:\n```json\n{"ships": 7, "by": "Ada"}\n```');
     await expect(ask(c)).resolves.toEqual({ ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1' });
   });
 
-  test('that is malformed is repaired once, by a call that quotes what was wrong', async () => {
+  test('a malformed answer is repaired once by a call that quotes the mistakes', async () => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => (ordinal === 0 ? '{"ships": "many"}' : '{"ships": 7, "by": "Ada"}'));
     const repaired = { ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1/repair' };
     await expect(ask(c)).resolves.toEqual(repaired);
     await expect(ask(c)).resolves.toEqual(repaired);
     expect(server.log).toHaveLength(2);
-    const [asked, answered, wrong] = server.log[1]!.messages;
-    expect(asked).toEqual(question(c, '').messages[0]);
-    expect(answered).toEqual({ role: 'assistant', content: '{"ships": "many"}' });
-    expect(wrong!.content).toContain('- ships: found "many", expected a number\n- by: found nothing, expected a text');
+    const [request, answer, repair] = server.log[1]!.messages;
+    expect(request).toEqual(question(c, '').messages[0]);
+    expect(answer).toEqual({ role: 'assistant', content: '{"ships": "many"}' });
+    expect(repair!.content).toContain('- ships: found "many", expected a number\n- by: found nothing, expected a text');
     const { rows } = await database.pool.query(
       'select id, prompt from model_calls where campaign_id = $1 order by id',
       [c.campaignId],
@@ -302,7 +302,7 @@ describe('an answer in a shape', () => {
     ]);
   });
 
-  test('that stays malformed is a typed failure, after two calls', async () => {
+  test('an answer that is still malformed after the repair returns a failure', async () => {
     const c = await campaign();
     server.answerBy(() => ({ text: '' }));
     await expect(ask(c)).resolves.toEqual({
@@ -314,7 +314,7 @@ describe('an answer in a shape', () => {
   test.each([
     { failure: 'refused', given: { refusal: 'I may not' } as const },
     { failure: 'cut-off', given: { text: '{"ships": 7, "b', finishReason: 'length' } as const },
-  ])('that is $failure is a typed failure, after one call', async ({ failure, given }) => {
+  ])('a $failure answer returns a failure after one call', async ({ failure, given }) => {
     const c = await campaign();
     server.answerBy(() => given);
     await expect(ask(c)).resolves.toMatchObject({ ok: false, failure, callId: 'reflect/1' });
@@ -326,7 +326,7 @@ describe('embeddings', () => {
   const embed = (c: ModelCampaign, texts: string[], models = service()) =>
     models.embed(c.spec, { key: c.key, callId: 'embed/1', texts, signal: new AbortController().signal });
 
-  test('come in batches, as unit vectors in the order of the texts, and are paid once', async () => {
+  test('embeddings are requested in batches, returned as unit vectors in order, and charged once', async () => {
     const c = await campaign();
     const texts = Array.from({ length: 130 }, (_, number) => `count the ships of harbour ${number}`);
     const vectors = await embed(c, texts);
@@ -347,22 +347,22 @@ describe('embeddings', () => {
     ]);
   });
 
-  test('of nothing are none, and cost nothing', async () => {
+  test('an empty list of texts needs no request', async () => {
     const c = await campaign();
     await expect(embed(c, [])).resolves.toEqual([]);
     expect(server.log).toHaveLength(0);
   });
 
-  test('of an empty text are asked with a space, which servers take', async () => {
+  test('an empty text is sent as a space, which servers accept', async () => {
     const c = await campaign();
     await embed(c, ['', ' \n ']);
     expect(server.log[0]!.input).toEqual([' ', ' ']);
   });
 
   test.each([
-    { spec: 'names no embedding model', llm: { models: { ...scriptedModels.models, embedding: null } } },
-    { spec: 'names no models', llm: null },
-  ])('are null where the spec $spec', async ({ llm }) => {
+    { spec: 'has no embedding model', llm: { models: { ...scriptedModels.models, embedding: null } } },
+    { spec: 'has no models', llm: null },
+  ])('embeddings are null if the spec $spec', async ({ llm }) => {
     const c = await modelCampaign(database.pool, { llm });
     await expect(embed(c, ['a'])).resolves.toBeNull();
   });

@@ -39,7 +39,7 @@ const errorOf = (code: string | null, message = 'no') => ({ error: { message, ty
 const sample = (changes: Partial<SampleRequest> = {}) =>
   policyClient({ url: server.url, token: 'secret' }).sample(request(changes));
 
-test('an answer comes back as it was sampled: text, token ids and log-probabilities', async () => {
+test('an answer contains the sampled text, token ids and log-probabilities', async () => {
   server.answerWith({ body: completion });
   await expect(sample()).resolves.toEqual({
     ...{ content: 'select 1', finishReason: 'stop' },
@@ -47,7 +47,7 @@ test('an answer comes back as it was sampled: text, token ids and log-probabilit
   });
 });
 
-test('the request names the policy by its hash, carries the seed and asks for the token ids', async () => {
+test('a request contains the policy hash, the seed and the option for token ids', async () => {
   server.answerWith({ body: completion });
   await sample();
   expect(server.requests).toEqual([
@@ -61,13 +61,13 @@ test('the request names the policy by its hash, carries the seed and asks for th
   ]);
 });
 
-test('an answer without text is an empty action', async () => {
+test('an answer without text results in an empty action', async () => {
   const empty = { ...choice, message: { content: null }, token_ids: [], logprobs: null };
   server.answerWith({ body: { ...completion, choices: [empty] } });
   await expect(sample()).resolves.toMatchObject({ content: '', tokenIds: [], logprobs: [] });
 });
 
-type Refusal = { answer: string; given: Answer; kind: string; retryAfterMs?: number; says?: string };
+type Refusal = { answer: string; given: Answer; kind: string; retryAfterMs?: number; problem?: string };
 const refusals: Refusal[] = [
   { answer: '500', given: { status: 500, body: errorOf('internal') }, kind: 'unavailable' },
   { answer: '502 in HTML', given: { status: 502, body: '<html>bad gateway</html>' }, kind: 'unavailable' },
@@ -98,7 +98,7 @@ const refusals: Refusal[] = [
   {
     answer: '400 for a prompt that is too long',
     given: { status: 400, body: errorOf('context_length_exceeded', '600 tokens, at most 512') },
-    ...{ kind: 'context-full', says: '600 tokens, at most 512' },
+    ...{ kind: 'context-full', problem: '600 tokens, at most 512' },
   },
   {
     answer: "400 in vLLM's words for a prompt that is too long",
@@ -106,58 +106,63 @@ const refusals: Refusal[] = [
       status: 400,
       body: { error: { message: `This model's maximum context length is 512 tokens`, code: 400 } },
     },
-    ...{ kind: 'context-full', says: 'maximum context length' },
+    ...{ kind: 'context-full', problem: 'maximum context length' },
   },
   {
     answer: 'the answer of another policy',
     given: { body: { ...completion, model: 'b' } },
-    ...{ kind: 'rejected', says: `answered as b when policy ${'a'.repeat(64)}` },
+    ...{ kind: 'rejected', problem: `answered as b, expected policy ${'a'.repeat(64)}` },
   },
   {
     answer: '400',
     given: { status: 400, body: errorOf('unsupported', 'n must be 1') },
     kind: 'rejected',
-    says: 'n must be 1',
+    problem: 'n must be 1',
   },
   { answer: '401', given: { status: 401, body: errorOf('invalid_api_key') }, kind: 'rejected' },
   { answer: '422', given: { status: 422, body: errorOf(null) }, kind: 'rejected' },
-  { answer: 'a body that is cut off', given: { body: '{"choices": [' }, kind: 'unavailable', says: 'no whole answer' },
+  {
+    answer: 'a body that is cut off',
+    given: { body: '{"choices": [' },
+    kind: 'unavailable',
+    problem: 'incomplete answer',
+  },
   {
     answer: 'a connection that breaks in the middle of the body',
     given: { headers: { 'content-length': '9999' }, body: '{' },
-    ...{ kind: 'unavailable', says: 'no whole answer' },
+    ...{ kind: 'unavailable', problem: 'incomplete answer' },
   },
-  { answer: 'no choice', given: { body: { ...completion, choices: [] } }, kind: 'rejected', says: 'choices' },
-  { answer: 'no body', given: { body: 'null' }, kind: 'rejected', says: 'dialect' },
+  { answer: 'no choice', given: { body: { ...completion, choices: [] } }, kind: 'rejected', problem: 'choices' },
+  { answer: 'no body', given: { body: 'null' }, kind: 'rejected', problem: 'dialect' },
   {
     answer: 'no prompt token ids',
     given: { body: { choices: completion.choices } },
-    ...{ kind: 'rejected', says: 'prompt_token_ids' },
+    ...{ kind: 'rejected', problem: 'prompt_token_ids' },
   },
   {
     answer: 'no token ids',
     given: { body: { ...completion, choices: [{ ...choice, token_ids: undefined }] } },
-    ...{ kind: 'rejected', says: 'choices.0.token_ids' },
+    ...{ kind: 'rejected', problem: 'choices.0.token_ids' },
   },
 ];
 
-test.each(refusals)('the answer "$answer" is a ModelError of kind $kind after one request', async (refusal) => {
+test.each(refusals)('the answer "$answer" results in a ModelError of kind $kind after one request', async (refusal) => {
   server.answerWith(refusal.given);
   const error: unknown = await sample().catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ name: 'ModelError', kind: refusal.kind });
   expect((error as { retryAfterMs?: number }).retryAfterMs).toBe(refusal.retryAfterMs);
   expect((error as Error).message).toContain(server.url);
-  expect((error as Error).message).toContain(refusal.says ?? '');
+  expect((error as Error).message).toContain(refusal.problem ?? '');
   expect(server.requests).toHaveLength(1);
 });
 
-test('a connection that is closed before the answer may be tried again, by somebody else', async () => {
+test('a connection closed before the answer is a retryable error', async () => {
   server.answerWith('hang-up');
   await expect(sample()).rejects.toMatchObject({ name: 'ModelError', kind: 'unavailable' });
   expect(server.requests).toHaveLength(1);
 });
 
-test('a refused connection may be tried again, and the message names the next command', async () => {
+test('a refused connection is a retryable error, and the message contains the next command', async () => {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const url = `http://127.0.0.1:${(probe.address() as AddressInfo).port}`;
@@ -169,7 +174,7 @@ test('a refused connection may be tried again, and the message names the next co
   });
 });
 
-test('a slow answer that is aborted ends with the reason of the abort', async () => {
+test('an aborted request is rejected with the reason of the abort', async () => {
   server.answerWith('nothing');
   const controller = new AbortController();
   const waiting = expect(sample({ signal: controller.signal })).rejects.toThrow('the campaign was cancelled');
@@ -186,7 +191,7 @@ describe('policies', () => {
     choices: [{ ...choice, token_ids: [4], logprobs: { content: [{ logprob: -0.5 }] } }],
   };
 
-  test('are loaded under their hash, asked for one token, and unloaded', async () => {
+  test('a policy is loaded under its hash, probed with one token, and unloaded', async () => {
     server.answerWith({ body: oneToken });
     await client().load('hash', '/policies/hash');
     await client().unload('hash');
@@ -197,7 +202,7 @@ describe('policies', () => {
     ]);
   });
 
-  test('are loaded once for all who ask at the same time', async () => {
+  test('concurrent loads of a policy share one request', async () => {
     server.answerWith({ body: oneToken });
     const one = client();
     await Promise.all([one.load('hash', '/p'), one.load('hash', '/p'), one.load('hash', '/p')]);
@@ -207,37 +212,37 @@ describe('policies', () => {
   });
 
   test.each([
-    ['another name', { ...oneToken, model: 'other' }, 'answered as other when policy hash'],
-    ['no name', { ...oneToken, model: undefined }, 'answered as nobody when policy hash'],
+    ['another name', { ...oneToken, model: 'other' }, 'answered as other, expected policy hash'],
+    ['no name', { ...oneToken, model: undefined }, 'answered as no model, expected policy hash'],
     ['no log-probability', { ...oneToken, choices: [{ ...choice, token_ids: [4], logprobs: null }] }, '[]'],
     ['two tokens for one', { ...completion, model: 'hash' }, 'token ids [4, 5]'],
     ['no token ids', { ...oneToken, choices: [{ message: choice.message, finish_reason: 'stop' }] }, 'token_ids'],
-  ])('that answer the probe with %s are not served', async (_, body, says) => {
+  ])('a policy whose probe returns %s is unloaded', async (_, body, problem) => {
     server.answerWith({ body });
     await expect(client().load('hash', '/p')).rejects.toMatchObject({
-      ...{ name: 'ModelError', kind: 'rejected', message: expect.stringContaining(says) },
+      ...{ name: 'ModelError', kind: 'rejected', message: expect.stringContaining(problem) },
     });
     expect(server.requests.at(-1)).toMatchObject({ path: '/v1/unload_lora_adapter', body: { lora_name: 'hash' } });
   });
 
-  test('that are not served are unloaded already', async () => {
+  test('unload succeeds for a policy that is not served', async () => {
     server.answerWith({ status: 404, body: errorOf('model_not_found') });
     await client().unload('hash');
   });
 
-  test('that a server cannot load are refused for good', async () => {
+  test('a failed load is a permanent error', async () => {
     server.answerWith({ status: 400, body: errorOf('invalid_policy', 'its hash differs') });
     await expect(client().load('hash', '/x')).rejects.toMatchObject({
       ...{ kind: 'rejected', message: expect.stringContaining('its hash differs') },
     });
   });
 
-  test('cannot be loaded by a server without that route', async () => {
+  test('a load on a server without that route is a permanent error', async () => {
     server.answerWith({ status: 404, body: { detail: 'Not Found' } });
     await expect(client().load('hash', '/x')).rejects.toMatchObject({ name: 'ModelError', kind: 'rejected' });
   });
 
-  test('that are served are listed by their names', async () => {
+  test('the client lists the names of the served policies', async () => {
     server.answerWith({ body: { object: 'list', data: [{ id: 'one' }, { id: 'two' }] } });
     await expect(client().served()).resolves.toEqual(['one', 'two']);
   });

@@ -22,11 +22,11 @@ test('without a file there are no providers', () => {
   expect(readProviders({}).size).toBe(0);
 });
 
-test('an empty file names none', () => {
+test('an empty file contains no providers', () => {
   expect(read('').size).toBe(0);
 });
 
-test('a provider needs an address and has a default for everything else', () => {
+test('a provider needs a URL and has defaults for all other settings', () => {
   const { key, ...provider } = read('own: { url: "http://127.0.0.1:8000/v1/" }').get('own')!;
   expect(key()).toBeUndefined();
   expect(provider).toEqual({
@@ -41,72 +41,72 @@ test('a provider needs an address and has a default for everything else', () => 
   });
 });
 
-test('a key lies in a file of its own beside the file of providers, and is not printed with its provider', () => {
+test('a key is read from its own file and is not printed with its provider', () => {
   const provider = read('{"a": {"url": "https://api.example.com/v1", "keyFile": "keys/one"}}').get('a')!;
   expect(provider.key()).toBe('sk-very-secret');
   expect(inspect(provider, { depth: 9 }) + JSON.stringify(provider)).not.toContain('secret');
 });
 
-type Mistake = { mistake: string; text: string; says: string };
+type Mistake = { mistake: string; text: string; problem: string };
 
 test.each<Mistake>([
-  { mistake: 'text that is no YAML', text: 'a: [', says: 'not YAML' },
-  { mistake: 'a list', text: '- a', says: 'expected names of providers' },
-  { mistake: 'a name in capitals', text: 'OpenAI: { url: "https://a" }', says: 'found the name "OpenAI"' },
-  { mistake: 'no address', text: 'a: {}', says: 'a.url: found nothing, expected a text' },
-  { mistake: 'no settings', text: 'a:', says: '  a: found nothing, expected keys with values: url, keyFile' },
+  { mistake: 'invalid YAML', text: 'a: [', problem: 'not YAML' },
+  { mistake: 'a list', text: '- a', problem: 'expected names of providers' },
+  { mistake: 'a name in capitals', text: 'OpenAI: { url: "https://a" }', problem: 'found the name "OpenAI"' },
+  { mistake: 'no address', text: 'a: {}', problem: 'a.url: found nothing, expected a text' },
+  { mistake: 'no settings', text: 'a:', problem: '  a: found nothing, expected keys with values: url, keyFile' },
   {
     mistake: 'an address that is none',
     text: 'a: { url: api.example.com }',
-    says: 'a.url: found something that is no URL',
+    problem: 'a.url: found a text that is not a URL',
   },
-  { mistake: 'another protocol', text: 'a: { url: "ftp://a" }', says: 'a.url: found a URL of ftp:' },
-  { mistake: 'credentials in an address', text: 'a: { url: "https://u:sk-pass@a" }', says: 'with credentials in it' },
-  { mistake: 'a query in an address', text: 'a: { url: "https://a?key=sk-pass" }', says: 'a URL with a query' },
+  { mistake: 'another protocol', text: 'a: { url: "ftp://a" }', problem: 'a.url: found a URL of ftp:' },
+  { mistake: 'credentials in an address', text: 'a: { url: "https://u:sk-pass@a" }', problem: 'with credentials' },
+  { mistake: 'a query in an address', text: 'a: { url: "https://a?key=sk-pass" }', problem: 'a URL with a query' },
   {
     mistake: 'a key in the place of its file',
     text: 'a: { url: "https://a", keyFile: sk-pass }',
-    says: 'a.keyFile: found nothing to read (ENOENT), expected the path',
+    problem: 'a.keyFile: found no readable file (ENOENT), expected the path',
   },
   {
     mistake: 'an empty key file',
     text: 'a: { url: "https://a", keyFile: keys/empty }',
-    says: 'a.keyFile: found a file with nothing in it',
+    problem: 'a.keyFile: found a file without content',
   },
   {
     mistake: 'two keys in one file',
     text: 'a: { url: "https://a", keyFile: keys/two }',
-    says: 'a.keyFile: found a file with more than a key in it',
+    problem: 'a.keyFile: found a file with more than a key',
   },
   {
     mistake: 'a key in the file of providers',
     text: 'a: { url: "https://a", apiKey: sk-pass }',
-    says: 'a.apiKey: found an unknown key, expected one of url, keyFile, requestsPerSecond',
+    problem: 'a.apiKey: found an unknown key, expected one of url, keyFile, requestsPerSecond',
   },
   {
     mistake: 'a rate of nothing',
     text: 'a: { url: "https://a", requestsPerSecond: 0 }',
-    says: 'a.requestsPerSecond: found 0, expected more than 0',
+    problem: 'a.requestsPerSecond: found 0, expected more than 0',
   },
   {
     mistake: 'a mistake deeper down',
     text: 'a: { url: "https://a", breaker: { failures: 1.5 } }',
-    says: 'a.breaker.failures: found 1.5, expected a whole number',
+    problem: 'a.breaker.failures: found 1.5, expected a whole number',
   },
-])('$mistake is refused by file and field, and shows no key', ({ text, says }) => {
+])('$mistake is rejected with file and field and without the key', ({ text, problem }) => {
   expect(() => read(text)).toThrow(
     expect.objectContaining({ name: 'ConfigError', variable: 'COEVOLVE_LLM_PROVIDERS' }),
   );
-  expect(() => read(text)).toThrow(says);
+  expect(() => read(text)).toThrow(problem);
   expect(() => read(text)).toThrow(providersFile);
   expect(() => read(text)).not.toThrow(/sk-/);
 });
 
-test('all mistakes are named at once', () => {
+test('one error lists all mistakes', () => {
   expect(() => read('a: { url: x }\nb: { url: "https://b", concurrency: 0 }')).toThrow(/a\.url: [^]*b\.concurrency: /);
 });
 
-test('a file that is not there is refused by the variable that names it', () => {
+test('a missing file is rejected with its variable', () => {
   expect(() => readProviders({ providersFile: path.join(folder, 'absent') })).toThrow(
     /^COEVOLVE_LLM_PROVIDERS: cannot read .*absent/,
   );
@@ -116,24 +116,24 @@ const elsewhere = {
   models: { ...scriptedModels.models, judge: { ...scriptedModels.models.explorer, provider: 'other' } },
 };
 
-test('a spec may name the providers that there are, or none', () => {
+test('a spec may use the configured providers or none', () => {
   const providers = scriptedProviders('http://127.0.0.1/v1');
   expect(() => requireProviders(specWithModels('a'), providers)).not.toThrow();
   expect(() => requireProviders({ llm: null }, new Map())).not.toThrow();
 });
 
-test('a provider that the file lacks is refused by the field that names it', () => {
+test('an unknown provider is rejected with the field of the spec', () => {
   expect(() => requireProviders(specWithModels('a', { llm: elsewhere }), scriptedProviders('http://a/v1'))).toThrow(
     expect.objectContaining({
       ...{ name: 'DomainError', code: 'UnknownProvider' },
       message:
-        'llm.models.judge.provider: found "other", expected one of scripted, which the file of COEVOLVE_LLM_PROVIDERS holds',
+        'llm.models.judge.provider: found "other", expected one of scripted from the file of COEVOLVE_LLM_PROVIDERS',
     }),
   );
 });
 
-test('without a file, the message says how to have one', () => {
+test('without a file, the message refers to the variable', () => {
   expect(() => requireProviders(specWithModels('a'), new Map())).toThrow(
-    /^llm\.models\.explorer\.provider: found "scripted", expected a provider of the file that COEVOLVE_LLM_PROVIDERS names.*so too .*embedding/,
+    /^llm\.models\.explorer\.provider: found "scripted", expected a provider from the file of COEVOLVE_LLM_PROVIDERS, which contains none.*also .*embedding/,
   );
 });

@@ -5,16 +5,16 @@ const schema = z.object({ score: z.number().min(0).max(1), reasons: z.array(z.st
 
 const good = { score: 0.5, reasons: ['it ran'] };
 
-test('a reply in the shape is its value', () => {
+test('a reply that matches the schema is returned as a value', () => {
   expect(readStructured({ kind: 'text', text: JSON.stringify(good) }, schema)).toEqual({ ok: true, value: good });
 });
 
-test('of several objects the last in the shape is the answer', () => {
+test('the last object that matches the schema is the answer', () => {
   const text = `{"score": 1, "reasons": []} or rather ${JSON.stringify(good)}, see {"note": 1}`;
   expect(readStructured({ kind: 'text', text }, schema)).toEqual({ ok: true, value: good });
 });
 
-test('an answer that was cut off behind the object is complete', () => {
+test('an answer that was cut off after the object is complete', () => {
   const text = `${JSON.stringify(good)} because`;
   expect(readStructured({ kind: 'cut-off', text }, schema)).toEqual({ ok: true, value: good });
 });
@@ -37,6 +37,6 @@ test.each([
     reply: { kind: 'refused', reason: 'I may not judge' } as const,
     ...{ failure: 'refused', problems: ['I may not judge'] },
   },
-])('$reply is $failure', ({ reply, failure, problems }) => {
+])('the reply $reply results in the failure $failure', ({ reply, failure, problems }) => {
   expect(readStructured(reply, schema)).toEqual({ ok: false, failure, problems });
 });

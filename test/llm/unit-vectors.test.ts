@@ -3,7 +3,7 @@ import { packVectors, unitVectors } from '../../src/llm/unit-vectors';
 
 const component = fc.float({ min: -1000, max: 1000, noNaN: true });
 
-test('packed vectors come back in their direction, at length 1', () => {
+test('unpacked vectors keep their direction and have length 1', () => {
   const batch = fc
     .integer({ min: 1, max: 16 })
     .chain((dimension) =>
@@ -24,6 +24,6 @@ test('packed vectors come back in their direction, at length 1', () => {
   );
 });
 
-test('no vectors are no vectors', () => {
+test('an empty list of vectors stays empty', () => {
   expect(unitVectors(packVectors([]))).toEqual([]);
 });

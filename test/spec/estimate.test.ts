@@ -16,7 +16,7 @@ const specOf = (changes: object): CampaignSpec => resolveSpec({ ...base, ...chan
 const adapted = { source: 'imported', model: 'm', precision: 'bfloat16', adapter: {} };
 const gpus = { gpus: 2, pricePerGpuHour: 3, processes: 2, sharding: 'fsdp' };
 
-test('the quickstart is guessed within a factor of two of what it takes: six minutes on two cores', () => {
+test('the estimate of the quickstart is within a factor of two of the measured six minutes on two cores', () => {
   const { seconds, training } = estimate(example('quickstart.yaml'));
   expect(seconds).toBeGreaterThan(180);
   expect(seconds).toBeLessThan(720);
@@ -28,12 +28,12 @@ test('the quickstart is guessed within a factor of two of what it takes: six min
   ]);
 });
 
-test('the embedded policy has the parameters that its shape gives', () => {
-  // 768 x 96 embeddings; 3 layers of (4 + 2) heads of 32 both ways and 3 x 96 x 256 of feed-forward
+test('the parameter count of the embedded policy follows from its shape', () => {
+  // 768 x 96 embeddings; 3 layers of 2 x (4 + 2) heads of size 32 and 3 x 96 x 256 feed-forward weights
   expect(scratchParameters(specOf({}))).toBe(768 * 96 + 3 * (2 * 96 * 6 * 32 + 3 * 96 * 256));
 });
 
-test('rates stand where they were measured: SmolLM2-135M, and policies from scratch by size', () => {
+test('estimated rates equal the measured ones for SmolLM2-135M and for policies from scratch', () => {
   const smollm2 = example('smollm2.yaml');
   expect(trainingRate(smollm2, 134.5e6).tokensPerS).toBeCloseTo(174, 6);
   expect(trainingRate(smollm2, 269e6).tokensPerS).toBeCloseTo(87, 6);
@@ -44,21 +44,21 @@ test('rates stand where they were measured: SmolLM2-135M, and policies from scra
   expect(tokensPerS).toBeLessThan(23_000);
 });
 
-test('a larger policy from scratch is slower, far beyond what was measured too', () => {
+test('a larger policy from scratch trains slower, also far beyond the measured sizes', () => {
   const rates = [64, 96, 192, 512, 2048].map((hiddenSize) => {
     return trainingRate(specOf({ training: { init: { hiddenSize } } }), null).tokensPerS!;
   });
   expect(rates).toEqual([...rates].sort((a, b) => b - a));
 });
 
-test('on GPUs a model costs 6 N operations a token, 4 N with an adapter, at 30 % of an H100', () => {
+test('on GPUs a model needs 6 N operations per token, 4 N with an adapter, at 30 % of an H100', () => {
   const lora = trainingRate(specOf({ policy: adapted, compute: gpus }), 7e9).tokensPerS!;
   expect(lora).toBeCloseTo((2 * 0.3 * 989e12) / (4 * 7e9), 3);
   const whole = trainingRate(specOf({ policy: { ...adapted, adapter: null }, compute: gpus }), 7e9).tokensPerS!;
   expect(whole / lora).toBeCloseTo(4 / 6, 9);
 });
 
-test('GPU-seconds are seconds times GPUs, dollars their price, and the sum is that of the phases', () => {
+test('GPU-seconds are seconds times GPUs, the cost is their price, and the totals are the sums of the phases', () => {
   const { training } = estimate(specOf({ policy: adapted, compute: gpus }), 7e9);
   for (const { seconds, gpuSeconds, usd } of training.phases) {
     expect(Math.abs(gpuSeconds! - 2 * seconds!)).toBeLessThanOrEqual(1);
@@ -71,9 +71,9 @@ test('GPU-seconds are seconds times GPUs, dollars their price, and the sum is th
 });
 
 test.each([
-  { what: 'a model that is not imported yet', spec: { policy: adapted }, gpuSeconds: 0 },
-  { what: 'a policy from scratch on a GPU', spec: { compute: { gpus: 1 } }, gpuSeconds: null },
-])('the time of $what is unknown, and said to be', ({ spec, gpuSeconds }) => {
+  { subject: 'a model that is not imported yet', spec: { policy: adapted }, gpuSeconds: 0 },
+  { subject: 'a policy from scratch on a GPU', spec: { compute: { gpus: 1 } }, gpuSeconds: null },
+])('the time of $subject is reported as unknown', ({ spec, gpuSeconds }) => {
   const expected = estimate(specOf(spec));
   expect(expected.seconds).toBeNull();
   expect(expected.training).toMatchObject({ tokens: expect.any(Number), seconds: null, gpuSeconds, usd: gpuSeconds });
@@ -82,7 +82,7 @@ test.each([
   expect(text).toContain('assumed: speed unknown');
 });
 
-test('what a spec leaves out is not guessed into it: no start, no pairs beyond their limits', () => {
+test('the estimate leaves out a disabled supervised start and pairs beyond their limit', () => {
   const { training } = estimate(specOf({ start: 'base', iterations: 1, policy: adapted }), 134.5e6);
   expect(training.phases.map(({ iteration }) => iteration)).toEqual([1]);
   const capped = { recipe: 'co-evolving-agents', iterations: 1, pairs: { failureAgent: { maxPairs: 1 } } };
@@ -90,13 +90,13 @@ test('what a spec leaves out is not guessed into it: no start, no pairs beyond t
   expect(less).toBeLessThan(estimate(specOf({ ...capped, pairs: {} })).training.tokens);
 });
 
-test('dollars may be limited where GPUs have a price, also without language models', () => {
+test('a budget in US dollars is valid when GPUs have a price, also without language models', () => {
   const priced = { policy: adapted, compute: gpus, budget: { usd: 5 } };
   expect(specOf(priced).budget.usd).toBe(5);
-  expect(() => specOf({ ...priced, compute: {} })).toThrow('without an llm section no model is paid');
+  expect(() => specOf({ ...priced, compute: {} })).toThrow('without an llm section no model costs money');
 });
 
-test('an estimate is part of a spec: its lines are comments', () => {
+test('the printed lines of an estimate are YAML comments', () => {
   const text = estimateText(estimate(example('grpo.yaml')));
   expect(parse(`name: x\n${text}\n`)).toEqual({ name: 'x' });
 });

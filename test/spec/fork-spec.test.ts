@@ -9,7 +9,7 @@ const specOf = (name: string) => readSpec(readFileSync(path.join(folder, name), 
 const source = specOf('eto.yaml');
 const fork = (...changes: string[]) => forkSpec(source, { name: 'fork', iteration: 0, changes });
 
-test.each(specs)('%s without a change is itself under another name', (name) => {
+test.each(specs)('a fork of %s without changes differs only in its name', (name) => {
   const spec = specOf(name);
   const iterations = Math.max(spec.iterations, 1);
   const change = spec.recipe === 'sft' ? [] : [`iterations=${iterations}`];
@@ -21,7 +21,7 @@ test.each(specs)('%s without a change is itself under another name', (name) => {
   });
 });
 
-test('a change is read as YAML, and the source keeps what it has', () => {
+test('a change is parsed as YAML and does not modify the source', () => {
   const changed = fork(
     'training.dpo.beta=0.5',
     'iterations=4',
@@ -38,25 +38,25 @@ test('a change is read as YAML, and the source keeps what it has', () => {
 });
 
 test.each([
-  { change: 'seed=9', says: '--set seed: a fork changes only' },
-  { change: 'recipe=rft', says: '--set recipe: a fork changes only' },
-  { change: 'environment.trainTasks=3', says: '--set environment.trainTasks: a fork changes only' },
-  { change: 'training.init.layers=2', says: '--set training.init.layers: a fork changes only' },
-  { change: 'training.sft.epochs=2', says: '--set training.sft.epochs: a fork changes only' },
-  { change: 'evaluation.temperature=1', says: '--set evaluation.temperature: a fork changes only' },
-  { change: 'name=other', says: 'is what --name says' },
-  { change: 'training.dpo.beta', says: 'expected <key>=<value>' },
-  { change: 'nowhere.at.all=1', says: 'the spec has no section nowhere' },
-  { change: 'training.dpo.beta=[', says: '--set training.dpo.beta: line 1' },
-  { change: 'training.dpo.beta=-1', says: 'training.dpo.beta: found -1, expected at least' },
-  { change: 'training.dpo.betta=1', says: 'training.dpo.betta: found an unknown key' },
-  { change: '__proto__.polluted=1', says: 'the spec has no section __proto__' },
-])('--set $change is refused by name', ({ change, says }) => {
-  expect(() => fork(change)).toThrow(expect.objectContaining({ message: expect.stringContaining(says) }));
+  { change: 'seed=9', problem: '--set seed: a fork can change only' },
+  { change: 'recipe=rft', problem: '--set recipe: a fork can change only' },
+  { change: 'environment.trainTasks=3', problem: '--set environment.trainTasks: a fork can change only' },
+  { change: 'training.init.layers=2', problem: '--set training.init.layers: a fork can change only' },
+  { change: 'training.sft.epochs=2', problem: '--set training.sft.epochs: a fork can change only' },
+  { change: 'evaluation.temperature=1', problem: '--set evaluation.temperature: a fork can change only' },
+  { change: 'name=other', problem: 'not allowed; use --name' },
+  { change: 'training.dpo.beta', problem: 'expected <key>=<value>' },
+  { change: 'nowhere.at.all=1', problem: 'the spec has no section nowhere' },
+  { change: 'training.dpo.beta=[', problem: '--set training.dpo.beta: line 1' },
+  { change: 'training.dpo.beta=-1', problem: 'training.dpo.beta: found -1, expected at least' },
+  { change: 'training.dpo.betta=1', problem: 'training.dpo.betta: found an unknown key' },
+  { change: '__proto__.polluted=1', problem: 'the spec has no section __proto__' },
+])('--set $change is rejected with the key in the error', ({ change, problem }) => {
+  expect(() => fork(change)).toThrow(expect.objectContaining({ message: expect.stringContaining(problem) }));
 });
 
-test('a fork from the last iteration asks for more of them', () => {
+test('a fork from the last iteration needs a larger number of iterations', () => {
   const last = source.iterations;
   const request = { name: 'fork', iteration: last, changes: [] };
-  expect(() => forkSpec(source, request)).toThrow(`ask for more with \`--set iterations=${last + 1}\``);
+  expect(() => forkSpec(source, request)).toThrow(`no iteration is left to run; add \`--set iterations=${last + 1}\``);
 });

@@ -12,14 +12,14 @@ const planned = (changes: Record<string, unknown>, iteration: number) =>
 const policy = { source: 'imported', model: 'smollm2' };
 
 test.each([
-  { what: 'a policy from scratch', changes: {}, imports: [] },
-  { what: 'an imported model', changes: { policy }, imports: ['base'] },
+  { subject: 'a policy from scratch', changes: {}, imports: [] },
+  { subject: 'an imported model', changes: { policy }, imports: ['base'] },
   {
-    what: 'agents that begin as an imported model',
+    subject: 'agents that start as an imported model',
     changes: { policy, start: 'base' },
     imports: ['base', 'failure', 'target'],
   },
-])('the start imports the policies that are not trained: $what', ({ changes, imports }) => {
+])('the start imports the policies that it does not train: $subject', ({ changes, imports }) => {
   expect(planned(changes, 0).imports).toEqual(imports);
   expect(planned(changes, 1).imports).toEqual([]);
 });

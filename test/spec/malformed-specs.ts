@@ -4,22 +4,22 @@ environment: { name: intercode-sql }
 recipe: combined
 `;
 
-/** A spec with a mistake, and the line that must name it: where, what was found, what was expected. */
-export type MalformedSpec = { mistake: string; text: string; says: string };
+/** A spec with one mistake, and the expected line of the error: field, value found, value expected. */
+export type MalformedSpec = { mistake: string; text: string; problem: string };
 
-const top = (mistake: string, from: string, to: string, says: string): MalformedSpec => ({
+const top = (mistake: string, from: string, to: string, problem: string): MalformedSpec => ({
   mistake,
   text: complete.replace(from, to),
-  says,
+  problem,
 });
 
-const more = (mistake: string, lines: string, says: string): MalformedSpec => ({
+const more = (mistake: string, lines: string, problem: string): MalformedSpec => ({
   mistake,
   text: `${complete}${lines}\n`,
-  says,
+  problem,
 });
 
-const whole = (mistake: string, text: string, says: string): MalformedSpec => ({ mistake, text, says });
+const whole = (mistake: string, text: string, problem: string): MalformedSpec => ({ mistake, text, problem });
 
 const allKeys =
   'name, seed, weight, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, start, compute, training, evaluation, promotion';
@@ -56,7 +56,7 @@ const notOneMapping = [
   whole('a list as a key', `${complete}? [a, b]\n: 3\n`, 'line 5: found a list or a mapping as a key, expected a name'),
   whole('an unknown tag', `${complete}iterations: !!js/function 3\n`, 'line 5: not YAML: Unresolved tag'),
   whole('an alias of nothing', `${complete}rollouts: *mine\n`, 'not YAML: Unresolved alias'),
-  whole('aliases that would fill the memory', bomb(), 'not YAML: Excessive alias count'),
+  whole('aliases that expand beyond the memory', bomb(), 'not YAML: Excessive alias count'),
 ];
 
 const firstFour = [
@@ -100,9 +100,9 @@ const firstFour = [
   top('a negative seed', 'seed: 7', 'seed: -1', 'seed: found -1, expected at least 0'),
   top('a seed beyond 2^31', 'seed: 7', 'seed: 2147483648', 'seed: found 2147483648, expected at most 2147483647'),
   top('a seed that is no number', 'seed: 7', 'seed: .nan', 'seed: found NaN, expected a number'),
-  top('an endless seed', 'seed: 7', 'seed: .inf', 'seed: found Infinity, expected a number'),
+  top('an infinite seed', 'seed: 7', 'seed: .inf', 'seed: found Infinity, expected a number'),
   top(
-    'an environment by its bare name',
+    'an environment as a plain name',
     '{ name: intercode-sql }',
     'intercode-sql',
     'environment: found "intercode-sql", expected keys with values: name, options',
@@ -201,7 +201,7 @@ const unknownKeys = [
 
 const wrongValues = [
   more(
-    'a word for a number',
+    'a word instead of a number',
     'rollouts: { temperature: warm }',
     'rollouts.temperature: found "warm", expected a number',
   ),
@@ -217,7 +217,7 @@ const wrongValues = [
   ),
   more('sixty-five attempts', 'rollouts: { attempts: 65 }', 'rollouts.attempts: found 65, expected at most 64'),
   more(
-    'a yes for true',
+    'yes instead of true',
     'signals: { rare: { enabled: yes } }',
     'signals.rare.enabled: found "yes", expected true or false',
   ),
@@ -253,7 +253,7 @@ const wrongValues = [
     'pairs.failureAgent.maxPairs: found 0, expected at least 1',
   ),
   more(
-    'a policy from elsewhere',
+    'an unknown policy source',
     'policy: { source: hub }',
     'policy.source: found "hub", expected one of scratch, imported',
   ),
@@ -264,12 +264,12 @@ const wrongValues = [
     'training.dpo.learningRate: found 0, expected at least 1e-12',
   ),
   more(
-    'a vocabulary below the bytes',
+    'a vocabulary smaller than the byte alphabet',
     'training: { init: { vocabularySize: 100 } }',
     'training.init.vocabularySize: found 100, expected at least 300',
   ),
   more(
-    'heads that do not share',
+    'a number of heads that kvHeads does not divide',
     'training: { init: { heads: 4, kvHeads: 3 } }',
     'training.init.kvHeads: found 3, expected a divisor of heads',
   ),
@@ -302,57 +302,57 @@ const wrongValues = [
     'synthesis.rule: found "lenient", expected one of paper, strict, agreed',
   ),
   more(
-    'steps in a recipe without steps',
+    'RL steps in a recipe without RL',
     'rollouts: { stepsPerIteration: 5 }',
-    'rollouts.stepsPerIteration: found 5, expected nothing: combined has no steps',
+    'rollouts.stepsPerIteration: found 5, expected nothing: combined has no RL steps',
   ),
   more(
-    'a budget that nothing would spend',
+    'a budget without any cost',
     'budget: { usd: 5 }',
-    'budget.usd: found 5, expected nothing: without an llm section no model is paid',
+    'budget.usd: found 5, expected nothing: without an llm section no model costs money',
   ),
   more(
-    'a judge that shall agree and is not there',
+    'an agreement rule without a judge',
     'synthesis: { rule: agreed }',
     'synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge',
   ),
   more(
-    'more patience than memory',
+    'a patience longer than the window',
     'pool: { retirement: { above: 0.95, below: 0.05, patience: 9 } }',
-    'pool.retirement.patience: found 9, expected at most 3, the iterations that pool.window looks back',
+    'pool.retirement.patience: found 9, expected at most 3, the value of pool.window',
   ),
   more(
     'a band that no strategy reads',
     'pool: { band: { low: 0.2, high: 0.8 } }',
-    'pool.band: found a band, expected nothing: uniform draws every task alike',
+    'pool.band: found a band, expected nothing: uniform draws all tasks with equal probability',
   ),
   whole(
-    'a recipe of steps without steps',
+    'an RL recipe without RL steps',
     `${complete.replace('combined', 'ppo')}rollouts: { stepsPerIteration: null }\n`,
-    'rollouts.stepsPerIteration: found nothing, expected a number: ppo learns in steps',
+    'rollouts.stepsPerIteration: found nothing, expected a number: ppo trains in RL steps',
   ),
   more(
-    'a match of what is no control',
+    'a match in a recipe that is no control',
     'synthesis: { match: other }',
     'synthesis.match: found "other", expected nothing: only random-synthesis is a control',
   ),
   more(
-    'a judge that is not there',
+    'a judge as grader without a language model',
     'synthesis: { grader: judge }',
     'synthesis.grader: found "judge", expected environment: without an llm section there is no judge',
   ),
   whole(
     'a judge that is never calibrated',
     `${complete}synthesis: { grader: judge }\njudge: { calibrationTasks: 0 }\nllm: { models: { explorer: { provider: a, model: b, price: { inputPerMillion: 0, outputPerMillion: 0 } } } }\n`,
-    'judge.calibrationTasks: found 0, expected at least 1: a judge that grades attempts is calibrated first',
+    'judge.calibrationTasks: found 0, expected at least 1: a judge must be calibrated before it grades attempts',
   ),
   whole(
-    'tasks per iteration in a recipe of steps',
+    'tasks per iteration in an RL recipe',
     `${complete.replace('combined', 'grpo')}rollouts: { tasksPerIteration: 5 }\n`,
     'rollouts.tasksPerIteration: found 5, expected nothing: grpo draws rollouts.tasksPerStep tasks in each step',
   ),
   whole(
-    'a language model that nothing would ask',
+    'a language model in a recipe without synthesis',
     `${complete.replace('combined', 'eto')}llm: { models: { explorer: { provider: a, model: b, price: { inputPerMillion: 0, outputPerMillion: 0 } } } }\n`,
     'llm: found a section, expected nothing: eto synthesizes no tasks',
   ),
@@ -365,7 +365,7 @@ const wrongValues = [
 
 export const malformedSpecs = [...notOneMapping, ...firstFour, ...unknownKeys, ...wrongValues];
 
-/** Ten aliases of ten aliases and so on: a small text for a large value. */
+/** Nested aliases, ten per level: a short text for a large value. */
 function bomb(): string {
   const line = (n: number): string =>
     `l${n}: &l${n} [${Array(10)

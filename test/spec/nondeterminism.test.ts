@@ -5,17 +5,17 @@ const tiny = { name: 'tiny', seed: 1, environment: { name: 'intercode-sql' }, re
 const spec = (more: object = {}) => resolveSpec({ ...tiny, ...more }, 'tiny.yaml');
 const here = { policyServer: 'small', replay: 'observations' } as const;
 
-test('with the embedded servers and trainers two runs are one', () => {
+test('two runs with the embedded servers and trainers give the same result', () => {
   expect(nondeterminismReasons(spec(), here)).toEqual([]);
 });
 
 test.each([
-  ['vLLM', {}, { ...here, policyServer: 'vllm' as const }, /^policy server: vLLM/],
+  ['vLLM', {}, { ...here, policyServer: 'vllm' as const }, /^policy server: with vLLM/],
   [
-    'a policy server from elsewhere',
+    'a policy server at a configured address',
     {},
     { ...here, policyServer: 'other' as const },
-    /^policy server: not started here/,
+    /^policy server: it was not started by `coevolve up`/,
   ],
   ['GPUs', { compute: { gpus: 1 } }, here, /^compute: /],
   ['a cluster', { compute: { backend: 'kubernetes' } }, here, /^compute\.backend: /],
@@ -25,6 +25,6 @@ test.each([
     { ...here, replay: 'score' as const },
     /^environment\.name: intercode-sql/,
   ],
-])('%s is named as a reason why they may differ', (_what, more, serving, reason) => {
+])('%s is a reason why two runs may differ', (_title, more, serving, reason) => {
   expect(nondeterminismReasons(spec(more), serving)).toEqual([expect.stringMatching(reason)]);
 });

@@ -3,12 +3,12 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
-import { readSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
+import { readSpec, readStoredSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
 import { malformedSpecs } from './malformed-specs';
 
 const fourLines = 'name: tidy\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n';
 
-test.each(malformedSpecs)('a spec with $mistake is refused: $says', ({ text, says }) => {
+test.each(malformedSpecs)('a spec with $mistake is rejected: $problem', ({ text, problem }) => {
   let message = 'accepted';
   try {
     readSpec(text, 'my.yaml');
@@ -16,27 +16,27 @@ test.each(malformedSpecs)('a spec with $mistake is refused: $says', ({ text, say
     expect(error).toMatchObject({ name: 'DomainError', code: 'InvalidSpec' });
     ({ message } = error as Error);
   }
-  expect(message).toContain(`\n  ${says}`);
+  expect(message).toContain(`\n  ${problem}`);
   expect(message).toMatch(/^my\.yaml is not a campaign spec:\n/);
   expect(message).toContain('coevolve start my.yaml --dry-run');
 });
 
-test('there are at least fifty malformed specs, each with another mistake', () => {
+test('there are at least fifty malformed specs, each with a different mistake', () => {
   expect(malformedSpecs.length).toBeGreaterThanOrEqual(50);
   expect(new Set(malformedSpecs.map(({ mistake }) => mistake)).size).toBe(malformedSpecs.length);
 });
 
-test('all mistakes of a spec are named at once', () => {
+test('one error lists all mistakes of a spec', () => {
   const text = 'name: Tidy\nseed: x\nrecipe: magic\nrollouts: { attempts: 0, speed: 9 }\n';
   expect(() => readSpec(text, 'my.yaml')).toThrow(
     /name: .*\n.*seed: .*\n.*environment: .*\n.*recipe: .*\n.*rollouts\.attempts: .*\n.*rollouts\.speed: /,
   );
 });
 
-test('a weight that the recipe does not read is refused, not ignored', () => {
+test('a weight that the recipe does not read is rejected, not ignored', () => {
   const text = `${fourLines.replace('combined', 'eto')}pairs: { target: { expert-target: { lambdaSft: 0.5 } } }\n`;
   expect(() => readSpec(text, 'eto.yaml')).toThrow(
-    'pairs.target.expert-target.lambdaSft: found 0.5, expected nothing: eto trains by DPO alone',
+    'pairs.target.expert-target.lambdaSft: found 0.5, expected nothing: eto trains only by DPO',
   );
 });
 
@@ -46,13 +46,13 @@ test.each(recipeNames)('four lines are a complete spec of recipe %s', (recipe) =
   expect(missing(spec)).toEqual([]);
 });
 
-/** Paths without a value. What a spec may say about a kind of pair is the recipe's when it says nothing. */
+/** Returns the paths without a value. Absent keys of a kind of pair have the recipe's values. */
 function missing(value: unknown, at = ''): string[] {
   if (typeof value !== 'object' || value === null) return value === undefined ? [at] : [];
   return Object.entries(value).flatMap(([key, item]) => missing(item, `${at}.${key}`));
 }
 
-test('the defaults of a spec of four lines', () => {
+test('a spec of four lines resolves to the documented defaults', () => {
   expect(readSpec(fourLines, 'four.yaml')).toMatchObject({
     environment: { name: 'intercode-sql', options: {}, trainTasks: 600, heldOutTasks: 200, maxTurns: null },
     iterations: 2,
@@ -71,7 +71,7 @@ test('the defaults of a spec of four lines', () => {
 
 const examples = path.resolve(__dirname, '../../examples');
 
-test.each(readdirSync(examples).filter((name) => name.endsWith('.yaml')))('the example %s is a spec', (name) => {
+test.each(readdirSync(examples).filter((name) => name.endsWith('.yaml')))('the example %s is a valid spec', (name) => {
   expect(() => readSpec(readFileSync(path.join(examples, name), 'utf8'), name)).not.toThrow();
 });
 
@@ -147,9 +147,22 @@ function shuffled(value: unknown, chance: Iterator<number>): unknown {
   return Object.fromEntries(entries.sort((a, b) => a.at - b.at).map(({ key, item }) => [key, item]));
 }
 
-test.each(['name: other', 'seed: 8', 'rollouts: { attempts: 5 }'])('another value (%s) is another hash', (line) => {
-  const changed = line.startsWith('rollouts')
-    ? fourLines + line
-    : fourLines.replace(new RegExp(`^${line.split(':')[0]}:.*$`, 'm'), line);
-  expect(specHash(readSpec(changed, 'a'))).not.toBe(specHash(readSpec(fourLines, 'b')));
-});
+test.each(['name: other', 'seed: 8', 'rollouts: { attempts: 5 }'])(
+  'a different value (%s) gives a different hash',
+  (line) => {
+    const changed = line.startsWith('rollouts')
+      ? fourLines + line
+      : fourLines.replace(new RegExp(`^${line.split(':')[0]}:.*$`, 'm'), line);
+    expect(specHash(readSpec(changed, 'a'))).not.toBe(specHash(readSpec(fourLines, 'b')));
+  },
+);
+
+test.each(recipeNames)(
+  'a stored spec of %s is read as it is, and keys of later releases get their defaults',
+  (recipe) => {
+    const spec = readSpec(fourLines.replace('combined', recipe), 'my.yaml');
+    const { weight: _weight, compute: _compute, ...older } = spec;
+    expect(readStoredSpec(spec)).toEqual(spec);
+    expect(readStoredSpec(older)).toEqual(spec);
+  },
+);

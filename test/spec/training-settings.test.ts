@@ -7,12 +7,12 @@ import { trainingSettingsSchema } from '../../src/spec/training-settings';
 
 const python = path.resolve(__dirname, '../../.venv/bin/python');
 
-/** What the trainer itself says, asked in a real process. */
-const askTrainer = (program: string, input: unknown = null): unknown =>
+/** Runs a program with the trainer's package in a real process and returns its output. */
+const runTrainer = (program: string, input: unknown = null): unknown =>
   JSON.parse(execFileSync(python, ['-c', program], { input: JSON.stringify(input), encoding: 'utf8' }));
 
 type TrainerSetting = { low: number | null; high: number | null; choices: string[] };
-const trainer = askTrainer(`
+const trainer = runTrainer(`
 import json, dataclasses
 from coevolve_trainer.settings import SETTINGS
 print(json.dumps({method: {f.name: dict(f.metadata) for f in dataclasses.fields(kind)} for method, kind in SETTINGS.items()}))
@@ -24,12 +24,12 @@ const schema = z.toJSONSchema(trainingSettingsSchema, { io: 'input' }) as {
 };
 
 const methods = Object.keys(schema.properties) as TrainerMethod[];
-const spelling = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const settings = methods.flatMap((method) =>
   Object.entries(schema.properties[method]!.properties).map(([name, property]) => ({ method, name, property })),
 );
 
-/** Not a campaign's to say: where a job logs, how long it waits and how much disk it leaves free change no result. */
+/** Settings without influence on the result, which are not part of a spec: logging, timeouts and free disk space. */
 const operational = ['log_every', 'reserve_disk_bytes', 'idle_timeout_s', 'stall_timeout_s'];
 
 const specOf = (extra: object = {}) =>
@@ -42,27 +42,27 @@ const specOf = (extra: object = {}) =>
     'settings.yaml',
   );
 
-test('spec and trainer know the same methods', () => {
+test('spec and trainer have the same methods', () => {
   expect([...methods].sort((a, b) => a.localeCompare(b))).toEqual(
     Object.keys(trainer).sort((a, b) => a.localeCompare(b)),
   );
 });
 
-test.each(methods)('what a job of %s is told is all that the trainer knows of it', (method) => {
+test.each(methods)('a %s job gets exactly the settings that the trainer defines', (method) => {
   const known = Object.keys(trainer[method]!).filter((name) => !operational.includes(name));
   expect(new Set(Object.keys(trainerSettings(specOf(), method)))).toEqual(new Set(known));
 });
 
-test.each(settings)('whatever a spec may say for $method.$name, the trainer takes', ({ method, name, property }) => {
-  const { low, high, choices } = trainer[method]![spelling(name)]!;
+test.each(settings)('the trainer accepts every valid value of $method.$name', ({ method, name, property }) => {
+  const { low, high, choices } = trainer[method]![inSnakeCase(name)]!;
   if (property.enum) return expect([...property.enum].sort()).toEqual([...choices].sort());
   expect(property.minimum).toBeGreaterThanOrEqual(low!);
   expect(property.maximum).toBeLessThanOrEqual(high!);
 });
 
-test.each(methods)('the trainer takes the defaults of %s as they are', (method) => {
+test.each(methods)('the trainer accepts the defaults of %s unchanged', (method) => {
   const defaults = trainerSettings(specOf(), method);
-  const taken = askTrainer(
+  const parsed = runTrainer(
     `
 import json, sys, dataclasses
 from coevolve_trainer.settings import parse_settings
@@ -70,5 +70,5 @@ print(json.dumps(dataclasses.asdict(parse_settings(*json.load(sys.stdin)))))
 `,
     [method, defaults],
   );
-  expect(taken).toMatchObject(defaults);
+  expect(parsed).toMatchObject(defaults);
 });

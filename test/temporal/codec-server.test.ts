@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** As the Web UI asks. */
+/** Sends a request in the format of the Web UI. */
 const post = (url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(url, {
     method: 'POST',
@@ -38,58 +38,58 @@ const post = (url: string, body: unknown, headers: Record<string, string> = {}):
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
 
-test('a new key is 32 bytes that only its owner reads, and is never replaced', () => {
+test('a new key has 32 bytes and mode 0600 and is never replaced', () => {
   const file = path.join(folder, 'one.key');
   const before = readFileSync(file, 'utf8');
   expect(Buffer.from(before, 'base64')).toHaveLength(32);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(() => makePayloadKey(file)).toThrow(/one\.key exists, and a key is never replaced/);
+  expect(() => makePayloadKey(file)).toThrow(/one\.key exists: keys are never replaced/);
   expect(readFileSync(file, 'utf8')).toBe(before);
 });
 
-test('what /encode seals, /decode opens; what is plain stays so', async () => {
+test('/decode decrypts the output of /encode and returns plain payloads unchanged', async () => {
   const sealed = (await (await post(`${server.url}/encode`, { payloads: [plain] })).json()) as { payloads: unknown[] };
   expect(JSON.stringify(sealed)).not.toContain(plain.data);
   const opened = await post(`${server.url}/decode`, { payloads: [...sealed.payloads, plain, { metadata: {} }] });
   expect(await opened.json()).toEqual({ payloads: [plain, plain, { metadata: {} }] });
 });
 
-test('a page of the Web UI may ask, and its browser is told so beforehand', async () => {
-  const asked = await fetch(`${server.url}/decode`, {
+test('requests from the Web UI are allowed, also in the preflight', async () => {
+  const preflight = await fetch(`${server.url}/decode`, {
     method: 'OPTIONS',
     headers: { origin: ui, 'access-control-request-headers': 'content-type,x-namespace' },
   });
-  expect(asked.status).toBe(204);
-  expect(asked.headers.get('access-control-allow-origin')).toBe(ui);
-  expect(asked.headers.get('access-control-allow-headers')).toMatch(/content-type.*x-namespace/);
-  const answered = await post(`${server.url}/decode`, { payloads: [plain] }, { origin: ui });
-  expect(answered.headers.get('access-control-allow-origin')).toBe(ui);
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get('access-control-allow-origin')).toBe(ui);
+  expect(preflight.headers.get('access-control-allow-headers')).toMatch(/content-type.*x-namespace/);
+  const response = await post(`${server.url}/decode`, { payloads: [plain] }, { origin: ui });
+  expect(response.headers.get('access-control-allow-origin')).toBe(ui);
 });
 
-test('a page of anybody else may not', async () => {
-  const answered = await post(`${server.url}/decode`, { payloads: [plain] }, { origin: 'https://example.com' });
-  expect(answered.status).toBe(403);
-  expect(answered.headers.get('access-control-allow-origin')).toBeNull();
-});
-
-test.each([
-  { what: 'without the token', place: '/decode', status: 401 },
-  { what: 'with another token', place: `/${randomBytes(24).toString('base64url')}/decode`, status: 401 },
-])('$what it answers $status', async ({ place, status }) => {
-  expect((await post(new URL(server.url).origin + place, { payloads: [plain] })).status).toBe(status);
+test('requests from other origins are rejected', async () => {
+  const response = await post(`${server.url}/decode`, { payloads: [plain] }, { origin: 'https://example.com' });
+  expect(response.status).toBe(403);
+  expect(response.headers.get('access-control-allow-origin')).toBeNull();
 });
 
 test.each([
-  { what: 'another place', place: '/open', body: { payloads: [] }, status: 404 },
-  { what: 'text that is no JSON', place: '/decode', body: '{', status: 400 },
-  { what: 'payloads that are none', place: '/decode', body: { payloads: [{ data: 7 }] }, status: 400 },
-])('$what is refused with $status', async ({ place, body, status }) => {
-  expect((await post(server.url + place, body)).status).toBe(status);
+  { request: 'without the token', route: '/decode', status: 401 },
+  { request: 'with another token', route: `/${randomBytes(24).toString('base64url')}/decode`, status: 401 },
+])('a request $request is answered with $status', async ({ route, status }) => {
+  expect((await post(new URL(server.url).origin + route, { payloads: [plain] })).status).toBe(status);
 });
 
-test('a payload of a key that is gone is answered with the name of the key', async () => {
+test.each([
+  { request: 'another route', route: '/open', body: { payloads: [] }, status: 404 },
+  { request: 'invalid JSON', route: '/decode', body: '{', status: 400 },
+  { request: 'invalid payloads', route: '/decode', body: { payloads: [{ data: 7 }] }, status: 400 },
+])('$request is rejected with $status', async ({ route, body, status }) => {
+  expect((await post(server.url + route, body)).status).toBe(status);
+});
+
+test('the error for a payload with a missing key contains the id of the key', async () => {
   const metadata = { encoding: base64('binary/encrypted'), 'encryption-key-id': base64('lost') };
-  const answered = await post(`${server.url}/decode`, { payloads: [{ metadata, data: base64('x') }] });
-  expect(answered.status).toBe(500);
-  expect(await answered.json()).toEqual({ message: expect.stringContaining('key "lost"') });
+  const response = await post(`${server.url}/decode`, { payloads: [{ metadata, data: base64('x') }] });
+  expect(response.status).toBe(500);
+  expect(await response.json()).toEqual({ message: expect.stringContaining('key "lost"') });
 });

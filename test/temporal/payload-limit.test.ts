@@ -26,7 +26,7 @@ test('a workflow cannot be started with more than 32 KB', async () => {
   );
 });
 
-test('an activity that returns more than 32 KB fails, and nothing of it reaches a history', async () => {
+test('an activity that returns more than 32 KB fails, and its result does not reach a history', async () => {
   const returned: string[] = [];
   const script = scriptedActivities('large-result', {
     commitPhase: ({ phase }) => {
@@ -45,7 +45,7 @@ test('an activity that returns more than 32 KB fails, and nothing of it reaches 
   expect(JSON.stringify(history.events).length).toBeLessThan(5 * payloadLimitBytes);
 });
 
-test('a failure with more than 32 KB to say parks the campaign with the beginning of it', async () => {
+test('a failure with a message of more than 32 KB parks the campaign with the start of the message', async () => {
   const script = scriptedActivities('long-failure', {
     planIteration: () => Promise.reject(ApplicationFailure.nonRetryable(`first words ${large}`, 'Long')),
   });

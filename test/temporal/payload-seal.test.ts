@@ -15,14 +15,14 @@ const keyring = path.join(folder, 'keys.yaml');
 const keys = Object.fromEntries(['first', 'second'].map((id) => [id, randomBytes(32).toString('base64')]));
 for (const [id, key] of Object.entries(keys)) writeFileSync(path.join(folder, id), `${key}\n`);
 
-/** Writes the file of keys, as an operator does. */
-function hold(current: string, ...ids: string[]): void {
-  const held = Object.fromEntries(ids.map((id) => [id, { file: id }]));
-  writeFileSync(keyring, JSON.stringify({ current, keys: held }));
+/** Writes the keyring file like an operator. */
+function writeKeyring(current: string, ...ids: string[]): void {
+  const listed = Object.fromEntries(ids.map((id) => [id, { file: id }]));
+  writeFileSync(keyring, JSON.stringify({ current, keys: listed }));
 }
 
 function read(current: string, ...ids: string[]): PayloadKeys {
-  hold(current, ...ids);
+  writeKeyring(current, ...ids);
   return readPayloadKeys(keyring);
 }
 
@@ -32,26 +32,26 @@ const payloads: fc.Arbitrary<Payload[]> = fc.array(
   { maxLength: 4 },
 );
 
-/** Without what protobuf and objects do to the types of bytes and maps. */
-const plainly = (given: readonly Payload[]) =>
+/** Converts bytes and maps to comparable types, which protobuf changes. */
+const comparable = (given: readonly Payload[]) =>
   given.map(({ metadata, data }) => ({
     metadata: Object.entries(metadata ?? {}).map(([name, value]) => [name, Buffer.from(value).toString('hex')]),
     data: Buffer.from(data ?? []).toString('hex'),
   }));
 
-const text = (payload: Payload): string => JSON.stringify(plainly([payload]));
+const text = (payload: Payload): string => JSON.stringify(comparable([payload]));
 
-test('what is sealed comes back as it was', async () => {
+test('a decrypted payload equals the original', async () => {
   const codec = payloadSeal(read('first', 'first'));
   await fc.assert(
     fc.asyncProperty(payloads, async (given) => {
       const sealed = await codec.encode(given);
-      expect(plainly(await codec.decode(sealed))).toEqual(plainly(given));
+      expect(comparable(await codec.decode(sealed))).toEqual(comparable(given));
     }),
   );
 });
 
-test('two seals of one payload differ, and neither shows it', async () => {
+test('two encryptions of a payload differ, and neither contains the plain text', async () => {
   const codec = payloadSeal(read('first', 'first'));
   const payload = { metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('"a goal in the open"') };
   const [one, other] = [...(await codec.encode([payload])), ...(await codec.encode([payload]))];
@@ -63,20 +63,22 @@ test('two seals of one payload differ, and neither shows it', async () => {
   }
 });
 
-test('one changed bit anywhere in the data is refused', async () => {
+test('a single changed bit in the data is rejected', async () => {
   const codec = payloadSeal(read('first', 'first'));
   await fc.assert(
     fc.asyncProperty(bytes, fc.nat(), fc.integer({ min: 0, max: 7 }), async (data, place, bit) => {
       const [sealed] = await codec.encode([{ metadata: {}, data }]);
       const changed = Uint8Array.from(sealed!.data!);
       changed[place % changed.length]! ^= 1 << bit;
-      await expect(codec.decode([{ ...sealed, data: changed }])).rejects.toThrow(/key "first" does not open a payload/);
+      await expect(codec.decode([{ ...sealed, data: changed }])).rejects.toThrow(
+        /key "first" cannot decrypt a payload/,
+      );
     }),
     { numRuns: 1000 },
   );
 });
 
-test('data that is cut off anywhere is refused', async () => {
+test('truncated data is rejected', async () => {
   const codec = payloadSeal(read('first', 'first'));
   const [sealed] = await codec.encode([{ metadata: {}, data: randomBytes(20) }]);
   for (let length = 0; length < sealed!.data!.length; length++)
@@ -85,24 +87,24 @@ test('data that is cut off anywhere is refused', async () => {
     );
 });
 
-test('after a rotation the old key still reads, and the new one writes', async () => {
+test('after a rotation the old key still decrypts, and the new key encrypts', async () => {
   const [old] = await payloadSeal(read('first', 'first')).encode([{ metadata: {}, data: Buffer.from('before') }]);
   const rotated = payloadSeal(read('second', 'first', 'second'));
-  const [young] = await rotated.encode([{ metadata: {}, data: Buffer.from('after') }]);
-  const both = await rotated.decode([old!, young!]);
+  const [recent] = await rotated.encode([{ metadata: {}, data: Buffer.from('after') }]);
+  const both = await rotated.decode([old!, recent!]);
   expect(both.map(({ data }) => Buffer.from(data!).toString())).toEqual(['before', 'after']);
-  expect(Buffer.from(young!.metadata!['encryption-key-id']!).toString()).toBe('second');
+  expect(Buffer.from(recent!.metadata!['encryption-key-id']!).toString()).toBe('second');
 });
 
-test('a process that runs on reads a key that was added meanwhile, and goes on with its own', async () => {
+test('a running process loads a key that was added later', async () => {
   const running = payloadSeal(read('first', 'first'));
-  const [young] = await payloadSeal(read('second', 'first', 'second')).encode([
+  const [recent] = await payloadSeal(read('second', 'first', 'second')).encode([
     { metadata: {}, data: Buffer.from('x') },
   ]);
-  expect(Buffer.from((await running.decode([young!]))[0]!.data!).toString()).toBe('x');
+  expect(Buffer.from((await running.decode([recent!]))[0]!.data!).toString()).toBe('x');
 });
 
-test('a key that is gone is named, with the variable that brings it', async () => {
+test('the error for a missing key contains its id and the variable', async () => {
   const sealed = await payloadSeal(read('first', 'first')).encode([{ metadata: {}, data: Buffer.from('x') }]);
   const without = payloadSeal(read('second', 'second'));
   await expect(without.decode(sealed)).rejects.toThrow(
@@ -111,13 +113,13 @@ test('a key that is gone is named, with the variable that brings it', async () =
   await expect(payloadSeal().decode(sealed)).rejects.toThrow(/COEVOLVE_PAYLOAD_KEYS: unset.*key "first"/);
 });
 
-test('another key under the same name is refused', async () => {
+test('a different key with the same id is rejected', async () => {
   const sealed = await payloadSeal(read('first', 'first')).encode([{ metadata: {}, data: Buffer.from('x') }]);
   writeFileSync(keyring, JSON.stringify({ current: 'first', keys: { first: { file: 'second' } } }));
-  await expect(payloadSeal(readPayloadKeys(keyring)).decode(sealed)).rejects.toThrow(/key "first" does not open/);
+  await expect(payloadSeal(readPayloadKeys(keyring)).decode(sealed)).rejects.toThrow(/key "first" cannot decrypt/);
 });
 
-test('plain payloads of before there were keys are read as they are', async () => {
+test('plain payloads are returned unchanged', async () => {
   const codec = payloadSeal(read('first', 'first'));
   await fc.assert(
     fc.asyncProperty(payloads, async (given) => {
@@ -127,28 +129,28 @@ test('plain payloads of before there were keys are read as they are', async () =
 });
 
 test.each([
-  { what: 'no file', says: /cannot read the keys/ },
+  { problem: 'no file', message: /cannot read the keys/ },
   {
-    what: 'a current key that is not there',
+    problem: 'a missing current key',
     text: { current: 'third', keys: { first: { file: 'first' } } },
-    says: /current: found "third", expected one of first/,
+    message: /current: found "third", expected one of first/,
   },
   {
-    what: 'a key in the place of its file',
+    problem: 'a key instead of its file',
     text: { current: 'a', keys: { a: keys['first'] } },
-    says: /keys\.a: expected/,
+    message: /keys\.a: expected/,
   },
   {
-    what: 'a key under an unknown word',
+    problem: 'a key under an unknown field',
     text: { current: 'a', keys: {}, secret: keys['first'] },
-    says: /secret: found an unknown key/,
+    message: /secret: found an unknown key/,
   },
   {
-    what: 'a file that holds no key',
+    problem: 'a file without a key',
     text: { current: 'a', keys: { a: { file: 'keys.yaml' } } },
-    says: /expected 32 bytes as base64/,
+    message: /expected 32 bytes as base64/,
   },
-])('$what is refused, and no key is shown', ({ text: written, says }) => {
+])('$problem is rejected without a key in the message', ({ text: written, message: expected }) => {
   rmSync(keyring, { force: true });
   if (written) writeFileSync(keyring, JSON.stringify(written));
   let message = '';
@@ -157,11 +159,11 @@ test.each([
   } catch (error) {
     message = String(error);
   }
-  expect(message).toMatch(says);
+  expect(message).toMatch(expected);
   for (const key of Object.values(keys)) expect(message).not.toContain(key);
 });
 
-test('printing keys prints none', () => {
+test('printed key objects do not contain the keys', () => {
   const ring = read('first', 'first');
   expect(inspect([ring, ring.current()], { depth: 9, showHidden: true })).not.toContain(keys['first']!.slice(0, 10));
   expect(JSON.stringify([ring, ring.current()])).not.toContain(keys['first']!.slice(0, 10));

@@ -12,10 +12,10 @@ const even = {
   maximumAttempts: maxAttemptsWithCrashes(8),
 };
 
-/** What an activity that throws `error` throws on at its next try, and the details that its heartbeat leaves behind. */
-async function next(error: Error, heartbeatDetails: unknown, retryPolicy: object = even) {
+/** Runs a retry of an activity that throws `error`; returns the resulting failure and the heartbeat details. */
+async function retry(error: Error, heartbeatDetails: unknown, retryPolicy: object = even) {
   let details = heartbeatDetails;
-  const heartbeat = (said: unknown): unknown => (details = said);
+  const heartbeat = (sent: unknown): unknown => (details = sent);
   const context = { info: { heartbeatDetails, heartbeatTimeoutMs: 60_000, retryPolicy }, heartbeat } as Context;
   const [counting, keeping] = [retryBackoff(context).inbound!, autoHeartbeat(context).inbound!];
   const input = { args: [], headers: {} };
@@ -25,35 +25,37 @@ async function next(error: Error, heartbeatDetails: unknown, retryPolicy: object
   return { thrown, details };
 }
 
-test('a failure is tried again after pauses that double up to the longest of the policy, and the eighth is the last', async () => {
-  const pauses = [];
+test('the retry delay doubles up to the maximum of the policy, and the eighth failure is final', async () => {
+  const delays = [];
   let details: unknown = { steps: 12 };
   for (let failures = 1; failures <= 8; failures++) {
-    const { thrown, ...left } = await next(new RangeError('away'), details);
-    details = left.details;
+    const { thrown, ...result } = await retry(new RangeError('unavailable'), details);
+    details = result.details;
     expect(details).toEqual({ steps: 12, failures });
-    expect(thrown).toMatchObject({ message: 'away', type: 'RangeError', nonRetryable: failures === 8 });
-    pauses.push((thrown as ApplicationFailure).nextRetryDelay);
+    expect(thrown).toMatchObject({ message: 'unavailable', type: 'RangeError', nonRetryable: failures === 8 });
+    delays.push((thrown as ApplicationFailure).nextRetryDelay);
   }
-  expect(pauses).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, undefined]);
+  expect(delays).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, undefined]);
 });
 
-test('a server that names a time to come back is taken at its word', async () => {
-  const { thrown } = await next(ApplicationFailure.create({ message: 'full', nextRetryDelay: '45s' }), { failures: 3 });
+test('the delay sent by a server has priority', async () => {
+  const { thrown } = await retry(ApplicationFailure.create({ message: 'full', nextRetryDelay: '45s' }), {
+    failures: 3,
+  });
   expect(thrown).toMatchObject({ message: 'full', nextRetryDelay: '45s' });
 });
 
-test('a refusal stays one that no retry mends', async () => {
-  const refused = await next(ApplicationFailure.nonRetryable('no such model', 'ModelError.refused'), undefined);
+test('a non-retryable failure stays non-retryable', async () => {
+  const refused = await retry(ApplicationFailure.nonRetryable('no such model', 'ModelError.refused'), undefined);
   expect(refused.thrown).toMatchObject({ type: 'ModelError.refused', nonRetryable: true });
-  const invalid = await next(new DomainError('InvalidSpec', 'name'), undefined);
+  const invalid = await retry(new DomainError('InvalidSpec', 'name'), undefined);
   expect(invalid.thrown).toMatchObject({ type: 'DomainError' });
 });
 
-test('a cancellation is passed on as it is, and so is all under a policy that grows its pauses', async () => {
-  const [cancelled, away] = [new CancelledFailure('aborted'), new Error('away')];
-  const { thrown, details } = await next(cancelled, undefined);
+test('a cancellation is thrown unchanged, and so is any error under a policy with a growing delay', async () => {
+  const [cancelled, unavailable] = [new CancelledFailure('aborted'), new Error('unavailable')];
+  const { thrown, details } = await retry(cancelled, undefined);
   expect([thrown === cancelled, details]).toEqual([true, undefined]);
-  const grown = await next(away, undefined, { ...even, backoffCoefficient: 2 });
-  expect([grown.thrown === away, grown.details]).toEqual([true, undefined]);
+  const growing = await retry(unavailable, undefined, { ...even, backoffCoefficient: 2 });
+  expect([growing.thrown === unavailable, growing.details]).toEqual([true, undefined]);
 });

@@ -11,19 +11,19 @@ beforeAll(async () => {
 });
 afterAll(() => temporal?.remove());
 
-/** To the server a try that falls silent is one whose worker died; it is let go when the next try begins. */
-let letGo = (): void => undefined;
-const dies = (): Promise<void> => new Promise((resolve) => (letGo = resolve));
+/** Simulates a killed worker by a run without an end or a heartbeat; the next run releases it. */
+let release = (): void => undefined;
+const hangs = (): Promise<void> => new Promise((resolve) => (release = resolve));
 const fails = (): Promise<never> =>
-  Promise.reject(ApplicationFailure.create({ message: 'the kiln is cold', nextRetryDelay: '10ms' }));
-const plays = (): Promise<object> => Promise.resolve({ attempts: 1, found: 0 });
+  Promise.reject(ApplicationFailure.create({ message: 'the service failed', nextRetryDelay: '10ms' }));
+const succeeds = (): Promise<object> => Promise.resolve({ attempts: 1, found: 0 });
 
-/** Plays one task, whose tries end as told, and then by the last of them. */
-async function tries(name: string, ends: (() => Promise<unknown>)[]) {
-  let tried = 0;
+/** Plays one task whose runs have the given outcomes; further runs repeat the last one. */
+async function playTask(name: string, outcomes: (() => Promise<unknown>)[]) {
+  let runs = 0;
   function collectRollouts(): Promise<unknown> {
-    letGo();
-    return ends[Math.min(tried++, ends.length - 1)]!();
+    release();
+    return outcomes[Math.min(runs++, outcomes.length - 1)]!();
   }
   const workflowId = `campaign/${name}/iteration/1/rollout`;
   const outcome = await temporal.withWorkers(
@@ -43,18 +43,18 @@ async function tries(name: string, ends: (() => Promise<unknown>)[]) {
         .catch(({ cause }: Error) => (cause as Error).cause),
     { interceptors: { activity: [retryBackoff] } },
   );
-  return { outcome, tried };
+  return { outcome, runs };
 }
 
-const times = (n: number, end: () => Promise<unknown>) => Array.from({ length: n }, () => end);
+const times = (n: number, outcome: () => Promise<unknown>) => Array.from({ length: n }, () => outcome);
 
-test('work that failed seven times and was killed twice is done at the next try', async () => {
-  const ends = [...times(4, fails), dies, dies, ...times(3, fails), plays];
-  expect(await tries('hit-often', ends)).toEqual({ outcome: undefined, tried: 10 });
+test('an activity that failed seven times and was killed twice succeeds at the next retry', async () => {
+  const outcomes = [...times(4, fails), hangs, hangs, ...times(3, fails), succeeds];
+  expect(await playTask('many-failures', outcomes)).toEqual({ outcome: undefined, runs: 10 });
 });
 
-test('work that fails is given up after eight failures, although it was killed between them', async () => {
-  const { outcome, tried } = await tries('given-up', [fails, dies, fails]);
-  expect(tried).toBe(9);
-  expect(outcome).toMatchObject({ message: 'the kiln is cold', nonRetryable: true });
+test('an activity is not retried after eight failures, and a kill does not count as a failure', async () => {
+  const { outcome, runs } = await playTask('final-failure', [fails, hangs, fails]);
+  expect(runs).toBe(9);
+  expect(outcome).toMatchObject({ message: 'the service failed', nonRetryable: true });
 });

@@ -19,9 +19,9 @@ test.each([
     nonRetryable: false,
     nextRetryDelay: 7000,
   },
-  { error: new ModelError('unavailable', 'away'), type: 'ModelError.unavailable', nonRetryable: false },
+  { error: new ModelError('unavailable', 'no answer'), type: 'ModelError.unavailable', nonRetryable: false },
   { error: new ModelError('rejected', 'no'), type: 'ModelError.rejected', nonRetryable: true },
-  { error: new ModelError('unknown-model', 'who'), type: 'ModelError.unknown-model', nonRetryable: true },
+  { error: new ModelError('unknown-model', 'not served'), type: 'ModelError.unknown-model', nonRetryable: true },
   { error: new ModelError('context-full', 'too long'), type: 'ModelError.context-full', nonRetryable: true },
   { error: new EnvironmentError('capacity', 'full'), type: 'EnvironmentError.capacity', nonRetryable: false },
   {
@@ -32,14 +32,14 @@ test.each([
   },
   { error: new BackendError('rejected', 'no'), type: 'BackendError.rejected', nonRetryable: true },
   { error: new EnvironmentError('rejected', 'no'), type: 'EnvironmentError.rejected', nonRetryable: true },
-])('$error is retried by Temporal or not: $type', ({ error, ...expected }) => {
+])('$error is converted to a failure of type $type', ({ error, ...expected }) => {
   const failure = thrown(error) as ApplicationFailure;
   expect(failure).toBeInstanceOf(ApplicationFailure);
   expect(failure).toMatchObject({ ...expected, message: error.message });
   if (!('nextRetryDelay' in expected)) expect(failure.nextRetryDelay).toBeUndefined();
 });
 
-test('any other error is thrown as it is', () => {
-  const error = new Error('a mistake of ours');
+test('any other error is thrown unchanged', () => {
+  const error = new Error('a bug');
   expect(thrown(error)).toBe(error);
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => temporal?.remove());
 
-/** A process that runs workflows with a bundle, from its start to its end. */
+/** Starts the workers of a process with a bundle; `end` shuts them down. */
 async function deploy(bundle: string): Promise<{ builds: number; end(): Promise<void> }> {
   const { connected } = temporal;
   const versions = await versionedWorkers(connected, path.join(temporal.home, 'builds'), bundle);
@@ -44,19 +44,19 @@ function gate(): { passed: Promise<void>; open(): void } {
   return { passed, open };
 }
 
-/** Timers of an iteration: the changed workflow has one, ours have none. */
+/** Counts the timers of an iteration: the changed workflow starts one, the original starts none. */
 async function timersOf(iteration: number): Promise<number> {
   const { events } = await temporal.client.workflow.getHandle(`campaign/moves/iteration/${iteration}`).fetchHistory();
   return events!.filter(({ timerStartedEventAttributes: timer }) => timer).length;
 }
 
-test('a new version is taken up by the next iteration, and a rolled back one is left by the next', async () => {
-  const doors = [0, 1, 2].map(gate);
-  const inside = [0, 1, 2].map(gate);
+test('a deployment and a rollback take effect in the next iteration', async () => {
+  const gates = [0, 1, 2].map(gate);
+  const started = [0, 1, 2].map(gate);
   const script = scriptedActivities('moves', {
     async planIteration({ iteration }) {
-      inside[iteration]!.open();
-      await doors[iteration]!.passed;
+      started[iteration]!.open();
+      await gates[iteration]!.passed;
     },
   });
   await temporal.withWorkers(
@@ -70,16 +70,16 @@ test('a new version is taken up by the next iteration, and a rolled back one is 
         args: [stateOf('moves', 'eto', 2)],
       });
 
-      await inside[0]!.passed;
+      await started[0]!.passed;
       await first.end();
-      const second = await deploy(bundles.v2); // in the middle of iteration 0, which goes on as it began
-      doors[0]!.open();
+      const second = await deploy(bundles.v2); // during iteration 0, which continues with the old version
+      gates[0]!.open();
 
-      await inside[1]!.passed;
+      await started[1]!.passed;
       await second.end();
-      const third = await deploy(bundles.v1); // rolled back in the middle of iteration 1
-      doors[1]!.open();
-      doors[2]!.open();
+      const third = await deploy(bundles.v1); // rollback during iteration 1
+      gates[1]!.open();
+      gates[2]!.open();
 
       const state: CampaignState = await handle.result();
       expect(state).toMatchObject({ status: 'finished', scores: { length: 3 } });

@@ -58,4 +58,4 @@ export async function loadExperts(
   return new Map(experts.map((expert) => [expert.task_id, expert]));
 }
 
-const byTask = (one: ImportedExpert, other: ImportedExpert): number => (one.task_id < other.task_id ? -1 : 1);
+const byTask = (a: ImportedExpert, b: ImportedExpert): number => (a.task_id < b.task_id ? -1 : 1);

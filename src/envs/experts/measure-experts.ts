@@ -29,13 +29,13 @@ export type TrajectoryStatistics = {
 export function measureExperts(trajectories: readonly MeasuredTrajectory[]): TrajectoryStatistics[] {
   if (trajectories.length === 0) return [];
   const byPattern = groupBy(trajectories, ({ pattern }) => pattern);
-  const patterns = [...byPattern].sort(([a, one], [b, other]) => other.length - one.length || (a < b ? -1 : 1));
+  const patterns = [...byPattern].sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || (a < b ? -1 : 1));
   return [statisticsOf('all', trajectories), ...patterns.map(([pattern, group]) => statisticsOf(pattern, group))];
 }
 
 function statisticsOf(pattern: string, group: readonly MeasuredTrajectory[]): TrajectoryStatistics {
-  const turns = group.map((one) => one.turns);
-  const characters = group.map((one) => one.characters);
+  const turns = group.map((expert) => expert.turns);
+  const characters = group.map((expert) => expert.characters);
   const rewards = group.flatMap(({ reward }) => (reward === null ? [] : [reward]));
   return {
     ...{ pattern, tasks: group.length },

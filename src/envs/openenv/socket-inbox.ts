@@ -1,90 +1,90 @@
 import { WebSocket } from 'ws';
 import type { EnvironmentErrorKind } from '../base/environment-error';
 
-/** What a server has said over a socket and nobody has read yet. */
+/** Queue of the received messages of a socket. */
 export type Inbox = {
   send(message: object): void;
-  /** The oldest message that is not read yet. */
+  /** Removes and returns the oldest unread message. */
   next(): string | undefined;
-  /** Why the session can say no more; null while it can. */
+  /** Reason of the session's end; null while it is open. */
   readonly ended: { kind: EnvironmentErrorKind; why: string; lost: boolean } | null;
-  /** Called at once and whenever something has changed. */
-  onNews(look: () => void): void;
+  /** Calls `listener` immediately and after every change. */
+  onChange(listener: () => void): void;
   end(kind: EnvironmentErrorKind, why: string, lost?: boolean): void;
   stop(): void;
 };
 
 const pingMs = 20_000;
-/** A server that answers no ping for so long is gone, or blocks its event loop: whoever waits would wait for ever. */
+/** Timeout of pings: the server crashed or blocks its event loop. */
 const silenceMs = 90_000;
-/** Servers end silent sessions, ours after 300 s, and a language model may think for longer than that. */
-const defaultBeatMs = 60_000;
+/** Servers end idle sessions, ours after 300 s, and a language model may need more time for an action. */
+const defaultKeepAliveMs = 60_000;
 
-/** WebSocket close codes (RFC 6455, registry of IANA): no word came, the server restarts, it has no room. */
-const noWord = 1006;
-const restarts = 1012;
+/** WebSocket close codes (RFC 6455, registry of IANA). */
+const abnormalClosure = 1006;
+const serviceRestart = 1012;
 const tryLater = 1013;
 
 /**
- * Listens to a socket, pings it, and asks for its state when it has been silent for `beatMs`: a server answers in the
- * order of the questions, so the answer to that one is told from the others.
+ * Receives the messages of a socket, sends pings, and requests the state of a session that was idle for `keepAliveMs`.
+ * A server answers in the order of the requests, so the answers to these requests can be dropped.
  */
-export function listen(socket: WebSocket, beatMs = defaultBeatMs): Inbox {
+export function listen(socket: WebSocket, keepAliveMs = defaultKeepAliveMs): Inbox {
   const messages: string[] = [];
   const awaited: ('observation' | 'state')[] = [];
   let ended: Inbox['ended'] = null;
-  let look = (): void => undefined;
-  let heardAt = performance.now();
-  let sentAt = heardAt;
+  let notify = (): void => undefined;
+  let receivedAt = performance.now();
+  let sentAt = receivedAt;
 
-  const heard = (): void => void (heardAt = performance.now());
+  const received = (): void => void (receivedAt = performance.now());
   const end: Inbox['end'] = (kind, why, lost = false) => {
     ended ??= { kind, why, lost };
     inbox.stop();
     socket.terminate();
-    look();
+    notify();
   };
-  const say = (message: object, answer: 'observation' | 'state'): void => {
+  const send = (message: object, answer: 'observation' | 'state'): void => {
     if (socket.readyState !== WebSocket.OPEN) return;
     awaited.push(answer);
     sentAt = performance.now();
     socket.send(JSON.stringify(message));
   };
   const pings = every(pingMs, () => {
-    if (performance.now() - heardAt > silenceMs)
-      end('fault', `the environment gave no sign of life for ${silenceMs / 1000} s`);
+    if (performance.now() - receivedAt > silenceMs)
+      end('fault', `the environment sent nothing for ${silenceMs / 1000} s`);
     else if (socket.readyState === WebSocket.OPEN) socket.ping();
   });
-  const beats = every(beatMs / 2, () => {
-    if (awaited.length === 0 && performance.now() - sentAt > beatMs / 2) say({ type: 'state' }, 'state');
+  const keepAlive = every(keepAliveMs / 2, () => {
+    if (awaited.length === 0 && performance.now() - sentAt > keepAliveMs / 2) send({ type: 'state' }, 'state');
   });
 
-  socket.on('pong', heard);
+  socket.on('pong', received);
   socket.on('message', (data: Buffer) => {
-    heard();
+    received();
     if (awaited.shift() === 'state') return;
     messages.push(data.toString('utf8'));
-    look();
+    notify();
   });
   socket.on('close', (code) =>
-    end(kindOfClose(code), `the environment closed the session (code ${code})`, code === noWord),
+    end(kindOfClose(code), `the environment closed the session (code ${code})`, code === abnormalClosure),
   );
   socket.on('error', (error) => end('fault', `the session broke: ${error.message}`, true));
 
   const inbox: Inbox = {
-    send: (message) => say(message, 'observation'),
+    send: (message) => send(message, 'observation'),
     next: () => messages.shift(),
     get ended() {
       return ended;
     },
-    onNews(watch) {
-      look = watch;
-      look();
+    onChange(listener) {
+      notify = listener;
+      notify();
     },
     end,
     stop() {
       clearInterval(pings);
-      clearInterval(beats);
+      clearInterval(keepAlive);
     },
   };
   return inbox;
@@ -93,6 +93,6 @@ export function listen(socket: WebSocket, beatMs = defaultBeatMs): Inbox {
 const every = (ms: number, work: () => void): NodeJS.Timeout => setInterval(work, ms).unref();
 
 const kindOfClose = (code: number): EnvironmentErrorKind => {
-  if (code === restarts) return 'unreachable';
+  if (code === serviceRestart) return 'unreachable';
   return code === tryLater ? 'capacity' : 'fault';
 };

@@ -5,12 +5,12 @@ import { EnvironmentError, type EnvironmentErrorKind } from '../base/environment
 import { parseJson } from '../../base/parse-json';
 import { listen, type Inbox } from './socket-inbox';
 
-/** An observation as OpenEnv's wire has it (0.10). */
+/** Observation of OpenEnv's protocol (0.10). */
 export type WireObservation = z.output<typeof observationSchema>;
 
 export type WireSession = {
   /**
-   * Sends a reset or a step and waits for what the environment shows.
+   * Sends a reset or a step and waits for the observation.
    *
    * @throws EnvironmentError; the signal's reason
    */
@@ -20,9 +20,9 @@ export type WireSession = {
 
 export type SocketOptions = {
   signal: AbortSignal;
-  /** For one answer; past it the session is broken. */
+  /** Timeout of one answer; afterwards the session has failed. */
   responseTimeoutMs: number;
-  /** How long a session may be silent before a question for its state keeps it alive. */
+  /** Idle time after which a request for the state keeps the session open. */
   keepAliveMs?: number;
 };
 
@@ -48,14 +48,13 @@ const answerSchema = z.discriminatedUnion('type', [
       message: z.string(),
       code: z.string(),
       errors: z.array(mistake).optional().catch(undefined),
-      /** Why our server ended a session. */
     }),
   }),
 ]);
 
 /**
- * Opens the WebSocket of one episode at `<url>/ws`. The server drops the session when the socket closes, so an aborted
- * attempt leaves nothing behind.
+ * Opens the WebSocket of one episode at `<url>/ws`. The server ends the session when the socket closes, so an aborted
+ * attempt leaks no session.
  *
  * @throws EnvironmentError; the signal's reason
  */
@@ -63,7 +62,7 @@ export async function openSocket(
   endpoint: EnvironmentEndpoint,
   { signal, responseTimeoutMs, keepAliveMs }: SocketOptions,
 ): Promise<WireSession> {
-  signal.throwIfAborted(); // an abort that is over is not told again
+  signal.throwIfAborted(); // an earlier abort triggers no event
   const { url, token } = endpoint;
   const address = `${url.replace(/^http/, 'ws')}/ws`;
   const socket = new WebSocket(address, {
@@ -74,7 +73,7 @@ export async function openSocket(
   });
   const abort = (): void => socket.terminate();
   signal.addEventListener('abort', abort, { once: true });
-  const inbox = listen(socket, keepAliveMs); // before it opens: a full server says so at once and closes
+  const inbox = listen(socket, keepAliveMs); // before it opens: a full server sends an error and closes immediately
   const close = (): void => {
     signal.removeEventListener('abort', abort);
     inbox.stop();
@@ -108,16 +107,16 @@ function opened(socket: WebSocket, address: string, remedy: string): Promise<voi
   });
 }
 
-/** The next message of the server, whatever came first: an answer, the end of the session, or nothing in time. */
+/** Returns the next message of the server. Rejects at the end of the session and after the timeout. */
 function answerTo(inbox: Inbox, signal: AbortSignal, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const late = (): void => inbox.end('fault', `the environment gave no answer within ${timeoutMs / 1000} s`);
-    const timer = setTimeout(late, timeoutMs);
-    inbox.onNews(() => {
+    const expire = (): void => inbox.end('fault', `the environment did not answer within ${timeoutMs / 1000} s`);
+    const timer = setTimeout(expire, timeoutMs);
+    inbox.onChange(() => {
       const text = inbox.next();
       if (text === undefined && inbox.ended === null) return;
       clearTimeout(timer);
-      inbox.onNews(() => undefined);
+      inbox.onChange(() => undefined);
       if (text !== undefined) resolve(text);
       else reject(signal.aborted ? signal.reason : errorOf(inbox.ended!));
     });

@@ -4,7 +4,7 @@ import { EnvironmentError } from '../base/environment-error';
 import { parseJson } from '../../base/parse-json';
 
 /**
- * A route of an environment server: GET, or POST where there is a body.
+ * Calls a route of an environment server with GET, or with POST if there is a body.
  *
  * @throws EnvironmentError
  */
@@ -14,15 +14,15 @@ export async function callServer<Answer>(
   shape: z.ZodType<Answer>,
   body?: object,
 ): Promise<Answer> {
-  const answer = await askServer(endpoint, path, body);
-  if (comesLater.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
+  const answer = await request(endpoint, path, body);
+  if (retryableStatuses.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
   if (answer.status >= 500) throw new EnvironmentError('fault', refusal(path, answer));
   if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
   return readAnswer(path, shape, answer.text);
 }
 
 /**
- * The same of a route that a server need not have: undefined where it has none (404, 405, 501).
+ * Calls an optional route; returns undefined if the server does not have it (404, 405, 501).
  *
  * @throws EnvironmentError
  */
@@ -32,20 +32,20 @@ export async function callOptional<Answer>(
   shape: z.ZodType<Answer>,
   body?: object,
 ): Promise<Answer | undefined> {
-  const answer = await askServer(endpoint, path, body);
+  const answer = await request(endpoint, path, body);
   if ([404, 405, 501].includes(answer.status)) return undefined;
   if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
   return readAnswer(path, shape, answer.text);
 }
 
-/** The server drains, its children are taken, or a long draw goes on where the same request stopped. */
-const comesLater: ReadonlySet<number> = new Set([503, 504]);
+/** The server drains, its processes are busy, or a long draw continues when the request is repeated. */
+const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 
 type ServerAnswer = { status: number; text: string };
 
 const callTimeoutMs = 120_000;
 
-async function askServer(endpoint: EnvironmentEndpoint, path: string, body?: object): Promise<ServerAnswer> {
+async function request(endpoint: EnvironmentEndpoint, path: string, body?: object): Promise<ServerAnswer> {
   try {
     const response = await fetch(`${endpoint.url}${path}`, {
       method: body ? 'POST' : 'GET',
@@ -70,5 +70,5 @@ function readAnswer<Answer>(path: string, shape: z.ZodType<Answer>, text: string
   const parsed = shape.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.slice(0, 5).map((issue) => issue.path.join('.') || 'the body');
-  throw new EnvironmentError('rejected', `${path}: missing or wrong in its answer: ${fields.join(', ')}`);
+  throw new EnvironmentError('rejected', `${path}: missing or wrong fields in the answer: ${fields.join(', ')}`);
 }

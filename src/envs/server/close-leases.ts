@@ -1,8 +1,8 @@
 /**
- * Ends the sessions that a holder still has on an environment server. A courtesy: it never fails, because a session
- * whose client is gone ends by itself, and a server of others need not know leases.
+ * Ends the open sessions of a holder on an environment server. Never throws: a session without a client ends by itself,
+ * and a third-party server may not support leases.
  *
- * @returns how many sessions were ended; undefined where the server did not say
+ * @returns number of ended sessions; undefined if the server returned none
  */
 export async function closeLeases(
   { url, token }: { url: string; token?: string | undefined },

@@ -1,9 +1,9 @@
-/** Where an environment server is. */
+/** Address of an environment server. */
 export type EnvironmentEndpoint = {
-  /** Without a slash at its end. */
+  /** URL without a trailing slash. */
   url: string;
   token?: string | undefined;
-  /** What to do where nobody answers, the end of a message; default: start our own. */
+  /** Advice at the end of the message when no server answers; default: start our server. */
   remedy?: string;
 };
 

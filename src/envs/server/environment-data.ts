@@ -32,10 +32,10 @@ const composition = z.union([
   }),
 ]);
 
-/** A task as the environment describes it, with its gold actions. */
+/** Task of an environment with its reference actions. */
 export type TaskRecord = z.infer<typeof taskRecord>;
 export type Capabilities = z.infer<typeof capabilities>;
-/** A task made of a request and actions, and who can grade attempts at it; or why they make none. */
+/** Task composed of a query and actions with its grader, or the reason for a rejection. */
 export type Composition = z.infer<typeof composition>;
 export type VariantRelation = 'neighbour' | 'rarer' | 'easier' | 'harder' | 'random';
 
@@ -44,7 +44,7 @@ export type TaskRequest = {
   count: number;
   seed: number;
   options: Record<string, unknown>;
-  /** Of the reference actions; plain when left out. */
+  /** Form of the reference actions; default: plain. */
   form?: ActionForm;
 };
 export type VariantRequest = {
@@ -65,13 +65,13 @@ export type ComposeRequest = {
   form?: ActionForm;
 };
 
-/** The token-protected data routes of our environment server: tasks with their gold, variants of tasks, and new ones. */
+/** Data routes of our environment server, protected by a token: tasks with reference actions, variants and composition. */
 export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHealth = serverHealth(endpoint)) => ({
   async names(): Promise<string[]> {
     return Object.keys((await health.read()).environments);
   },
 
-  /** Sessions that an environment serves at once; null where nobody knows. Remembered for some seconds. */
+  /** Concurrent sessions of an environment, cached for 5 seconds; null if unknown. */
   async capacity(environment: string): Promise<number | null> {
     return (await health.find(environment))?.capacity ?? null;
   },
@@ -88,7 +88,7 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
     return (await callServer(endpoint, `/envs/${environment}/data/variants`, taskList, request)).tasks;
   },
 
-  /** The actions are executed in a fresh instance of the parent's environment, and the task is played once. */
+  /** Executes the actions in a new instance of the parent's environment and plays the task once. */
   async compose(environment: string, request: ComposeRequest): Promise<Composition> {
     return callServer(endpoint, `/envs/${environment}/data/compose`, composition, request);
   },

@@ -2,25 +2,25 @@ import { z } from 'zod';
 import { callServer } from './call-server';
 import type { EnvironmentEndpoint } from './endpoint';
 
-/** What our environment server says of itself. */
+/** Health of our environment server. */
 export type Health = {
   status: string;
   environments: Record<string, EnvironmentHealth>;
-  /** Environment and what it lacks on that machine. */
+  /** Environments that are unavailable on that machine, with the reason. */
   unavailable: Record<string, string>;
 };
 
 export type EnvironmentHealth = {
   sessions: number;
   capacity: number;
-  /** The server's deadline of one call of an episode; absent where it does not tell. */
+  /** The server's deadline of one call in an episode; absent if it does not publish one. */
   callMs?: number;
 };
 
 export type ServerHealth = {
   /** @throws EnvironmentError */
   read(): Promise<Health>;
-  /** The same from memory where it is young; undefined for an environment that the server does not host. */
+  /** Returns cached health; undefined for an environment that the server does not host. */
   find(environment: string): Promise<EnvironmentHealth | undefined>;
 };
 
@@ -35,22 +35,22 @@ const healthSchema = z.object({
   unavailable: z.record(z.string(), z.string()).default({}),
 });
 
-/** Capacities seldom change; and 32 attempts that begin together shall ask once. */
-const youngMs = 5_000;
+/** Capacities rarely change, and 32 attempts that start together send one request. */
+const cacheMs = 5_000;
 
-/** Reads `/health`, which asks for no token. */
+/** Reads `/health`, which needs no token. */
 export function serverHealth(endpoint: EnvironmentEndpoint): ServerHealth {
-  let known: { at: number; health: Promise<Health> } | undefined;
+  let cached: { at: number; health: Promise<Health> } | undefined;
   const read = (): Promise<Health> => {
     const health = callServer(endpoint, '/health', healthSchema);
-    known = { at: performance.now(), health };
-    health.catch(() => (known = undefined));
+    cached = { at: performance.now(), health };
+    health.catch(() => (cached = undefined));
     return health;
   };
   return {
     read,
     async find(environment) {
-      const health = known && performance.now() - known.at < youngMs ? known.health : read();
+      const health = cached && performance.now() - cached.at < cacheMs ? cached.health : read();
       return (await health).environments[environment];
     },
   };

@@ -6,35 +6,35 @@ import { messagesOf, toolsOf } from './observation';
 import { openSocket, type WireObservation } from '../openenv/socket';
 
 /**
- * Opens episodes on a server of somebody else, unchanged: seed and task go with the reset, the assistant's text becomes
- * an action, an observation of any shape becomes messages. An action that the server refuses comes back as an
- * observation that says why: it is the player's mistake, and costs a step.
+ * Opens episodes on an unmodified third-party server. The reset contains seed and task, the assistant's text is converted
+ * to an action, and observations of any shape are converted to messages. A rejected action results in an observation
+ * with the reason: it is a mistake of the policy and counts as a turn.
  */
 export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
-  let known: Promise<ParseAction> | undefined;
-  const form = (): Promise<ParseAction> => {
-    known ??= actionParserOf(server);
-    known.catch(() => (known = undefined));
-    return known;
+  let cached: Promise<ParseAction> | undefined;
+  const parser = (): Promise<ParseAction> => {
+    cached ??= actionParserOf(server);
+    cached.catch(() => (cached = undefined));
+    return cached;
   };
   return async (_name, { signal }) => {
     signal.throwIfAborted();
-    const toAction = await form();
+    const toAction = await parser();
     const { endpoint, answerSeconds, instruction } = server;
     const session = await openSocket(endpoint, { signal, responseTimeoutMs: answerSeconds * 1000 });
-    const score = scoring(server.reward);
-    const limited = stepLimit(server.maxTurns);
+    const score = scorer(server.reward);
+    const limited = turnLimiter(server.maxTurns);
     return {
       async reset(request) {
-        const seen = score(await session.request({ type: 'reset', data: resetData(request) }));
+        const first = score(await session.request({ type: 'reset', data: resetData(request) }));
         const opening = instruction ? [{ role: 'system', content: instruction }] : [];
-        return { ...seen, messages: [...opening, ...seen.messages] };
+        return { ...first, messages: [...opening, ...first.messages] };
       },
       async step(text) {
-        const made = toAction(text);
-        if ('problem' in made) return limited(notAnAction(made.problem));
+        const parsed = toAction(text);
+        if ('problem' in parsed) return limited(notAnAction(parsed.problem));
         try {
-          return limited(score(await session.request({ type: 'step', data: made.action })));
+          return limited(score(await session.request({ type: 'step', data: parsed.action })));
         } catch (error) {
           if (error instanceof EnvironmentError && error.kind === 'rejected')
             return limited(notAnAction(error.message));
@@ -46,13 +46,13 @@ export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
   };
 }
 
-/** OpenEnv's own bound on `episode_id`. */
-const longestId = 255;
+/** OpenEnv's limit of `episode_id`. */
+const maxIdLength = 255;
 
-/** A task of a seed has that seed; a listed one says where it stands, and takes the attempt's seed. */
+/** A task from a seed overrides the attempt's seed; a listed task adds its position and keeps the attempt's seed. */
 const resetData = ({ task, seed, episodeId }: ResetRequest): object => ({
   seed,
-  episode_id: episodeId.slice(0, longestId),
+  episode_id: episodeId.slice(0, maxIdLength),
   ...(task['reset'] as object | undefined),
 });
 
@@ -61,25 +61,26 @@ const notAnAction = (why: string): Observation => ({
   ...{ done: false, reward: 0, score: null, rawScore: null, stopReason: null },
 });
 
-/** The server's settings say when an episode is over; what its environment has not called done by then is lost. */
-function stepLimit(maxTurns: number): (seen: Observation) => Observation {
-  let steps = 0;
-  return (seen) =>
-    ++steps < maxTurns || seen.done ? seen : { ...seen, done: true, reward: 0, stopReason: 'turn-limit' };
+/** Ends the episode with reward 0 after `maxTurns` turns. */
+function turnLimiter(maxTurns: number): (observation: Observation) => Observation {
+  let turns = 0;
+  return (observation) =>
+    ++turns < maxTurns || observation.done
+      ? observation
+      : { ...observation, done: true, reward: 0, stopReason: 'turn-limit' };
 }
 
 /**
- * The reward of one episode from what its observations say, scaled to [0, 1].
+ * Computes the reward of one episode from its observations, scaled to [0, 1].
  *
- * @throws EnvironmentError `fault` at an end without a reward: a missing number is no 0
+ * @throws EnvironmentError `fault` if the episode ends without a reward, which does not mean 0
  */
-function scoring({ min, max, of }: ThirdPartyServer['reward']): (seen: WireObservation) => Observation {
+function scorer({ min, max, of }: ThirdPartyServer['reward']): (observation: WireObservation) => Observation {
   let sum: number | null = null;
   return ({ observation, reward, done }) => {
     if (reward !== null) sum = (sum ?? 0) + reward;
     const raw = of === 'sum' ? sum : reward;
-    if (done && raw === null)
-      throw new EnvironmentError('fault', 'the environment called the episode done and gave no reward');
+    if (done && raw === null) throw new EnvironmentError('fault', 'the environment ended the episode without a reward');
     const scaled = raw === null ? null : Math.min(1, Math.max(0, (raw - min) / (max - min)));
     const tools = toolsOf(observation);
     return {

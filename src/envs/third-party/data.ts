@@ -6,8 +6,8 @@ import type { ThirdPartyServer } from './read-servers';
 import { listTasks, type ListedTask } from './list-tasks';
 
 /**
- * What a server of somebody else gives for campaigns: tasks without gold. They are those of its own train and test
- * splits, or seeds where it lists none; no seed is on both sides, however many there are.
+ * Data of a third-party server: tasks without reference actions. They are the tasks of its train and test splits, or
+ * seeds if it lists none. Train and held-out seeds never overlap.
  */
 export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
   names: () => Promise.resolve([server.name]),
@@ -26,17 +26,17 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
     return listed ? drawn(listed, request).map((task) => listedRecord(server, request, task)) : seeds(server, request);
   },
 
-  variants: () => Promise.reject(refusal(server, 'it has no generator of variants')),
-  compose: () => Promise.reject(refusal(server, 'it cannot make a task of what a model writes')),
+  variants: () => Promise.reject(refusal(server, 'it cannot generate variants')),
+  compose: () => Promise.reject(refusal(server, 'it cannot create tasks from model output')),
 });
 
 const refusal = ({ name }: ThirdPartyServer, why: string): EnvironmentError =>
   new EnvironmentError(
     'rejected',
-    `${name} is a server of the section servers: ${why}; choose a recipe without synthesis, such as grpo or rft`,
+    `${name} is a third-party server: ${why}; choose a recipe without synthesis, such as grpo or rft`,
   );
 
-/** Seeds of held-out tasks begin where no train task's can: whoever asks for more tasks later mixes nothing up. */
+/** First seed of held-out tasks, above all seeds of train tasks: a larger number of tasks later causes no overlap. */
 const firstHeldOutSeed = 1_000_000;
 
 function seeds(server: ThirdPartyServer, request: TaskRequest): TaskRecord[] {
@@ -59,12 +59,12 @@ function listedRecord(
   };
 }
 
-/** `count` of all, drawn by the seed, in the order in which they stand. */
+/** Samples `count` items with the seed and keeps their order. */
 function drawn<Item>(all: readonly Item[], { count, seed }: TaskRequest): Item[] {
   if (count >= all.length) return [...all];
-  const places = all.map((_, place) => place);
-  const chosen = createRandom(seed).sample(places, count);
-  return chosen.sort((a, b) => a - b).map((place) => all[place]!);
+  const indices = all.map((_, index) => index);
+  const chosen = createRandom(seed).sample(indices, count);
+  return chosen.sort((a, b) => a - b).map((index) => all[index]!);
 }
 
 const keyOf = (parts: unknown): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');

@@ -4,12 +4,12 @@ import { callOptional } from '../server/call-server';
 import { EnvironmentError } from '../base/environment-error';
 import type { ThirdPartyServer } from './read-servers';
 
-/** A task that a server lists. */
+/** Task listed by a server. */
 export type ListedTask = {
   id: string;
   goal: string;
   features: Record<string, string | number>;
-  /** What a reset takes to play it, beside the seed. */
+  /** Data of the task's reset, without the seed. */
   reset: Record<string, unknown>;
 };
 
@@ -17,8 +17,8 @@ const splitsSchema = z.array(z.union([z.string(), z.object({ name: z.string(), t
 const tasksSchema = z.object({ tasks: z.array(z.unknown()) });
 
 /**
- * The tasks of a split by OpenEnv's task routes; undefined where the server has none. Train tasks are those of the split
- * of type `train`, held-out ones those of type `test`, or else `validation`.
+ * Lists the tasks of a split with OpenEnv's task routes; returns undefined if the server has none. Train tasks come from
+ * the split of type `train`, held-out tasks from type `test`, or else `validation`.
  *
  * @throws EnvironmentError
  */
@@ -26,50 +26,50 @@ export async function listTasks(
   { endpoint, name }: ThirdPartyServer,
   split: TaskSplit,
 ): Promise<ListedTask[] | undefined> {
-  const [called] = (await callOptional(endpoint, '/list_environments', z.array(z.string()))) ?? [];
-  if (called === undefined) return undefined;
-  const route = `/${encodeURIComponent(called)}`;
+  const [environment] = (await callOptional(endpoint, '/list_environments', z.array(z.string()))) ?? [];
+  if (environment === undefined) return undefined;
+  const route = `/${encodeURIComponent(environment)}`;
   const splits = await callOptional(endpoint, `${route}/splits`, splitsSchema);
   if (!splits || splits.length === 0) return undefined;
-  const theirs = chooseSplit(splits, split);
-  if (theirs === undefined) {
-    const found = splits.map((one) => (typeof one === 'string' ? one : `${one.name} (${one.type})`)).join(', ');
+  const serverSplit = chooseSplit(splits, split);
+  if (serverSplit === undefined) {
+    const found = splits.map((item) => (typeof item === 'string' ? item : `${item.name} (${item.type})`)).join(', ');
     throw new EnvironmentError('rejected', `${name} has no split for ${split} tasks: found ${found}`);
   }
-  const listed = await callOptional(endpoint, `${route}/tasks`, tasksSchema, { split: theirs });
-  return listed?.tasks.map((task, index) => toTask(task, { split: theirs, index }));
+  const listed = await callOptional(endpoint, `${route}/tasks`, tasksSchema, { split: serverSplit });
+  return listed?.tasks.map((task, index) => toTask(task, { split: serverSplit, index }));
 }
 
 function chooseSplit(splits: z.output<typeof splitsSchema>, split: TaskSplit): string | undefined {
-  const typed = splits.map((one) => (typeof one === 'string' ? { name: one, type: one } : one));
-  const wanted = split === 'train' ? ['train'] : ['test', 'validation'];
-  return wanted.map((type) => typed.find((one) => one.type === type)?.name).find((found) => found !== undefined);
+  const typed = splits.map((item) => (typeof item === 'string' ? { name: item, type: item } : item));
+  const types = split === 'train' ? ['train'] : ['test', 'validation'];
+  return types.map((type) => typed.find((item) => item.type === type)?.name).find((found) => found !== undefined);
 }
 
 const ids = ['task_id', 'id'];
 const goals = ['goal', 'instruction', 'question', 'prompt', 'query', 'description'];
-const longestFeature = 100;
+const maxFeatureLength = 100;
 
-/** A task's shape is its server's own: its goal is told where a field of a usual name says it, else the whole task is. */
-function toTask(task: unknown, place: { split: string; index: number }): ListedTask {
+/** Converts a task of any shape. Its goal is a field with a common name, or else the whole task as JSON. */
+function toTask(task: unknown, position: { split: string; index: number }): ListedTask {
   const fields: Record<string, unknown> =
     typeof task === 'object' && task !== null && !Array.isArray(task) ? { ...task } : { task };
   const idField = ids.find((name) => isShort(fields[name]));
   const goalField = goals.find((name) => typeof fields[name] === 'string');
-  const known = new Set([...ids, ...Object.keys(place), goalField]);
+  const known = new Set([...ids, ...Object.keys(position), goalField]);
   const features = Object.entries(fields).filter(([name, value]) => !known.has(name) && isShort(value));
   return {
-    id: idField === undefined ? String(place.index) : String(fields[idField]),
+    id: idField === undefined ? String(position.index) : String(fields[idField]),
     goal: goalField === undefined ? JSON.stringify(task).slice(0, 500) : String(fields[goalField]),
     features: { ...nested(fields['features']), ...Object.fromEntries(features) } as ListedTask['features'],
-    reset: { ...place, ...(idField === undefined ? {} : { task_id: fields[idField] }) },
+    reset: { ...position, ...(idField === undefined ? {} : { task_id: fields[idField] }) },
   };
 }
 
 const isShort = (value: unknown): value is string | number =>
-  typeof value === 'number' || (typeof value === 'string' && value.length <= longestFeature);
+  typeof value === 'number' || (typeof value === 'string' && value.length <= maxFeatureLength);
 
-/** Our own server's public tasks keep them together. */
+/** Returns the short fields of `features`, in which our server's public tasks list them. */
 const nested = (features: unknown): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(typeof features === 'object' && features !== null ? features : {}).filter(([, v]) => isShort(v)),

@@ -4,27 +4,27 @@ import type { ChatMessage } from '../../domain/rollout/turn';
 const messagesSchema = z.array(z.object({ role: z.string(), content: z.string() }));
 const toolsSchema = z.array(z.record(z.string(), z.unknown()));
 
-/** What is said of an observation beside it. */
-const beside = new Set(['done', 'reward', 'metadata']);
+/** Fields that are no part of the observation itself. */
+const excluded = new Set(['done', 'reward', 'metadata']);
 
 /**
- * An observation of any shape as messages, by one rule: `messages` are taken as they are where they have that shape.
- * Otherwise the fields become one message of the user: a single text stands as it is, several fields are a line
- * `name: value` each, values that are no text as JSON. `done`, `reward` and `metadata` are left out, and so is null.
+ * Converts an observation of any shape to messages. `messages` of the expected shape are returned unchanged. Otherwise
+ * the fields are one user message: a single text without its name, several fields as lines `name: value`, with JSON
+ * for values that are no text. `done`, `reward`, `metadata` and null values are left out.
  */
 export function messagesOf(observation: Record<string, unknown>): ChatMessage[] {
   const messages = messagesSchema.safeParse(observation['messages']);
   return messages.success ? messages.data : [{ role: 'user', content: plainText(observation) }];
 }
 
-/** Functions that may be called, where an observation in messages lists some beside them. */
+/** Returns the callable functions listed by an observation that has messages. */
 export function toolsOf(observation: Record<string, unknown>): Record<string, unknown>[] | undefined {
   const inMessages = messagesSchema.safeParse(observation['messages']).success;
   return inMessages ? toolsSchema.safeParse(observation['tools']).data : undefined;
 }
 
 function plainText(observation: Record<string, unknown>): string {
-  const fields = Object.entries(observation).filter(([name, value]) => !beside.has(name) && value != null);
+  const fields = Object.entries(observation).filter(([name, value]) => !excluded.has(name) && value != null);
   const [first] = fields;
   if (!first) return '(nothing to see)';
   if (fields.length === 1 && typeof first[1] === 'string') return first[1];

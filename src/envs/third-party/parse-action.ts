@@ -4,7 +4,7 @@ import { callServer } from '../server/call-server';
 import type { ThirdPartyServer } from './read-servers';
 import { parseJson } from '../../base/parse-json';
 
-/** Makes an action of the assistant's text; or says, for the assistant to read, why it is none. */
+/** Converts the assistant's text to an action, or returns the problem for the assistant. */
 export type ParseAction = (text: string) => { action: Record<string, unknown> } | { problem: string };
 
 const fieldSchema = z.looseObject({ type: z.string().optional().catch(undefined) });
@@ -14,23 +14,23 @@ const schemaSchema = z.object({
 
 type Fields = Record<string, z.output<typeof fieldSchema>>;
 
-/** Every OpenEnv action has it, and no player fills it in. */
-const ownField = 'metadata';
+/** Field of every OpenEnv action that policies never set. */
+const reservedField = 'metadata';
 
 /**
- * How a server's actions are made of text: as its settings say, and otherwise as its `/schema` does. The schema is asked
- * for either way, so that a name that no action has is told before an episode is played.
+ * Returns the parser of a server's actions, from its settings or else from its `/schema`. The schema is read in both
+ * cases, so that an unknown field is reported before the first episode.
  *
  * @throws DomainError `UnclearAction`; EnvironmentError
  */
 export async function actionParserOf({ name, endpoint, action }: ThirdPartyServer): Promise<ParseAction> {
   if (action === 'json') return wholeAction;
   const { action: schema } = await callServer(endpoint, '/schema', schemaSchema);
-  const { [ownField]: _, ...fields } = schema.properties;
+  const { [reservedField]: _, ...fields } = schema.properties;
   const field = action ?? onlyField(fields);
   if (field !== undefined && field in fields) return inField(field, fields[field]!.type);
   const found = Object.entries(fields).map(([key, { type = 'any' }]) => `${key} (${type})`);
-  const expected = `one of ${found.join(', ') || 'none'}, the fields of the server's actions; or json`;
+  const expected = `one of ${found.join(', ') || 'none'}, the fields of the server's actions, or json`;
   throw new DomainError(
     'UnclearAction',
     `servers.${name}.action: found ${action ? `"${action}"` : 'nothing'}, expected ${expected}`,
@@ -44,7 +44,7 @@ function onlyField(fields: Fields): string | undefined {
   return texts.length === 1 ? texts[0] : undefined;
 }
 
-/** A number is written as text by whoever speaks; what is none goes to the server as it is, which refuses it. */
+/** Parses numbers and booleans for fields of these types. Any other text is sent unchanged, and the server rejects it. */
 function inField(field: string, type: string | undefined): ParseAction {
   if (type !== 'integer' && type !== 'number' && type !== 'boolean') return (text) => ({ action: { [field]: text } });
   return (text) => {

@@ -10,41 +10,41 @@ const count = z.number().int().min(1);
 
 const rewardSchema = z
   .strictObject({
-    /** What the server's rewards are scaled from, to [0, 1]; what lies outside counts as the end that it is beyond. */
+    /** Range of the server's rewards, which is scaled to [0, 1]; values outside are clipped. */
     min: z.number().default(0),
     max: z.number().default(1),
-    /** `last`: the reward of the observation that is done; `sum`: of all rewards of the episode. */
+    /** `last`: reward of the last observation; `sum`: sum of all rewards of the episode. */
     of: z.enum(['last', 'sum']).default('last'),
   })
   .refine(({ min, max }) => min < max, { path: ['max'], error: 'a number above min' });
 
 const serverSchema = z.strictObject({
-  /** Where `/ws` is; a path is allowed. */
+  /** URL without `/ws`; a path is allowed. */
   url: z.string(),
-  /** File that holds the server's bearer token and nothing else, relative to this file. */
+  /** File that contains only the server's bearer token, relative to this file. */
   tokenFile: z.string().min(1).optional(),
   /**
-   * The field of an action that takes the assistant's text; `json`: the text is the whole action. Default: the only
-   * field that the server's schema has, or its only one for text.
+   * Field of the action for the assistant's text; `json`: the text is the whole action. Default: the only field in the
+   * server's schema, or its only text field.
    */
   action: z.string().min(1).optional(),
-  /** Seeds that make train and held-out tasks where the server lists no tasks of its own. */
+  /** Numbers of seeds as train and held-out tasks, if the server lists no tasks. */
   tasks: count.max(1_000_000).default(1_000),
   heldOutTasks: count.max(1_000_000).default(200),
   /** System message before the first observation. */
   instruction: z.string().min(1).optional(),
-  /** The environment's own limit of actions per episode. */
+  /** Maximum number of actions per episode. */
   maxTurns: count.max(1_000).default(30),
-  /** What the same actions give again in a fresh session of the same task. */
+  /** Results that the same actions reproduce in a new session of the same task. */
   replay: z.enum(['observations', 'score', 'none']).default('none'),
   reward: rewardSchema.prefault({}),
-  /** Episodes that it plays at once. */
+  /** Concurrent episodes. */
   sessions: count.max(10_000).default(8),
-  /** For one answer, of a reset or a step. */
+  /** Timeout of one answer to a reset or a step. */
   answerSeconds: z.number().min(1).max(3_600).default(120),
 });
 
-/** A server of somebody else that speaks OpenEnv's wire. */
+/** Third-party server with OpenEnv's protocol. */
 export type ThirdPartyServer = Omit<z.output<typeof serverSchema>, 'url' | 'tokenFile'> & {
   /** The environment's name in a spec. */
   name: string;
@@ -61,9 +61,9 @@ const fileSchema = z.strictObject({
 const variable = 'COEVOLVE_ENVIRONMENTS_FILE';
 
 /**
- * Reads the section `servers` of the file of environments; none when no file is named.
+ * Reads the section `servers` of the environments file; returns none without a file.
  *
- * @throws ConfigError naming file, key, what was found and what was expected
+ * @throws ConfigError with the file, the key, the value found and the value expected
  */
 export function readThirdPartyServers({ environmentsFile: file }: Pick<Config, 'environmentsFile'>): ThirdPartyServers {
   if (!file) return new Map();
@@ -78,9 +78,9 @@ export function readThirdPartyServers({ environmentsFile: file }: Pick<Config, '
     );
   const { hosted, servers } = read.data;
   const found = Object.entries(servers ?? {}).map(([name, server]) => toServer(file, name, server, hosted ?? {}));
-  const problems = found.flatMap((one) => ('problems' in one ? one.problems : []));
+  const problems = found.flatMap((server) => ('problems' in server ? server.problems : []));
   if (problems.length > 0) throw unusable(file, problems);
-  return new Map(found.flatMap((one) => ('problems' in one ? [] : [[one.name, one]])));
+  return new Map(found.flatMap((server) => ('problems' in server ? [] : [[server.name, server]])));
 }
 
 function readText(file: string): string {
@@ -92,9 +92,12 @@ function readText(file: string): string {
 }
 
 const unusable = (file: string, problems: readonly string[]): ConfigError =>
-  new ConfigError(variable, `${file} is no file of environments:\n${problems.map((line) => `  ${line}`).join('\n')}`);
+  new ConfigError(
+    variable,
+    `${file} is not a valid environments file:\n${problems.map((line) => `  ${line}`).join('\n')}`,
+  );
 
-/** Below a server's name the schema is that of a server. */
+/** Describes problems below a server's name with the server's schema. */
 function problemsOf(issue: z.core.$ZodIssue, value: unknown): string[] {
   const [section, name, ...rest] = issue.path;
   if (section !== 'servers' || name === undefined) return describeIssue(issue, fileSchema, value);
@@ -111,37 +114,37 @@ function toServer(
   { url, tokenFile, ...server }: z.output<typeof serverSchema>,
   hosted: Record<string, unknown>,
 ): ThirdPartyServer | { problems: string[] } {
-  const at = (key: string): string => `servers.${name}${key}`;
+  const field = (key: string): string => `servers.${name}${key}`;
   const misplaced = problemOfUrl(url);
   const token = tokenFile === undefined ? undefined : readToken(path.resolve(path.dirname(file), tokenFile));
   const problems = [
-    ...(namePattern.test(name) ? [] : [`${at('')}: found this name, expected lower-case letters, digits, - and _`]),
-    ...(name in hosted ? [`${at('')}: found a name of the section hosted, expected another`] : []),
-    ...(misplaced ? [`${at('.url')}: found ${misplaced}, expected http://... or https://... without a query`] : []),
-    ...(token && 'problem' in token ? [`${at('.tokenFile')}: ${token.problem}`] : []),
+    ...(namePattern.test(name) ? [] : [`${field('')}: found this name, expected lower-case letters, digits, - and _`]),
+    ...(name in hosted ? [`${field('')}: found a name of the section hosted, expected a different name`] : []),
+    ...(misplaced ? [`${field('.url')}: found ${misplaced}, expected http://... or https://... without a query`] : []),
+    ...(token && 'problem' in token ? [`${field('.tokenFile')}: ${token.problem}`] : []),
   ];
   if (problems.length > 0) return { problems };
-  const remedy = `start it, or correct ${at('.url')} in ${file}`;
+  const remedy = `start it, or correct ${field('.url')} in ${file}`;
   const credentials = token && 'token' in token ? { token: token.token } : {};
   return { name, ...server, endpoint: { url: url.replace(/\/+$/, ''), remedy, ...credentials } };
 }
 
-/** What is wrong with an address, without the address: it may hold a password. */
+/** Describes the problem of a URL without the URL itself, which may contain a password. */
 function problemOfUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return 'something that is no URL';
+  if (!URL.canParse(text)) return 'a text that is not a URL';
   const { protocol, username, password, search, hash } = new URL(text);
-  if (username || password) return 'a URL with credentials in it (a token belongs into tokenFile)';
+  if (username || password) return 'a URL with credentials in it (write the token to tokenFile)';
   if (search || hash) return 'a URL with a query';
   return ['http:', 'https:'].includes(protocol) ? undefined : `a URL of ${protocol}`;
 }
 
 function readToken(file: string): { token: string } | { problem: string } {
-  const expected = 'expected the path, from the folder of this file, of a file that holds the token alone';
+  const expected = 'expected the path of a file that contains only the token, relative to this file';
   try {
     const token = readFileSync(file, 'utf8').trim();
     if (/^[\x21-\x7e]+$/.test(token)) return { token };
-    return { problem: `found a file ${token ? 'with more than a token in it' : 'with nothing in it'}, ${expected}` };
+    return { problem: `found a file ${token ? 'with more than a token' : 'without content'}, ${expected}` };
   } catch (error) {
-    return { problem: `found nothing to read (${(error as { code?: string }).code}), ${expected}` };
+    return { problem: `found no readable file (${(error as { code?: string }).code}), ${expected}` };
   }
 }

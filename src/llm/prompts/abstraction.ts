@@ -6,9 +6,9 @@ import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 
 export type AbstractionInput = {
   opening: readonly ChatMessage[];
-  /** Each run began in a fresh session that opened alike. */
+  /** Each run started in a fresh session with the same opening. */
   runs: readonly (readonly ShownTurn[])[];
-  /** Candidates that may be given, at most. */
+  /** Maximum number of candidates. */
   limit: number;
 };
 
@@ -61,7 +61,7 @@ const user = `<session-opening>
 {{runs}}
 </runs>`;
 
-/** Fig. 12 of arXiv:2604.15840 in its content, in our words: from exploration runs to candidate tasks. */
+/** Derives candidate tasks from exploration runs. Content of Fig. 12 of arXiv:2604.15840 in our wording. */
 export const abstractionPrompt = {
   name: 'abstraction',
   version: 1,

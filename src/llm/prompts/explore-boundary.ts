@@ -6,7 +6,7 @@ const guidance = `Why you are here: the agent sometimes succeeds and sometimes f
 - Find out what separates the way that succeeds from the one that fails, and act out both.
 - Visit several levels of difficulty: something a little easier, the same again in another form, something harder.`;
 
-/** Guidance for the boundary signal: what separates success from failure. */
+/** Guidance for the boundary signal: the difference between success and failure. */
 export const exploreBoundaryPrompt = explorePrompt({
   name: 'explore-boundary',
   version: 1,

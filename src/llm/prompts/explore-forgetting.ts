@@ -6,7 +6,7 @@ const guidance = `Why you are here: the agent has lost something that it once co
 - Connect it with related functions: what delivers its inputs, what uses its results.
 - Go from the simplest use to longer combinations.`;
 
-/** Guidance for the forgetting signal: practise what was lost. */
+/** Guidance for the forgetting signal: practice of a lost skill. */
 export const exploreForgettingPrompt = explorePrompt({
   name: 'explore-forgetting',
   version: 1,

@@ -6,7 +6,7 @@ const guidance = `Why you are here: nothing in particular is looked for. Cover g
 - Undertake things that a user of this environment might plausibly ask for, of different kinds and levels of difficulty.
 - Move on as soon as something works; variety counts for more than depth.`;
 
-/** No guidance: for the first pool of tasks and for the random control. */
+/** Without guidance, for the initial pool and for the random control. */
 export const exploreUnguidedPrompt = explorePrompt({
   name: 'explore-unguided',
   version: 1,

@@ -6,9 +6,9 @@ import { shownObservation, shownOpening, type ShownTurn } from './transcript';
 export type ExploreInput = {
   /** null for unguided exploration. */
   reflection: Reflection | null;
-  /** The messages with which the session began: the environment itself says in them how an action is written. */
+  /** First messages of the session, in which the environment explains the format of an action. */
   opening: readonly ChatMessage[];
-  /** What was done in this run so far. */
+  /** Turns of this run so far. */
   turns: readonly ShownTurn[];
   /** From 0. */
   round: number;
@@ -57,7 +57,7 @@ Not to be repeated:
 
 type Template = { name: string; version: number; summary: string; guidance: string; guided: boolean };
 
-/** An exploration prompt: the frame that all share, with what one signal asks for (Fig. 9 and 10 of arXiv:2604.15840). */
+/** Creates an exploration prompt: the common frame with the guidance of one signal (Fig. 9 and 10 of arXiv:2604.15840). */
 export function explorePrompt({ name, version, summary, guidance, guided }: Template): Prompt<ExploreInput> {
   const content = frame.replace('{{guidance}}', () => guidance).replace('{{findings}}', guided ? findings : '');
   const template = [
@@ -67,7 +67,7 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
   return {
     ...{ name, version, summary, template },
     render({ reflection, opening, turns, round, rounds, maxTurns }) {
-      const asked = fillTemplate(template, {
+      const opened = fillTemplate(template, {
         ...(reflection ? shownReflection(reflection) : {}),
         opening: shownOpening(opening),
         maxTurns: String(maxTurns),
@@ -75,10 +75,10 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
         rounds: String(rounds),
       });
       const conversation = turns.flatMap(({ action, observation }) => [
-        { role: 'assistant', content: action || '(nothing)' }, // servers refuse an empty message
+        { role: 'assistant', content: action || '(nothing)' }, // servers reject an empty message
         { role: 'user', content: shownObservation(observation) },
       ]);
-      return [...asked, ...conversation];
+      return [...opened, ...conversation];
     },
   };
 }

@@ -10,7 +10,7 @@ import { judgePrompt } from './judge';
 import type { Prompt } from './prompt';
 import { reflectionPrompt } from './reflection';
 
-/** The template under which each aim is explored. */
+/** Exploration prompt of each aim. */
 export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<ExploreInput>> = {
   forgetting: exploreForgettingPrompt,
   boundary: exploreBoundaryPrompt,
@@ -18,7 +18,7 @@ export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<Explor
   random: exploreUnguidedPrompt,
 };
 
-/** Every prompt that a campaign may send, in the order in which it does. */
+/** All prompts of a campaign, in the order of their use. */
 export const prompts: readonly Prompt<never>[] = [
   reflectionPrompt,
   ...Object.values(explorePrompts),

@@ -7,12 +7,12 @@ import { shownOpening, transcriptOf, type ShownTurn } from './transcript';
 
 export type JudgeInput = {
   goal: string;
-  /** How one can tell that the goal is reached; null where nobody wrote it down. */
+  /** Completion criterion of the goal; null if the task has none. */
   criterion: string | null;
   referenceActions: readonly string[];
   opening: readonly ChatMessage[];
   turns: readonly ShownTurn[];
-  /** What ended the attempt: `completed` when the session came to its end. */
+  /** Stop reason of the attempt: `completed` if the session ended. */
   stopReason: string;
 };
 
@@ -87,7 +87,7 @@ Fulfilled when: {{criterion}}
 
 End of the attempt: {{stopReason}}`;
 
-/** Fig. 13 of arXiv:2604.15840 in its content, in our words: whether an attempt completed its task. */
+/** Decides whether an attempt completed its task. Content of Fig. 13 of arXiv:2604.15840 in our wording. */
 export const judgePrompt = {
   name: 'judge',
   version: 1,
@@ -110,12 +110,12 @@ export const judgePrompt = {
 } satisfies Prompt<JudgeInput>;
 
 /**
- * Who judges: prompt, provider, model and temperature, pinned by the spec. Verdicts of two versions are not compared.
+ * Returns the judge's version: prompt, provider, model and temperature. Verdicts of two versions are not compared.
  *
  * @throws DomainError `NoJudge` when the spec configures no language model
  */
 export function judgeVersion({ llm }: Pick<CampaignSpec, 'llm'>): string {
-  if (!llm) throw new DomainError('NoJudge', 'nothing can be judged: the spec names no language model; set llm.models');
+  if (!llm) throw new DomainError('NoJudge', 'the spec has no language model for the judge; set llm.models');
   const { provider, model, temperature } = llm.models.judge;
   return `${promptId(judgePrompt)} ${provider}/${model} at ${temperature}`;
 }

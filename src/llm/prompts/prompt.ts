@@ -3,8 +3,8 @@ import { DomainError } from '../../domain/base/errors';
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 /**
- * A prompt under a name and a version. Its `template` has places in double braces; a changed text or schema is a new
- * version, so that a stored call says by its `name@version` what was asked.
+ * A prompt with a name and a version. Its `template` has placeholders in double braces. A changed text or schema needs a
+ * new version, so that the `name@version` of a stored call identifies the text.
  */
 export type Prompt<Input> = {
   name: string;
@@ -12,24 +12,24 @@ export type Prompt<Input> = {
   /** One line for people. */
   summary: string;
   template: readonly ChatMessage[];
-  /** Shape of the answer; free text without one. */
+  /** Shape of the answer; without it, free text. */
   schema?: z.ZodType;
   render(input: Input): ChatMessage[];
 };
 
-/** As stored calls name it, such as `reflection@1`. */
+/** Id of the prompt in stored calls, such as `reflection@1`. */
 export const promptId = ({ name, version }: { name: string; version: number }): string => `${name}@${version}`;
 
 /**
- * Fills the places of a template. Values are put in as they are: double braces in them are text.
+ * Replaces the placeholders of a template. Values are inserted unchanged: double braces in them are text.
  *
- * @throws DomainError `UnfilledPlace` when the template names a place that has no value
+ * @throws DomainError `UnfilledPlace` when a placeholder has no value
  */
 export function fillTemplate(template: readonly ChatMessage[], values: Record<string, string>): ChatMessage[] {
   const fill = (text: string): string =>
-    text.replaceAll(/\{\{(\w+)\}\}/g, (_, place: string) => {
-      const value = values[place];
-      if (value === undefined) throw new DomainError('UnfilledPlace', `a prompt has no value for its place ${place}`);
+    text.replaceAll(/\{\{(\w+)\}\}/g, (_, placeholder: string) => {
+      const value = values[placeholder];
+      if (value === undefined) throw new DomainError('UnfilledPlace', `a prompt has no value for {{${placeholder}}}`);
       return value;
     });
   return template.map(({ role, content }) => ({ role, content: fill(content) }));

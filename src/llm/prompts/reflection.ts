@@ -60,7 +60,7 @@ Task: {{goal}}
 {{attempt}}
 </attempt>`;
 
-/** Fig. 11 of arXiv:2604.15840 in its content, in our words: from a flagged trajectory to an exploration context. */
+/** Derives an exploration context from a flagged trajectory. Content of Fig. 11 of arXiv:2604.15840 in our wording. */
 export const reflectionPrompt = {
   name: 'reflection',
   version: 1,

@@ -2,11 +2,11 @@ import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
 
 export type RepairInput = {
-  /** What was asked. */
+  /** Messages of the original request. */
   messages: readonly ChatMessage[];
-  /** What was answered. */
+  /** The malformed answer. */
   answer: string;
-  /** A line per mistake. */
+  /** One line per mistake. */
   problems: readonly string[];
 };
 
@@ -22,7 +22,7 @@ before or after it.`,
   },
 ];
 
-/** Sent once when an answer has not the asked shape, behind the conversation that led to it. */
+/** Sent once after a malformed answer, with the conversation before it. */
 export const repairPrompt: Prompt<RepairInput> = {
   name: 'repair',
   version: 1,
@@ -30,7 +30,7 @@ export const repairPrompt: Prompt<RepairInput> = {
   template,
   render: ({ messages, answer, problems }) => [
     ...messages,
-    // servers refuse an empty message
+    // servers reject an empty message
     ...fillTemplate(template, {
       answer: answer || '(nothing)',
       problems: problems.map((problem) => `- ${problem}`).join('\n'),

@@ -1,27 +1,27 @@
 import type { ChatMessage } from '../../domain/rollout/turn';
 
-/** An action and what came back, as a prompt shows them. */
+/** An action with its observation, as shown in a prompt. */
 export type ShownTurn = { action: string; observation: readonly ChatMessage[] };
 
-/** Characters of all observations in one prompt: some 12,000 tokens, which fit beside the rest into a context of 32k. */
+/** Characters of all observations in one prompt: about 12,000 tokens, which leaves room in a context of 32k. */
 const observationBudget = 48_000;
-const longestObservation = 2_000;
-const shortestObservation = 200;
-/** Longer than any action that a task could be made of; an action is otherwise shown whole, to be copied. */
-const longestAction = 4_000;
+const maxObservation = 2_000;
+const minObservation = 200;
+/** Longer than any useful action of a task; shorter actions are shown in full, because the model copies them. */
+const maxAction = 4_000;
 
-/** `numbered(s)` names the step s, from 1. The more steps there are, the less each observation may take. */
+/** Formats turns as text. `numbered(s)` labels turn s, from 1. More turns leave fewer characters per observation. */
 export function transcriptOf(
   steps: readonly ShownTurn[],
   numbered: (step: number) => string = String,
   of = steps.length,
 ): string {
-  const limit = Math.max(shortestObservation, Math.min(longestObservation, Math.floor(observationBudget / of)));
+  const limit = Math.max(minObservation, Math.min(maxObservation, Math.floor(observationBudget / of)));
   return steps
     .map(({ action, observation }, index) =>
       [
         `[${numbered(index + 1)}] action:`,
-        shortened(action, longestAction),
+        shortened(action, maxAction),
         `[${numbered(index + 1)}] observation:`,
         shownObservation(observation, limit),
       ].join('\n'),
@@ -29,11 +29,11 @@ export function transcriptOf(
     .join('\n\n');
 }
 
-/** What the environment said, without who said it: one text. */
-export const shownObservation = (messages: readonly ChatMessage[], limit = longestObservation): string =>
+/** Returns the contents of an observation's messages as one text, without their roles. */
+export const shownObservation = (messages: readonly ChatMessage[], limit = maxObservation): string =>
   shortened(messages.map(({ content }) => content).join('\n'), limit) || '(nothing)';
 
-/** The messages with which a session begins; the environment's own instruction is among them. */
+/** Returns the first messages of a session, including the environment's instruction, as one text. */
 export const shownOpening = (opening: readonly ChatMessage[]): string =>
   opening.map(({ role, content }) => `${role}: ${content}`).join('\n');
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, truncateSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { watchTraining } from '../../../src/activities/train/watch-training';
-import { findFault } from '../../../src/artifacts/verify-policy';
+import { findProblem } from '../../../src/artifacts/verify-policy';
 import { findProcess } from '../../../src/process/processes';
 import { inActivity } from '../base/in-activity';
 import { runProgram } from '../../support/run-program';
@@ -76,5 +76,5 @@ test('a policy that is damaged after its job ended is not stored but made again'
   }
   truncateSync(path.join(services.artifacts.jobPath(jobKey), 'policy', 'model.safetensors'), 1000);
   const { policyId } = await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }));
-  await expect(findFault(services.artifacts.policyPath(policyId), policyId)).resolves.toBeUndefined();
+  await expect(findProblem(services.artifacts.policyPath(policyId), policyId)).resolves.toBeUndefined();
 });

@@ -59,7 +59,7 @@ test.each([
   { flaw: 'random', good: { ...sound, deterministic: 0, concurrency: 0 } },
   { flaw: 'fault', good: { ...sound, gold: 0, nonsense: 0 } },
   { flaw: 'opening', good: { ...sound, gold: 0, nonsense: 0 } },
-])('an environment whose flaw is "$flaw" is told by what fails', async ({ flaw, good }) => {
+])('the checks detect an environment with the flaw "$flaw"', async ({ flaw, good }) => {
   const { passed, gold, wrong, deterministic, concurrency, leaked } = await check('flawed', { options: { flaw } });
   const found = {
     ...{ gold: gold!.good, nonsense: wrong.nonsense.good },
@@ -70,7 +70,7 @@ test.each([
   expect(passed).toBe(flaw === 'none');
 });
 
-test('sessions that disturb each other are found out when they play at once', async () => {
+test('the concurrency check detects sessions that affect each other', async () => {
   const { passed, gold, concurrency } = await check('flawed', { options: { flaw: 'shared' } });
   expect(gold!.good).toBe(20);
   expect(concurrency.good).toBeLessThan(20);
@@ -78,11 +78,11 @@ test('sessions that disturb each other are found out when they play at once', as
   expect(passed).toBe(false);
 });
 
-test('no more sessions are opened than the environment serves', async () => {
+test('the check opens no more sessions than the capacity of the environment', async () => {
   await expect(check('bfcl', { sessions: 5_000, kills: 0 })).resolves.toMatchObject({ concurrency: { sessions: 256 } });
 });
 
-test('options for which there are no tasks are told before anything is played', async () => {
+test('options without tasks are rejected before the first episode', async () => {
   await expect(check('intercode-sql', { options: { source: 'wheel', databases: ['wta_1'] } })).rejects.toThrow(
     'intercode-sql has no tasks for these options',
   );

@@ -1,4 +1,4 @@
-"""An environment whose tasks have the flaw that their options name, so that a check can be seen to fail."""
+"""An environment whose tasks have the flaw in their options, for tests of failing checks."""
 
 import hashlib
 import os
@@ -71,7 +71,7 @@ class Door:
 
     def act(self, content: str) -> Observation:
         if self._flaw == "fault":
-            raise RuntimeError("the door fell off")
+            raise RuntimeError("the door is broken")
         actions = shared["actions"] if self._flaw == "shared" else self._actions
         actions.append(content)
         self._actions.append(content) if actions is not self._actions else None

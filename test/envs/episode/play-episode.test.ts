@@ -12,7 +12,7 @@ const seen = (content: string, changes: Partial<Observation> = {}): Observation 
   ...changes,
 });
 
-/** A session that answers from a script and writes down what it was asked. */
+/** Session with scripted answers that records its requests. */
 function scripted(opening: Observation, ...answers: Observation[]) {
   const actions: string[] = [];
   const session: EnvironmentSession = {
@@ -27,15 +27,15 @@ function scripted(opening: Observation, ...answers: Observation[]) {
 }
 
 const request = { task: {}, seed: 1, episodeId: 'e' };
-const says: ChooseAction = (_, step) => Promise.resolve(`action ${step}`);
+const policy: ChooseAction = (_, step) => Promise.resolve(`action ${step}`);
 
-test('an episode ends when the environment calls it done, with its reward and its reason', async () => {
+test('an episode ends when the environment is done, with its reward and stop reason', async () => {
   const { session, actions } = scripted(
     seen('question'),
     seen('row'),
     seen('well done', { done: true, reward: 0.75, rawScore: 3, stopReason: 'completed' }),
   );
-  const episode = await playEpisode(session, request, says, 10);
+  const episode = await playEpisode(session, request, policy, 10);
   expect(actions).toEqual(['action 0', 'action 1']);
   expect(episode).toMatchObject({
     reward: 0.75,
@@ -47,28 +47,31 @@ test('an episode ends when the environment calls it done, with its reward and it
 
 test('a reward counts only when the episode is done', async () => {
   const { session } = scripted(seen('question'), seen('almost', { reward: 0.9, rawScore: 0.9 }));
-  await expect(playEpisode(session, request, says, 1)).resolves.toMatchObject({ reward: 0, stopReason: 'turn-limit' });
+  await expect(playEpisode(session, request, policy, 1)).resolves.toMatchObject({
+    reward: 0,
+    stopReason: 'turn-limit',
+  });
 });
 
-test('no more than the permitted turns are played', async () => {
+test('an episode has at most maxTurns turns', async () => {
   const { session, actions } = scripted(seen('question'));
-  const episode = await playEpisode(session, request, says, 3);
+  const episode = await playEpisode(session, request, policy, 3);
   expect(actions).toHaveLength(3);
   expect(episode.turns).toHaveLength(3);
 });
 
-test('an environment that is done at once asks for no action', async () => {
+test('an episode that is done after the reset has no turns', async () => {
   const { session, actions } = scripted(seen('nothing to do', { done: true, reward: 1 }));
-  await expect(playEpisode(session, request, says, 3)).resolves.toMatchObject({ reward: 1, turns: [] });
+  await expect(playEpisode(session, request, policy, 3)).resolves.toMatchObject({ reward: 1, turns: [] });
   expect(actions).toEqual([]);
 });
 
-test('an environment that gives no reason has completed', async () => {
+test('an episode that ends without a reason has the stop reason completed', async () => {
   const { session } = scripted(seen('question'), seen('end', { done: true, reward: 1 }));
-  await expect(playEpisode(session, request, says, 3)).resolves.toMatchObject({ stopReason: 'completed' });
+  await expect(playEpisode(session, request, policy, 3)).resolves.toMatchObject({ stopReason: 'completed' });
 });
 
-test('a player whose context is full has failed, and keeps its turns', async () => {
+test('an attempt with a full context has failed and keeps its turns', async () => {
   const { session } = scripted(seen('question'), seen('row', { reward: 1 }));
   const silent: ChooseAction = (_, step) => Promise.resolve(step === 1 ? null : 'select 1');
   await expect(playEpisode(session, request, silent, 5)).resolves.toMatchObject({
@@ -76,7 +79,7 @@ test('a player whose context is full has failed, and keeps its turns', async () 
   });
 });
 
-test('the player sees the whole conversation, its own words between the answers', async () => {
+test('the policy sees the whole conversation with its own actions', async () => {
   const { session } = scripted(seen('question'), seen('one'), seen('two'));
   const conversations: string[][] = [];
   await playEpisode(
@@ -84,7 +87,7 @@ test('the player sees the whole conversation, its own words between the answers'
     request,
     (conversation, step) => {
       conversations.push(conversation.map(({ role, content }) => `${role}: ${content}`));
-      return says(conversation, step);
+      return policy(conversation, step);
     },
     3,
   );
@@ -95,7 +98,7 @@ test('the player sees the whole conversation, its own words between the answers'
   ]);
 });
 
-test('sampled actions keep their token ids, and their tokens are counted', async () => {
+test('sampled actions keep their token ids, and the episode counts their tokens', async () => {
   const sampled: SampledAction = {
     ...{ content: 'select 1', finishReason: 'stop' },
     ...{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.1, -0.2] },
@@ -106,8 +109,8 @@ test('sampled actions keep their token ids, and their tokens are counted', async
   expect(episode.turns[0]).toMatchObject({ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.1, -0.2] });
 });
 
-test.each(['reset', 'step'] as const)('a session that breaks at its %s breaks the episode', async (place) => {
+test.each(['reset', 'step'] as const)('a session that fails at its %s fails the episode', async (method) => {
   const { session } = scripted(seen('question'));
-  const broken = { ...session, [place]: () => Promise.reject(new Error('it broke')) };
-  await expect(playEpisode(broken, request, says, 2)).rejects.toThrow('it broke');
+  const broken = { ...session, [method]: () => Promise.reject(new Error('it broke')) };
+  await expect(playEpisode(broken, request, policy, 2)).rejects.toThrow('it broke');
 });

@@ -32,18 +32,21 @@ async function importRows(rows: readonly string[], { replay = true, taskOf = new
   return importExperts(replay ? openEnvClient(server) : null, tasks, conversations, settings);
 }
 
-test.each([sql, 'bfcl'])('the gold of %s is played in parts, each task once, with reward 1', async (environment) => {
-  const told: number[] = [];
-  const played = await playReferenceActions(server, environment, request, (done) => told.push(done));
-  expect(told).toEqual([10, 20, 24]);
-  expect(new Set(played.map(({ task_id: id }) => id)).size).toBe(24);
-  expect(played.every(({ reward }) => reward === 1)).toBe(true);
-  expect(played.every(({ conversation }) => conversation.some(({ content }) => content.startsWith('Action: ')))).toBe(
-    true,
-  );
-});
+test.each([sql, 'bfcl'])(
+  'the reference actions of %s are played in batches, each task once, with reward 1',
+  async (environment) => {
+    const progress: number[] = [];
+    const played = await playReferenceActions(server, environment, request, (done) => progress.push(done));
+    expect(progress).toEqual([10, 20, 24]);
+    expect(new Set(played.map(({ task_id: id }) => id)).size).toBe(24);
+    expect(played.every(({ reward }) => reward === 1)).toBe(true);
+    expect(played.every(({ conversation }) => conversation.some(({ content }) => content.startsWith('Action: ')))).toBe(
+      true,
+    );
+  },
+);
 
-test('conversations are replayed, and what they earn there counts, not what they claim', async () => {
+test('imported experts have the reward of their replay, not the claimed one', async () => {
   const played = await playReferenceActions(server, sql, request);
   const honest = played.slice(0, 10).map((one) => expertRow({ ...one, reward: 0.9 }, 'eto'));
   const [liar, again, stranger] = [played[10]!, played[0]!, played[11]!];
@@ -63,21 +66,21 @@ test('conversations are replayed, and what they earn there counts, not what they
   ]);
 });
 
-test('an episode that its actions leave open is refused', async () => {
+test('an expert whose actions do not end the episode is rejected', async () => {
   const [one] = await playReferenceActions(server, sql, { ...request, count: 1 });
   const open = { ...one!, conversation: one!.conversation.filter(({ content }) => content !== 'Action: submit') };
   const { refused } = await importRows([expertRow(open, 'eto')]);
   expect(refused[0]!.reason).toMatch(/not over after its 1 actions/);
 });
 
-test('ids of others are mapped, and without a replay the claim is all there is', async () => {
+test('ids are mapped to task ids, and without a replay the claimed reward is used', async () => {
   const [one] = await playReferenceActions(server, sql, { ...request, count: 1 });
   const row = expertRow({ ...one!, task_id: 'webshop_0', reward: 0.75 }, 'eto');
   const { experts } = await importRows([row], { replay: false, taskOf: new Map([['webshop_0', one!.task_id]]) });
   expect(experts).toMatchObject([{ task_id: one!.task_id, reward: 0.75, claimed_reward: 0.75, replayed: false }]);
 });
 
-test('stored experts are named by their content, whatever their order, and loaded whole or not at all', async () => {
+test('stored experts are identified by the hash of their content and loaded only if the file is intact', async () => {
   const played = await playReferenceActions(server, sql, { ...request, count: 3 });
   const { experts } = await importRows(played.map((one) => expertRow(one, 'eto')));
   const artifacts = artifactStore(path.join(folder, 'artifacts'));

@@ -17,7 +17,7 @@ const eto = (id: string, ...actions: string[]) => ({
   ],
 });
 
-test('the experts of ETO say what follows the "OK" to the instruction', () => {
+test('the actions of an ETO expert start after the "OK" to the instruction', () => {
   const rows = [eto('a', 'Thought: a door\nAction: open door', 'Action: go'), { ...eto('b', 'look'), reward: 0.8 }];
   for (const text of [JSON.stringify(rows), rows.map((row) => JSON.stringify(row)).join('\n')]) {
     const { conversations, refused } = readConversations(text, 'eto');
@@ -32,17 +32,17 @@ test('the experts of ETO say what follows the "OK" to the instruction', () => {
 test.each([
   [{ id: 'a', conversations: [{ from: 'robot', value: 'x' }] }, 'conversations'],
   [{ id: 'a', conversations: [] }, 'conversations'],
-  [eto('a'), 'says nothing'],
+  [eto('a'), 'contains no action'],
   [{ ...eto('a', 'look'), reward: 7 }, 'reward'],
   [{ conversations: eto('a', 'look').conversations }, 'id'],
   [null, 'row'],
-])('row %# is refused with its reason, and the others are read', (row, reason) => {
+])('row %# is rejected with its reason, and the other rows are read', (row, reason) => {
   const read = readConversations(JSON.stringify([row, eto('good', 'look')]), 'eto');
   expect(read.conversations.map(({ id }) => id)).toEqual(['good']);
   expect(read.refused[0]!.reason).toContain(reason);
 });
 
-test('a file that is no JSON is refused as a whole', () => {
+test('a file that is not JSON is rejected as a whole', () => {
   expect(() => readConversations('{"id": 1}\nnot json', 'eto')).toThrow(/line 2/);
   expect(() => readConversations('', 'eto')).toThrow(/empty/);
 });
@@ -55,7 +55,7 @@ const trajectories = fc.record({
   reward: fc.constantFrom(0, 0.25, 1),
 });
 
-test('what is exported in either form of conversations is read back', () => {
+test('exported conversations in both formats can be read again', () => {
   fc.assert(
     fc.property(trajectories, fc.constantFrom('eto' as const, 'sharegpt' as const), (drawn, format) => {
       const conversation = [
@@ -76,7 +76,7 @@ test('what is exported in either form of conversations is read back', () => {
   );
 });
 
-test('an action keeps its thought in ReAct form and loses it in plain', () => {
+test('an action keeps its thought in ReAct form and loses it in plain form', () => {
   expect(formatAction('Thought: so\nAction: go', 'react')).toBe('Thought: so\nAction: go');
   expect(formatAction('Thought: so\nAction: go', 'plain')).toBe('go');
   expect(formatAction('go', 'react')).toBe('Action: go');
@@ -86,7 +86,7 @@ test('an action keeps its thought in ReAct form and loses it in plain', () => {
   );
 });
 
-test('the table has all of them first and then the patterns, most frequent first', () => {
+test('the table lists the row for all experts first and then the patterns by frequency', () => {
   const table = measureExperts([
     { pattern: 'b', turns: 2, characters: 10, reward: 1 },
     { pattern: 'a', turns: 4, characters: 30, reward: 0.5 },

@@ -9,7 +9,7 @@ const hosted = [
   { name: 'bfcl', count: 12, options: {} },
   { name: 'intercode-sql', count: 12, options: {} },
   { name: 'textworld-express', count: 12, options: {} },
-  { name: 'scienceworld', count: 2, options: { types: ['find-animal'] } }, // gold of others takes up to 25 s to find
+  { name: 'scienceworld', count: 2, options: { types: ['find-animal'] } }, // reference actions of other types take up to 25 s
 ];
 const { signal } = new AbortController();
 let server: EnvironmentServer;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.kill());
 
-/** Plays in a session of its own. */
+/** Plays in a separate session. */
 async function inSession<T>(name: string, play: (session: Session) => Promise<T>): Promise<T> {
   const session = await openEnvClient(server)(name, { signal });
   return play(session).finally(() => session.close());
@@ -33,7 +33,7 @@ const gold =
   (_, step) =>
     step < until ? Promise.resolve(actions[step] ?? null) : Promise.reject(new Error('interrupted'));
 
-/** The gold actions up to the middle, in a session that is then lost. */
+/** Plays the first half of the reference actions in a session that is then lost. */
 async function halfPlayed(name: string, task: TaskRecord, checks: 'observations' | 'score'): Promise<RecordedTurn[]> {
   const [journal, maxTurns] = [memoryJournal(checks), task.reference_actions.length + 1];
   const middle = Math.floor(task.reference_actions.length / 2);
@@ -45,7 +45,7 @@ async function halfPlayed(name: string, task: TaskRecord, checks: 'observations'
   return journal.turns;
 }
 
-test.each(hosted)('gold of $name that is interrupted in the middle is replayed, and scores 1', async (hosting) => {
+test.each(hosted)('interrupted reference actions of $name are replayed and have reward 1', async (hosting) => {
   const { name, count, options } = hosting;
   const data = environmentData(server);
   const { replay } = await data.capabilities(name);
@@ -64,11 +64,11 @@ test.each(hosted)('gold of $name that is interrupted in the middle is replayed, 
     );
     expect(resumed).toMatchObject({ reward: 1, stopReason: whole.stopReason });
     expect(resumed.turns.map(({ action }) => action)).toEqual(task.reference_actions.slice(0, resumed.turns.length));
-    if (checks === 'observations') expect(resumed).toEqual(whole); // in words too
+    if (checks === 'observations') expect(resumed).toEqual(whole); // observations included
   }
 });
 
-test('where an environment gives scores, they alone can be what a replay is checked by', async () => {
+test('a replay can be checked by scores alone if the environment has scores', async () => {
   const name = 'textworld-express';
   const [task] = await environmentData(server).tasks(name, { split: 'train', count: 1, seed: 3, options: {} });
   const turns = await halfPlayed(name, task!, 'score');

@@ -14,7 +14,7 @@ beforeAll(async () => {
   tasks = await environmentData(server).tasks(name, { split: 'train', count: 3, seed: 7, options: {} });
 });
 afterAll(() => server.kill());
-afterEach(() => everySessionHasEnded(server));
+afterEach(() => waitUntilSessionsEnd(server));
 
 const resetOf = ({ definition }: TaskRecord) => ({ task: definition, seed: 1, episodeId: 'test' });
 const reference =
@@ -22,24 +22,24 @@ const reference =
   (_: unknown, step: number) =>
     Promise.resolve(actions[step] ?? null);
 
-/** A session ends with its socket, a moment after it. */
-async function everySessionHasEnded(of: EnvironmentServer): Promise<void> {
+/** Waits until all sessions have ended, which happens shortly after their sockets close. */
+async function waitUntilSessionsEnd(of: EnvironmentServer): Promise<void> {
   while ((await of.sessions().catch(() => 0)) > 0) await sleep(20);
 }
 
-test('the reference actions of a task score 1 in an episode played over the wire', async () => {
+test('the reference actions of a task have reward 1 in an episode over the network', async () => {
   for (const task of tasks) {
     const session = await openEnvClient(server)(name, { signal });
     const episode = await playEpisode(session, resetOf(task), reference(task), 10);
     session.close();
-    await everySessionHasEnded(server);
+    await waitUntilSessionsEnd(server);
     expect(episode).toMatchObject({ reward: 1, stopReason: 'completed' });
     expect(episode.opening.some(({ content }) => content.includes(task.goal))).toBe(true);
     expect(episode.turns.map(({ action }) => action)).toEqual(task.reference_actions);
   }
 });
 
-test('an episode of nonsense is over at the step limit with reward 0', async () => {
+test('an episode of nonsense ends at the turn limit with reward 0', async () => {
   const session = await openEnvClient(server)(name, { signal });
   const episode = await playEpisode(session, resetOf(tasks[0]!), () => Promise.resolve('SELECT nonsense'), 2);
   session.close();
@@ -47,7 +47,7 @@ test('an episode of nonsense is over at the step limit with reward 0', async () 
   expect(episode.turns).toHaveLength(2);
 });
 
-test('a full server is a matter of capacity, and serves again when a session has ended', async () => {
+test('a full server causes a capacity error and accepts sessions again after one has ended', async () => {
   const open = openEnvClient(server);
   const first = await open(name, { signal });
   await first.reset(resetOf(tasks[0]!));
@@ -55,13 +55,13 @@ test('a full server is a matter of capacity, and serves again when a session has
   await expect(second.reset(resetOf(tasks[0]!))).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'capacity' });
   second.close();
   first.close();
-  await everySessionHasEnded(server);
+  await waitUntilSessionsEnd(server);
   const third = await open(name, { signal });
   await expect(third.reset(resetOf(tasks[0]!))).resolves.toMatchObject({ done: false });
   third.close();
 });
 
-test('a wrong token is refused, on the wire and on the data routes', async () => {
+test('a wrong token is rejected by the socket and by the data routes', async () => {
   const stranger = { url: server.url, token: 'guessed' };
   await expect(openEnvClient(stranger)(name, { signal })).rejects.toMatchObject({
     name: 'EnvironmentError',
@@ -71,12 +71,12 @@ test('a wrong token is refused, on the wire and on the data routes', async () =>
   await expect(environmentData(stranger).capabilities(name)).rejects.toMatchObject({ kind: 'rejected' });
 });
 
-test('an environment that the server does not host is refused', async () => {
+test('an environment that the server does not host is rejected', async () => {
   await expect(openEnvClient(server)('chess', { signal })).rejects.toMatchObject({ kind: 'rejected' });
   await expect(environmentData(server).capabilities('chess')).rejects.toMatchObject({ kind: 'rejected' });
 });
 
-test('a task that the environment cannot open is refused', async () => {
+test('a task that the environment cannot open is rejected', async () => {
   const session = await openEnvClient(server)(name, { signal });
   await expect(session.reset({ task: { database: 'nowhere' }, seed: 1, episodeId: 'x' })).rejects.toMatchObject({
     kind: 'rejected',
@@ -84,7 +84,7 @@ test('a task that the environment cannot open is refused', async () => {
   session.close();
 });
 
-test('where nobody listens the environment is unreachable, and the message names the next command', async () => {
+test('without a server the environment is unreachable, and the message contains the next command', async () => {
   const nowhere = { url: `http://127.0.0.1:${await freePort()}` };
   const expected = {
     kind: 'unreachable',
@@ -101,10 +101,10 @@ test('an aborted attempt closes its session on the server and throws the reason'
   expect(await server.sessions()).toBe(1);
   controller.abort(new Error('the campaign was cancelled'));
   await expect(session.step('SELECT 1')).rejects.toThrow('the campaign was cancelled');
-  await everySessionHasEnded(server);
+  await waitUntilSessionsEnd(server);
 });
 
-test('a server that is told to stop is away, not at fault: who waits for it plays on when it is back', async () => {
+test('a server that shuts down is unreachable, and a client that retries continues after the restart', async () => {
   const stopping = await startEnvironmentServer('--drain-s', '0.1');
   const session = await openEnvClient(stopping)(name, { signal });
   await session.reset(resetOf(tasks[0]!));
@@ -113,7 +113,7 @@ test('a server that is told to stop is away, not at fault: who waits for it play
   session.close();
 });
 
-test('a session outlives the thinking of a slow player, for it asks for its state meanwhile', async () => {
+test('requests for the state keep a session open while a policy is slow', async () => {
   const impatient = await startEnvironmentServer('--idle-timeout-s', '0.4');
   const session = await openEnvClient(impatient, { keepAliveMs: 100 })(name, { signal });
   await session.reset(resetOf(tasks[0]!));
@@ -123,12 +123,12 @@ test('a session outlives the thinking of a slow player, for it asks for its stat
   await impatient.kill();
 });
 
-test('an attempt that was aborted before it began opens no session', async () => {
+test('an attempt that was aborted before its start opens no session', async () => {
   const aborted = AbortSignal.abort(new Error('too late'));
   await expect(openEnvClient(server)(name, { signal: aborted })).rejects.toThrow('too late');
 });
 
-test('a server that dies in mid-episode is a fault of the environment, now and for every later step', async () => {
+test('a server that crashes during an episode causes a fault in this turn and in all later ones', async () => {
   const mortal = await startEnvironmentServer();
   const session: EnvironmentSession = await openEnvClient(mortal)(name, { signal });
   await session.reset(resetOf(tasks[0]!));
@@ -139,12 +139,12 @@ test('a server that dies in mid-episode is a fault of the environment, now and f
 });
 
 describe('the data routes', () => {
-  test('name the environments and what they can do', async () => {
+  test('the routes list the environments and their capabilities', async () => {
     await expect(environmentData(server).names()).resolves.toEqual([name]);
     await expect(environmentData(server).capabilities(name)).resolves.toMatchObject({ variants: true });
   });
 
-  test('give the same tasks for the same seed, and no held-out task among them', async () => {
+  test('the routes return the same tasks for the same seed, and no held-out task among them', async () => {
     const request = { count: 20, seed: 3, options: {} };
     const train = await environmentData(server).tasks(name, { ...request, split: 'train' });
     const again = await environmentData(server).tasks(name, { ...request, split: 'train' });
@@ -154,7 +154,7 @@ describe('the data routes', () => {
     expect(heldOut.filter(({ content_key: key }) => contents.has(key))).toEqual([]);
   });
 
-  test('give variants that say which task they come from', async () => {
+  test('the routes return variants with the index of their parent', async () => {
     const variants = await environmentData(server).variants(name, {
       ...{ parents: tasks.map(({ definition }) => definition), relation: 'neighbour', count: 6, seed: 1, options: {} },
     });

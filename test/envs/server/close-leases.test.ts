@@ -11,19 +11,19 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => server.kill());
 
-/** A session of that holder; resolves when the server has answered its reset. */
+/** Opens a session of a holder; resolves after the server's answer to its reset. */
 async function hold(holder: string): Promise<WebSocket> {
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/envs/intercode-sql/ws`, {
     headers: { authorization: `Bearer ${server.token}` },
   });
   await once(socket, 'open');
-  // The lease is taken before the task is looked at, and this task is none.
+  // The server takes the lease before it reads the task, and this task is invalid.
   socket.send(JSON.stringify({ type: 'reset', data: { task: {}, lease: { holder } } }));
   await once(socket, 'message');
   return socket;
 }
 
-test('the sessions of one holder end, and those of another go on', async () => {
+test('the sessions of one holder end, and those of another continue', async () => {
   const [ended, open] = [await hold('campaign/1'), await hold('campaign/2')];
   const closed = once(ended, 'close');
   expect(await closeLeases(server, 'campaign/1')).toBe(1);
@@ -33,7 +33,7 @@ test('the sessions of one holder end, and those of another go on', async () => {
   open.terminate();
 });
 
-test('a server without leases, or none at all, is no failure', async () => {
+test('closing leases does not fail without a server or on a server without leases', async () => {
   const stranger = createServer((_, response) => response.writeHead(404).end('{"detail": "Not Found"}'));
   await once(stranger.listen(0, '127.0.0.1'), 'listening');
   const { port } = stranger.address() as AddressInfo;

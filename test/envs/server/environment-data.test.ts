@@ -14,7 +14,7 @@ const record = {
 };
 const tasks = () => environmentData({ url: server.url, token: 'secret' }).tasks('sql', request);
 
-test('tasks are asked for with the token and come back as they are', async () => {
+test('a request for tasks contains the token, and the tasks are returned unchanged', async () => {
   server.answerWith({ body: { tasks: [record] } });
   await expect(tasks()).resolves.toEqual([record]);
   expect(server.requests).toEqual([
@@ -22,28 +22,46 @@ test('tasks are asked for with the token and come back as they are', async () =>
   ]);
 });
 
-const answers: { answer: string; given: Answer; kind: string; says: string }[] = [
-  { answer: '500', given: { status: 500, body: 'it broke' }, kind: 'fault', says: 'answered 500: it broke' },
-  { answer: '403', given: { status: 403, body: 'no token' }, kind: 'rejected', says: 'answered 403: no token' },
-  { answer: '404', given: { status: 404, body: 'no generator' }, kind: 'rejected', says: 'answered 404: no generator' },
-  { answer: 'a web page', given: { body: '<html></html>' }, kind: 'rejected', says: 'in its answer: the body' },
-  { answer: 'no list', given: { body: {} }, kind: 'rejected', says: 'in its answer: tasks' },
+const answers: { answer: string; given: Answer; kind: string; problem: string }[] = [
+  { answer: '500', given: { status: 500, body: 'it broke' }, kind: 'fault', problem: 'answered 500: it broke' },
+  { answer: '403', given: { status: 403, body: 'no token' }, kind: 'rejected', problem: 'answered 403: no token' },
+  {
+    answer: '404',
+    given: { status: 404, body: 'no generator' },
+    kind: 'rejected',
+    problem: 'answered 404: no generator',
+  },
+  {
+    answer: 'a web page',
+    given: { body: '<html></html>' },
+    kind: 'rejected',
+    problem: 'wrong fields in the answer: the body',
+  },
+  {
+    answer: 'an object without a list',
+    given: { body: {} },
+    kind: 'rejected',
+    problem: 'wrong fields in the answer: tasks',
+  },
   {
     answer: 'a task without its gold',
     given: { body: { tasks: [record, { ...record, reference_actions: undefined }] } },
-    ...{ kind: 'rejected', says: 'in its answer: tasks.1.reference_actions' },
+    ...{ kind: 'rejected', problem: 'wrong fields in the answer: tasks.1.reference_actions' },
   },
 ];
 
-test.each(answers)('the answer "$answer" is an EnvironmentError of kind $kind', async ({ given, kind, says }) => {
-  server.answerWith(given);
-  await expect(tasks()).rejects.toMatchObject({
-    ...{ name: 'EnvironmentError', kind, message: expect.stringContaining(says) },
-  });
-  expect(server.requests).toHaveLength(1);
-});
+test.each(answers)(
+  'the answer "$answer" results in an EnvironmentError of kind $kind',
+  async ({ given, kind, problem }) => {
+    server.answerWith(given);
+    await expect(tasks()).rejects.toMatchObject({
+      ...{ name: 'EnvironmentError', kind, message: expect.stringContaining(problem) },
+    });
+    expect(server.requests).toHaveLength(1);
+  },
+);
 
-test('a connection that is closed before the answer is an unreachable server', async () => {
+test('a connection closed before the answer results in an unreachable server', async () => {
   server.answerWith('hang-up');
   await expect(tasks()).rejects.toMatchObject({ kind: 'unreachable' });
 });
@@ -54,13 +72,13 @@ const compose = () => environmentData({ url: server.url }).compose('sql', compos
 test.each([
   { task: { ...record, grader: 'judge' } },
   { refused: { reason: 'empty-result', detail: 'the last query answers no rows' } },
-])('a composition comes back as a task or as a refusal', async (body) => {
+])('a composition is returned as a task or as a refusal', async (body) => {
   server.answerWith({ body });
   await expect(compose()).resolves.toEqual(body);
   expect(server.requests).toMatchObject([{ path: '/envs/sql/data/compose', body: composing }]);
 });
 
-test('a composition that is neither is refused', async () => {
+test('a composition that is neither is rejected', async () => {
   server.answerWith({ body: { task: record } });
   await expect(compose()).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'rejected' });
 });

@@ -17,14 +17,14 @@ const input = {
 
 const system = judgePrompt.template[0]!.content;
 
-test('the five criteria of the paper are asked for, with what never counts as completed and what is ignored', () => {
+test('the prompt contains the five criteria of the paper and its rules for completion and timeouts', () => {
   for (const criterion of ['apiMatching', 'parameters', 'logicalFlow', 'finalResult', 'skippedSteps'])
-    for (const place of [`- ${criterion}: `, `"${criterion}": {"ok": `]) expect(system).toContain(place);
+    for (const text of [`- ${criterion}: `, `"${criterion}": {"ok": `]) expect(system).toContain(text);
   expect(system).toMatch(/Never completed when a needed operation was not called, or was called with wrong parameters/);
   expect(system).toMatch(/connection timed out is no fault/);
 });
 
-test('a question shows request, criterion, reference, attempt and end, as they are', () => {
+test('a rendered prompt contains request, criterion, reference, attempt and stop reason unchanged', () => {
   const messages = judgePrompt.render(input);
   const text = messages.map(({ content }) => content).join('\n');
   for (const piece of [input.goal, input.criterion, 'Database: singer', "[('Joe',)]"]) expect(text).toContain(piece);
@@ -39,7 +39,7 @@ test.each([
   { name: 'a missing action', changes: { turns: turns.slice(1) } },
   { name: 'no action', changes: { turns: [] } },
   { name: 'no end', changes: { stopReason: 'turn-limit' } },
-])('the scripted judge sees $name', ({ changes }) => {
+])('the scripted judge detects $name', ({ changes }) => {
   const messages = judgePrompt.render({ ...input, ...changes });
   expect(isCompleted(judgeQuestion({ messages })!)).toBe(false);
 });
@@ -48,7 +48,7 @@ const answer = (completed: boolean) => JSON.parse(judgeAnswer(completed, 'seen')
 const criteriaOf = (completed: boolean) =>
   answer(completed)['criteria'] as Record<string, { ok: boolean; note: string }>;
 
-test.each([true, false])('an answer with completed %s has the asked shape', (completed) => {
+test.each([true, false])('an answer with completed %s matches the schema', (completed) => {
   expect(judgePrompt.schema.parse(answer(completed))).toEqual(answer(completed));
 });
 
@@ -63,16 +63,16 @@ test.each([
     name: `completed although ${criterion} is not ok`,
     given: { ...answer(true), criteria: { ...criteriaOf(true), [criterion]: { ok: false, note: 'no' } } },
   })),
-])('an answer $name is none', ({ given }) => {
+])('an answer $name does not match the schema', ({ given }) => {
   expect(judgePrompt.schema.safeParse(given).success).toBe(false);
 });
 
-test('a result may be wrong where calls and parameters were right', () => {
+test('an answer may reject the result although calls and parameters are right', () => {
   const given = { ...answer(false), criteria: { ...criteriaOf(true), finalResult: { ok: false, note: 'empty' } } };
   expect(judgePrompt.schema.safeParse(given).success).toBe(true);
 });
 
-test('a judge is named by prompt, provider, model and temperature', () => {
+test('a judge version consists of prompt, provider, model and temperature', () => {
   const models = {
     explorer: { provider: 'local', model: 'small', price: { inputPerMillion: 0, outputPerMillion: 0 } },
     judge: { provider: 'far', model: 'large', price: { inputPerMillion: 1, outputPerMillion: 2 }, temperature: 0.2 },

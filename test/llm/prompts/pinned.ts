@@ -1,4 +1,4 @@
-/** sha256 of each prompt's template and schema: a text that changes gets a new version and a new line here. */
+/** SHA-256 of each prompt's template and schema. A changed text needs a new version and a new line here. */
 export const pinned: Record<string, string> = {
   'reflection@1': 'b12f51713315b0405bd7fbe72f618018106db246538bb2478dbc8f43397ababf',
   'explore-forgetting@1': '52932d0c41c55c061ea9b8b37d89c04b88862a1f1e234f21a3931c0e168b5c81',

@@ -17,7 +17,7 @@ describe('a changed prompt needs a new version', () => {
     expect({ [id]: digest(prompt) }).toEqual({ [id]: pinned[id] });
   });
 
-  test('every name is given once', () => {
+  test('prompt names are unique', () => {
     expect(new Set(prompts.map(({ name }) => name)).size).toBe(prompts.length);
   });
 });
@@ -29,8 +29,8 @@ const opening = [
 const turns = [{ action: 'select $& from {{goal}}', observation: [{ role: 'user', content: '[(1,)]' }] }];
 const textOf = (messages: readonly { content: string }[]): string => messages.map(({ content }) => content).join('\n');
 
-describe('a prompt puts in what it is given, as it is', () => {
-  test('the reflection: task, actions, observations, reward and what the signal measured', () => {
+describe('a rendered prompt contains its input unchanged', () => {
+  test('the reflection prompt contains task, actions, observations, reward and signal', () => {
     const detail = { reward: 0, bestBefore: 1 };
     const input = {
       goal: 'Count them.',
@@ -44,28 +44,31 @@ describe('a prompt puts in what it is given, as it is', () => {
     for (const piece of [...shown, 'Reward: 0.25', 'bestBefore 1', 'Signal: forgetting']) expect(text).toContain(piece);
   });
 
-  test('the abstraction: every step of every run under a number of its own', () => {
+  test('the abstraction prompt numbers each turn of each run', () => {
     const text = textOf(abstractionPrompt.render({ opening, runs: [turns, [], [...turns, ...turns]], limit: 7 }));
     for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7']) expect(text).toContain(number);
     expect(text).not.toContain('[2.1]');
   });
 
-  test.each(Object.entries(explorePrompts))('the exploration for %s: opening, run, and turns', (aim, prompt) => {
-    const reflection = {
-      ...{ summary: 'it tried', failureCause: 'no join', instabilityPattern: 'wavers' },
-      ...{ focusPatterns: ['joins'], explorationObjectives: ['join two tables'], doNotRepeat: ['select *'] },
-    };
-    const guided = aim === 'random' ? null : reflection;
-    const messages = prompt.render({ reflection: guided, opening, turns, round: 1, rounds: 4, maxTurns: 18 });
-    expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
-    expect(messages.slice(2).map(({ content }) => content)).toEqual(['select $& from {{goal}}', '[(1,)]']);
-    const text = textOf(messages);
-    for (const piece of ['how many {{opening}}?', 'run 2 of 4', 'You have 18 actions']) expect(text).toContain(piece);
-    for (const finding of ['no join', 'joins', 'join two tables', 'select *'])
-      expect(text.includes(finding)).toBe(aim !== 'random');
-  });
+  test.each(Object.entries(explorePrompts))(
+    'the exploration prompt for %s contains opening, run and turns',
+    (aim, prompt) => {
+      const reflection = {
+        ...{ summary: 'it tried', failureCause: 'no join', instabilityPattern: 'wavers' },
+        ...{ focusPatterns: ['joins'], explorationObjectives: ['join two tables'], doNotRepeat: ['select *'] },
+      };
+      const guided = aim === 'random' ? null : reflection;
+      const messages = prompt.render({ reflection: guided, opening, turns, round: 1, rounds: 4, maxTurns: 18 });
+      expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
+      expect(messages.slice(2).map(({ content }) => content)).toEqual(['select $& from {{goal}}', '[(1,)]']);
+      const text = textOf(messages);
+      for (const piece of ['how many {{opening}}?', 'run 2 of 4', 'You have 18 actions']) expect(text).toContain(piece);
+      for (const finding of ['no join', 'joins', 'join two tables', 'select *'])
+        expect(text.includes(finding)).toBe(aim !== 'random');
+    },
+  );
 
-  test('whatever the values are, no place is left open and no value is read as a template', () => {
+  test('every placeholder is replaced, and no value is parsed as a template', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         const template = [{ role: 'user', content: '<{{a}}|{{b}}>' }];
@@ -74,14 +77,14 @@ describe('a prompt puts in what it is given, as it is', () => {
     );
   });
 
-  test('a place without a value is an error', () => {
+  test('a placeholder without a value is an error', () => {
     expect(() => fillTemplate([{ role: 'user', content: '{{a}}' }], {})).toThrow(
       expect.objectContaining({ code: 'UnfilledPlace' }),
     );
   });
 });
 
-test('a long record leaves room in the context: observations are cut, actions are not', () => {
+test('long observations are shortened to fit into the context, and actions are not', () => {
   const long = Array.from({ length: 72 }, (_, n) => ({
     action: `select ${n}`,
     observation: [{ role: 'user', content: 'x'.repeat(10_000) }],

@@ -433,9 +433,9 @@ test('a connection to Temporal fails with another API key, another root or witho
     expect(findIn(stderr, secrets())).toEqual([]);
   }
   expect(results[0]!.stderr).toMatch(
-    /not reached with.*the API key is not accepted\n {2}next: check .*TEMPORAL_API_KEY/,
+    /connection to Temporal.* failed: .*the API key is not accepted\n {2}next: check .*TEMPORAL_API_KEY/,
   );
-  expect(results[1]!.stderr).toMatch(/not reached with.*TEMPORAL_TLS_SERVER_CA_CERT_PATH/);
+  expect(results[1]!.stderr).toMatch(/connection to Temporal.* failed: [^]*TEMPORAL_TLS_SERVER_CA_CERT_PATH/);
   expect(proxy.refused()).toBeGreaterThan(0);
 });
 
