@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openFaultProxy } from '../../tools/chaos/fault-proxy';
 import { followCampaign } from '../../src/client/follow-campaign';
-import { createStore } from '../../src/store';
+import { createStore, type Store } from '../../src/store';
 import { createPool } from '../../src/store/base/pool';
 import { newCampaign } from '../store/support/new-campaign';
 import { freshDatabase } from '../support/database';
+import { until } from '../support/stack';
 
 const callbacks = { onPhase: () => {}, onParked: () => {} };
 
@@ -15,10 +15,11 @@ test('following a campaign continues after an outage of the database', async () 
   const proxy = await openFaultProxy(Number(address.port));
   address.port = String(proxy.port);
   const pool = createPool(address.href, 2);
-  const followed = followCampaign({ pool, store: createStore(pool) }, name, callbacks);
-  await sleep(300); // at least one poll has succeeded
+  const { store, polls } = countingStore(createStore(pool));
+  const followed = followCampaign({ pool, store }, name, callbacks);
+  await until(async () => polls.succeeded > 1); // the first request is not retried
   proxy.cut();
-  await sleep(2_000); // several polls fail
+  await until(async () => polls.failed > 2);
   await database.pool.query(`update campaigns set status = 'finished', finished_at = now() where id = $1`, [
     campaignId,
   ]);
@@ -29,3 +30,19 @@ test('following a campaign continues after an outage of the database', async () 
   await proxy.close();
   await database.drop();
 });
+
+/** Counts the requests for the row of a campaign, of which every poll makes one. */
+function countingStore(store: Store): { store: Store; polls: { succeeded: number; failed: number } } {
+  const polls = { succeeded: 0, failed: 0 };
+  const getByName = async (name: string) => {
+    try {
+      const row = await store.campaigns.getByName(name);
+      polls.succeeded++;
+      return row;
+    } catch (error) {
+      polls.failed++;
+      throw error;
+    }
+  };
+  return { store: { ...store, campaigns: { ...store.campaigns, getByName } }, polls };
+}

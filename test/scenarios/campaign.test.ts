@@ -322,7 +322,7 @@ describe('the workflows of the campaign', () => {
     expect(await stack.client.workflow.count(notCompleted)).toMatchObject({ count: 0 });
   });
 
-  test('no payload of any event exceeds the limit', () => {
+  test('no payload of any event exceeds 32 KB', () => {
     const sizes = runs.flatMap(({ history }) => payloadsOf(history.events).map(({ length }) => length));
     expect(sizes.length).toBeGreaterThan(200);
     expect(Math.max(...sizes)).toBeLessThan(payloadLimitBytes);

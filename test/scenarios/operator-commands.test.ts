@@ -47,7 +47,7 @@ async function isBusy(workflowId: string): Promise<boolean> {
 async function contentsWhenIdle(name: string): Promise<unknown> {
   const before = await contents();
   if (await isBusy(campaignWorkflowId(name))) return undefined;
-  await sleep(2_000); // also without timers: rows of a running campaign would change
+  await sleep(2_000); // a workflow may wait for a timer without a pending task
   const isChanged = JSON.stringify(await contents()) !== JSON.stringify(before);
   return isChanged || (await isBusy(campaignWorkflowId(name))) ? undefined : before;
 }
@@ -58,7 +58,7 @@ describe('operator commands', () => {
     await until(() => attemptsOf('held', 1));
   });
 
-  test('pause finishes started activities and starts no others; the campaign can be queried and joined', async () => {
+  test('a paused campaign finishes its started activities, starts no others, and can be queried and joined', async () => {
     expect(await stack.json('pause', 'held', '--reason', 'lunch')).toMatchObject({ status: 'paused' });
     const before = await until(() => contentsWhenIdle('held'));
     expect(await status('held')).toMatchObject({ status: 'paused', progress: { iteration: 1 } });
@@ -76,7 +76,7 @@ describe('operator commands', () => {
     expect(stderr).toContain('held');
   });
 
-  test('stop and resume end the campaign after its current iteration', async () => {
+  test('a campaign that is stopped and resumed ends after its current iteration', async () => {
     expect(await stack.json('stop', 'held')).toMatchObject({ status: 'paused', stopping: true });
     expect(await stack.json('resume', 'held')).toMatchObject({ status: 'running' });
     await stack.waitForEnd('held');
@@ -140,7 +140,7 @@ describe('a killed policy server', () => {
   });
 
   // While the campaign retries for a minute, the other services respond.
-  test('is the only failed check of doctor, with the command that starts it', async () => {
+  test('is the only failed check of doctor, which names the command that starts it', async () => {
     const failed = await until(async () => {
       const { code, stdout } = await stack.cli('doctor', '--json');
       expect(code).toBe(1);

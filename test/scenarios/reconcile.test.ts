@@ -128,7 +128,7 @@ describe('a database that was restored from an older backup', () => {
     });
   });
 
-  test('parks a campaign that is ahead of it with the command, which continues from the restored rows', async () => {
+  test('parks a campaign that is ahead of it; the named command continues from the restored rows', async () => {
     const parked = await until(async () => (await status('held')).progress.parked, 500);
     expect(parked).toMatch(/^the database is older than the campaign: .*`coevolve reconcile held`$/);
     expect(await reconcile('held')).toEqual([

@@ -99,7 +99,7 @@ describe('a thousand candidates of a language model whose worker is killed ten t
     expect(await rows('select status from campaigns')).toEqual([{ status: 'finished' }]);
   });
 
-  test("the waste in the ledger equals the repeated requests in the log of the model's server", async () => {
+  test("the waste in the ledger equals the paid but unused requests in the log of the model's server", async () => {
     const requests = await rows<{ id: string; outcome: string | null; winner: boolean; tokens: number }>(
       `select c.name || '/' || t.call_id || '/' || t.ordinal as id, t.outcome, coalesce(m.request = t.ordinal, false) as winner,
          coalesce((select amount from ledger l where l.campaign_id = t.campaign_id and l.unit = 'llm-tokens'

@@ -15,9 +15,11 @@ import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
 import { connectWorker } from '../../../src/temporal/connect-worker';
 import type { campaign } from '../../../src/workflows';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../../store/support/model-campaign';
-import { runCli, until } from '../../support/stack';
+import { hangTimeoutMs, runCli, until } from '../../support/stack';
 import { bundleOf, silenceWorkers } from '../../support/temporal';
 import { queues, scriptedActivities, stateOf } from '../../workflows/scripted-activities';
+
+jest.setTimeout(hangTimeoutMs);
 
 const projectRoot = path.resolve(__dirname, '../../..');
 let bare: Config;

@@ -2,7 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { ChaosResult } from '../../../tools/chaos/chaos-result';
 import { readConfig } from '../../../src/config';
-import { runTool } from '../../support/stack';
+import { hangTimeoutMs, runTool } from '../../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const projectRoot = path.resolve(__dirname, '../../..');
 const parent = path.join(projectRoot, '.coevolve');
@@ -20,7 +22,7 @@ test('campaigns under sixty kills of workers, trainers and servers equal the und
     ...{ code: 0, kills: 60, lost: 0, duplicated: 0, wrong: 0, hashEqual: true, failures: [] },
     wasteRatio: expect.any(Number),
   });
-}, 1_500_000);
+});
 
 test.each([
   ['--kills', 'many', 'expected an integer in 0..100000'],

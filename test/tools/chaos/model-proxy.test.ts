@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => policyServer.close());
 
 test('completions are delayed, other responses are not', async () => {
-  const proxy = await openModelProxy(port, 300);
+  const proxy = await openModelProxy(port, 2_000);
   const responses: string[] = [];
   const send = async (path: string): Promise<void> => {
     const response = await fetch(`http://127.0.0.1:${proxy.port}${path}`, { method: 'POST', body: '{}' });
