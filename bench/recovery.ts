@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { bringUp } from '../src/cli/stack/up';
+import { bringUpStack } from '../src/client/bring-up-stack';
 import { withSession, type Session } from '../src/client/session';
 import { startCampaign } from '../src/client/start-campaign';
 import { readConfig, type Config } from '../src/config';
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   process.env['COEVOLVE_RECOVERY'] = profile;
   const bare = readConfig();
   try {
-    const config = await bringUp(bare);
+    const config = await bringUpStack(bare, { onProgress: (line) => void process.stderr.write(`${line}\n`) });
     await withSession((session) => measure(session, config), config);
   } finally {
     await stackDown(bare);

@@ -1,5 +1,5 @@
-// Bundles the workflow code once, at build time: a worker then starts in a second instead of bundling for itself.
-// Twice: how failures are written is part of the bundle, and workers with COEVOLVE_PAYLOAD_KEYS seal their messages.
+// Bundles the workflow code at build time, so that a worker starts in a second. There are two bundles, because the failure
+// converter is part of a bundle and workers with COEVOLVE_PAYLOAD_KEYS encrypt failure messages.
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, bundleWorkflowCode } from '@temporalio/worker';

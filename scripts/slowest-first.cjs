@@ -1,4 +1,4 @@
-// The order of jest's files: those that start whole stacks first, so that none of them is left alone at the end.
+// Sorts jest's files: those that start whole stacks come first, so that no long file runs alone at the end.
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 /** Folders of test/ whose files take longest, the longest first. */

@@ -1,5 +1,5 @@
-// Asks of real vLLM, on the CPU, what every policy server must do: test/scenarios/policy-conformance.test.ts, with adapters
-// that the trainer makes. Not part of `npm test`: vLLM is 3.3 GB, and starts several times.
+// Runs test/scenarios/policy-conformance.test.ts on vLLM on the CPU, with adapters of the trainer. Not part of `npm test`:
+// vLLM is 3.3 GB and starts several times.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
-// Runs every check of the project and ends with a line that counts them: `N passed, N failed`. Most tests wait for
-// processes, so two rows of parts run side by side: jest's, told as it goes, and the rest, each told when it ends.
+// Runs every check of the project; the last line is `N passed, N failed`. Two sequences run side by side, because most
+// tests wait for processes: jest, whose output is passed on at once, and all other parts, each printed at its end.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const bin = (name) => join(root, 'node_modules', '.bin', name);
 const python = join(root, '.venv', 'bin', 'python');
 const results = mkdtempSync(join(tmpdir(), 'coevolve-test-'));
 const total = { passed: 0, failed: 0 };
-/** Two cores are not busy with fewer: a system test waits for its servers two thirds of its time. */
+/** Three keep two cores busy: a system test waits for its servers two thirds of its time. */
 const workers = Math.max(3, Math.floor(availableParallelism() / 2));
 
 await Promise.all([jest(), others()]);
@@ -21,9 +21,11 @@ process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
 async function others() {
-  const sharedCache = '--cache-dir=../.mypy_cache'; // so that torch is read once
+  const sharedCache = '--cache-dir=../.mypy_cache'; // the stubs of torch are read once
   await check('types', bin('tsc'), []);
   await check('lint', bin('oxlint'), ['--type-aware']);
+  await check('structure', process.execPath, ['scripts/lint-structure.mjs']);
+  await check('prose', process.execPath, ['scripts/lint-prose.mjs']);
   await check('format', bin('prettier'), ['--check', '--log-level=warn', '.']);
   for (const name of ['environments', 'trainer', 'bench']) {
     await check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);
@@ -33,7 +35,7 @@ async function others() {
   for (const name of ['environments', 'trainer']) await pytest(name);
 }
 
-/** A check passes or fails as a whole. */
+/** Counts a whole command as one test. */
 async function check(name, command, args, folder = '.') {
   const ok = (await run(name, command, args, { folder })) === 0;
   count(ok ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 });
@@ -54,27 +56,27 @@ async function jest() {
   const order = `--testSequencer=${join(root, 'scripts', 'slowest-first.cjs')}`;
   const args = [`--maxWorkers=${workers}`, order, '--json', `--outputFile=${report}`];
   const status = await run('tests', bin('jest'), args, { live: true });
-  const told = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
-  const failed = (told.numFailedTests ?? 0) + (told.numRuntimeErrorTestSuites ?? 0);
-  count({ passed: told.numPassedTests ?? 0, failed: status !== 0 && failed === 0 ? 1 : failed });
+  const summary = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
+  const failed = (summary.numFailedTests ?? 0) + (summary.numRuntimeErrorTestSuites ?? 0);
+  count({ passed: summary.numPassedTests ?? 0, failed: status !== 0 && failed === 0 ? 1 : failed });
 }
 
-/** Runs a part to its end; returns its exit code. What it says is kept together, or passed on as it comes: `live`. */
+/** Runs a command; returns its exit code. Its output is printed at the end, or at once if `live`. */
 function run(name, command, args, { folder = '.', live = false }) {
-  const began = Date.now();
-  const said = [];
+  const startedAt = Date.now();
+  const output = [];
   const child = spawn(command, args, {
     cwd: join(root, folder),
-    // Standard output of jest is its JSON; what a person reads goes to standard error.
+    // jest writes its JSON to standard output and its messages to standard error.
     stdio: live ? ['ignore', 'ignore', 'inherit'] : ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --no-warnings' }, // node-pg-migrate is an ES module
   });
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => said.push(part));
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => output.push(part));
   return new Promise((resolve) => {
-    child.once('error', (error) => said.push(Buffer.from(`${error.message}\n`)));
+    child.once('error', (error) => output.push(Buffer.from(`${error.message}\n`)));
     child.once('close', (code) => {
-      const seconds = Math.round((Date.now() - began) / 1000);
-      const text = Buffer.concat(said).toString('utf8');
+      const seconds = Math.round((Date.now() - startedAt) / 1000);
+      const text = Buffer.concat(output).toString('utf8');
       process.stdout.write(`\n== ${name}\n${text}${code === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)\n`);
       resolve(code);
     });

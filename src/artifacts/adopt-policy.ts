@@ -2,27 +2,27 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DomainError } from '../domain/base/errors';
-import { findFault } from './verify-policy';
+import { findProblem } from './verify-policy';
 
 /**
- * Moves a policy to its home, the name of its hash, where it is whole and its home has no whole one. What lies there
- * damaged gives way.
+ * Verifies a policy and moves it to `target`, unless a valid one is there already. A damaged policy at the target is
+ * replaced.
  *
- * @throws DomainError `CorruptCheckpoint` when it is not what the hash names, down to the last of its files
+ * @throws DomainError `CorruptCheckpoint` when the manifest or a file does not have its hash
  */
-export async function adoptPolicy(path: string, home: string, hash: string): Promise<string> {
-  const isHome = async (): Promise<boolean> => (await findFault(home, hash)) === undefined;
-  const wasThere = await exists(home);
-  if (await isHome()) return hash;
-  const fault = await findFault(path, hash);
-  if (fault) {
-    if (await isHome()) return hash; // somebody moved it while it was read
-    throw new DomainError('CorruptCheckpoint', `${path}: ${fault}, the trainer said ${hash}`);
+export async function adoptPolicy(path: string, target: string, hash: string): Promise<string> {
+  const isAdopted = async (): Promise<boolean> => (await findProblem(target, hash)) === undefined;
+  const targetExisted = await exists(target);
+  if (await isAdopted()) return hash;
+  const problem = await findProblem(path, hash);
+  if (problem) {
+    if (await isAdopted()) return hash; // another caller moved it during the verification
+    throw new DomainError('CorruptCheckpoint', `${path}: ${problem}, expected ${hash}`);
   }
-  await mkdir(dirname(home), { recursive: true });
-  if (wasThere) await clearAway(home, hash);
-  await rename(path, home).catch(async (error: unknown) => {
-    if (!(await isHome())) throw error;
+  await mkdir(dirname(target), { recursive: true });
+  if (targetExisted) await removeDamaged(target, hash);
+  await rename(path, target).catch(async (error: unknown) => {
+    if (!(await isAdopted())) throw error;
   });
   return hash;
 }
@@ -33,10 +33,10 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Removes a damaged policy. One that somebody has made whole since it was looked at goes back where it was. */
-async function clearAway(home: string, hash: string): Promise<void> {
-  const aside = `${home}.${randomUUID()}.damaged`;
-  await rename(home, aside).catch(() => undefined); // another cleared it away
-  if ((await findFault(aside, hash)) === undefined) await rename(aside, home).catch(() => undefined);
-  await rm(aside, { recursive: true, force: true });
+/** Removes a damaged policy. If another caller has replaced it since the verification, it is moved back. */
+async function removeDamaged(target: string, hash: string): Promise<void> {
+  const moved = `${target}.${randomUUID()}.damaged`;
+  await rename(target, moved).catch(() => undefined); // another caller removed it
+  if ((await findProblem(moved, hash)) === undefined) await rename(moved, target).catch(() => undefined);
+  await rm(moved, { recursive: true, force: true });
 }

@@ -6,8 +6,8 @@ import { adoptPolicy } from './adopt-policy';
 import { requireFile, sha256OfFile } from './verify-policy';
 
 /**
- * Datasets and checkpoints on a file system that every worker sees. Names are content hashes, files are written to a
- * staging name, flushed and renamed, so a reader finds a whole file or none.
+ * Datasets and checkpoints on a file system that all workers share. Names are content hashes. Files are written to a
+ * staging name, flushed and renamed, so a reader finds a complete file or none.
  */
 export const artifactStore = (root: string) => ({
   policyPath: (policyId: string): string => join(root, 'policies', policyId),
@@ -16,15 +16,15 @@ export const artifactStore = (root: string) => ({
 
   datasetPath: (sha256: string): string => join(root, 'datasets', `${sha256}.jsonl`),
 
-  /** What is known of an imported model, by the name under which specs ask for it. */
+  /** Record of an imported model, by its name in specs. */
   modelPath: (name: string): string => join(root, 'models', `${name}.json`),
 
-  /** Where an import writes its policy before it is adopted. */
+  /** Output folder of an import, from which the policy is adopted. */
   importPath: (id: string): string => join(root, 'imports', id),
 
   reportPath: (campaign: string): string => join(root, 'reports', `${campaign}.html`),
 
-  /** Stores a dataset under the hash of its bytes; one that lies there damaged is written again. */
+  /** Stores a dataset under the hash of its bytes; a damaged file of this name is replaced. */
   async saveDataset(lines: readonly string[]): Promise<{ sha256: string; path: string }> {
     const text = lines.map((line) => `${line}\n`).join('');
     const sha256 = createHash('sha256').update(text).digest('hex');
@@ -41,10 +41,10 @@ export const artifactStore = (root: string) => ({
   },
 
   /**
-   * Moves a finished checkpoint to the name of its hash. A second call, also one at the same time, finds it there. One
-   * that lies there damaged gives way to a whole one.
+   * Moves a finished checkpoint to the name of its hash. A second or concurrent call finds it there. A damaged
+   * checkpoint of this name is replaced.
    *
-   * @throws DomainError `CorruptCheckpoint` when it is not what the hash names, down to the last of its files
+   * @throws DomainError `CorruptCheckpoint` when the manifest or a file does not have its hash
    */
   adoptPolicy(path: string, hash: string): Promise<string> {
     return adoptPolicy(path, this.policyPath(hash), hash);

@@ -6,11 +6,11 @@ import { type ArtifactStore } from './artifact-store';
 
 /** A model that was trained elsewhere and is stored as a policy. */
 export type ImportedModel = {
-  /** What specs call it: `policy.model`. */
+  /** Name in specs: `policy.model`. */
   name: string;
   /** The hash of its policy. */
   policyId: string;
-  /** Whence it came: a GGUF file, a folder, a package or a hub, with what identifies it there. */
+  /** Origin: a GGUF file, a folder, a package or a hub, with its identifier. */
   source: Record<string, string>;
   licence: string;
   chatFormat: string;
@@ -23,7 +23,8 @@ export type ImportedModel = {
 const isName = /^[a-z0-9][a-z0-9.-]{0,62}$/;
 
 /**
- * Records the name of a model. A name stays with its policy: campaigns that were started by it could not be repeated.
+ * Stores a model under its name. A name cannot change its policy, because campaigns that use the name must be
+ * repeatable.
  *
  * @throws DomainError `ModelExists` when another policy has the name; `InvalidName`
  */
@@ -33,7 +34,7 @@ export async function saveModel(artifacts: ArtifactStore, model: ImportedModel):
   if (found && found.policyId !== model.policyId)
     throw new DomainError(
       'ModelExists',
-      `"${model.name}" is the name of policy ${found.policyId.slice(0, 12)}, and ${model.policyId.slice(0, 12)} is another; choose one with --name`,
+      `"${model.name}" is the name of policy ${found.policyId.slice(0, 12)}, not of ${model.policyId.slice(0, 12)}; choose another name with --name`,
     );
   await writeAtomically(artifacts.modelPath(model.name), `${JSON.stringify(model, null, 2)}\n`);
 }
@@ -45,7 +46,7 @@ export function requireModelName(name: string): void {
   throw new DomainError('InvalidName', `--name: found "${name}", expected ${expected}`);
 }
 
-/** @throws DomainError `UnknownModel`, naming those that there are and the command that imports one */
+/** @throws DomainError `UnknownModel`, with the imported models and the import command */
 export async function getModel(artifacts: ArtifactStore, name: string): Promise<ImportedModel> {
   const found = await findModel(artifacts, name);
   if (found) return found;
@@ -57,7 +58,7 @@ export async function getModel(artifacts: ArtifactStore, name: string): Promise<
   );
 }
 
-/** All models by name. */
+/** Lists all models by name. */
 export async function listModels(artifacts: ArtifactStore): Promise<ImportedModel[]> {
   const files = await readdir(dirname(artifacts.modelPath('any'))).catch(() => []);
   const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));

@@ -6,17 +6,17 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { DomainError } from '../domain/base/errors';
 
-/** A policy that is served elsewhere lists no file. */
+/** The manifest of a policy without weights lists no files. */
 const manifestFile = z.looseObject({
   files: z.array(z.looseObject({ path: z.string(), sha256: z.string() })).default([]),
 });
 
 /**
- * What is wrong with the policy in a folder; undefined when its manifest has the hash and every file the manifest's.
+ * Returns the problem of the policy in a folder; undefined when the manifest and all its files have their hashes.
  *
  * @param hash sha256 of `manifest.json`, 64 hex digits: the name of the policy
  */
-export async function findFault(folder: string, hash: string): Promise<string | undefined> {
+export async function findProblem(folder: string, hash: string): Promise<string | undefined> {
   const manifest = await readFile(join(folder, 'manifest.json')).catch(() => undefined);
   if (!manifest) return 'it has no manifest';
   const found = createHash('sha256').update(manifest).digest('hex');
@@ -28,21 +28,21 @@ export async function findFault(folder: string, hash: string): Promise<string | 
   return undefined;
 }
 
-/** @throws DomainError `CorruptCheckpoint` when there is no such file, or another one than its hash says */
+/** @throws DomainError `CorruptCheckpoint` when the file is missing or has another hash */
 export async function requireFile({ path, sha256 }: { path: string; sha256: string }): Promise<void> {
   const found = await sha256OfFile(path).catch(() => undefined);
   if (found === sha256) return;
-  const fault = found ? `it hashes to ${found}` : 'it cannot be read';
-  throw new DomainError('CorruptCheckpoint', `${path}: ${fault}, the trainer said ${sha256}`);
+  const problem = found ? `it hashes to ${found}` : 'it cannot be read';
+  throw new DomainError('CorruptCheckpoint', `${path}: ${problem}, expected ${sha256}`);
 }
 
-/** @throws as the file system does when there is no such file */
+/** @throws Error of the file system when the file cannot be read */
 export async function sha256OfFile(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
 }
 
-/** The name is right, so what is in it is what its writer meant. */
+/** Returns the files of a manifest whose hash is verified, and which therefore has the expected format. */
 const filesOf = (manifest: string): { path: string; sha256: string }[] =>
   manifestFile.parse(JSON.parse(manifest)).files;

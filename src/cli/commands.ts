@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 
 type AddCommand = (program: Command) => void;
 
-const control = async (): Promise<AddCommand> => (await import('./campaign/operator-commands.js')).addControl;
+const operatorCommands = async (): Promise<AddCommand> =>
+  (await import('./campaign/operator-commands.js')).addOperatorCommands;
 
 /**
- * Every command, in the order of the help, by the first word that calls it. A call loads its own command and no other:
- * a worker that is started again, the most frequent call of all, begins in half the time.
+ * Loaders of all commands by name, in the order of the help. A call loads only its own command: this halves the start
+ * time of workers, which restart more often than any other command runs.
  */
 const commands: Record<string, () => Promise<AddCommand>> = {
   quickstart: async () => (await import('./stack/quickstart.js')).addQuickstart,
@@ -16,12 +17,12 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   start: async () => (await import('./campaign/start.js')).addStart,
   list: async () => (await import('./inspect/list.js')).addList,
   status: async () => (await import('./inspect/status.js')).addStatus,
-  pause: control,
-  resume: control,
-  retry: control,
-  skip: control,
-  stop: control,
-  abort: control,
+  pause: operatorCommands,
+  resume: operatorCommands,
+  retry: operatorCommands,
+  skip: operatorCommands,
+  stop: operatorCommands,
+  abort: operatorCommands,
   tasks: async () => (await import('./inspect/tasks.js')).addTasks,
   trajectory: async () => (await import('./inspect/trajectory.js')).addTrajectory,
   pairs: async () => (await import('./inspect/pairs.js')).addPairs,
@@ -46,8 +47,8 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   migrate: async () => (await import('./stack/migrate.js')).addMigrate,
 };
 
-/** Adds the command that is named, or all of them where none is: for the help, and to say what there is. */
-export async function addCommands(program: Command, named: string | undefined): Promise<void> {
-  const load = named && Object.hasOwn(commands, named) ? [commands[named]!] : [...new Set(Object.values(commands))];
-  for (const add of await Promise.all(load.map((one) => one()))) add(program);
+/** Adds the named command; all commands when there is none of this name, for the help and the error message. */
+export async function addCommands(program: Command, name: string | undefined): Promise<void> {
+  const loaders = name && Object.hasOwn(commands, name) ? [commands[name]!] : [...new Set(Object.values(commands))];
+  for (const add of await Promise.all(loaders.map((load) => load()))) add(program);
 }

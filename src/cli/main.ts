@@ -2,13 +2,13 @@
 import { Command } from 'commander';
 import { addCommands } from './commands';
 import { explain } from './explain';
-import { say } from './base/output';
+import { printMessage } from './base/output';
 
 const program = new Command('coevolve')
-  .description('training campaigns in which an LLM agent and its training data evolve together')
+  .description('training campaigns that evolve an LLM agent and its training data')
   .showHelpAfterError('(see `coevolve --help`)');
 
-// Whoever reads the output may stop reading: `coevolve tasks ... | head`.
+// The reader of a pipe may close it early: `coevolve tasks ... | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
@@ -17,6 +17,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 addCommands(program, process.argv[2])
   .then(() => program.parseAsync())
   .catch((error: unknown) => {
-    say(explain(error));
+    printMessage(explain(error));
     process.exitCode = 1;
   });

@@ -1,7 +1,6 @@
 import { campaignWorkflowId } from '../domain/campaign/ids';
-import type { CampaignSpec } from '../spec/campaign-spec';
 import { forkSpec, type ForkRequest } from '../spec/fork-spec';
-import { specHash } from '../spec/read-spec';
+import { readStoredSpec, specHash } from '../spec/read-spec';
 import { hasEnded } from '../store/campaign/campaigns';
 import { forkCampaign } from '../store/campaign/fork-campaign';
 import { rebuildState } from '../store/campaign/rebuild-state';
@@ -22,7 +21,7 @@ export async function startFork(session: Session, sourceName: string, request: F
   const { store, pool } = session;
   const { iteration, name } = request;
   const source = await store.campaigns.getByName(sourceName);
-  const spec = forkSpec(source.spec as CampaignSpec, request);
+  const spec = forkSpec(readStoredSpec(source.spec), request);
   const nondeterminism = await requireStartable(session, spec);
   const { id } = await forkCampaign(pool, {
     ...{ source, iteration, name, spec, specHash: specHash(spec) },

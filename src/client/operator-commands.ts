@@ -29,6 +29,8 @@ export type OperatorCommand = keyof typeof updates;
 type CommandOptions = {
   /** Recorded in the log of events. */
   reason?: string | undefined;
+  /** Name of the operator for the log of events; default: the user of this process. */
+  actor?: string;
   onProgress: (line: string) => void;
 };
 
@@ -45,12 +47,12 @@ export async function sendOperatorCommand(
   session: Session,
   name: string,
   command: OperatorCommand,
-  { reason, onProgress }: CommandOptions,
+  { reason, actor = operatorName(), onProgress }: CommandOptions,
 ): Promise<CommandResult> {
   if (command === 'abort' && (await statusOf(session, name)) === 'aborted') return { name, status: 'aborted' };
   await requireNotEnded(session, name, command);
   const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
-  const operator = { actor: operatorName(), ...(reason ? { reason } : {}) };
+  const operator = { actor, ...(reason ? { reason } : {}) };
   try {
     if (command === 'retry' && (await handle.query(statusQuery)).status !== 'parked')
       onProgress(`${name}: no phase is parked`);

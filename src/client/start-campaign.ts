@@ -9,7 +9,7 @@ import { secretFile } from '../process/home';
 import { memoOf } from '../temporal/start-options';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { nondeterminismReasons } from '../spec/nondeterminism';
-import { specHash } from '../spec/read-spec';
+import { readStoredSpec, specHash } from '../spec/read-spec';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import type { campaign } from '../workflows';
@@ -49,7 +49,7 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
 /** Returns the hash of the stored spec when both specs are equal after defaults for keys that an upgrade has added. */
 async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
   const [hash, stored] = [specHash(spec), await store.campaigns.find(spec.name)];
-  const isSame = stored && specHash(stored.spec as CampaignSpec) === hash;
+  const isSame = stored && specHash(readStoredSpec(stored.spec)) === hash;
   return isSame ? stored.specHash : hash;
 }
 
@@ -79,7 +79,7 @@ export async function requireStartable(session: Session, spec: CampaignSpec): Pr
 export async function startWorkflow(session: Session, state: CampaignState, again = false): Promise<boolean> {
   const client = await session.temporal();
   const workflowId = campaignWorkflowId(state.name);
-  const { weight = 1 } = (await session.store.campaigns.get<Partial<CampaignSpec>>(state.campaignId)).spec;
+  const { weight } = readStoredSpec((await session.store.campaigns.get(state.campaignId)).spec);
   try {
     await client.workflow.start<typeof campaign>('campaign', {
       workflowId,

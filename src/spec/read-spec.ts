@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import { canonicalJson } from '../domain/base/canonical-json';
 import { DomainError } from '../domain/base/errors';
 import { recipes } from '../domain/campaign/recipe';
@@ -27,11 +28,22 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
       source,
       parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input)),
     );
-  const spec = parsed.data;
-  const idle = unusedKeys(spec);
+  const idle = unusedKeys(parsed.data);
   if (idle.length > 0) throw invalid(source, idle);
-  return { ...spec, iterations: spec.iterations ?? recipes[spec.recipe].iterations };
+  return withIterations(parsed.data);
 }
+
+/**
+ * Returns the spec of a stored campaign. Keys that a later release has added get their defaults, so that the campaign
+ * continues after an upgrade.
+ */
+export const readStoredSpec = (stored: unknown): CampaignSpec =>
+  withIterations(campaignSpecSchema.parse(withRecipeDefaults(stored)));
+
+const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec => ({
+  ...spec,
+  iterations: spec.iterations ?? recipes[spec.recipe].iterations,
+});
 
 /** SHA-256 of the canonical JSON: independent of the order of keys. */
 export const specHash = (spec: CampaignSpec): string => createHash('sha256').update(canonicalJson(spec)).digest('hex');

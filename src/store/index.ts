@@ -24,7 +24,7 @@ import { trainingRunStore } from './training/training-runs';
 import { rlStepStore } from './training/rl-steps';
 import { trajectoryStore } from './trajectories/trajectories';
 
-/** Everything that is stored, one module per aggregate, over one pool. */
+/** Creates the store: one module per aggregate, over one pool. */
 export const createStore = (pool: Pool) => ({
   campaigns: campaignStore(pool),
   iterations: iterationStore(pool),

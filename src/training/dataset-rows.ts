@@ -4,15 +4,15 @@ import type { RolloutRow } from '../store/trajectories/rollouts';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
 
 /**
- * One line of a training dataset. Sampled actions carry the ids that were sampled; reference actions carry text, which
- * the trainer encodes as the policy server encodes prompts.
+ * Returns one line of a training dataset. Sampled actions have their token ids; reference actions have text, which the
+ * trainer encodes like the policy server encodes prompts.
  */
 export function trajectoryRow(trajectory: TrajectoryRow): object {
   const { id, opening, turns } = trajectory;
   if (turns.every(({ tokenIds }) => tokenIds))
     return {
       trajectory_id: id,
-      steps: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
+      turns: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
     };
   const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
   return { trajectory_id: id, messages: [...opening, ...messages] };
@@ -29,24 +29,24 @@ export function pairRow(pair: PreferencePairRow, chosen: TrajectoryRow, rejected
   };
 }
 
-/** What an update makes of a rollout: its advantage in its group, or the reward that a value head judges it by. */
+/** Score of a rollout in an update: its advantage in its group, or its reward for methods with a value head. */
 export type RolloutScore = { group: string; advantage: number } | { group: string; reward: number };
 
 /**
- * One line of a batch for reinforcement learning.
+ * Returns one line of a batch for reinforcement learning.
  *
- * @throws DomainError `MissingLogprobs` when an action's tokens and log-probabilities are not one to one
+ * @throws DomainError `MissingLogprobs` when an action has different counts of tokens and log-probabilities
  */
 export function rolloutRow({ id, turns }: Pick<RolloutRow, 'id' | 'turns'>, score: RolloutScore): object {
   return {
     trajectory_id: id,
     ...score,
-    steps: turns.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
+    turns: turns.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
       if (!tokenIds || logprobs?.length !== tokenIds.length)
         throw new DomainError(
           'MissingLogprobs',
           `${id}: action ${index} has ${tokenIds?.length ?? 0} token ids and ${logprobs?.length ?? 0} log-probabilities;` +
-            ' the policy server must answer `logprobs` and `return_token_ids`: see `coevolve doctor`',
+            ' the policy server must support `logprobs` and `return_token_ids`; check it with `coevolve doctor`',
         );
       return { prompt_token_ids: promptTokenIds, token_ids: tokenIds, logprobs };
     }),

@@ -17,19 +17,19 @@ export type ExportRequest = {
   role: AgentRole;
   /** null: all of them. */
   iteration: number | null;
-  /** Replaced when it exists. */
+  /** Path of the file, which is replaced if it exists. */
   output: string;
 };
 
 export type Exported = ExportRequest & { rows: number; bytes: number; sha256: string };
 
-const bodiesAtOnce = 200;
+const chunkSize = 200;
 
 /**
- * Writes what a campaign's training runs were trained on as JSON lines that `datasets.load_dataset("json")` and TRL's
- * trainers read. Streamed, in a fixed order, and whole or not at all: the same rows give the same bytes.
+ * Writes the training examples of a campaign as JSON lines for `datasets.load_dataset("json")` and TRL's trainers. The
+ * rows are streamed in a fixed order, so equal rows give equal bytes, and the file appears only when it is complete.
  *
- * @throws DomainError `UnknownCampaign`; `NothingToExport`, naming what to look at
+ * @throws DomainError `UnknownCampaign`; `NothingToExport`, with the next commands
  */
 export async function exportDataset(store: Store, pool: Pool, request: ExportRequest): Promise<Exported> {
   const { id: campaignId } = await store.campaigns.getByName(request.campaign);
@@ -56,11 +56,11 @@ async function* pairs(store: Store, pool: Pool, query: ExampleQuery): AsyncGener
 }
 
 function* parts<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let start = 0; start < all.length; start += bodiesAtOnce) yield all.slice(start, start + bodiesAtOnce);
+  for (let start = 0; start < all.length; start += chunkSize) yield all.slice(start, start + chunkSize);
 }
 
-/** Writes to a staging name, flushes and renames; a failure leaves nothing behind. */
-async function writeLines(output: string, lines: AsyncIterable<string>, none: () => Error) {
+/** Writes to a staging file, flushes and renames it; deletes it after a failure. */
+async function writeLines(output: string, lines: AsyncIterable<string>, emptyError: () => Error) {
   await mkdir(dirname(output), { recursive: true });
   const staging = `${output}.${randomUUID()}.staging`;
   const hash = createHash('sha256');
@@ -76,7 +76,7 @@ async function writeLines(output: string, lines: AsyncIterable<string>, none: ()
         rows += 1;
         bytes += text.length;
       }
-      if (rows === 0) throw none();
+      if (rows === 0) throw emptyError();
       await file.sync();
     } finally {
       await file.close();
@@ -90,12 +90,12 @@ async function writeLines(output: string, lines: AsyncIterable<string>, none: ()
 }
 
 function nothingToExport({ campaign, format, role, iteration }: ExportRequest): DomainError {
-  const what = format === 'trl-sft' ? 'trajectory' : 'preference pair';
-  const when = iteration === null ? '' : ` in iteration ${iteration}`;
+  const kind = format === 'trl-sft' ? 'trajectory' : 'preference pair';
+  const scope = iteration === null ? '' : ` in iteration ${iteration}`;
   const other = format === 'trl-sft' ? '--format trl-dpo' : '--format trl-sft';
   return new DomainError(
     'NothingToExport',
-    `no ${what} trained the ${role} of "${campaign}"${when}; \`coevolve status ${campaign}\` shows what was trained, ` +
-      `\`coevolve export ${campaign} ${other}\` gives the other kind`,
+    `no ${kind} trained the ${role} of "${campaign}"${scope}; \`coevolve status ${campaign}\` lists the training runs, ` +
+      `\`coevolve export ${campaign} ${other}\` exports the other kind`,
   );
 }

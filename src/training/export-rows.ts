@@ -2,12 +2,12 @@ import type { TrainingDemonstration, TrainingPair } from '../store/training/trai
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
 import type { ChatMessage } from '../domain/rollout/turn';
 
-/** A column whose numbers keep their point, so that a reader that guesses types from the first rows guesses right. */
+/** Float columns are always written with a decimal point, because readers infer column types from the first rows. */
 type Floats = Record<string, number>;
 
 /**
- * One line of TRL's conversational format for SFTTrainer: `messages`. The other columns trace it back; none is ever null,
- * because a reader would take a column of nulls for a type of its own.
+ * Returns one line of TRL's conversational format for SFTTrainer: `messages`. The other columns identify the source;
+ * none is null, because readers infer a separate type for a column of nulls.
  */
 export function demonstrationLine(example: TrainingDemonstration, trajectory: TrajectoryRow): string {
   const { trajectoryId, taskId, iteration, purpose, policyId, reward, trainingRuns } = example;
@@ -26,9 +26,9 @@ export function demonstrationLine(example: TrainingDemonstration, trajectory: Tr
 }
 
 /**
- * One line of TRL's conversational format for DPOTrainer: `prompt`, `chosen`, `rejected`, each a list of messages. The
- * prompt is what both sides opened with; what follows is a whole trajectory, actions and observations in turn. Trainers
- * that know one weight per run do not read `lambda_dpo` and `lambda_sft`.
+ * Returns one line of TRL's conversational format for DPOTrainer: `prompt`, `chosen`, `rejected`, each a list of
+ * messages. The prompt is the common opening of both trajectories; `chosen` and `rejected` are the rest, alternating
+ * actions and observations. Trainers with one weight per run ignore `lambda_dpo` and `lambda_sft`.
  */
 export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: TrajectoryRow): string {
   const prompt = sharedOpening(chosen.opening, rejected.opening);
@@ -61,11 +61,11 @@ const conversation = ({ opening, turns }: TrajectoryRow): ChatMessage[] => [
 ];
 
 function sharedOpening(one: readonly ChatMessage[], other: readonly ChatMessage[]): ChatMessage[] {
-  const parting = one.findIndex((message, i) => {
+  const end = one.findIndex((message, i) => {
     const counterpart = other[i];
     return message.role !== counterpart?.role || message.content !== counterpart.content;
   });
-  return one.slice(0, parting < 0 ? one.length : parting);
+  return one.slice(0, end < 0 ? one.length : end);
 }
 
 function line(columns: Record<string, unknown>, floats: Floats): string {

@@ -22,10 +22,10 @@ const imported = z.object({
 });
 
 /**
- * Makes a policy of a pretrained model, by the trainer's Python, and stores it under its hash.
+ * Converts a pretrained model to a policy with the trainer's Python and stores it under its hash.
  *
  * @param source a GGUF file, a folder, `package:<name>`, or `<owner>/<name>` of a hub
- * @throws DomainError `ImportFailed` with what was found and what was expected
+ * @throws DomainError `ImportFailed` with the value found and the value expected
  */
 export async function importModel(
   { python, projectRoot }: Pick<Config, 'python' | 'projectRoot'>,
@@ -52,13 +52,13 @@ export async function importModel(
       weights: facts.weights,
     };
   } finally {
-    // An import that failed, or was one again, leaves its files
-    for (const left of [output, join(dirname(output), `.${id}.staging`)])
-      await rm(left, { recursive: true, force: true });
+    // After a failure, or if the policy already exists, the files of the import remain.
+    for (const leftover of [output, join(dirname(output), `.${id}.staging`)])
+      await rm(leftover, { recursive: true, force: true });
   }
 }
 
-/** The importer's last line says what is wrong; without one, there was no importer. */
+/** Returns the last line of stderr, which contains the problem; Python without the trainer prints none. */
 function reasonOf(error: unknown, projectRoot: string): string {
   const { stderr = '', code } = error as { stderr?: string; code?: string | number };
   if (code === 'ENOENT') return `no Python with the trainer: run \`npm run setup\` in ${projectRoot}`;

@@ -2,40 +2,41 @@ import type { TrainerState, TrainingMethod } from '../store/training/training-ru
 
 export type Dataset = { path: string; sha256: string };
 
-/** What a training job needs; the paths lie in the artifact store. */
+/** Input of a training job; the paths are in the artifact store. */
 export type TrainingJob = {
   jobKey: string;
   method: TrainingMethod;
   /** The policy that training starts from. */
   base: { hash: string; path: string } | null;
-  /** The frozen policy of the loss, where it has one; null: the base. */
+  /** The frozen reference policy of the loss; null: the base. */
   reference: { hash: string; path: string } | null;
-  /** null for grpo and ppo, which are fed a dataset per step. */
+  /** null for grpo and ppo, which get a dataset per step. */
   dataset: Dataset | null;
-  /** Updates of a grpo or ppo job, one per submitted step. */
+  /** Count of updates of a grpo or ppo job, one per submitted step. */
   steps?: number;
-  /** What the optimizer of an earlier grpo or ppo job remembers; null: this one begins without a past. */
+  /** Optimizer state of an earlier grpo or ppo job; null: a new optimizer. */
   trainerState: TrainerState | null;
   seed: number;
   settings: Record<string, unknown>;
-  /** That the job occupies; absent: none. */
+  /** Count of GPUs; default 0. */
   gpus?: number;
 };
 
 export type TrainingFailure = { type: string; message: string };
 
-/** What one update left; its numbers are those of the batch that it was made from, the loss among them. */
+/** Policy after one update; `metrics` are those of the update's batch, including the loss. */
 export type TrainedPolicy = { step: number; policyHash: string; policyPath: string; metrics: Record<string, number> };
 
 /**
- * What a job last told of itself, by the trainer's names (trainer/README.md): step, total_steps, epoch, loss, grad_norm,
- * learning_rate, tokens, tokens_per_s, seconds, eta_s, memory_bytes, margin, accuracy, mfu; those that it knows.
+ * Last reported metrics of a job, by the trainer's names (trainer/README.md): step, total_steps, epoch, loss,
+ * grad_norm, learning_rate, tokens, tokens_per_s, seconds, eta_s, memory_bytes, margin, accuracy, mfu; each of them is
+ * optional.
  */
 export type TrainingProgress = Readonly<Record<string, number>>;
 
 /**
- * `absent`: never submitted, or vanished without a word: submitting it (again) resumes it from its last checkpoint.
- * `damaged` says what it left that cannot be read.
+ * `absent`: never submitted, or ended without a result: submitting it resumes it from its last checkpoint. `damaged`
+ * names its unreadable file.
  */
 export type TrainingStatus =
   | { state: 'absent'; damaged?: string }
@@ -44,7 +45,7 @@ export type TrainingStatus =
       step: number;
       totalSteps: number;
       policies: TrainedPolicy[];
-      /** What a job that is accepted waits for, in words; absent when it works. */
+      /** Reason why an accepted job does not run yet; absent while it runs. */
       waiting?: string;
       progress?: TrainingProgress;
     }
@@ -54,19 +55,19 @@ export type TrainingStatus =
       policyPath: string;
       tokens: number;
       seconds: number;
-      /** Of a grpo or ppo job, in the order of its updates; the last is the job's own policy. Else empty. */
+      /** Policies of a grpo or ppo job by update, the last is the job's result; empty for other methods. */
       policies: TrainedPolicy[];
       trainerState: TrainerState | null;
     }
-  /** `tokens` and `seconds` of its progress are what was spent in vain. */
+  /** `tokens` and `seconds` of the progress are the cost of the failed job. */
   | { state: 'failed'; failure: TrainingFailure; progress?: TrainingProgress };
 
-/** Where training jobs run. A job is named by its key: submitting a running or finished job again changes nothing. */
+/** Runs training jobs. A job is identified by its key: submitting a running or finished job again changes nothing. */
 export type TrainingBackend = {
   readonly name: string;
   submit(job: TrainingJob): Promise<void>;
   /**
-   * Gives a grpo or ppo job the dataset of a step, from 1. Giving it again changes nothing; the job may be absent.
+   * Sends the dataset of a step, from 1, to a grpo or ppo job. A second call changes nothing; the job can be absent.
    *
    * @throws DomainError `ConflictingStep` when the step has another dataset; `InvalidStep`
    */
@@ -76,13 +77,13 @@ export type TrainingBackend = {
   curve(jobKey: string, after: number): Promise<TrainingProgress[]>;
   cancel(jobKey: string): Promise<void>;
   /**
-   * Takes back that a job has made what was found damaged since: submitted again, it makes that anew from its
-   * checkpoints, to the same bytes.
+   * Discards the result of a job whose output was found damaged: submitted again, the job recreates it from its
+   * checkpoints with the same bytes.
    */
   redo(jobKey: string): Promise<void>;
-  /** The newest lines that the job wrote. */
+  /** Returns the last lines of the job's log. */
   logs(jobKey: string): Promise<string>;
 };
 
-/** Training as activities use it: each job runs on the backend that its stored run names. */
+/** Training backend for activities: each job runs on the backend of its stored run. */
 export type TrainingService = Omit<TrainingBackend, 'name'>;

@@ -12,7 +12,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** A checkpoint as a trainer leaves it; its manifest is all that the store looks at. */
+/** Writes a checkpoint like a trainer; its manifest lists no files, so only the manifest is verified. */
 function checkpoint(name: string, manifest = `{"of":"${name}"}`): { from: string; hash: string } {
   const from = path.join(root, 'jobs', name, 'policy');
   mkdirSync(from, { recursive: true });
@@ -21,7 +21,7 @@ function checkpoint(name: string, manifest = `{"of":"${name}"}`): { from: string
   return { from, hash: sha256(manifest) };
 }
 
-test('a dataset is named by the hash of its bytes, a line for each row', async () => {
+test('a dataset has one line per row and is named by the hash of its bytes', async () => {
   const store = artifactStore(root);
   const saved = await store.saveDataset(['{"a":1}', '{"b":"é"}']);
   const text = '{"a":1}\n{"b":"é"}\n';
@@ -29,7 +29,7 @@ test('a dataset is named by the hash of its bytes, a line for each row', async (
   expect(readFileSync(saved.path, 'utf8')).toBe(text);
 });
 
-test('the same rows are the same dataset, other rows or another order are another', async () => {
+test('equal rows give the same dataset, and other rows or another order give another', async () => {
   const store = artifactStore(root);
   const hashes: string[] = [];
   for (const lines of [['a', 'b'], ['a', 'b'], ['b', 'a'], ['a']]) hashes.push((await store.saveDataset(lines)).sha256);
@@ -37,7 +37,7 @@ test('the same rows are the same dataset, other rows or another order are anothe
   expect(hashes[0]).toBe(hashes[1]);
 });
 
-test('twenty writers of one dataset at once leave it whole, and nothing beside it', async () => {
+test('twenty concurrent writers of one dataset write it completely and leave no other files', async () => {
   const store = artifactStore(root);
   const lines = Array.from({ length: 20_000 }, (_, n) => `{"row":${n}}`);
   const saved = await Promise.all(Array.from({ length: 20 }, () => store.saveDataset(lines)));
@@ -52,7 +52,7 @@ test('a finished checkpoint moves to the name of its hash', async () => {
   expect(readdirSync(store.policyPath(hash)).sort()).toEqual(['manifest.json', 'model.safetensors']);
 });
 
-test('a checkpoint that was adopted is found, also by those who come at the same time', async () => {
+test('repeated and concurrent calls find an adopted checkpoint', async () => {
   const store = artifactStore(root);
   const { from, hash } = checkpoint('one');
   const adopted = await Promise.all(Array.from({ length: 10 }, () => store.adoptPolicy(from, hash)));
@@ -60,7 +60,7 @@ test('a checkpoint that was adopted is found, also by those who come at the same
   await expect(store.adoptPolicy(from, hash)).resolves.toBe(hash);
 });
 
-test('two jobs that end in the same weights share their policy', async () => {
+test('two jobs with the same weights share their policy', async () => {
   const store = artifactStore(root);
   const [one, two] = [checkpoint('one', '{}'), checkpoint('two', '{}')];
   await store.adoptPolicy(one.from, one.hash);
@@ -69,25 +69,25 @@ test('two jobs that end in the same weights share their policy', async () => {
 
 test.each([
   {
-    damage: 'another manifest than was promised',
+    damage: 'another manifest than expected',
     manifest: '{"of":"another"}',
-    says: /its manifest hashes to [0-9a-f]{64}/,
+    message: /its manifest hashes to [0-9a-f]{64}/,
   },
-  { damage: 'an empty manifest', manifest: '', says: /its manifest hashes to e3b0c442/ },
-])('a checkpoint with $damage is refused and stays where it is', async ({ manifest, says }) => {
+  { damage: 'an empty manifest', manifest: '', message: /its manifest hashes to e3b0c442/ },
+])('a checkpoint with $damage is rejected and not moved', async ({ manifest, message }) => {
   const store = artifactStore(root);
   const { from } = checkpoint('one', manifest);
-  const promised = sha256('{"of":"one"}');
-  await expect(store.adoptPolicy(from, promised)).rejects.toMatchObject({
-    ...{ name: 'DomainError', code: 'CorruptCheckpoint', message: expect.stringMatching(says) },
+  const expectedHash = sha256('{"of":"one"}');
+  await expect(store.adoptPolicy(from, expectedHash)).rejects.toMatchObject({
+    ...{ name: 'DomainError', code: 'CorruptCheckpoint', message: expect.stringMatching(message) },
   });
   expect(readdirSync(from)).toContain('manifest.json');
 });
 
-test('a checkpoint without a manifest, or none at all, is refused', async () => {
+test('a missing checkpoint, or one without a manifest, is rejected', async () => {
   const store = artifactStore(root);
   const { from, hash } = checkpoint('one');
   rmSync(path.join(from, 'manifest.json'));
-  for (const place of [from, path.join(root, 'nowhere')])
-    await expect(store.adoptPolicy(place, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
+  for (const folder of [from, path.join(root, 'nowhere')])
+    await expect(store.adoptPolicy(folder, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
 });

@@ -29,7 +29,7 @@ test('a model is found by its name, and all are listed in order', async () => {
   expect(await listModels(artifacts)).toEqual([model('llama-3.2'), model('qwen3-4b')]);
 });
 
-test('a name stays with its policy: saved again it changes nothing, and another policy needs another name', async () => {
+test('a name keeps its policy: saving it again changes nothing, and another policy is rejected', async () => {
   const artifacts = artifactStore(root);
   for (let times = 0; times < 2; times++) await saveModel(artifacts, model('m'));
   await expect(saveModel(artifacts, model('m', 'b'.repeat(64)))).rejects.toMatchObject({
@@ -39,7 +39,7 @@ test('a name stays with its policy: saved again it changes nothing, and another 
   expect((await getModel(artifacts, 'm')).policyId).toBe('a'.repeat(64));
 });
 
-test('an unknown model is refused with those that there are and the command that imports one', async () => {
+test('the error for an unknown model contains the imported models and the import command', async () => {
   const artifacts = artifactStore(root);
   await expect(getModel(artifacts, 'smollm2')).rejects.toMatchObject({
     code: 'UnknownModel',
@@ -50,7 +50,7 @@ test('an unknown model is refused with those that there are and the command that
   await expect(getModel(artifacts, 'smollm2')).rejects.toThrow('expected one of qwen3;');
 });
 
-test.each(['', '../policies/x', 'Qwen', 'a b', '-x', 'x'.repeat(64)])('"%s" is no name', async (name) => {
+test.each(['', '../policies/x', 'Qwen', 'a b', '-x', 'x'.repeat(64)])('"%s" is not a valid name', async (name) => {
   expect(() => requireModelName(name)).toThrow('expected lower-case letters, digits, dots and hyphens');
   await expect(getModel(artifactStore(root), name)).rejects.toMatchObject({ code: 'UnknownModel' });
 });

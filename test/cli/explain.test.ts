@@ -5,34 +5,34 @@ const coded = (message: string, code: string): Error => Object.assign(new Error(
 
 test.each([
   {
-    what: 'a rule of the domain',
+    label: 'a domain rule',
     error: new DomainError('UnknownCampaign', 'no campaign is named "x"'),
-    says: /^no campaign is named "x"$/,
+    message: /^no campaign is named "x"$/,
   },
   {
-    what: 'a server that is down',
+    label: 'an unavailable server',
     error: coded('connect ECONNREFUSED', 'ECONNREFUSED'),
-    says: /`coevolve up`.*`coevolve doctor`/,
+    message: /`coevolve up`.*`coevolve doctor`/,
   },
   {
-    what: 'addresses that all refuse',
+    label: 'addresses that all refuse connections',
     error: Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
-    says: /^connection refused: .*`coevolve up`/,
+    message: /^connection refused: .*`coevolve up`/,
   },
   {
-    what: 'a database without tables',
+    label: 'a database without schema',
     error: coded('relation "campaigns" does not exist', '42P01'),
-    says: /`coevolve migrate`$/,
+    message: /`coevolve migrate`$/,
   },
-])('$what is one line with the next command', ({ error, says }) => {
-  expect(explain(error)).toMatch(says);
+])('an error for $label is one line with the next command', ({ error, message }) => {
+  expect(explain(error)).toMatch(message);
   expect(explain(error)).not.toContain('\n');
 });
 
-test('what nobody expected keeps its stack', () => {
+test('an unexpected error keeps its stack trace', () => {
   expect(explain(new TypeError('x is not a function'))).toContain('explain.test');
 });
 
-test('what is no error is told as it is', () => {
+test('a thrown text is printed unchanged', () => {
   expect(explain('plain')).toBe('plain');
 });

@@ -4,18 +4,18 @@ import path from 'node:path';
 import { readConfig } from '../../src/config';
 import { runCli } from '../support/stack';
 
-/** A home in which nothing was ever started. */
+/** Home in which no stack was started. */
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-cli-'));
 const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: home });
 const cli = (...args: string[]) => runCli(config, args);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test('a person without a command is shown all of them', async () => {
+test('the help lists all commands', async () => {
   const { stdout } = await cli('--help');
-  const verbs = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
-  const looking = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'export', 'prompts'];
-  for (const verb of [...verbs, ...looking, 'approve', 'budget', 'model', 'env', 'worker', 'migrate'])
-    expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
+  const running = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
+  const inspecting = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'export', 'prompts'];
+  for (const command of [...running, ...inspecting, 'approve', 'budget', 'model', 'env', 'worker', 'migrate'])
+    expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
 });
 
 test.each([
@@ -30,34 +30,34 @@ test.each([
   ['budget', 'x'],
   ['approve', 'x'],
   ['env', 'list'],
-])('without a stack, %s %s says in one line how to start one', async (...args) => {
+])('without a stack, %s %s prints the problem and the command that starts it', async (...args) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^[^\n]*`coevolve up`[^\n]*\n$/),
+    stderr: expect.stringMatching(/^[^\n]+\n {2}next: coevolve up[^\n]*\n$/),
   });
 });
 
-test('a worker without servers says what it lacks', async () => {
+test('a worker without servers prints the missing configuration', async () => {
   const { code, stderr } = await cli('worker', '--role', 'store');
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: expect.stringMatching(/^no database is known[^\n]*`coevolve up`[^\n]*\n$/),
+    stderr: expect.stringMatching(/^no database is configured\n {2}next: coevolve up[^\n]*\n$/),
   });
 });
 
-test('an unknown role is refused with the roles that there are', async () => {
+test('an unknown role is rejected with the valid roles', async () => {
   const { code, stderr } = await cli('worker', '--role', 'chef');
   expect(code).toBe(1);
   expect(stderr).toContain('Allowed choices are workflow, store, rollout, llm, train');
 });
 
-test('down with nothing up is success', async () => {
+test('down without a running stack succeeds', async () => {
   expect(await cli('down')).toEqual({ code: 0, stdout: 'nothing was running\n', stderr: '' });
 });
 
-test('four lines are a whole spec: a dry run fills in the rest and says what it will cost, with no stack', async () => {
+test('a spec of four lines is complete: a dry run without a stack adds the defaults and an estimate', async () => {
   const spec = path.join(home, 'four-lines.yaml');
   writeFileSync(spec, 'name: four-lines\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n');
   const { code, stdout } = await cli('start', spec, '--dry-run', '--json');
@@ -69,7 +69,7 @@ test('four lines are a whole spec: a dry run fills in the rest and says what it 
   expect((await cli('start', spec, '--dry-run')).stdout).toMatch(/^name: four-lines\n[^]*# about [\d,]+ attempts/);
 });
 
-test('a spec with mistakes gets a line for each, and none is started', async () => {
+test('a spec with errors is rejected with one line per error', async () => {
   const spec = path.join(home, 'wrong.yaml');
   writeFileSync(spec, 'name: Wrong\nseed: -1\nenvironment: { name: intercode-sql }\nrecipe: cake\nflavour: sweet\n');
   const { code, stdout, stderr } = await cli('start', spec);
@@ -84,6 +84,9 @@ test('a spec with mistakes gets a line for each, and none is started', async () 
 });
 
 const examples = path.resolve(__dirname, '../../examples');
-test.each(readdirSync(examples).filter((file) => file.endsWith('.yaml')))('the example %s is a spec', async (file) => {
-  expect(await cli('start', path.join(examples, file), '--dry-run', '--json')).toMatchObject({ code: 0, stderr: '' });
-});
+test.each(readdirSync(examples).filter((file) => file.endsWith('.yaml')))(
+  'the example %s is a valid spec',
+  async (file) => {
+    expect(await cli('start', path.join(examples, file), '--dry-run', '--json')).toMatchObject({ code: 0, stderr: '' });
+  },
+);

@@ -22,9 +22,9 @@ test('following a campaign continues after an outage of the database', async () 
   await database.pool.query(`update campaigns set status = 'finished', finished_at = now() where id = $1`, [
     campaignId,
   ]);
-  proxy.mend();
+  proxy.restore();
   expect(await followed).toBe('finished');
-  await expect(followCampaign({ pool, store: createStore(pool) }, 'nobody', callbacks)).rejects.toThrow('nobody');
+  await expect(followCampaign({ pool, store: createStore(pool) }, 'missing', callbacks)).rejects.toThrow('missing');
   await pool.end();
   await proxy.close();
   await database.drop();

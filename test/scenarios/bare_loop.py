@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def play(work: dict[str, Any], environment: Any, attempt: dict[str, Any]) -> dict[str, Any]:
-    """One attempt: the reward is 0 unless the environment itself calls the episode done."""
+    """Plays one attempt; the reward is 0 unless the environment ends the episode."""
     episode = environment.start(attempt["definition"], attempt["seed"])
     answer = episode.open()
     conversation = list(answer.messages)
@@ -49,7 +49,7 @@ def play(work: dict[str, Any], environment: Any, attempt: dict[str, Any]) -> dic
 def act(
     work: dict[str, Any], attempt: dict[str, Any], conversation: list[dict[str, str]], step: int
 ) -> str | None:
-    """The policy's next words; None when the conversation no longer fits its context."""
+    """Returns the policy's next completion; None when the conversation exceeds its context."""
     request = {
         "model": attempt["policy_id"],
         "messages": conversation,

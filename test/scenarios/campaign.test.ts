@@ -10,7 +10,9 @@ import { dataConverterOf } from '../../src/temporal/connect';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { silenceWorkers } from '../support/temporal';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const name = 'disturbed';
 const attempts = 3;
@@ -32,6 +34,8 @@ const spec = {
   training: { sft: { epochs: 16 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
 };
 
+const notCompleted = `CampaignName = "${name}" and ExecutionStatus not in ("Completed", "ContinuedAsNew")`;
+
 let stack: TestStack;
 let runs: RecordedRun[];
 /** Training attempts of iteration 1 that were stored when the worker was killed. */
@@ -47,18 +51,19 @@ beforeAll(async () => {
   });
   process.kill(stack.pidOf('worker-rollout'), 'SIGKILL');
   await stack.json('up');
-  await stack.cli('status', name, '--watch');
+  await stack.waitForEnd(name);
+  await until(async () => (await stack.client.workflow.count(notCompleted)).count === 0); // the visibility store lags
   runs = await historiesOf(stack.client, name);
-}, 600_000);
-afterAll(() => stack?.remove(), 60_000);
+});
+afterAll(() => stack?.remove());
 
-type Played = { purpose: string; attempts: number; tasks: number; places: number; planned: number };
+type Played = { purpose: string; attempts: number; tasks: number; slots: number; planned: number };
 
 async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
   return (await stack.pool.query<Row>(sql)).rows;
 }
 
-/** Says what breaks a rule: the query selects the rows that must not be there. */
+/** Expects no rows of a query that selects violations. */
 async function expectNone(sql: string): Promise<void> {
   expect(await rows(sql)).toEqual([]);
 }
@@ -66,8 +71,8 @@ async function expectNone(sql: string): Promise<void> {
 const sha256 = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 const policyFile = (id: string, file: string): string => path.join(stack.config.artifacts, 'policies', id, file);
 
-describe('a campaign whose rollout worker was killed in mid-iteration', () => {
-  test('finishes, every phase of every iteration committed once', async () => {
+describe('a campaign whose rollout worker was killed in an iteration', () => {
+  test('finishes and commits every phase of every iteration once', async () => {
     const phasesPerIteration = await rows(
       `select iteration, count(*)::integer as phases, count(finished_at)::integer as committed
        from phases group by iteration order by iteration`,
@@ -83,21 +88,21 @@ describe('a campaign whose rollout worker was killed in mid-iteration', () => {
   test('loses and duplicates no attempt: tasks x K per iteration and policy', async () => {
     const played = await rows<Played>(
       `select t.iteration, t.purpose, t.policy_id as policy, count(*)::integer as attempts,
-         count(distinct t.task_id)::integer as tasks, count(distinct (t.task_id, t.attempt))::integer as places,
+         count(distinct t.task_id)::integer as tasks, count(distinct (t.task_id, t.attempt))::integer as slots,
          (select count(*)::integer from planned_tasks p
           where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.purpose = t.purpose) as planned
        from trajectories t group by t.campaign_id, t.iteration, t.purpose, t.policy_id`,
     );
     for (const { planned, ...row } of played) {
       const all = planned * (row.purpose === 'train' ? attempts : 1);
-      expect(row).toEqual({ ...row, tasks: planned, attempts: all, places: all });
+      expect(row).toEqual({ ...row, tasks: planned, attempts: all, slots: all });
     }
     expect(played.filter(({ purpose }) => purpose === 'train')).toHaveLength(4); // two agents, two iterations
     expect(storedAtKill).toBeLessThan(spec.environment.trainTasks * attempts * 2);
-    await expectNone(`select from turn_journal`); // of an attempt that is stored, nobody plays a turn again
+    await expectNone(`select from turn_journal`); // the turns of stored attempts are deleted
   });
 
-  test('plays both agents on the pool as it was, admitted tasks from the next iteration on', async () => {
+  test('plays both agents on the pool of the iteration start; admitted tasks follow in the next iteration', async () => {
     const planned = await rows(
       `select p.iteration, count(*)::integer as planned,
          (select count(*)::integer from tasks t where t.split = 'train' and t.verdict = 'admitted'
@@ -108,14 +113,14 @@ describe('a campaign whose rollout worker was killed in mid-iteration', () => {
     expect(planned[0]).toMatchObject({ planned: spec.environment.trainTasks });
   });
 
-  test('never gives a fault a reward, nor a scored attempt a fault', async () => {
+  test('stores no reward for a fault and no fault for a scored attempt', async () => {
     await expectNone(
       `select id from trajectories
        where (outcome = 'scored') <> (reward is not null) or (outcome = 'scored' and fault is not null)`,
     );
   });
 
-  test('stores every action that a policy took with the ids that were sampled', async () => {
+  test('stores the sampled token ids of every action of a policy', async () => {
     await expectNone(
       `select s.trajectory_id, s.ordinal from trajectory_turns s join trajectories t on t.id = s.trajectory_id
        where t.policy_id is not null and (cardinality(s.prompt_token_ids) = 0 or cardinality(s.token_ids) = 0
@@ -128,8 +133,8 @@ describe('a campaign whose rollout worker was killed in mid-iteration', () => {
   });
 });
 
-describe('what the campaign learnt from', () => {
-  test('signals belong to training attempts of their own iteration and task', async () => {
+describe('the training data of the campaign', () => {
+  test('signals belong to training attempts of the same iteration and task', async () => {
     expect(await rows(`select from feedback_signals limit 1`)).toHaveLength(1);
     await expectNone(
       `select s.id from feedback_signals s join trajectories t on t.id = s.trajectory_id
@@ -137,7 +142,7 @@ describe('what the campaign learnt from', () => {
     );
   });
 
-  test('every pair prefers the better of two attempts at its task', async () => {
+  test('every pair prefers the better of two attempts at the same task', async () => {
     const pairs = await rows(
       `select for_role from preference_pairs where iteration = 1 group by for_role order by for_role`,
     );
@@ -151,7 +156,7 @@ describe('what the campaign learnt from', () => {
     );
   });
 
-  test('synthesized tasks are in the pool only when their own actions scored 1 in a fresh environment', async () => {
+  test('synthesized tasks are admitted only if their reference actions scored 1 in a new session', async () => {
     expect(await rows(`select from tasks where origin = 'synthesized'`)).not.toHaveLength(0);
     await expectNone(
       `select k.id from tasks k
@@ -166,7 +171,7 @@ describe('what the campaign learnt from', () => {
     );
   });
 
-  test('no task of the pool equals another, held-out ones included', async () => {
+  test('the pool has no equal tasks, held-out ones included', async () => {
     await expectNone(
       `select content_key from tasks where verdict = 'admitted' group by content_key having count(*) > 1`,
     );
@@ -186,7 +191,7 @@ describe('what the campaign learnt from', () => {
 
 type Traced = { policy: string; rows: number; traced: number };
 
-describe('what the campaign trained', () => {
+describe('the policies of the campaign', () => {
   test('every policy traces to its run, examples, trajectories, tasks and signals', async () => {
     const traced = await rows<Traced>(
       `select p.id as policy, p.parent_id is not distinct from r.base_policy as parent, r.policy_id = p.id as made,
@@ -227,7 +232,7 @@ describe('what the campaign trained', () => {
     }
   });
 
-  test('evaluations are what their trajectories say', async () => {
+  test('evaluations equal the statistics of their trajectories', async () => {
     const stored = await rows<Evaluation>(`select * from evaluations order by iteration`);
     expect(stored[0]).toMatchObject({ iteration: 0, incumbent_id: null, tasks: spec.environment.heldOutTasks });
     for (const evaluation of stored) {
@@ -240,17 +245,17 @@ describe('what the campaign trained', () => {
     }
   });
 
-  test('heads moved as the recorded decisions say', async () => {
+  test('active policies follow from the recorded decisions', async () => {
     const decisions = await rows<Record<'role' | 'candidate_id' | 'incumbent_id' | 'decision', string>>(
       `select role, candidate_id, incumbent_id, decision from promotions order by iteration, role`,
     );
-    const heads: Record<string, { policy_id: string; version: number }> = {};
+    const active: Record<string, { policy_id: string; version: number }> = {};
     for (const { role, candidate_id, incumbent_id, decision } of decisions) {
-      expect(heads[role]?.policy_id ?? null).toBe(incumbent_id);
-      if (decision === 'promote') heads[role] = { policy_id: candidate_id, version: (heads[role]?.version ?? 0) + 1 };
+      expect(active[role]?.policy_id ?? null).toBe(incumbent_id);
+      if (decision === 'promote') active[role] = { policy_id: candidate_id, version: (active[role]?.version ?? 0) + 1 };
     }
     const stored = await rows<{ role: string }>(`select role, policy_id, version from active_policies`);
-    expect(Object.fromEntries(stored.map(({ role, ...head }) => [role, head]))).toEqual(heads);
+    expect(Object.fromEntries(stored.map(({ role, ...policy }) => [role, policy]))).toEqual(active);
   });
 });
 
@@ -291,8 +296,8 @@ async function expectComparison(
   });
 }
 
-describe('what Temporal holds of it', () => {
-  test('campaign, iterations, rollouts and training jobs under ids that read well', () => {
+describe('the workflows of the campaign', () => {
+  test('campaign, iterations, rollouts and training jobs have readable ids', () => {
     const ids = [...new Set(runs.map(({ workflowId }) => workflowId))];
     expect(ids).toEqual(expect.arrayContaining([`campaign/${name}`, `campaign/${name}/iteration/1`]));
     expect(ids).toContain(`campaign/${name}/iteration/1/rollout/train/failure/0`);
@@ -302,7 +307,7 @@ describe('what Temporal holds of it', () => {
     expect(ids.filter((id) => !shape.test(id))).toEqual([]);
   });
 
-  test('the ids of rows read well too', async () => {
+  test('rows have readable ids', async () => {
     const shapes: Record<string, string> = {
       trajectories: '^[0-2]/(train|evaluation|expert|validation)/([0-9a-f]{12}|reference)/.+/\\d+$',
       feedback_signals: '^[1-2]/(forgetting|boundary|rare)/\\d+$',
@@ -312,25 +317,24 @@ describe('what Temporal holds of it', () => {
       await expectNone(`select id from ${table} where id !~ '${shape}'`);
   });
 
-  test('one run per iteration, and every workflow completed', async () => {
+  test('there is one run per iteration, and every workflow is completed', async () => {
     expect(runs.filter(({ type }) => type === 'campaign')).toHaveLength(3);
-    const open = `CampaignName = "${name}" and ExecutionStatus not in ("Completed", "ContinuedAsNew")`;
-    expect(await stack.client.workflow.count(open)).toMatchObject({ count: 0 });
+    expect(await stack.client.workflow.count(notCompleted)).toMatchObject({ count: 0 });
   });
 
-  test('no payload over 32 KB in any event of any workflow', () => {
+  test('no payload of any event exceeds the limit', () => {
     const sizes = runs.flatMap(({ history }) => payloadsOf(history.events).map(({ length }) => length));
     expect(sizes.length).toBeGreaterThan(200);
     expect(Math.max(...sizes)).toBeLessThan(payloadLimitBytes);
   });
 
-  test("no payload holds a path of this machine or a policy's words", () => {
+  test('no payload contains a path of this machine or text of a policy', () => {
     const texts = runs.flatMap(({ history }) => payloadsOf(history.events).map((data) => Buffer.from(data).toString()));
     expect(texts.filter((text) => text.includes(stack.config.home))).toEqual([]);
     expect(texts.filter((text) => /select /i.test(text))).toEqual([]);
   });
 
-  test('every history replays against the bundle that the workers run', async () => {
+  test('every history replays on the bundle of the workers', async () => {
     const workflowBundle = { codePath: path.join(stack.config.projectRoot, 'dist', 'workflow-bundle.js') };
     const failed = [];
     const replay = Worker.runReplayHistories({ workflowBundle, dataConverter: dataConverterOf({}) }, runs);
@@ -338,7 +342,7 @@ describe('what Temporal holds of it', () => {
     expect(failed).toEqual([]);
   });
 
-  test('search attributes say where the campaign stands', async () => {
+  test('search attributes show the state of the campaign', async () => {
     const [campaign] = await listed(`WorkflowId = "campaign/${name}" and ExecutionStatus = "Completed"`);
     const [best] = await rows<{ best: number }>(
       `select max(successes::float8 / tasks) as best from evaluations e join promotions p
@@ -357,10 +361,12 @@ describe('what Temporal holds of it', () => {
       expect(workflow.searchAttributes).toMatchObject({ Recipe: ['combined'], Iteration: [expect.any(Number)] });
   });
 
-  test('current details show the phases as a table, and the campaign its scores', async () => {
+  test('current details show the phases of an iteration and the scores of the campaign', async () => {
     const details = async (id: string): Promise<string> => {
-      const about = await stack.client.workflow.getHandle(id).query<About>('__temporal_workflow_metadata');
-      return about.currentDetails;
+      const metadata = await stack.client.workflow
+        .getHandle(id)
+        .query<WorkflowMetadata>('__temporal_workflow_metadata');
+      return metadata.currentDetails;
     };
     expect(await details(`campaign/${name}`)).toMatch(
       /### disturbed: combined on intercode-sql[^]*\*\*Finished\*\*[^]*\| 2 \|/,
@@ -368,11 +374,13 @@ describe('what Temporal holds of it', () => {
     const iteration = await details(`campaign/${name}/iteration/1`);
     expect(iteration.match(/✓/g)).toHaveLength(9);
     expect(iteration).toContain(`| ✓ | rollout | scored ${spec.environment.trainTasks * attempts * 2} |`);
-    expect(await details(`campaign/${name}/iteration/1/train/target`)).toMatch(/target on \d+ rows .* gave policy/);
+    expect(await details(`campaign/${name}/iteration/1/train/target`)).toMatch(
+      /target on \d+ rows: policy [0-9a-f]+ in/,
+    );
   });
 });
 
-type About = { currentDetails: string };
+type WorkflowMetadata = { currentDetails: string };
 
 async function listed(query: string) {
   const found = [];
@@ -380,7 +388,7 @@ async function listed(query: string) {
   return found;
 }
 
-test('the report is one file that asks for nothing else', async () => {
+test('the report is one file without external resources', async () => {
   const { path: file } = await stack.json<{ path: string }>('report', name);
   const html = readFileSync(file, 'utf8');
   expect(html).toContain('<svg');
@@ -389,7 +397,7 @@ test('the report is one file that asks for nothing else', async () => {
   ).toBeNull();
 });
 
-test('a bare Python loop over the same attempts takes the same actions and gets the same rewards', async () => {
+test('a plain Python loop over the same attempts takes the same actions and gets the same rewards', async () => {
   const sampled = await rows<Sampled>(
     `select t.id, k.environment, k.definition, t.seed::integer as seed, t.policy_id, t.purpose, t.reward,
        array(select s.action from trajectory_turns s where s.trajectory_id = t.id order by s.ordinal) as actions
@@ -401,7 +409,7 @@ test('a bare Python loop over the same attempts takes the same actions and gets 
     ...attempt,
     temperature: purpose === 'evaluation' ? evaluation.temperature : rollouts.temperature,
     max_tokens: rollouts.maxTokens,
-    max_steps: environment.maxTurns,
+    max_turns: environment.maxTurns,
   }));
   const { url, token } = stack.config.policy;
   const policies = path.join(stack.config.artifacts, 'policies');

@@ -4,6 +4,7 @@ import type { QueryResultRow } from 'pg';
 import { activityNames } from '../../src/activities';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
+import { campaignWorkflowId } from '../../src/domain/campaign/ids';
 import { failpointFile, failpointName, failpointPositions, type Failpoint } from '../../src/failpoints/read-failpoints';
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
 import { findViolations } from '../../src/store/audit/invariants';
@@ -11,7 +12,9 @@ import { localBackend } from '../../src/training/local/local-backend';
 import { sqlExplorer } from '../support/models/sql-explorer';
 import { judgeByReference } from '../support/models/reference-judge';
 import { startScriptedModel, type ScriptedModel } from '../support/models/scripted-model';
-import { bringUpStack, runCli, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const model = 'untrained';
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
@@ -24,15 +27,15 @@ const shared = {
     ...{ trainTasks: 8, heldOutTasks: 4, maxTurns: 2 },
   },
   ...{ policy: { source: 'imported', model }, start: 'base' },
-  compute: { gpus: 1, pricePerGpuHour: 1, device: 'cpu' }, // so that jobs reserve and settle money
+  compute: { gpus: 1, pricePerGpuHour: 1, device: 'cpu' }, // so that jobs reserve and settle dollars
 };
 
-/** What has learnt nothing fails in many ways. */
+/** An untrained policy fails in many ways. */
 const signals = { rare: { minTotal: 2, thetaPercent: 40 } };
 
 const brief = { dpo: { epochs: 1 }, target: { epochs: 1 } };
 
-/** Between them they do everything that a campaign can do, with as little as that takes. */
+/** Together these small campaigns execute every activity except those of operator commands. */
 const campaigns = {
   pairs: {
     ...{ ...shared, recipe: 'combined', iterations: 1 },
@@ -64,37 +67,37 @@ const campaigns = {
 type CampaignName = keyof typeof campaigns;
 const names = Object.keys(campaigns) as CampaignName[];
 
-/** Of every activity, every place, the first time that a process gets there. */
+/** Every position of every activity, the first time that a process reaches it. */
 const everyFailpoint: Failpoint[] = activityNames.flatMap((activity) =>
   failpointPositions.map((position) => ({ activity, position, nth: 1 })),
 );
 
-/** Places that do not exist, and why; all others must have been reached. */
+/** Positions that do not exist, with the reason; all others must be reached. */
 const unreachable: Record<string, string> = {
   'choosePolicies:afterEffect:1': 'only reads',
   'choosePolicies:afterCommit:1': 'only reads',
   'countPlanned:afterEffect:1': 'only reads',
   'countPlanned:afterCommit:1': 'only reads',
-  'unloadPolicies:afterCommit:1': 'changes the policy server alone',
+  'unloadPolicies:afterCommit:1': 'changes only the policy server',
   'writeReport:afterCommit:1': 'writes a file',
 };
 
 let stack: TestStack;
 let server: ScriptedModel;
-const quiet = {} as Record<CampaignName, ContentHash>;
+const undisturbed = {} as Record<CampaignName, ContentHash>;
 beforeAll(async () => {
   server = await startScriptedModel(sqlExplorer(judgeByReference()));
   stack = await bringUpStack('failpoints', { scripted: { url: server.url } });
   await makeModel();
   await start('quiet');
-  for (const name of names) quiet[name] = await ended(name, 'quiet');
-}, 600_000);
+  for (const name of names) undisturbed[name] = await contentOf(name, 'quiet');
+});
 afterAll(async () => {
   await stack?.remove();
   await server?.stop();
-}, 60_000);
+});
 
-/** A policy with random weights, so that campaigns need no job for their start. */
+/** Imports a policy with random weights, so that campaigns need no job for their start. */
 async function makeModel(): Promise<void> {
   const artifacts = artifactStore(stack.config.artifacts);
   const backend = localBackend(stack.config, artifacts);
@@ -109,13 +112,13 @@ async function makeModel(): Promise<void> {
     dataset: await artifacts.saveDataset(lines),
     settings: { vocabulary_size: 320, hidden_size: 32, layers: 1, heads: 2, kv_heads: 1, feed_forward_size: 32 },
   });
-  const made = await until(async () => {
+  const job = await until(async () => {
     const status = await backend.status(jobKey);
     if (status.state === 'failed') throw new Error(status.failure.message);
     return status.state === 'succeeded' && status;
   });
   await saveModel(artifacts, {
-    ...{ name: model, policyId: await artifacts.adoptPolicy(made.policyPath, made.policyHash) },
+    ...{ name: model, policyId: await artifacts.adoptPolicy(job.policyPath, job.policyHash) },
     ...{ source: { kind: 'test' }, licence: 'none', chatFormat: 'plain', architecture: 'small', weights: 'float32' },
     parameters: 10_000,
   });
@@ -123,7 +126,7 @@ async function makeModel(): Promise<void> {
 
 type Variables = Record<string, string>;
 
-/** Starts every campaign under a name of its own. */
+/** Starts all campaigns with the run in their names. */
 async function start(run: string, variables: Variables = {}): Promise<void> {
   for (const name of names)
     await command(variables, 'start', stack.specFile({ name: `${name}-${run}`, ...campaigns[name] }));
@@ -131,7 +134,7 @@ async function start(run: string, variables: Variables = {}): Promise<void> {
 
 async function command(variables: Variables, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runCli({ ...stack.bare, recovery: 'fast' }, args, variables);
-  if (code !== 0) throw new Error(`coevolve ${args.join(' ')} ended with ${code}: ${stderr}`);
+  if (code !== 0) throw new Error(`coevolve ${args.join(' ')} exited with code ${code}: ${stderr}`);
   return stdout;
 }
 
@@ -139,16 +142,24 @@ async function rows<Row extends QueryResultRow>(sql: string, values: unknown[] =
   return (await stack.pool.query<Row>(sql, values)).rows;
 }
 
-/** What a campaign found, once it has ended well. */
-async function ended(name: CampaignName, run: string): Promise<ContentHash> {
-  await until(async () => {
-    const { status, progress } = await stack.status(`${name}-${run}`);
-    if (status === 'parked') throw new Error(`${name}-${run} parked: ${progress.parked}`);
-    return status === 'finished';
-  }, 3_000);
+/** Waits until a campaign has finished and returns its content. */
+async function contentOf(name: CampaignName, run: string): Promise<ContentHash> {
+  await waitUntilFinished(`${name}-${run}`, (parked) => {
+    throw new Error(`${name}-${run} parked: ${parked}`);
+  });
   const [row] = await rows<{ id: number }>(`select id from campaigns where name = $1`, [`${name}-${run}`]);
   expect(await findViolations(stack.pool, row!.id)).toEqual([]);
   return contentHash(stack.pool, row!.id);
+}
+
+/** Waits until a campaign has finished and its workflow has closed: the query shows the status before the last write. */
+async function waitUntilFinished(name: string, onParked: (reason: string | null) => void): Promise<void> {
+  await until(async () => {
+    const { status, progress } = await stack.status(name);
+    if (status === 'parked') onParked(progress.parked);
+    return status === 'finished';
+  }, 3_000);
+  await stack.client.workflow.getHandle(campaignWorkflowId(name)).result();
 }
 
 const hasFired = (failpoint: Failpoint): boolean =>
@@ -156,10 +167,10 @@ const hasFired = (failpoint: Failpoint): boolean =>
 
 const operated = { ...shared, recipe: 'eto', iterations: 1, rollouts: { attempts: 2, maxTokens: 8 } };
 
-/** What only operators make campaigns do: one is paused, resumed, and skips a phase; another is aborted as it trains. */
+/** Executes the activities of operator commands: pause, resume and skip of one campaign, abort of another in training. */
 async function operate(variables: Variables): Promise<void> {
   const [skipping, aborted] = ['skipping-killed', 'aborted-killed'] as const;
-  const promotion = { approval: true }; // so that it parks
+  const promotion = { approval: true }; // parks the campaign
   await command(variables, 'start', stack.specFile({ name: skipping, ...operated, promotion, training: brief }));
   await command(
     variables,
@@ -176,7 +187,7 @@ async function operate(variables: Variables): Promise<void> {
   await command(variables, 'abort', aborted);
   await until(async () => (await stack.status(skipping)).status === 'parked', 2_000);
   await command(variables, 'skip', skipping);
-  await until(async () => (await stack.status(skipping)).status === 'finished', 2_000);
+  await waitUntilFinished(skipping, () => undefined);
   expect(
     await rows(`select name, status from campaigns where name = any ($1) order by name`, [[skipping, aborted]]),
   ).toEqual([
@@ -185,20 +196,20 @@ async function operate(variables: Variables): Promise<void> {
   ]);
 }
 
-test('killed at every place of every activity, campaigns find what they find undisturbed', async () => {
+test('campaigns with a kill at every position of every activity have the content of undisturbed ones', async () => {
   const variables = { COEVOLVE_FAILPOINT: everyFailpoint.map(failpointName).join(',') };
   await command(variables, 'up');
   await start('killed', variables);
   await operate(variables);
-  for (const name of names) expect(await ended(name, 'killed')).toEqual(quiet[name]);
+  for (const name of names) expect(await contentOf(name, 'killed')).toEqual(undisturbed[name]);
 
-  const missed = everyFailpoint.filter((failpoint) => !hasFired(failpoint)).map(failpointName);
-  expect(missed.sort()).toEqual(Object.keys(unreachable).sort());
-}, 900_000);
+  const notReached = everyFailpoint.filter((failpoint) => !hasFired(failpoint)).map(failpointName);
+  expect(notReached.sort()).toEqual(Object.keys(unreachable).sort());
+});
 
-test('with every activity executed twice at once, campaigns find what they find undisturbed', async () => {
+test('campaigns with every activity executed twice concurrently have the content of undisturbed ones', async () => {
   const variables = { COEVOLVE_TWICE: '1' };
   await command(variables, 'up');
   await start('doubled', variables);
-  for (const name of names) expect(await ended(name, 'doubled')).toEqual(quiet[name]);
-}, 300_000);
+  for (const name of names) expect(await contentOf(name, 'doubled')).toEqual(undisturbed[name]);
+});

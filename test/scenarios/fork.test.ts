@@ -9,11 +9,13 @@ import { readState } from '../../src/stack/stack-state';
 import { createStore } from '../../src/store';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { forkCampaign } from '../../src/store/campaign/fork-campaign';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 type Spec = { name: string } & Record<string, unknown>;
 
-/** A campaign of seconds: a small policy, barely trained, plays few tasks; the pool grows, and tasks retire from it. */
+/** Returns a campaign of seconds: a small policy plays few tasks; the pool grows, and tasks retire from it. */
 const tiny = (name: string, recipe: string, changes: object): Spec => ({
   ...{ name, seed: 5, recipe, iterations: 2 },
   environment: {
@@ -29,7 +31,7 @@ const tiny = (name: string, recipe: string, changes: object): Spec => ({
   ...changes,
 });
 
-/** Resident jobs, whose optimizers go on from iteration to iteration. */
+/** RL jobs, whose optimizers continue from iteration to iteration. */
 const steps = tiny('steps', 'coevolve', {
   rollouts: { attempts: 2, maxTokens: 24, tasksPerStep: 3, stepsPerIteration: 2 },
   synthesis: { initialTasks: 8, candidatesPerSignal: 4 },
@@ -45,15 +47,14 @@ let stack: TestStack;
 let restored: TestStack | undefined;
 beforeAll(async () => {
   stack = await bringUpStack('fork');
-}, 300_000);
+});
 afterAll(async () => {
   await restored?.remove();
   await stack?.remove();
   rmSync(folder, { recursive: true, force: true });
-}, 120_000);
+});
 
 const start = (spec: Spec) => stack.json('start', stack.specFile(spec));
-const ended = async (name: string, on = stack): Promise<void> => void (await on.cli('status', name, '--watch'));
 const fork = (source: string, iteration: number, name: string) =>
   stack.json<{ outcome: string }>('fork', source, '--from-iteration', String(iteration), '--name', name);
 
@@ -75,12 +76,12 @@ describe('two campaigns and their forks', () => {
     await start(pairs);
     await start(steps);
     await until(hasFinished('pairs', 0));
-    expect(await fork('pairs', 0, 'pairs-early')).toMatchObject({ outcome: 'started' }); // its source runs on
+    expect(await fork('pairs', 0, 'pairs-early')).toMatchObject({ outcome: 'started' }); // its source is still running
     await until(hasFinished('steps', 1));
     await crashAfterRows('steps', 1, 'steps-late');
-  }, 600_000);
+  });
 
-  /** What a fork leaves that ended between its rows and its workflow. */
+  /** Stores a fork without starting its workflow, as a crash between both does. */
   async function crashAfterRows(source: string, iteration: number, name: string): Promise<void> {
     const row = await createStore(stack.pool).campaigns.getByName(source);
     const spec = forkSpec(row.spec as CampaignSpec, { name, iteration, changes: [] });
@@ -90,39 +91,39 @@ describe('two campaigns and their forks', () => {
     expect(created).toBe(true);
   }
 
-  test('a fork that crashed before its workflow began is healed by the command', async () => {
+  test('a repeated fork command starts the workflow of a fork that crashed before it', async () => {
     expect(await fork('steps', 1, 'steps-late')).toMatchObject({ outcome: 'started' });
   });
 
-  test('a backup is taken while it runs', async () => {
+  test('a backup can be taken while campaigns run', async () => {
     const written = await stack.json('backup', backup, '--artifacts');
     expect(written).toMatchObject({ campaigns: 4, missing: [] });
   });
 
-  test('the same fork is joined, and another under its name is refused', async () => {
+  test('the same fork is joined, and another fork with its name is rejected', async () => {
     expect(await fork('steps', 1, 'steps-late')).toMatchObject({ outcome: expect.stringMatching(/joined|ended/) });
     const { code, stderr } = await stack.cli('fork', 'steps', '--from-iteration', '0', '--name', 'steps-late');
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('"steps-late" is taken') });
   });
 
-  test('down, a copy of the home put in its place, up: all of them go on', async () => {
+  test('all campaigns continue on a copy of the home after down and up', async () => {
     await stack.json('down');
     const { home } = stack.bare;
     const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
-    const places = [home, ...(postgresDirectory && !postgresDirectory.startsWith(home) ? [postgresDirectory] : [])];
-    for (const [i, place] of places.entries()) {
+    const folders = [home, ...(postgresDirectory && !postgresDirectory.startsWith(home) ? [postgresDirectory] : [])];
+    for (const [i, source] of folders.entries()) {
       const copy = path.join(folder, `cold-${i}`);
-      expect(spawnSync('cp', ['-a', place, copy]).status).toBe(0);
-      rmSync(place, { recursive: true });
-      expect(spawnSync('cp', ['-a', copy, place]).status).toBe(0);
+      expect(spawnSync('cp', ['-a', source, copy]).status).toBe(0);
+      rmSync(source, { recursive: true });
+      expect(spawnSync('cp', ['-a', copy, source]).status).toBe(0);
     }
     await stack.json('up');
-    for (const name of ['pairs', 'steps', 'pairs-early', 'steps-late']) await ended(name);
+    for (const name of ['pairs', 'steps', 'pairs-early', 'steps-late']) await stack.waitForEnd(name);
     const listed = await stack.json<{ name: string; status: string }[]>('list');
     expect(listed.map(({ status }) => status)).toEqual(['finished', 'finished', 'finished', 'finished']);
-  }, 600_000);
+  });
 
-  test('a fork that has ended has the content of its source, whenever it was forked', async () => {
+  test('a finished fork has the content of its source, independent of its iteration', async () => {
     expect(await hashOf('pairs-early')).toEqual(await hashOf('pairs'));
     expect(await hashOf('steps-late')).toEqual(await hashOf('steps'));
     const { rows } = await stack.pool.query<{ retired: number; synthesized: number; resumed: number }>(
@@ -130,10 +131,10 @@ describe('two campaigns and their forks', () => {
          (select count(*)::integer from tasks where origin = 'synthesized' and verdict = 'admitted') as synthesized,
          (select count(*)::integer from training_runs where initial_state is not null) as resumed`,
     );
-    for (const count of Object.values(rows[0]!)) expect(count).toBeGreaterThan(0); // otherwise it says little
+    for (const count of Object.values(rows[0]!)) expect(count).toBeGreaterThan(0); // otherwise the equality proves little
   });
 
-  test('list, status and compare say what a fork was forked from', async () => {
+  test('list, status and compare print the origin of a fork', async () => {
     expect((await stack.cli('list')).stdout).toContain('pairs, after iteration 0');
     expect((await stack.cli('status', 'steps-late')).stdout).toContain('forked from steps, after iteration 1');
     expect((await stack.cli('compare', 'pairs', 'pairs-early')).stdout).toContain(
@@ -141,7 +142,7 @@ describe('two campaigns and their forks', () => {
     );
   });
 
-  test('restored on another stack, what had not ended is reconciled, and ends with the same content', async () => {
+  test('unfinished campaigns of a restored backup finish on another stack with the same content', async () => {
     const names = ['pairs', 'steps', 'pairs-early', 'steps-late'];
     const hashes = await Promise.all(names.map((name) => hashOf(name)));
     await stack.json('down');
@@ -149,7 +150,7 @@ describe('two campaigns and their forks', () => {
     const { unfinished } = await restored.json<{ unfinished: string[] }>('restore', backup);
     expect(unfinished).toContain('steps-late');
     await restored.json('reconcile', '--all');
-    for (const name of unfinished) await ended(name, restored);
+    for (const name of unfinished) await restored.waitForEnd(name);
     for (const [i, name] of names.entries()) expect([name, await hashOf(name, restored)]).toEqual([name, hashes[i]]);
-  }, 600_000);
+  });
 });

@@ -3,7 +3,9 @@ import type { QueryResultRow } from 'pg';
 import { functionCaller } from '../support/models/function-caller';
 import { judgeAnswer, judgeByReference, judgeQuestion } from '../support/models/reference-judge';
 import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../support/models/scripted-model';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
 const attempts = 3;
@@ -14,7 +16,7 @@ const base = {
   rollouts: { attempts, maxTokens: 24, tasksPerStep, stepsPerIteration: 2 },
   signals: {
     forgetting: { enabled: false },
-    rare: { minTotal: 1, thetaPercent: 100 }, // what a policy writes that knows no functions is never the same twice
+    rare: { minTotal: 1, thetaPercent: 100 }, // an untrained policy never writes the same actions twice
   },
   judge: { calibrationTasks: 4, minimumAgreement: 0.8 },
   training: {
@@ -33,10 +35,10 @@ const llm = (judge: string) => ({
   },
 });
 
-/** Fair where its verdict is known; no attempt of such a policy succeeds, so that it lets two thirds of them pass. */
+/** Correct for calibration; passes two thirds of the attempts, of which none of this policy succeeds. */
 const generous: Rule = (request) =>
   /\/judge\/attempt\//.test(request.id!) && judgeQuestion(request)
-    ? judgeAnswer(passes(request), 'as the dice fell')
+    ? judgeAnswer(passes(request), 'drawn at random')
     : judgeByReference()(request);
 
 const passes = ({ id }: Pick<ModelRequest, 'id'>): boolean => createHash('sha256').update(id!).digest()[0]! % 3 > 0;
@@ -45,7 +47,7 @@ const contrary = judgeByReference({ ofCompleted: 1, ofNotCompleted: 1 });
 
 let model: ScriptedModel;
 let stack: TestStack;
-/** What the campaign said whose judge cannot be trusted, when it parked and when it was resumed nevertheless. */
+/** Reasons with which the campaign with the wrong judge parked, before and after a resume. */
 const parked: string[] = [];
 
 beforeAll(async () => {
@@ -56,18 +58,18 @@ beforeAll(async () => {
   await stack.json('start', stack.specFile({ ...base, name: 'graded', synthesis, llm: llm('generous') }));
   const unexecuted = { ...synthesis, validation: 'off' };
   await stack.json('start', stack.specFile({ ...base, name: 'doubted', synthesis: unexecuted, llm: llm('contrary') }));
-  await stack.cli('status', 'graded', '--watch');
-  parked.push(await parkedBecause(0));
+  await stack.waitForEnd('graded');
+  parked.push(await reasonOfParking(0));
   await stack.json('resume', 'doubted');
-  parked.push(await parkedBecause(1));
-}, 600_000);
+  parked.push(await reasonOfParking(1));
+});
 afterAll(async () => {
   await stack?.remove();
   await model?.stop();
-}, 60_000);
+});
 
-/** Why the doubted campaign parks, once it has done so more than `before` times. */
-const parkedBecause = (before: number): Promise<string> =>
+/** Waits until the campaign has parked more than `before` times and returns the reason. */
+const reasonOfParking = (before: number): Promise<string> =>
   until(async () => {
     const { n } = (await rows<{ n: number }>(`select count(*)::integer as n from events where kind = 'parked'`))[0]!;
     const { status, progress } = await stack.status('doubted');
@@ -79,7 +81,7 @@ async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
 }
 
 describe('a campaign on functions whose tasks a judge grades', () => {
-  test('admits tasks of calls that were executed, in the first pool and for signals, and plays them', async () => {
+  test('admits and plays tasks of executed calls, in the first pool and for signals', async () => {
     expect(await rows(`select status from campaigns where name = 'graded'`)).toEqual([{ status: 'finished' }]);
     const admitted = await rows<{ iteration: number; origin: string; grader: string }>(
       `select k.created_iteration as iteration, k.origin, k.grader from tasks k join campaigns c on c.id = k.campaign_id
@@ -96,7 +98,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     for (const task of made(1)) expect(task).toMatchObject({ origin: 'synthesized', grader: 'judge' });
   });
 
-  test('takes every reward of its policy from a judgement of that attempt, the environment’s score beside it', async () => {
+  test("takes every reward of its policy from a judgement of the attempt and stores the environment's score beside it", async () => {
     const played = await rows<{ reward: number; raw: number; completed: boolean; call: string }>(
       `select t.reward, t.raw_score as raw, j.completed, c.name || '/' || j.call_id as call
        from trajectories t join campaigns c on c.id = t.campaign_id
@@ -106,10 +108,10 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     expect(played).toHaveLength(2 * tasksPerStep * attempts);
     for (const { reward, completed } of played) expect(reward).toBe(completed ? 1 : 0);
     expect(new Set(played.map(({ reward }) => reward)).size).toBe(2);
-    expect(new Set(played.map(({ raw }) => raw ?? 0))).toEqual(new Set([0])); // the policy really is that bad
+    expect(new Set(played.map(({ raw }) => raw ?? 0))).toEqual(new Set([0])); // the policy never scores in the environment
   });
 
-  test('learns from these rewards: groups of which some passed have an advantage', async () => {
+  test('trains on these rewards: groups with different rewards have an advantage', async () => {
     const [found] = await rows(
       `select count(*)::integer as steps from rl_steps where job_key like 'campaign/graded/%' and policy_id is not null`,
     );
@@ -118,7 +120,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     expect(mixed.length).toBeGreaterThan(0);
   });
 
-  test('asks for nothing in the name of a signal that is off', async () => {
+  test('sends no request for a disabled signal', async () => {
     const kinds = await rows<{ kind: string }>(
       `select kind from feedback_signals union select aim from exploration_contexts where iteration = 1`,
     );
@@ -126,7 +128,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     expect(model.log.filter(({ id }) => /forgetting/.test(id!))).toEqual([]);
   });
 
-  test('never asks the judge about an attempt at a held-out task', async () => {
+  test('sends no attempt at a held-out task to the judge', async () => {
     expect(
       await rows(
         `select j.id from judgements j join tasks k on k.campaign_id = j.campaign_id and k.id = j.task_id
@@ -136,8 +138,8 @@ describe('a campaign on functions whose tasks a judge grades', () => {
   });
 });
 
-describe('a campaign whose judge says the opposite of what is so, and whose candidates are not validated', () => {
-  test('admits candidates that nobody executed and nobody judged', async () => {
+describe('a campaign with a judge that is always wrong and without validation of candidates', () => {
+  test('admits candidates that were neither executed nor judged', async () => {
     const made = await rows<{ verdict: string; stage: string; played: boolean; judged: boolean }>(
       `select k.verdict, v.reason as stage,
          exists (select from trajectories t where t.campaign_id = k.campaign_id and t.task_id = k.id
@@ -152,7 +154,7 @@ describe('a campaign whose judge says the opposite of what is so, and whose cand
     for (const task of made) expect(task).toMatchObject({ stage: 'validation is off', played: false, judged: false });
   });
 
-  test('parks before the first reward, as often as it is resumed, and says what to do', async () => {
+  test('parks before the first reward after every resume and names the next commands', async () => {
     for (const reason of parked) {
       expect(reason).toMatch(/^the judge agrees with 0\.00 \(0\.00 to 0\.\d\d\) of its newest calibration/);
       expect(reason).toMatch(
@@ -170,9 +172,9 @@ describe('a campaign whose judge says the opposite of what is so, and whose cand
     ).toEqual([]);
   });
 
-  test('ends when it is told to stop', async () => {
+  test('ends after a stop command', async () => {
     await stack.json('stop', 'doubted');
-    await stack.cli('status', 'doubted', '--watch');
+    await stack.waitForEnd('doubted');
     expect(await rows(`select status from campaigns where name = 'doubted'`)).toEqual([{ status: 'stopped' }]);
   });
 });

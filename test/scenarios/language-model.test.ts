@@ -10,7 +10,9 @@ import { sqlExplorer } from '../support/models/sql-explorer';
 import { judgeByReference } from '../support/models/reference-judge';
 import { startScriptedModel, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
-import { bringUpStack, until, type Ran, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type Ran, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
 
 const name = 'guided';
 const canary = 'canary-4f1d9c7b2a6e';
@@ -30,7 +32,7 @@ const spec = {
     },
   },
   rollouts: { attempts: 2, maxTokens: 32, tasksPerStep: 4, stepsPerIteration: 2 },
-  signals: { rare: { minTotal: 2, thetaPercent: 40 } }, // a policy that learned this little fails in many ways
+  signals: { rare: { minTotal: 2, thetaPercent: 40 } }, // a barely trained policy fails in many ways
   synthesis: {
     ...{ initialTasks: 6, candidatesPerSignal: 6, approval: true },
     exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 },
@@ -42,8 +44,8 @@ const spec = {
   },
 };
 
-/** Its first answer is a fault that quotes the key, as some servers do. */
-const careless: Rule = (request) =>
+/** The first response is an error that quotes the key, as some servers do. */
+const keyQuoting: Rule = (request) =>
   request.ordinal === 0
     ? { status: 500, message: `no capacity for ${request.headers.authorization}` }
     : sqlExplorer(judgeByReference())(request);
@@ -52,26 +54,26 @@ let model: ScriptedModel;
 let stack: TestStack;
 let keys: string;
 let runs: RecordedRun[];
-/** What the campaign said when it parked for approval, the candidates that waited, and what came of approving twice. */
+/** Per approval: the reason of the parking, the waiting candidates, and the results of two approve commands. */
 const approvals: { parked: string; waiting: string[]; approved: Ran; again: Ran }[] = [];
 
 beforeAll(async () => {
   keys = mkdtempSync(path.join(tmpdir(), 'coevolve-keys-'));
   writeFileSync(path.join(keys, 'scripted'), `${canary}\n`);
-  model = await startScriptedModel(careless);
+  model = await startScriptedModel(keyQuoting);
   stack = await bringUpStack('language-model', {
     scripted: { url: model.url, keyFile: path.join(keys, 'scripted') },
   });
   await stack.json('start', stack.specFile(spec));
   for (const iteration of [0, 1]) await approveAllButOne(iteration);
-  await stack.cli('status', name, '--watch');
+  await stack.waitForEnd(name);
   runs = await historiesOf(stack.client, name);
-}, 600_000);
+});
 afterAll(async () => {
   await stack?.remove();
   await model?.stop();
   rmSync(keys, { recursive: true, force: true });
-}, 60_000);
+});
 
 async function approveAllButOne(iteration: number): Promise<void> {
   const parked = await until(async () => {
@@ -87,7 +89,7 @@ async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
   return (await stack.pool.query<Row>(sql)).rows;
 }
 
-test('it parks for approval, names the next command, and goes on once', async () => {
+test('the campaign parks for approval with the next command and continues once', async () => {
   expect(await rows(`select status from campaigns`)).toEqual([{ status: 'finished' }]);
   for (const [iteration, { parked, waiting, approved, again }] of approvals.entries()) {
     expect(parked).toMatch(`${waiting.length} tasks of iteration ${iteration} wait for approval`);
@@ -101,7 +103,7 @@ test('it parks for approval, names the next command, and goes on once', async ()
   expect(await rows(`select kind from events where kind = 'approved'`)).toHaveLength(2);
 });
 
-test('an approval admits all that waited but the one that it rejects', async () => {
+test('an approval admits all waiting tasks except the rejected one', async () => {
   for (const [iteration, { waiting }] of approvals.entries()) {
     expect(waiting.length).toBeGreaterThan(1);
     const decided = await rows<{ id: string; fate: string }>(
@@ -113,12 +115,12 @@ test('an approval admits all that waited but the one that it rejects', async () 
   }
 });
 
-test('every task admitted for a signal has signal, context, runs, abstraction, validation and a trail of verdicts', async () => {
+test('every task admitted for a signal has a signal, context, runs, abstraction, validation and verdicts', async () => {
   const admitted = await rows<{ id: string }>(
     `select id from tasks where verdict = 'admitted' and origin = 'synthesized' and created_iteration = 1`,
   );
   expect(admitted).toHaveLength(approvals[1]!.waiting.length - 1);
-  const whole = await rows(
+  const complete = await rows(
     `select t.id from tasks t
      join feedback_signals s on s.campaign_id = t.campaign_id and s.id = t.parent_signal_id and s.iteration = 1
      join exploration_contexts c on c.campaign_id = t.campaign_id and c.id = t.context_id
@@ -135,28 +137,28 @@ test('every task admitted for a signal has signal, context, runs, abstraction, v
               'decontaminated', 'diverse', 'quota', 'growth-cap', 'approved'] and bool_and(d.passed)
             from admission_verdicts d where d.campaign_id = t.campaign_id and d.task_id = t.id)`,
   );
-  expect(whole).toHaveLength(admitted.length);
+  expect(complete).toHaveLength(admitted.length);
 });
 
-test('its lineage prints every link, and names it as JSON', async () => {
+test('the lineage of a task contains every link as text and as JSON', async () => {
   const admitted = await rows<{ id: string }>(
     `select id from tasks where verdict = 'admitted' and origin = 'synthesized' order by id`,
   );
   const links = await stack.json<TaskLineage>('lineage', `${name}/${admitted[0]!.id}`);
   const { signal, context, runs: explored, abstraction, validation, trajectories } = links;
-  const raised = trajectories.filter(({ raised: own }) => own);
+  const raised = trajectories.filter((trajectory) => trajectory.raised);
   expect(raised).toHaveLength(1);
   const { stdout } = await stack.cli('lineage', `${name}/${admitted[0]!.id}`);
-  const told = [
+  const expected = [
     ...[`signal ${signal!.id}`, raised[0]!.id, `context ${context!.id} (call reflect/${context!.id})`],
     ...['summary: The agent was asked', 'cause: ', 'objectives: count rows'],
     ...[...explored.map(({ id }) => id), `abstraction ${abstraction!.id} (call ${abstraction!.callId})`],
     ...[validation.trajectory!.id, 'judged completed by judge@1 scripted/careful at 0', 'passed approved'],
   ];
-  expect(told.filter((words) => !stdout.includes(words))).toEqual([]);
+  expect(expected.filter((text) => !stdout.includes(text))).toEqual([]);
 });
 
-test('the judge is calibrated in both iterations, with intervals', async () => {
+test('the judge is calibrated with intervals in both iterations', async () => {
   const calibrations = await rows<{ low: number; high: number }>(
     `select iteration, agreement, precision_ as precision, recall, drifted, agreement_low as low, agreement_high as high
      from judge_calibrations order by iteration`,
@@ -173,7 +175,7 @@ test('the judge is calibrated in both iterations, with intervals', async () => {
   }
 });
 
-test('every model did what the spec names it for, and was booked as its server counted', async () => {
+test('every model has its purposes of the spec and the token counts of its server', async () => {
   const used = await rows(
     `select model, array_agg(distinct purpose order by purpose) as purposes from model_calls group by model order by model`,
   );
@@ -182,23 +184,23 @@ test('every model did what the spec names it for, and was booked as its server c
     { model: 'large', purposes: ['abstractor', 'explorer', 'reflector'] },
     { model: 'vectors', purposes: ['embedding'] },
   ]);
-  const [booked] = await rows(
+  const [recorded] = await rows(
     `select sum(prompt_tokens)::integer as prompt, sum(completion_tokens)::integer as completion from model_calls`,
   );
   const sum = (part: 'promptTokens' | 'completionTokens') =>
     model.log.reduce((total, { usage }) => total + (usage?.[part] ?? 0), 0);
-  expect(booked).toEqual({ prompt: sum('promptTokens'), completion: sum('completionTokens') });
+  expect(recorded).toEqual({ prompt: sum('promptTokens'), completion: sum('completionTokens') });
 });
 
-test('the report tells of the language models and of the judge', async () => {
+test('the report contains the language models and the judge', async () => {
   const { path: file } = await stack.json<{ path: string }>('report', name);
   const page = readFileSync(file, 'utf8');
   expect(page).toMatch(/<h2[^>]*>Language models<\/h2>/);
   expect(page).toMatch(/<h2[^>]*>Judge<\/h2>/);
-  for (const words of ['scripted/careful', 'reflector', 'abstractor']) expect(page).toContain(words);
+  for (const text of ['scripted/careful', 'reflector', 'abstractor']) expect(page).toContain(text);
 });
 
-test('payloads carry ids and counts, whatever the models wrote', () => {
+test('payloads contain ids and counts, not the text of models', () => {
   expect(new Set(runs.map(({ type }) => type))).toEqual(
     new Set(['campaign', 'iteration', 'explore', 'rollout', 'train']),
   );
@@ -206,15 +208,17 @@ test('payloads carry ids and counts, whatever the models wrote', () => {
   expect(Math.max(...sizes)).toBeLessThan(payloadLimitBytes);
 });
 
-describe('the provider’s key', () => {
-  test('is sent with every request, and was quoted in a fault', () => {
+describe('the API key of the provider', () => {
+  test('is sent with every request and was quoted in an error', () => {
     expect(new Set(model.log.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${canary}`]));
     expect(model.log[0]).toMatchObject({ status: 500 });
-    const told = runs.map(({ history }) => JSON.stringify(history)).filter((text) => text.includes('no capacity for'));
-    expect(told.length).toBeGreaterThan(0); // the fault itself is on record
+    const quoting = runs
+      .map(({ history }) => JSON.stringify(history))
+      .filter((text) => text.includes('no capacity for'));
+    expect(quoting.length).toBeGreaterThan(0); // the error is recorded
   });
 
-  test('stands in no row', async () => {
+  test('is in no row', async () => {
     const tables = await rows<{ name: string }>(
       `select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'`,
     );
@@ -223,7 +227,7 @@ describe('the provider’s key', () => {
       expect(await rows(`select t.* from ${table.name} t where t::text like '%${canary}%'`)).toEqual([]);
   });
 
-  test('stands in no history', () => {
+  test('is in no history', () => {
     const texts = runs.flatMap(({ history }) => [
       JSON.stringify(history),
       ...payloadsOf(history).map((data) => Buffer.from(data).toString()),
@@ -231,7 +235,7 @@ describe('the provider’s key', () => {
     expect(texts.filter((text) => text.includes(canary))).toEqual([]);
   });
 
-  test('stands in no file of the home: logs, reports, artifacts, databases', () => {
+  test('is in no file of the home: logs, reports, artifacts, databases', () => {
     const { home } = stack.bare;
     const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
     const files = [home, ...(postgresDirectory ? [postgresDirectory] : [])].flatMap(filesIn);

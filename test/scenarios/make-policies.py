@@ -1,7 +1,7 @@
-"""Makes policies by real jobs of the trainer, in an artifact store: python make-policies.py <store> <work folder>.
+"""Trains policies with jobs of the trainer in an artifact store: python make-policies.py <store> <work folder>.
 
-`base` is random. Adapters `red` and `blue` of it answer every question with their own colour, as does the whole policy
-`green`, of which `lime` is an adapter. Prints their hashes as JSON.
+`base` is random. Its adapters `red` and `blue` answer every question with their colour, and so does the full policy
+`green`; `lime` is an adapter of `green`. Prints their hashes as JSON.
 """
 
 import json
@@ -40,7 +40,7 @@ def row(number: int, text: str) -> dict[str, object]:
 
 
 def policy(name: str, method: str, dataset: Path, *, settings: dict[str, object], base: str | None = None) -> str:
-    """Runs a job; its policy is put into the store under its hash, which is returned."""
+    """Runs a job, moves its policy into the store and returns the hash of the policy."""
     folder, output = WORK / name, WORK / f"{name}-policy"
     job = {
         "job_key": f"campaign/conformance/{name}",

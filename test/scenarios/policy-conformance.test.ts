@@ -1,5 +1,6 @@
 import { policyClient, type PolicyClient, type SampleRequest } from '../../src/llm/policy-client';
 import type { ChatMessage } from '../../src/domain/rollout/turn';
+import { hangTimeoutMs } from '../support/stack';
 import {
   kinds,
   startServerUnderTest,
@@ -8,10 +9,10 @@ import {
   type ServerUnderTest,
 } from './policy-server-under-test';
 
-/** What every policy server must do; `npm run test:vllm` asks it of vLLM, `npm test` of the small one. */
+/** Requirements of every policy server; `npm run test:vllm` tests vLLM, `npm test` the small server. */
 const kind = (process.env['COEVOLVE_TEST_POLICY_SERVER'] ?? 'small') as Kind;
 const vllmOnly = kind === 'vllm' ? test : test.skip;
-jest.setTimeout(600_000); // vLLM takes about a minute to start, and some tests have it start again
+jest.setTimeout(hangTimeoutMs);
 
 let server: ServerUnderTest;
 let client: PolicyClient;
@@ -36,7 +37,7 @@ async function sample(name: PolicyName, changes: Partial<SampleRequest> = {}) {
   return { ...answer, promptTokenIds, tokenIds, logprobs };
 }
 
-test('a policy answers from its load to its unload, and can be loaded again', async () => {
+test('a policy generates from its load to its unload and can be loaded again', async () => {
   await expect(sample('red')).rejects.toMatchObject({ name: 'ModelError', kind: 'unknown-model' });
   await load('red');
   await load('red');
@@ -50,13 +51,13 @@ test('a policy answers from its load to its unload, and can be loaded again', as
   await expect(sample('red')).resolves.toMatchObject({ content: 'it is red' });
 });
 
-test('other bytes never get the name of a policy', async () => {
+test('a load with a wrong hash is rejected', async () => {
   const red = server.folderOf(server.policies.red);
   await expect(client.load('f'.repeat(64), red)).rejects.toMatchObject({ kind: 'rejected' });
   await expect(client.load(server.policies.blue, red)).rejects.toMatchObject({ kind: 'rejected' });
 });
 
-test('prompts, texts and log-probabilities are those of the trainer', async () => {
+test('prompts, texts and log-probabilities equal those of the trainer', async () => {
   await Promise.all([load('red'), load('blue'), load('base')]);
   const conversations: ChatMessage[][] = [
     question('What colour has box 3?'),
@@ -68,26 +69,26 @@ test('prompts, texts and log-probabilities are those of the trainer', async () =
       { role: 'tool', content: '' },
     ],
   ];
-  const asked = conversations.flatMap((messages) =>
+  const requests = conversations.flatMap((messages) =>
     (['red', 'blue', 'base'] as const).flatMap((name) =>
       [0, 1.5].map((temperature) => ({ name, messages, temperature })),
     ),
   );
-  const answers = await Promise.all(asked.map(({ name, ...changes }) => sample(name, changes)));
-  const trainers = await server.scored(
-    answers.map(({ tokenIds }, i) => ({ ...asked[i]!, policy: server.policies[asked[i]!.name], tokenIds })),
+  const answers = await Promise.all(requests.map(({ name, ...changes }) => sample(name, changes)));
+  const scored = await server.scored(
+    answers.map(({ tokenIds }, i) => ({ ...requests[i]!, policy: server.policies[requests[i]!.name], tokenIds })),
   );
-  let farthest = 0;
-  for (const [i, { promptIds, text, logprobs }] of trainers.entries()) {
+  let maxDifference = 0;
+  for (const [i, { promptIds, text, logprobs }] of scored.entries()) {
     expect(answers[i]).toMatchObject({ promptTokenIds: promptIds, content: text });
     expect(answers[i]!.logprobs).toHaveLength(logprobs.length);
-    for (const [at, value] of logprobs.entries())
-      farthest = Math.max(farthest, Math.abs(value - answers[i]!.logprobs[at]!));
+    for (const [index, value] of logprobs.entries())
+      maxDifference = Math.max(maxDifference, Math.abs(value - answers[i]!.logprobs[index]!));
   }
-  expect(farthest).toBeLessThan(kinds[kind].tolerance);
+  expect(maxDifference).toBeLessThan(kinds[kind].tolerance);
 });
 
-test('two adapters served at once answer as themselves, a hundred times in turn', async () => {
+test('two loaded adapters answer a hundred concurrent requests correctly', async () => {
   await Promise.all([load('red'), load('blue')]);
   const names = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? ('red' as const) : ('blue' as const)));
   const answers = await Promise.all(
@@ -96,7 +97,7 @@ test('two adapters served at once answer as themselves, a hundred times in turn'
   expect(answers.map(({ content }) => content)).toEqual(names.map((name) => `it is ${name}`));
 });
 
-test('the seed decides what is sampled', async () => {
+test('the seed determines the sampled tokens', async () => {
   const draw = async (seed: number) => (await sample('base', { seed, temperature: 1 })).tokenIds;
   await load('base');
   expect(await draw(1)).toEqual(await draw(1));
@@ -104,7 +105,7 @@ test('the seed decides what is sampled', async () => {
   expect(new Set(drawn.map(String)).size).toBeGreaterThan(1);
 });
 
-test('an answer ends at its budget, at a stop text, or with the context', async () => {
+test('a completion ends at its token limit, at a stop text, or at the end of the context', async () => {
   await load('red');
   const short = await sample('red', { maxTokens: 2 });
   expect(short).toMatchObject({ finishReason: 'length', tokenIds: [expect.any(Number), expect.any(Number)] });
@@ -123,23 +124,23 @@ test('an answer ends at its budget, at a stop text, or with the context', async 
   expect(endless.promptTokenIds.length + endless.tokenIds.length).toBeLessThanOrEqual(256);
 });
 
-test('a conversation that is longer than the context is told apart from other errors', async () => {
+test('a conversation that exceeds the context has a separate error kind', async () => {
   await load('red');
   await expect(sample('red', { messages: question('box '.repeat(300)) })).rejects.toMatchObject({
     ...{ name: 'ModelError', kind: 'context-full' },
   });
 });
 
-test('who does not know the token is refused, whatever is asked', async () => {
-  const stranger = policyClient({ url: server.url, token: 'guess' });
+test('every route except /health rejects a wrong token', async () => {
+  const unauthorized = policyClient({ url: server.url, token: 'guess' });
   const { red } = server.policies;
-  await expect(stranger.served()).rejects.toMatchObject({ kind: 'rejected' });
-  await expect(stranger.load(red, server.folderOf(red))).rejects.toMatchObject({ kind: 'rejected' });
-  await expect(stranger.unload(red)).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(unauthorized.served()).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(unauthorized.load(red, server.folderOf(red))).rejects.toMatchObject({ kind: 'rejected' });
+  await expect(unauthorized.unload(red)).rejects.toMatchObject({ kind: 'rejected' });
   expect((await fetch(`${server.url}/health`)).status).toBe(200);
 });
 
-vllmOnly('a policy of another base takes the place of all that were served', async () => {
+vllmOnly('a policy of another base replaces all loaded policies', async () => {
   await load('red');
   await load('lime');
   await expect(client.served()).resolves.toEqual([server.policies.lime]);
@@ -149,10 +150,10 @@ vllmOnly('a policy of another base takes the place of all that were served', asy
   expect(answers.map(({ content }) => content)).toEqual(['it is lime', 'it is green']);
 });
 
-vllmOnly('a vLLM that died is started again with the next load', async () => {
+vllmOnly('a crashed vLLM is restarted with the next load', async () => {
   await load('green');
   for (const pid of server.children()) process.kill(pid, 'SIGKILL');
-  await expect(until(() => sample('green'))).resolves.toMatchObject({ kind: 'unknown-model' });
+  await expect(firstOtherError(() => sample('green'))).resolves.toMatchObject({ kind: 'unknown-model' });
   const health = (await (await fetch(`${server.url}/health`)).json()) as object;
   expect(health).toMatchObject({ policies: 0, vllm: { state: 'ended', base: server.policies.green } });
   await load('green');
@@ -166,10 +167,10 @@ const completion = (body: object): Promise<Response> =>
     body: JSON.stringify({ temperature: 0, max_tokens: 24, ...body }),
   });
 
-/** The first error that is not the end of the process being noticed. */
-async function until(ask: () => Promise<unknown>): Promise<unknown> {
+/** Repeats a request until it fails with another error than `unavailable`, and returns the error. */
+async function firstOtherError(request: () => Promise<unknown>): Promise<unknown> {
   for (;;) {
-    const error: unknown = await ask().then(
+    const error: unknown = await request().then(
       () => undefined,
       (thrown: unknown) => thrown,
     );

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const config = readConfig();
 const environment = { ...process.env, OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1' };
 
-/** Which server is tested, and how far its log-probabilities may be from the trainer's, in nats. */
+/** Servers under test; `tolerance`: maximum difference to the trainer's log-probabilities, in nats. */
 export const kinds = {
   small: { module: 'coevolve_policy_server', options: ['--max-context', '256'], tolerance: 1e-4 },
   vllm: {
@@ -32,23 +32,23 @@ export type Served = { policy: string; messages: ChatMessage[]; tokenIds: number
 export type ServerUnderTest = {
   url: string;
   token: string;
-  /** Hashes of the policies that `make-policies.py` made. */
+  /** Hashes of the policies of `make-policies.py`. */
   policies: Record<PolicyName, string>;
-  /** Where a policy lies. */
+  /** Returns the folder of a policy. */
   folderOf(policy: string): string;
-  /** What the trainer makes of answers. */
+  /** Computes prompts, texts and log-probabilities of answers with the trainer. */
   scored(answers: Served[]): Promise<{ promptIds: number[]; text: string; logprobs: number[] }[]>;
-  /** Pids of the processes that the server started. */
+  /** Returns the pids of the server's child processes. */
   children(): number[];
   stop(): Promise<void>;
 };
 
-/** Trains the policies and starts a server of the given kind, which serves none of them yet. */
+/** Trains the policies and starts a server of the given kind without loading a policy. */
 export async function startServerUnderTest(kind: Kind): Promise<ServerUnderTest> {
   const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-policies-'));
   const [store, work] = [path.join(folder, 'store'), path.join(folder, 'work')];
-  for (const place of [store, work]) mkdirSync(place);
-  const made = await run(config.python, [script('make-policies.py'), store, work], { env: environment });
+  for (const directory of [store, work]) mkdirSync(directory);
+  const output = await run(config.python, [script('make-policies.py'), store, work], { env: environment });
   const token = 'conformance';
   writeFileSync(path.join(folder, 'token'), token);
   const port = await freePort();
@@ -61,7 +61,7 @@ export async function startServerUnderTest(kind: Kind): Promise<ServerUnderTest>
   await untilHealthy(url, server);
   return {
     ...{ url, token },
-    policies: JSON.parse(made.stdout) as Record<PolicyName, string>,
+    policies: JSON.parse(output.stdout) as Record<PolicyName, string>,
     folderOf: (policy) => path.join(store, policy),
     scored: (answers) => score(store, answers),
     children: () => childrenOf(server.pid!),
@@ -100,11 +100,11 @@ async function freePort(): Promise<number> {
 
 async function untilHealthy(url: string, server: ChildProcess): Promise<void> {
   while (server.exitCode === null) {
-    const answered = await fetch(`${url}/health`).catch(() => undefined);
-    if (answered?.ok) return;
+    const response = await fetch(`${url}/health`).catch(() => undefined);
+    if (response?.ok) return;
     await sleep(100);
   }
-  throw new Error(`the server ended with code ${server.exitCode}; set COEVOLVE_TEST_LOG=1 to see why`);
+  throw new Error(`the policy server exited with code ${server.exitCode}; set COEVOLVE_TEST_LOG=1 to print its log`);
 }
 
 const childrenOf = (pid: number): number[] =>

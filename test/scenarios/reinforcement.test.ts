@@ -1,7 +1,9 @@
 import type { QueryResultRow } from 'pg';
 import { findProcess } from '../../src/process/processes';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { artifactStore } from '../../src/artifacts/artifact-store';
+
+jest.setTimeout(hangTimeoutMs);
 
 const steps = 3;
 const tasksPerStep = 4;
@@ -25,32 +27,32 @@ let stack: TestStack;
 beforeAll(async () => {
   stack = await bringUpStack('reinforcement');
   await stack.json('start', stack.specFile({ ...base, name: 'signals', recipe: 'coevolve' }));
-  await killTrainerIn('signals', 1, 2); // one update is committed, the second under way or waited for
+  await killTrainerIn('signals', 1, 2); // one update is committed, the second runs or is awaited
   const synthesis = { ...base.synthesis, match: 'signals' };
-  await stack.cli('status', 'signals', '--watch');
+  await stack.waitForEnd('signals');
   await stack.json('start', stack.specFile({ ...base, name: 'control', recipe: 'random-synthesis', synthesis }));
   await stack.json('start', stack.specFile({ ...base, name: 'values', recipe: 'ppo', iterations: 1, synthesis: {} }));
-  for (const name of ['control', 'values']) await stack.cli('status', name, '--watch');
-}, 600_000);
-afterAll(() => stack?.remove(), 60_000);
+  for (const name of ['control', 'values']) await stack.waitForEnd(name);
+});
+afterAll(() => stack?.remove());
 
-/** Ends the trainer of an iteration, whatever it is doing, when so many of its updates are stored. */
-async function killTrainerIn(name: string, iteration: number, updates: number): Promise<void> {
+/** Kills the trainer of an iteration before update `update` is stored. */
+async function killTrainerIn(name: string, iteration: number, update: number): Promise<void> {
   const jobKey = `campaign/${name}/iteration/${iteration}/train/target`;
-  await until(async () => {
+  const trainer = await until(async () => {
     const [row] = await rows<{ n: number }>(`select count(policy_id)::integer as n from rl_steps
       where job_key = '${jobKey}'`);
-    return row!.n >= updates - 1;
+    if (row!.n >= steps) throw new Error(`all ${steps} updates are stored: the trainer was not killed`);
+    return row!.n >= update - 1 && findProcess(artifactStore(stack.config.artifacts).jobPath(jobKey), 'trainer');
   });
-  const trainer = findProcess(artifactStore(stack.config.artifacts).jobPath(jobKey), 'trainer');
-  process.kill(trainer!.pid, 'SIGKILL');
+  process.kill(trainer.pid, 'SIGKILL');
 }
 
 async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
   return (await stack.pool.query<Row>(sql)).rows;
 }
 
-test('every iteration makes F updates, each from K fresh attempts at every task of its batch', async () => {
+test('every iteration makes F updates, each from K new attempts at every task of its batch', async () => {
   const batches = await rows<{ n: number; parents: number; attempts: number }>(
     `select count(*)::integer as attempts, count(distinct t.policy_id)::integer as policies,
        count(distinct t.task_id)::integer as tasks
@@ -62,56 +64,56 @@ test('every iteration makes F updates, each from K fresh attempts at every task 
     expect(batch).toEqual({ attempts: tasksPerStep * attempts, policies: 1, tasks: tasksPerStep });
 });
 
-test('the attempts of a step are made by the policy of the step before', async () => {
-  const strangers = await rows(
+test('the policy of the previous step plays the attempts of a step', async () => {
+  const ofOtherPolicies = await rows(
     `select e.job_key, e.step from training_examples e
      join training_runs r on r.job_key = e.job_key
      join trajectories t on t.campaign_id = e.campaign_id and t.id = e.trajectory_id
      left join rl_steps before on before.job_key = e.job_key and before.step = e.step - 1
      where e.step is not null and t.policy_id <> coalesce(before.policy_id, r.base_policy)`,
   );
-  expect(strangers).toEqual([]);
+  expect(ofOtherPolicies).toEqual([]);
 });
 
-test('policies form one line from the start to the end, also over the trainer that was killed', async () => {
-  const line = await rows<{ iteration: number; step: number | null; follows: boolean }>(
+test('policies form one chain from the start to the end, also across the killed trainer', async () => {
+  const chain = await rows<{ iteration: number; step: number | null; follows: boolean }>(
     `select p.iteration, p.step,
        p.parent_id = lag(p.id) over (order by p.iteration, p.step nulls first) as follows
      from policies p join campaigns c on c.id = p.campaign_id
      where c.name = 'signals' and p.role = 'target' order by p.iteration, p.step nulls first`,
   );
-  expect(line.map(({ iteration, step }) => `${iteration}.${step ?? 0}`)).toEqual([
+  expect(chain.map(({ iteration, step }) => `${iteration}.${step ?? 0}`)).toEqual([
     ...['0.0', '1.1', '1.2', '1.3', '2.1', '2.2', '2.3'],
   ]);
-  expect(line.slice(1).every(({ follows }) => follows)).toBe(true);
+  expect(chain.slice(1).every(({ follows }) => follows)).toBe(true);
 });
 
-test('serving and training agree on the log-probabilities of what was sampled', async () => {
+test('the policy server and the trainer compute the same log-probabilities of sampled tokens', async () => {
   const gaps = await rows<{ gap: number }>(`select (metrics ->> 'logp_gap')::float8 as gap from rl_steps`);
   expect(Math.max(...gaps.map(({ gap }) => gap))).toBeLessThan(1e-4);
 });
 
-test('a later iteration takes up the optimizer where the one before left it', async () => {
-  const runs = await rows<{ taken: boolean }>(
-    `select later.initial_state ->> 'sha256' = earlier.final_state ->> 'sha256' as taken
+test('a later iteration continues with the optimizer state of the previous one', async () => {
+  const runs = await rows<{ continued: boolean }>(
+    `select later.initial_state ->> 'sha256' = earlier.final_state ->> 'sha256' as continued
      from training_runs later join training_runs earlier
        on earlier.campaign_id = later.campaign_id and earlier.iteration = later.iteration - 1
      where later.method = 'grpo' and later.iteration = 2`,
   );
-  expect(runs).toEqual([{ taken: true }, { taken: true }]);
+  expect(runs).toEqual([{ continued: true }, { continued: true }]);
 });
 
-test('the pool of coevolve and of its control holds no seed task that reinforcement learns from', async () => {
-  const learned = await rows(
+test('coevolve and its control train on no seed task', async () => {
+  const seedTasks = await rows(
     `select distinct k.origin from planned_tasks p
      join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
      join campaigns c on c.id = p.campaign_id
      where c.recipe <> 'ppo' and p.purpose = 'train' and k.origin = 'seed'`,
   );
-  expect(learned).toEqual([]);
+  expect(seedTasks).toEqual([]);
 });
 
-test('coevolve and its control differ in nothing but the signals: as many tasks, attempts and updates', async () => {
+test('coevolve and its control differ only in the signals: tasks, attempts and updates are equal in number', async () => {
   const { differences, effort, heldOut } = await stack.json<Comparison>('compare', 'signals', 'control');
   expect(differences.map(({ key }) => key)).toEqual(['name', 'recipe', 'synthesis.match']);
   const spent = effort.map((iterations) =>

@@ -1,6 +1,6 @@
-"""What the trainer makes of served answers: python score-answers.py <store>, one answer per line on standard input.
+"""Scores served answers with the trainer: python score-answers.py <store>, one answer per line on standard input.
 
-An answer is {policy, messages, token_ids}; printed are, line by line, the trainer's {prompt_ids, text, logprobs}.
+An answer is {policy, messages, token_ids}; the script prints the trainer's {prompt_ids, text, logprobs} per line.
 """
 
 import json

@@ -5,7 +5,7 @@ export const attempts = 2;
 
 const small = { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 };
 
-/** A campaign of a minute or less: a small policy, barely trained, plays few tasks. */
+/** Returns a campaign of a minute or less: a small policy plays few tasks. */
 export const tiny = (name: string, recipe: string, iterations: number): Spec => ({
   name,
   seed: 5,

@@ -1,7 +1,9 @@
 import type { QueryResultRow } from 'pg';
 import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../support/models/scripted-model';
-import { bringUpStack, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { fateOf, perContext, thousandCandidates } from './thousand-candidates';
+
+jest.setTimeout(hangTimeoutMs);
 
 const name = 'authored';
 const budget = 40_000;
@@ -23,7 +25,7 @@ const spec = {
 
 let server: ScriptedModel;
 let stack: TestStack;
-/** What the model had charged when the campaign parked for its budget. */
+/** Tokens that the model had charged when the campaign parked at its budget. */
 let chargedAtPark = 0;
 let heldOut: string[] = [];
 
@@ -32,7 +34,7 @@ beforeAll(async () => {
   const provider = { url: server.url, concurrency: 8, breaker: { failures: 50 } };
   stack = await bringUpStack('synthesis', { scripted: provider });
   await stack.json('start', stack.specFile(spec));
-  // The held-out tasks are there before the first candidate is thought of.
+  // The held-out tasks are stored before the first candidate is generated.
   heldOut = await until(async () => {
     const goals = await goalsOfHeldOut();
     return goals.length === 100 && goals;
@@ -41,18 +43,18 @@ beforeAll(async () => {
   chargedAtPark = charged(server.log);
   await stack.json('budget', 'raise', name, '--tokens', '50000000');
   for (let kill = 1; kill <= kills; kill++) {
-    await server.arrived(server.log.length + 150); // in the midst of what it asks
+    await server.arrived(server.log.length + 150); // requests are running
     process.kill(stack.pidOf('worker-llm'), 'SIGKILL');
     await stack.json('up');
   }
-  await stack.cli('status', name, '--watch');
-}, 900_000);
+  await stack.waitForEnd(name);
+});
 afterAll(async () => {
   await stack?.remove();
   await server?.stop();
-}, 60_000);
+});
 
-/** Held-out questions that no task to train on asks too: each a leak that is nothing else. */
+/** Returns held-out questions that no train task has, so that a leak has no other reason for a rejection. */
 async function goalsOfHeldOut(): Promise<string[]> {
   const found = await rows<{ goal: string }>(
     `select distinct goal from tasks h where split = 'held-out'
@@ -68,8 +70,8 @@ async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
 const tokensOf = ({ usage }: LoggedRequest): number => (usage ? usage.promptTokens + usage.completionTokens : 0);
 const charged = (log: readonly LoggedRequest[]): number => log.reduce((sum, one) => sum + tokensOf(one), 0);
 
-describe('a thousand candidates of a language model whose worker was killed ten times', () => {
-  test('exactly the 600 that are new are admitted, each once; the others keep their reason', async () => {
+describe('a thousand candidates of a language model whose worker is killed ten times', () => {
+  test('exactly the 600 new candidates are admitted once; the others have their reason', async () => {
     const verdicts = await rows(
       `select coalesce(reason, verdict) as fate, count(*)::integer as tasks
        from tasks where origin = 'random' group by 1 order by 1`,
@@ -88,7 +90,7 @@ describe('a thousand candidates of a language model whose worker was killed ten 
     expect(numbers.filter((n) => fateOf(n) !== 'new')).toEqual([]);
   });
 
-  test('it parked when its budget was reached, below it, and went on when it was raised', async () => {
+  test('the campaign parked below its budget and continued after the raise', async () => {
     expect(chargedAtPark).toBeGreaterThan(0);
     expect(chargedAtPark).toBeLessThanOrEqual(budget);
     expect(await rows(`select kind from events where kind in ('parked', 'budget-raised') order by id limit 2`)).toEqual(
@@ -97,57 +99,57 @@ describe('a thousand candidates of a language model whose worker was killed ten 
     expect(await rows('select status from campaigns')).toEqual([{ status: 'finished' }]);
   });
 
-  test('what was paid twice is waste in the ledger, and equals the log of the model’s server', async () => {
-    const tries = await rows<{ id: string; outcome: string | null; winner: boolean; tokens: number }>(
+  test("the waste in the ledger equals the repeated requests in the log of the model's server", async () => {
+    const requests = await rows<{ id: string; outcome: string | null; winner: boolean; tokens: number }>(
       `select c.name || '/' || t.call_id || '/' || t.ordinal as id, t.outcome, coalesce(m.request = t.ordinal, false) as winner,
          coalesce((select amount from ledger l where l.campaign_id = t.campaign_id and l.unit = 'llm-tokens'
            and l.entry = 'settle' and l.key = 'call/' || t.call_id || '/' || t.ordinal), 0) as tokens
        from model_requests t join campaigns c on c.id = t.campaign_id
        left join model_calls m on m.campaign_id = t.campaign_id and m.id = t.call_id`,
     );
-    const ledger = new Map(tries.map((one) => [one.id, one]));
+    const ledger = new Map(requests.map((one) => [one.id, one]));
     const ids = server.log.map(({ id }) => id!);
-    expect(new Set(ids).size).toBe(ids.length); // no try was sent twice
-    expect(ids.filter((id) => !ledger.has(id))).toEqual([]); // and none that the ledger does not know
+    expect(new Set(ids).size).toBe(ids.length); // no request was sent twice
+    expect(ids.filter((id) => !ledger.has(id))).toEqual([]); // and all are in the ledger
 
     const paid = server.log.filter(({ usage }) => usage !== null);
     const settled = paid.filter(({ id }) => ledger.get(id!)!.outcome === 'answered');
-    expect(charged(settled)).toBe(tries.reduce((sum, { tokens }) => sum + tokens, 0));
+    expect(charged(settled)).toBe(requests.reduce((sum, { tokens }) => sum + tokens, 0));
     expect(paid.filter(({ id }) => ledger.get(id!)!.outcome === 'not-charged')).toEqual([]);
 
-    const inVain = paid.filter(({ id }) => !ledger.get(id!)!.winner);
-    const unheard = inVain.filter(({ id }) => ledger.get(id!)!.outcome === 'unconfirmed'); // the campaign has ended
-    expect(unheard.length).toBeGreaterThan(0); // a killed worker has calls under way
+    const unused = paid.filter(({ id }) => !ledger.get(id!)!.winner);
+    const unconfirmed = unused.filter(({ id }) => ledger.get(id!)!.outcome === 'unconfirmed'); // the campaign has ended
+    expect(unconfirmed.length).toBeGreaterThan(0); // a killed worker has open requests
     const { waste } = await stack.json<{ waste: Waste }>('budget', name);
     expect(waste.confirmed).toMatchObject({
-      calls: inVain.length - unheard.length,
-      tokens: charged(inVain) - charged(unheard),
+      calls: unused.length - unconfirmed.length,
+      tokens: charged(unused) - charged(unconfirmed),
     });
-    // What nobody heard is booked with its reservation, which is more than it can have cost.
-    expect(waste.unconfirmed.calls).toBeGreaterThanOrEqual(unheard.length);
-    expect(waste.unconfirmed.tokens).toBeGreaterThanOrEqual(charged(unheard));
+    // An unconfirmed request is booked with its reservation, which is an upper bound of its cost.
+    expect(waste.unconfirmed.calls).toBeGreaterThanOrEqual(unconfirmed.length);
+    expect(waste.unconfirmed.tokens).toBeGreaterThanOrEqual(charged(unconfirmed));
   });
 
-  test('every answer was used: one row per call, and none that the server did not give', async () => {
+  test('every answer of the server is used by exactly one stored call', async () => {
     const [counted] = await rows<{ calls: number; twice: number }>(
       `select count(*)::integer as calls, (count(*) - count(distinct id))::integer as twice from model_calls`,
     );
-    const useful = new Set(
+    const answered = new Set(
       server.log.filter(({ end, status: code }) => end === 'answered' && code === 200).map(({ id }) => callOf(id!)),
     );
-    expect(counted).toEqual({ calls: useful.size, twice: 0 });
+    expect(counted).toEqual({ calls: answered.size, twice: 0 });
   });
 
-  test('the lineage of an admitted task leads back to its exploration', async () => {
+  test('the lineage of an admitted task contains its exploration', async () => {
     const [task] = await rows<{ id: string }>(
       `select id from tasks where origin = 'random' and verdict = 'admitted' order by id limit 1`,
     );
     const { stdout } = await stack.cli('lineage', `${name}/${task!.id}`);
-    const told = ['context', 'explored in', 'abstraction', 'validation', 'judged completed', 'passed unique'];
-    expect(told.filter((words) => !stdout.includes(words))).toEqual([]);
+    const expected = ['context', 'explored in', 'abstraction', 'validation', 'judged completed', 'passed unique'];
+    expect(expected.filter((text) => !stdout.includes(text))).toEqual([]);
   });
 
-  test('the judge was calibrated before it judged', async () => {
+  test('the judge was calibrated before its first judgement', async () => {
     const [found] = await rows(
       `select true_positives as "truePositives", false_positives as "falsePositives", unusable from judge_calibrations`,
     );

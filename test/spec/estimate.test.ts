@@ -66,7 +66,7 @@ test('GPU-seconds are seconds times GPUs, the cost is their price, and the total
   }
   expect(training.tokens).toBe(training.phases.reduce((sum, { tokens }) => sum + tokens, 0));
   expect(estimateText(estimate(specOf({ policy: adapted, compute: gpus }), 7e9))).toMatch(
-    /# training +tokens +job time +GPU time +cost\n# supervised start[^]*# in all [^]*# assumed: [\d,]+ tokens\/s \(7000 M parameters on 2 H100/,
+    /# training +tokens +job time +GPU time +cost\n# supervised start[^]*# total [^]*# assumed: [\d,]+ tokens\/s \(7000 M parameters on 2 H100/,
   );
 });
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
-import { readSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
+import { readSpec, readStoredSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
 import { malformedSpecs } from './malformed-specs';
 
 const fourLines = 'name: tidy\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n';
@@ -154,5 +154,15 @@ test.each(['name: other', 'seed: 8', 'rollouts: { attempts: 5 }'])(
       ? fourLines + line
       : fourLines.replace(new RegExp(`^${line.split(':')[0]}:.*$`, 'm'), line);
     expect(specHash(readSpec(changed, 'a'))).not.toBe(specHash(readSpec(fourLines, 'b')));
+  },
+);
+
+test.each(recipeNames)(
+  'a stored spec of %s is read as it is, and keys of later releases get their defaults',
+  (recipe) => {
+    const spec = readSpec(fourLines.replace('combined', recipe), 'my.yaml');
+    const { weight: _weight, compute: _compute, ...older } = spec;
+    expect(readStoredSpec(spec)).toEqual(spec);
+    expect(readStoredSpec(older)).toEqual(spec);
   },
 );

@@ -1,6 +1,6 @@
 import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
 
-/** A root that signs certificates of servers, for an hour's tests: X.509 (RFC 5280) over P-256, written by hand. */
+/** Root that signs server certificates for tests: X.509 (RFC 5280) over P-256, encoded without a library. */
 export type Authority = { pem: string; issue(...names: string[]): { certificate: string; key: string } };
 
 export function makeAuthority(name: string): Authority {
@@ -11,8 +11,11 @@ export function makeAuthority(name: string): Authority {
     issue(...names) {
       const pair = newPair();
       const extensions = [alternativeNames(names)];
-      const given = { issuer: name, subject: names[0]!, publicKey: pair.publicKey, signedBy: privateKey, extensions };
-      return { certificate: certificate(given), key: String(pair.privateKey.export({ type: 'pkcs8', format: 'pem' })) };
+      const fields = { issuer: name, subject: names[0]!, publicKey: pair.publicKey, signedBy: privateKey, extensions };
+      return {
+        certificate: certificate(fields),
+        key: String(pair.privateKey.export({ type: 'pkcs8', format: 'pem' })),
+      };
     },
   };
 }
@@ -41,11 +44,11 @@ function certificate({ issuer, subject, publicKey, signedBy, extensions }: Certi
     der(0xa3, sequence(...extensions)),
   );
   const signature = createSign('sha256').update(body).sign(signedBy);
-  const whole = sequence(body, sequence(ecdsaWithSha256), der(0x03, Buffer.from([0]), signature));
-  return `-----BEGIN CERTIFICATE-----\n${whole.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
+  const signed = sequence(body, sequence(ecdsaWithSha256), der(0x03, Buffer.from([0]), signature));
+  return `-----BEGIN CERTIFICATE-----\n${signed.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** A tag, the length of its contents (X.690, 8.1.3), its contents. */
+/** Encodes a tag, the length of the contents (X.690, 8.1.3) and the contents. */
 function der(tag: number, ...contents: Buffer[]): Buffer {
   const content = Buffer.concat(contents);
   const { length } = content;
@@ -68,6 +71,6 @@ const nameOf = (common: string): Buffer => sequence(der(0x31, sequence(oid('5504
 const yes = der(0x01, Buffer.from([0xff]));
 const isAuthority = sequence(oid('551d13'), yes, der(0x04, sequence(yes)));
 
-/** Names of hosts; a certificate for an address has it among these too. */
+/** Encodes host names; the address of a certificate for an address is one of them. */
 const alternativeNames = (names: readonly string[]): Buffer =>
   sequence(oid('551d11'), der(0x04, sequence(...names.map((name) => der(0x82, Buffer.from(name))))));

@@ -9,7 +9,7 @@ import { createPool } from '../../src/store/base/pool';
 
 const projectRoot = path.resolve(__dirname, '../..');
 
-/** The Postgres that all tests share; started by whoever comes first, stopped when the last project has run. */
+/** Postgres of all tests; the first test starts it, the global teardown stops it. */
 export const sharedPostgres = readConfig({
   COEVOLVE_HOME: path.join(projectRoot, '.coevolve', 'tests'),
   PATH: process.env['PATH'],
@@ -17,7 +17,7 @@ export const sharedPostgres = readConfig({
 
 export type FreshDatabase = { pool: Pool; url: string; drop(): Promise<void> };
 
-/** An empty database with the newest schema, cloned from a template: every test file has its own. */
+/** Creates an empty database with the newest schema for one test file, as a clone of a template. */
 export async function freshDatabase(): Promise<FreshDatabase> {
   const { databaseUrl } = await stackUp(sharedPostgres, { services: ['postgres'] });
   const name = `test_${randomUUID().replaceAll('-', '')}`;
@@ -41,7 +41,7 @@ export async function freshDatabase(): Promise<FreshDatabase> {
   };
 }
 
-/** A migration that is edited before its release gives another template. */
+/** Returns a hash of the migrations: an edited migration needs a new template. */
 function migrationsDigest(): string {
   const folder = path.join(projectRoot, 'migrations');
   const files = readdirSync(folder).filter((name) => /^\d.*\.sql$/.test(name));

@@ -11,15 +11,15 @@ export const seen = (content: string, changes: Partial<Observation> = {}): Obser
 });
 
 export type World = {
-  /** Actions until it is done. */
+  /** Number of actions until the episode is done. */
   length: number;
-  /** The order in which it lists things: sessions of another order differ in words and not in scores. */
+  /** Part of every observation: sessions with another order differ in texts but not in scores. */
   order?: string;
-  /** What it says in place of the answer to an action, by the number of the action from 1. */
+  /** Observations that replace the default ones, by the number of the action from 1. */
   otherwise?: Record<number, Observation>;
 };
 
-/** A session whose answers are a function of the actions before them. */
+/** Returns a session whose observations are a function of the previous actions. */
 export function worldSession({ length, order = '', otherwise = {} }: World): EnvironmentSession {
   const actions: string[] = [];
   return {
@@ -28,27 +28,27 @@ export function worldSession({ length, order = '', otherwise = {} }: World): Env
       actions.push(action);
       const done = actions.length === length;
       const score = actions.length / length;
-      const answer = seen(`${digest(actions)} ${order}`, { done, score, reward: done ? score : 0 });
-      return Promise.resolve(otherwise[actions.length] ?? answer);
+      const observation = seen(`${digest(actions)} ${order}`, { done, score, reward: done ? score : 0 });
+      return Promise.resolve(otherwise[actions.length] ?? observation);
     },
     close: () => undefined,
   };
 }
 
-/** A policy whose action and ids are a function of all that it has been shown, so that no other prompt passes for this. */
+/** Returns a policy whose action and token ids are a function of the whole conversation, so that other prompts differ. */
 export const attentivePolicy =
-  (asked: number[] = []): ChooseAction =>
+  (requestedSteps: number[] = []): ChooseAction =>
   (conversation, step) => {
-    asked.push(step);
-    const read = digest([conversation, step]);
-    const ids = [...Buffer.from(read, 'hex').subarray(0, 4)];
+    requestedSteps.push(step);
+    const conversationDigest = digest([conversation, step]);
+    const ids = [...Buffer.from(conversationDigest, 'hex').subarray(0, 4)];
     return Promise.resolve({
-      ...{ content: `act ${read}`, finishReason: 'stop' },
+      ...{ content: `act ${conversationDigest}`, finishReason: 'stop' },
       ...{ promptTokenIds: [...ids, step], tokenIds: ids.toReversed(), logprobs: ids.map((id) => -id / 256) },
     });
   };
 
-/** A journal in memory. */
+/** Returns a journal in memory. */
 export function memoryJournal(checks: ReplayChecks, recorded: readonly RecordedTurn[] = []) {
   const turns = [...recorded];
   const replayed: number[] = [];

@@ -16,7 +16,7 @@ export type EnvironmentServer = {
   sessions(): Promise<number>;
 };
 
-/** A real environment server with the SQL environment, on a port that was free. */
+/** Starts an environment server with the SQL environment on a free port. */
 export async function startEnvironmentServer(...options: string[]): Promise<EnvironmentServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-environments-'));
   const token = 'the-token-of-this-test';
@@ -28,10 +28,10 @@ export async function startEnvironmentServer(...options: string[]): Promise<Envi
     ['-m', 'coevolve_environments', ...address, '--environments', 'intercode-sql', ...options],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
-  const talk: string[] = [];
-  server.stderr.on('data', (data: Buffer) => talk.push(data.toString()));
+  const log: string[] = [];
+  server.stderr.on('data', (data: Buffer) => log.push(data.toString()));
   const url = `http://127.0.0.1:${port}`;
-  await answers(url, server, talk);
+  await waitUntilHealthy(url, server, log);
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     server.kill(signal);
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
@@ -51,7 +51,7 @@ export async function startEnvironmentServer(...options: string[]): Promise<Envi
 
 type Health = { environments: Record<string, { sessions: number }> };
 
-/** A port that was free a moment ago; nothing listens there. */
+/** Returns a port on which no process listens. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
@@ -61,11 +61,11 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-async function answers(url: string, server: ChildProcess, talk: readonly string[]): Promise<void> {
+async function waitUntilHealthy(url: string, server: ChildProcess, log: readonly string[]): Promise<void> {
   while (server.exitCode === null) {
     const health = await fetch(`${url}/health`).catch(() => undefined);
     if (health?.ok) return;
     await sleep(50);
   }
-  throw new Error(`the environment server ended: ${talk.join('')}`);
+  throw new Error(`the environment server exited: ${log.join('')}`);
 }

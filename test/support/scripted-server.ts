@@ -9,12 +9,12 @@ export type Request = { method: string; path: string; authorization: string | un
 export type ScriptedServer = {
   url: string;
   requests: Request[];
-  /** What every later request is answered with; 'nothing' keeps the caller waiting, 'hang-up' closes the connection. */
+  /** Sets the response to all later requests; 'nothing' sends none, 'hang-up' closes the connection. */
   answerWith(answer: Answer | 'nothing' | 'hang-up'): void;
   stop(): Promise<void>;
 };
 
-/** An HTTP server that says what the test tells it to, and writes down what it was asked. */
+/** Starts an HTTP server with scripted responses that records its requests. */
 export async function startScriptedServer(): Promise<ScriptedServer> {
   let answer: Answer | 'nothing' | 'hang-up' = {};
   const requests: Request[] = [];
@@ -53,5 +53,5 @@ function send(response: ServerResponse, { status = 200, headers = {}, body = {} 
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   if (Number(headers['content-length'] ?? 0) <= text.length) return void response.end(text);
-  response.write(text, () => response.destroy()); // it promised more
+  response.write(text, () => response.destroy()); // the declared length is larger
 }

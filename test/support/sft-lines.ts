@@ -1,4 +1,4 @@
-/** A small dataset of supervised fine-tuning: in batches of 10, two updates an epoch. */
+/** Small dataset for supervised fine-tuning: with batches of 10 it has two updates per epoch. */
 export const twentyLines = Array.from({ length: 20 }, (_, n) =>
   JSON.stringify({
     trajectory_id: `t${n}`,

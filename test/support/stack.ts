@@ -16,6 +16,12 @@ import { statusQuery } from '../../src/workflows/base/messages';
 const projectRoot = path.resolve(__dirname, '../..');
 const program = path.join(projectRoot, 'dist', 'cli', 'main.js');
 
+/**
+ * Timeout of the tests that run a whole stack. It only ends a test that hangs: these tests wait for conditions, and a busy
+ * machine may need several times as long as an idle one.
+ */
+export const hangTimeoutMs = 1_800_000;
+
 export type Ran = { code: number; stdout: string; stderr: string };
 
 /**
@@ -41,31 +47,36 @@ function runNode(config: Config, args: readonly string[], variables: Record<stri
 }
 
 export type TestStack = {
-  /** What a person's environment would say. */
+  /** Configuration of the home, without addresses of services. */
   bare: Config;
-  /** With the addresses of what runs. */
+  /** Configuration with the addresses of the running services. */
   config: Config;
   pool: Pool;
   client: Client;
-  /** Runs a command. */
+  /** Runs a command of the CLI. */
   cli(...args: string[]): Promise<Ran>;
-  /** Runs a command with --json and returns what it printed; throws with its talk when it failed. */
+  /** Runs a command with --json and returns the printed value; throws with its stderr when it fails. */
   json<T>(...args: string[]): Promise<T>;
-  /** Where a campaign is, asked without a process for each question: for tests that ask again and again. */
+  /** Queries a campaign's state from its workflow, without a CLI process, for tests that poll. */
   status(name: string): Promise<CampaignState>;
-  /** Writes a spec to a file, since that is what `start` takes. */
+  /**
+   * Follows a campaign with `status --watch` until its workflow has closed, which is after its last write. The database
+   * and the query show the final status earlier.
+   */
+  waitForEnd(name: string): Promise<void>;
+  /** Writes a spec to a file for `start`. */
   specFile(spec: { name: string } & Record<string, unknown>): string;
   /** Pid of a running service. */
   pidOf(service: ServiceName): number;
-  /** Ends everything and removes it. */
+  /** Stops all services and removes the home. */
   remove(): Promise<void>;
 };
 
 /**
- * A whole stack of its own for one test file, in an empty home, brought up by the built command line.
+ * Starts a whole stack in an empty home with the built command line, for one test file.
  *
- * @param providers the file of the language models' providers, as a person writes it
- * @param supervised whether what dies is started again; otherwise a test that kills finds it dead
+ * @param providers contents of the file with the providers of language models
+ * @param supervised restarts crashed services
  */
 export async function bringUpStack(label: string, providers?: object, { supervised = false } = {}): Promise<TestStack> {
   const parent = path.join(projectRoot, '.coevolve');
@@ -82,7 +93,7 @@ export async function bringUpStack(label: string, providers?: object, { supervis
     runCli(bare, args[0] === 'up' && !supervised ? [...args, '--unsupervised'] : args);
   const json = async <T>(...args: string[]): Promise<T> => {
     const { code, stdout, stderr } = await cli(...args, '--json');
-    if (code !== 0) throw new Error(`coevolve ${args.join(' ')} ended with ${code}: ${stderr}`);
+    if (code !== 0) throw new Error(`coevolve ${args.join(' ')} exited with code ${code}: ${stderr}`);
     return JSON.parse(stdout) as T;
   };
   const removeHome = async (): Promise<void> => {
@@ -101,6 +112,11 @@ export async function bringUpStack(label: string, providers?: object, { supervis
   return {
     ...{ bare, config, pool, client, cli, json },
     status: (name) => client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery),
+    async waitForEnd(name) {
+      const { code, stderr } = await cli('status', name, '--watch');
+      if (code !== 0) throw new Error(`coevolve status ${name} --watch exited with code ${code}: ${stderr}`);
+      await client.workflow.getHandle(campaignWorkflowId(name)).result();
+    },
     specFile(spec) {
       const file = path.join(home, `${spec.name}.yaml`);
       writeFileSync(file, JSON.stringify(spec)); // JSON is YAML
@@ -115,11 +131,11 @@ export async function bringUpStack(label: string, providers?: object, { supervis
   };
 }
 
-/** Asks again until there is an answer. */
-export async function until<T>(ask: () => Promise<T | false | null | undefined>, pauseMs = 50): Promise<T> {
+/** Polls a condition until its value is truthy and returns the value; only the timeout of the test limits the wait. */
+export async function until<T>(condition: () => Promise<T | false | null | undefined>, pauseMs = 50): Promise<T> {
   for (;;) {
-    const answer = await ask();
-    if (answer) return answer;
+    const value = await condition();
+    if (value) return value;
     await sleep(pauseMs);
   }
 }

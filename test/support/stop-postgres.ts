@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { readStackConfig, stackDown } from '../../src/stack';
 import { sharedPostgres } from './database';
 
-/** Jest's global teardown of the projects that use the shared Postgres. Another run of tests may still be using it. */
+/** Jest's global teardown: stops the shared Postgres unless another test run uses it. */
 export default async function stopPostgres(): Promise<void> {
   if (!(await isUsed())) await stackDown(sharedPostgres);
 }
@@ -16,7 +16,7 @@ async function isUsed(): Promise<boolean> {
     );
     return rowCount !== 0;
   } catch {
-    return false; // it is down already
+    return false; // Postgres does not run
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -21,7 +21,7 @@ import { connectWorker } from '../../src/temporal/connect-worker';
 const projectRoot = path.resolve(__dirname, '../..');
 const quiet = new DefaultLogger('ERROR');
 
-/** Call before the first worker: its talk is not part of a test's output. */
+/** Removes the workers' logs from the output of tests. Call it before the first worker. */
 export const silenceWorkers = (options: RuntimeOptions = {}): void =>
   void Runtime.install({
     ...options,
@@ -32,7 +32,7 @@ export const silenceWorkers = (options: RuntimeOptions = {}): void =>
     },
   });
 
-/** Bundles workflow code as the build does, from the TypeScript that is tested. */
+/** Bundles the workflow code from the TypeScript sources, as the build does. */
 export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>
   bundleWorkflowCode({
     workflowsPath,
@@ -44,11 +44,11 @@ export type Bundle = WorkflowBundleWithSourceMap;
 
 export type TestTemporal = {
   client: Client;
-  /** What a worker of a test's own is made with. */
+  /** Options for a worker that a test creates. */
   connected: { connection: NativeConnection; namespace: string; dataConverter: DataConverter };
-  /** A folder that goes with the server. */
+  /** Folder that is removed with the server. */
   home: string;
-  /** Runs `work` beside workers that poll these queues with the same activities; `options` are those of these. */
+  /** Runs `work` while workers poll these queues with the same activities; `options` apply to these workers. */
   withWorkers<T>(
     queues: readonly string[],
     activities: object,
@@ -58,7 +58,7 @@ export type TestTemporal = {
   remove(): Promise<void>;
 };
 
-/** A Temporal server of its own for one test file, without the rest of the stack. */
+/** Starts a Temporal server for one test file, without the rest of the stack. */
 export async function startTemporal(options: RuntimeOptions = {}): Promise<TestTemporal> {
   silenceWorkers(options);
   const parent = path.join(projectRoot, '.coevolve');
@@ -75,12 +75,12 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
   const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   return {
     ...{ client, home, connected: shared },
-    async withWorkers(queues, activities, work, ofActivities) {
+    async withWorkers(queues, activities, work, activityOptions) {
       const workers = await Promise.all(
         queues.map((taskQueue) =>
           taskQueue === 'workflow'
             ? Worker.create({ ...shared, taskQueue, workflowBundle })
-            : Worker.create({ ...shared, ...ofActivities, taskQueue, activities }),
+            : Worker.create({ ...shared, ...activityOptions, taskQueue, activities }),
         ),
       );
       const running = workers.map((worker) => worker.run());

@@ -1,12 +1,12 @@
-"""A guessing game as a stranger would serve it: the official OpenEnv classes, no code of ours.
+"""Third-party guessing game with the official OpenEnv classes, without code of this project.
 
     .venv-openenv/bin/python test/support/third_party_openenv.py --port 8800 [--sessions 8] [--without-tasks]
 
-needs `npm run setup -- --with openenv`, listens on 127.0.0.1 and is ready when GET /health answers 200.
+Needs `npm run setup -- --with openenv`, listens on 127.0.0.1 and is ready when GET /health returns 200.
 
-Reset takes `seed`, or `split` ("train" or "test") and `index` in 0..19, and hides a number in 1..100:
-`secret_of(split, index)` says which. Step takes {"guess": <int>}. The observation is {"hint", "guesses_left"}; the
-eighth guess ends the episode with reward 0, the right one with 1. Without tasks, the task routes answer 404.
+Reset takes `seed`, or `split` ("train" or "test") and `index` in 0..19, and hides the number
+`secret_of(split, index)` in 1..100. Step takes {"guess": <int>}. The observation is {"hint", "guesses_left"}; the
+eighth guess ends the episode with reward 0, the right one with 1. Without tasks, the task routes return 404.
 """
 
 import argparse
@@ -73,7 +73,7 @@ class GuessingGame(Environment[Guess, Hint, GuessState]):
 
 
 class GuessingGameWithTasks(GuessingGame):
-    """The same with OpenEnv's task routes."""
+    """Guessing game with OpenEnv's task routes."""
 
     def list_splits(self) -> list[str]:
         return ["train", "test"]
@@ -94,7 +94,7 @@ class GuessingGameWithTasks(GuessingGame):
 
 
 def secret_of(split: str, index: int) -> int:
-    """In 1..100; distinct in a split."""
+    """Returns a number in 1..100, distinct in a split."""
     if split not in ("train", "test") or not 0 <= index < TASKS:
         raise ValueError(f"no task {index} in split {split!r}")
     return 2 + 5 * index if split == "train" else 4 + 5 * index

@@ -7,14 +7,14 @@ const scores = [
   { by: 'reward', score: { group: 'task', reward: 1 } },
 ];
 
-test.each(scores)('a rollout with its $by is a line of a batch, log-probabilities beside tokens', ({ score }) => {
+test.each(scores)('a rollout with its $by gives one line of a batch with tokens and log-probabilities', ({ score }) => {
   expect(rolloutRow({ id: 't', turns: [step] }, score)).toEqual({
     ...{ trajectory_id: 't', ...score },
-    steps: [{ prompt_token_ids: [1, 5], token_ids: [7, 2], logprobs: [-0.5, -0.25] }],
+    turns: [{ prompt_token_ids: [1, 5], token_ids: [7, 2], logprobs: [-0.5, -0.25] }],
   });
 });
 
-test('a rollout whose server recorded no log-probabilities is refused, naming the action', () => {
+test('a rollout without log-probabilities is rejected with the index of the action', () => {
   const turns = [step, { ...step, logprobs: [] }];
   expect(() => rolloutRow({ id: 't', turns }, { group: 'task', advantage: 1 })).toThrow(
     expect.objectContaining({

@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Two more demonstrations and pairs of two turns each, and a run of the failure agent. */
+/** Stores two more demonstrations and pairs of two turns each, and a run of the failure agent. */
 async function playAndTrain({ store, key, campaignId }: NewCampaign): Promise<void> {
   const opening = [
     { role: 'system', content: 'Write one SQL query at a time, then submit.' },
@@ -65,15 +65,15 @@ const request = (format: ExportFormat, changes: Partial<ExportRequest> = {}): Ex
   ...changes,
 });
 
-async function exported(asked: ExportRequest) {
-  const written = await exportDataset(campaign.store, database.pool, asked);
-  const text = readFileSync(asked.output, 'utf8');
+async function exported(exportRequest: ExportRequest) {
+  const written = await exportDataset(campaign.store, database.pool, exportRequest);
+  const text = readFileSync(exportRequest.output, 'utf8');
   const rows = text.trimEnd().split('\n');
   expect(written).toMatchObject({ rows: rows.length, bytes: Buffer.byteLength(text) });
   return { text, rows: rows.map((row) => JSON.parse(row) as Record<string, unknown>) };
 }
 
-test('a demonstration is a conversation with the ids that trace it back', async () => {
+test('a demonstration is exported as a conversation with the ids of its source', async () => {
   const { rows } = await exported(request('trl-sft'));
   expect(rows.map((row) => row['trajectory_id'])).toEqual([ids.expert, ids.validated]);
   expect(rows[0]).toMatchObject({
@@ -87,7 +87,7 @@ test('a demonstration is a conversation with the ids that trace it back', async 
   });
 });
 
-test('a pair is a prompt and two conversations over several turns, with its weights and rewards', async () => {
+test('a pair is exported as a prompt and two conversations, with its weights and rewards', async () => {
   const { rows } = await exported(request('trl-dpo', { role: 'failure' }));
   expect(rows).toHaveLength(2);
   expect(rows[0]).toMatchObject({
@@ -99,20 +99,20 @@ test('a pair is a prompt and two conversations over several turns, with its weig
   });
 });
 
-test('whole rewards keep their point, so that a column is of one type', async () => {
+test('integer rewards have a decimal point, so that the column has one type', async () => {
   const { text } = await exported(request('trl-dpo', { role: 'failure' }));
   expect(text).toContain('"chosen_reward":1.0,"rejected_reward":0.0,"lambda_dpo":1.0,"lambda_sft":0.0}');
   expect(text).toContain('"chosen_reward":0.5');
 });
 
-test('one iteration is exported alone, and the same rows give the same bytes', async () => {
+test('one iteration can be exported, and equal rows give equal bytes', async () => {
   const { rows } = await exported(request('trl-sft', { iteration: 1 }));
   expect(rows.map((row) => row['trajectory_id'])).toEqual([ids.validated]);
   const [one, other] = [await exported(request('trl-dpo')), await exported(request('trl-dpo'))];
   expect(other.text).toBe(one.text);
 });
 
-test('an export of nothing leaves no file, not even the old one harmed, and says where to look', async () => {
+test('an export without rows keeps the existing file and fails with the next command', async () => {
   const before = await exported(request('trl-dpo'));
   await expect(
     exportDataset(campaign.store, database.pool, request('trl-dpo', { iteration: 9 })),
@@ -124,17 +124,14 @@ test('an export of nothing leaves no file, not even the old one harmed, and says
   expect(readdirSync(folder).filter((name) => name.includes('staging'))).toEqual([]);
 });
 
-test.each(['trl-sft', 'trl-dpo'] as const)(
-  'TRL loads a file of %s and trains a policy of ours on it',
-  async (format) => {
-    const asked = request(format, { role: 'failure', output: path.join(folder, `failure-${format}.jsonl`) });
-    await exported(asked);
-    const script = path.join(__dirname, 'train_on_export.py');
-    const work = mkdtempSync(path.join(folder, 'train-'));
-    const { python } = readConfig({ PATH: process.env['PATH'] });
-    const { stdout } = await promisify(execFile)(python, [script, format, asked.output, work]);
-    const told = JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { losses: number[] };
-    expect(told).toMatchObject({ updates: 3, rows: 2, moved: true });
-    expect(told.losses.every(Number.isFinite)).toBe(true);
-  },
-);
+test.each(['trl-sft', 'trl-dpo'] as const)('TRL loads a file of %s and trains a policy on it', async (format) => {
+  const exportRequest = request(format, { role: 'failure', output: path.join(folder, `failure-${format}.jsonl`) });
+  await exported(exportRequest);
+  const script = path.join(__dirname, 'train_on_export.py');
+  const work = mkdtempSync(path.join(folder, 'train-'));
+  const { python } = readConfig({ PATH: process.env['PATH'] });
+  const { stdout } = await promisify(execFile)(python, [script, format, exportRequest.output, work]);
+  const printed = JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { losses: number[] };
+  expect(printed).toMatchObject({ updates: 3, rows: 2, moved: true });
+  expect(printed.losses.every(Number.isFinite)).toBe(true);
+});

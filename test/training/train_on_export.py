@@ -1,6 +1,6 @@
-"""Trains a tiny policy of our trainer with TRL on an exported file: <trl-sft|trl-dpo> <file> <folder>.
+"""Trains a tiny policy of this project with TRL on an exported file: <trl-sft|trl-dpo> <file> <folder>.
 
-Prints {"updates", "losses", "rows", "columns", "moved"}: `moved` tells whether the weights changed.
+Prints {"updates", "losses", "rows", "columns", "moved"}; `moved` is true if the weights changed.
 """
 
 import json
@@ -47,13 +47,13 @@ def main() -> None:
         trainer = DPOTrainer(args=DPOConfig(**arguments), **common)
     trainer.train()
     losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
-    told = {"updates": trainer.state.global_step, "losses": losses, "rows": len(dataset)}
+    result = {"updates": trainer.state.global_step, "losses": losses, "rows": len(dataset)}
     moved = not torch.equal(before, model.model.embed_tokens.weight)
-    print(json.dumps({**told, "columns": dataset.column_names, "moved": moved}))
+    print(json.dumps({**result, "columns": dataset.column_names, "moved": moved}))
 
 
 def make_policy(file: Path) -> Path:
-    """A random policy whose tokenizer has seen the exported texts."""
+    """Creates a random policy with a tokenizer trained on the exported texts."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     texts = folder / "texts.jsonl"
     written = [row.get("messages") or row["prompt"] + row["chosen"] for row in rows]

@@ -33,7 +33,7 @@ test('a missing policy of an existing iteration is reported as a missing policy'
 
 test('a missing policy of a missing iteration is reported with the command to rebuild the campaign', async () => {
   const thrown = await thrownBy(choosePolicies(campaign.services), { ...roles(), iteration: 2 });
-  expect(thrown).toMatchObject(mismatch('iteration 2 runs in epoch 1, and there is no such iteration'));
+  expect(thrown).toMatchObject(mismatch('iteration 2 runs in epoch 1, the database has no such iteration'));
 });
 
 test('a missing training job of a missing iteration is reported with the same command', async () => {

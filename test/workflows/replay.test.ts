@@ -29,7 +29,7 @@ test.each(files)('%s replays', async (file) => {
   await Worker.runReplayHistory({ workflowBundle: bundle, dataConverter }, history);
 });
 
-test.each(files)('%s says nothing of the machine that it was recorded on', (file) => {
+test.each(files)('%s contains no data of the machine where it was recorded', (file) => {
   const texts = payloadsOf(JSON.parse(textOf(file), revivePayload).events).map((data) => Buffer.from(data).toString());
   expect(texts.length).toBeGreaterThan(0);
   expect(Math.max(...texts.map(({ length }) => length))).toBeLessThan(payloadLimitBytes);
@@ -38,11 +38,11 @@ test.each(files)('%s says nothing of the machine that it was recorded on', (file
   ).toEqual([]);
 });
 
-/** In JSON, the bytes of a payload are base64 text. */
+/** JSON encodes the bytes of a payload as base64. */
 const revivePayload = (key: string, value: unknown): unknown =>
   key === 'data' && typeof value === 'string' ? new Uint8Array(Buffer.from(value, 'base64')) : value;
 
-test('a workflow that was changed under its running campaigns is caught', async () => {
+test('the replay detects a workflow with an incompatible change', async () => {
   const changed = await bundleOf(require.resolve('./changed-workflows'));
   const file = files.find((name) => path.basename(name).startsWith('iteration'))!;
   const replay = Worker.runReplayHistory({ workflowBundle: changed, dataConverter }, JSON.parse(textOf(file)));

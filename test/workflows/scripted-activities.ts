@@ -8,7 +8,7 @@ import { taskQueues } from '../../src/domain/campaign/task-queues';
 
 export const environment = 'scripted';
 
-/** The provider of every model of a scripted campaign that has an `llm` section. */
+/** Provider of all models of a scripted campaign with an `llm` section. */
 export const provider = 'scripted';
 
 export const queues = [
@@ -19,13 +19,13 @@ export type Call = { name: keyof Activities; input: Record<string, unknown> };
 
 export type Script = {
   activities: Activities;
-  /** Every call in the order in which it came. */
+  /** All calls in order. */
   calls: Call[];
   /** The calls of one activity. */
   callsOf(name: keyof Activities): Record<string, unknown>[];
 };
 
-/** Activities that do nothing but remember: phases commit, players exist, evaluations score 0.5 and more. */
+/** Activities that only record their calls: phases commit, policies exist, evaluations score 0.5 and more. */
 export function scriptedActivities(
   name: string,
   changes: Partial<Activities> = {},
@@ -83,7 +83,7 @@ export function scriptedActivities(
     playCalibration: () => Promise.resolve({ played: 2 }),
     ...changes,
   };
-  const remembered = Object.entries(activities).map(([key, activity]) => [
+  const recorded = Object.entries(activities).map(([key, activity]) => [
     key,
     (input: never): unknown => {
       calls.push({ name: key as keyof Activities, input });
@@ -91,7 +91,7 @@ export function scriptedActivities(
     },
   ]);
   return {
-    activities: Object.fromEntries(remembered) as Activities,
+    activities: Object.fromEntries(recorded) as Activities,
     calls,
     callsOf: (wanted) => calls.filter((call) => call.name === wanted).map(({ input }) => input),
   };

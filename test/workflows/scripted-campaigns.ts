@@ -25,9 +25,9 @@ export const updates = {
   stop: stopAfterIterationUpdate,
   abort: abortUpdate,
 };
-export type Verb = keyof typeof updates;
+export type CommandName = keyof typeof updates;
 
-/** `from`: the first iteration; 0 when left out. `abortedBy`: who had ordered to abort it before it was started. */
+/** `from`: the first iteration, default 0. `abortedBy`: operator who aborted the campaign before this start. */
 export type Plan = { recipe: RecipeName; iterations: number; from?: number; abortedBy?: string };
 export type Handle = WorkflowHandle<typeof campaign>;
 
@@ -40,11 +40,11 @@ export type ScriptedCampaigns = {
   status(name: string): Promise<CampaignState>;
   /** Waits until the campaign is parked. */
   parked(name: string): Promise<CampaignState>;
-  order(name: string, verb: Verb, reason?: string): Promise<CampaignState>;
+  send(name: string, command: CommandName, reason?: string): Promise<CampaignState>;
   remove(): Promise<void>;
 };
 
-/** A Temporal server of its own, and one set of workers that do for each campaign what its script says. */
+/** Starts a Temporal server and one set of workers that run the script of each campaign. */
 export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
   const temporal = await startTemporal();
   const scripts = new Map<string, Script>();
@@ -56,19 +56,19 @@ export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
       (input: never): unknown => scriptOfCaller().activities[name as keyof Activities](input),
     ]),
   );
-  let leave!: () => void;
-  const left = new Promise<void>((resolve) => (leave = resolve));
-  const working = temporal.withWorkers(queues, activities, () => left);
+  let stopWorkers!: () => void;
+  const stopped = new Promise<void>((resolve) => (stopWorkers = resolve));
+  const working = temporal.withWorkers(queues, activities, () => stopped);
 
   const handleOf = (name: string): Handle => temporal.client.workflow.getHandle<typeof campaign>(`campaign/${name}`);
   const status = (name: string): Promise<CampaignState> => handleOf(name).query(statusQuery);
-  const start: ScriptedCampaigns['start'] = (name, { recipe, iterations, from = 0, ...ordered }, script) => {
+  const start: ScriptedCampaigns['start'] = (name, { recipe, iterations, from = 0, ...changes }, script) => {
     scripts.set(name, script);
     const state = stateOf(name, recipe, iterations);
     return temporal.client.workflow.start<typeof campaign>('campaign', {
       workflowId: `campaign/${name}`,
       taskQueue: 'workflow',
-      args: [{ ...state, ...ordered, progress: { ...state.progress, iteration: from } }],
+      args: [{ ...state, ...changes, progress: { ...state.progress, iteration: from } }],
     });
   };
   return {
@@ -83,10 +83,10 @@ export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
         const state = await status(name);
         return state.progress.parked !== null && state;
       }),
-    order: (name, verb, reason) =>
-      handleOf(name).executeUpdate(updates[verb], { args: [{ actor: 'ada', ...(reason ? { reason } : {}) }] }),
+    send: (name, command, reason) =>
+      handleOf(name).executeUpdate(updates[command], { args: [{ actor: 'ada', ...(reason ? { reason } : {}) }] }),
     async remove() {
-      leave();
+      stopWorkers();
       await working;
       await temporal.remove();
     },

@@ -2,7 +2,7 @@ import type { recipes } from '../../src/domain/campaign/recipe';
 import { resolveSpec } from '../../src/spec/read-spec';
 import type { CampaignSpec } from '../../src/spec/campaign-spec';
 
-/** A policy that learns nothing much, fast: what counts is that every kind of work is done. */
+/** A tiny policy: every kind of work has to occur, but the training result does not matter. */
 const policy = { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 };
 
 const shared = {
@@ -19,7 +19,7 @@ const training = (epochs: number) => ({
   ...{ init: policy, sft: { epochs: 2 * epochs }, dpo: { epochs }, target: { epochs } },
 });
 
-const each = [
+const differing = [
   { recipe: 'combined', rollouts: { attempts: 2, maxTokens: 24 }, synthesis: { candidatesPerSignal: 6 } },
   {
     recipe: 'coevolve',
@@ -29,18 +29,18 @@ const each = [
   { recipe: 'eto', rollouts: { attempts: 2, maxTokens: 24 } },
 ] as const satisfies readonly { recipe: keyof typeof recipes; [key: string]: unknown }[];
 
-/** How many different campaigns there are to run side by side. */
-export const mostCampaigns = each.length;
+/** Number of different campaigns that can run concurrently. */
+export const maxCampaigns = differing.length;
 
 /**
- * The campaigns of a generation: together they pass through every phase of an iteration, with preference pairs and with
- * steps of reinforcement learning, and synthesize tasks without a model. Equal for every generation but for their names.
+ * Returns the campaigns of a generation. Together they run every phase of an iteration, train with preference pairs and
+ * RL steps, and synthesize tasks without a model. Generations differ only in the campaigns' names.
  *
- * @param count in 1..`mostCampaigns`
- * @param epochs of every training but the first, which has two for each; in 1..500
+ * @param count in 1..`maxCampaigns`
+ * @param epochs of preference training, in 1..500; supervised training has twice as many
  */
 export const specsOf = (generation: number, count: number, epochs = 1): CampaignSpec[] =>
-  each
+  differing
     .slice(0, count)
     .map((own) =>
       resolveSpec(

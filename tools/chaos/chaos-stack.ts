@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import type { Pool } from 'pg';
+import { artifactStore } from '../../src/artifacts/artifact-store';
+import type { Session } from '../../src/client/session';
 import { readConfig, variablesOf, type Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
 import { stackDown, stackUp } from '../../src/stack';
@@ -16,107 +17,110 @@ import { servers } from '../../src/stack/all-services';
 import { startService } from '../../src/stack/start-service';
 import { readState, type StackState } from '../../src/stack/stack-state';
 import { workersWithNumber } from '../../src/stack/worker-services';
+import { createStore } from '../../src/store';
 import { migrate } from '../../src/store/base/migrate';
 import { createPool } from '../../src/store/base/pool';
 import { dataConverterOf } from '../../src/temporal/connect';
 import { proxied, type Proxied, type ServiceTarget } from './fault-plan';
 import { openFaultProxy, type FaultProxy } from './fault-proxy';
-import { openModelGate, type ModelGate } from './model-proxy';
+import { openModelProxy, type ModelProxy } from './model-proxy';
 import { mountSmallDisk, type SmallDisk } from './small-disk';
 
-/** A stack of its own whose workers reach every server through a proxy, and which is kept running. */
-export type ChaosStack = {
-  /** With the addresses of the servers themselves, for whoever looks on. */
-  config: Config;
-  pool: Pool;
+/**
+ * Supervised stack whose workers reach every server through a proxy. The session connects to the servers directly, to
+ * observe the campaigns.
+ */
+export type ChaosStack = Session & {
   client: Client;
   proxies: Record<Proxied, FaultProxy>;
-  gate: Pick<ModelGate, 'generated'>;
+  modelProxy: Pick<ModelProxy, 'generated'>;
   /** Absent where no small file system can be mounted. */
   disk: SmallDisk | undefined;
-  /** What lives of a target: one process, of a worker's role one or more. */
+  /** Returns the running processes of a target; a worker role may have several. */
   processesOf(target: ServiceTarget): ProcessRecord[];
-  /** Whether every server and worker is there and answers. */
+  /** Returns whether every server and worker runs and responds. */
   isUp(): Promise<boolean>;
   /**
-   * Starts the workers again with such shares of their activities run twice at once, and killed under their hands; waits
-   * until they answer.
+   * Restarts the workers and waits until they respond.
    *
-   * @throws Error when they do not within three minutes; the signal's reason
+   * @param shares fractions of activities that are executed twice concurrently, and whose worker is killed mid-run
+   * @throws ChaosError when the workers do not respond within three minutes; the signal's reason
    */
   restartWorkers(shares: { twice: number; killShare: number }, signal: AbortSignal): Promise<void>;
-  /** Ends everything; the home goes too unless it is to be kept. */
+  /** Stops all processes and removes the home unless `keepHome` is set. */
   remove(options: { keepHome: boolean }): Promise<void>;
 };
 
 export type ChaosStackOptions = {
-  /** Empty, or not there yet. */
+  /** Empty or missing folder. */
   home: string;
   profile: RecoveryProfile;
-  /** Workers of every role. */
+  /** Workers per role. */
   workers: number;
-  /** Whether a disk is to be filled. */
+  /** Whether faults fill the disk. */
   fills: boolean;
-  /** Milliseconds by which all that the policy generates is kept back, as if it were large. */
+  /** Delay of the policy's responses, to simulate a large policy. */
   latencyMs: number;
-  tell: (line: string) => void;
+  onProgress: (line: string) => void;
 };
 
-/** Longer than workers take to start on a machine that is busy with much else. */
-const restartWithinMs = 180_000;
+/** Workers need less to start, also on a busy machine. */
+const restartTimeoutMs = 180_000;
 
-/** @throws Error when the home holds something; StackError */
+/** @throws UsageError when the home is not empty; StackError */
 export async function bringUpChaosStack(from: Config, options: ChaosStackOptions): Promise<ChaosStack> {
-  const { home, profile, workers, fills, latencyMs, tell } = options;
+  const { home, profile, workers, fills, latencyMs, onProgress } = options;
   if (existsSync(home) && readdirSync(home).length > 0)
-    throw new UsageError(`--home: ${home} is not empty; name an empty folder`);
+    throw new UsageError(`--home: found files in ${home}, expected an empty folder`);
   mkdirSync(path.dirname(home), { recursive: true });
   createHome(home);
-  const bare = embedded(from, home, profile);
+  const bare = embeddedConfig(from, home, profile);
   const disk = fills ? mountSmallDisk(bare.artifacts) : undefined;
-  if (fills && !disk) tell('no small file system can be mounted here: no disk is filled');
+  if (fills && !disk) onProgress('no small file system can be mounted: the disk is not filled');
 
   const config = await stackUp(bare, {
     services: servers.map(({ name }) => name),
     supervised: false,
-    onProgress: tell,
+    onProgress,
   });
   await migrate(config.databaseUrl!, config.projectRoot);
-  const gate = await openModelGate(readState(home).ports['policy-server']!, latencyMs);
-  const proxies = await openProxies({ ...readState(home).ports, 'policy-server': gate.port });
+  const modelProxy = await openModelProxy(readState(home).ports['policy-server']!, latencyMs);
+  const proxies = await openProxies({ ...readState(home).ports, 'policy-server': modelProxy.port });
   const variables: Record<string, string> = { COEVOLVE_RECOVERY: profile };
-  const ours = Array.from({ length: workers }, (_, before) => workersWithNumber(before + 1))
+  const workerServices = Array.from({ length: workers }, (_, index) => workersWithNumber(index + 1))
     .flat()
     .map((worker) => behindProxies(worker, throughProxies(config, proxies), variables));
   const stack = { config: bare, state: readState(home) };
-  await Promise.all(ours.map((worker) => startService(stack, worker, tell)));
+  await Promise.all(workerServices.map((worker) => startService(stack, worker, onProgress)));
 
-  const ended = new AbortController();
-  const services = [...servers, ...ours];
-  const kept = restartCrashed(stack, services, { signal: ended.signal, onProgress: () => undefined });
+  const stopped = new AbortController();
+  const services = [...servers, ...workerServices];
+  const supervision = restartCrashed(stack, services, { signal: stopped.signal, onProgress: () => undefined });
   const pool = createPool(config.databaseUrl!, 4);
-  const client = lookOn(config);
+  const client = lazyClient(config);
   return {
-    ...{ config, pool, client, proxies, gate, disk },
+    ...{ config, pool, store: createStore(pool), artifacts: artifactStore(config.artifacts) },
+    temporal: () => Promise.resolve(client),
+    ...{ client, proxies, modelProxy, disk },
     processesOf(target) {
       const name = target === 'postmaster' ? 'postgres' : target;
       return services
         .filter((service) => service.name === name || service.name.startsWith(`${name}-`))
         .flatMap((service) => findProcess(home, service.name) ?? []);
     },
-    isUp: () => allAnswer(stack, services),
+    isUp: () => areReady(stack, services),
     async restartWorkers({ twice, killShare }, signal) {
       variables['COEVOLVE_TWICE'] = twice > 0 ? String(twice) : '';
       variables['COEVOLVE_KILL_SHARE'] = killShare > 0 ? String(killShare) : '';
-      await restart(stack, { those: ours, until: services, signal });
+      await restart(stack, { restarted: workerServices, all: services, signal });
     },
     async remove({ keepHome }) {
-      ended.abort();
-      await kept;
+      stopped.abort();
+      await supervision;
       await pool.end();
       await client.connection.close();
       await stackDown(bare);
-      await Promise.all([gate, ...Object.values(proxies)].map((proxy) => proxy.close()));
+      await Promise.all([modelProxy, ...Object.values(proxies)].map((proxy) => proxy.close()));
       disk?.unmount();
       const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
       if (!keepHome) for (const folder of [postgresDirectory, home]) if (folder) rmSync(folder, { recursive: true });
@@ -124,33 +128,33 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   };
 }
 
-type Restart = { those: readonly Service[]; until: readonly Service[]; signal: AbortSignal };
+type Restart = { restarted: readonly Service[]; all: readonly Service[]; signal: AbortSignal };
 
-/** Kills `those`, which are kept running, and waits until all of `until` answer. */
-async function restart(stack: Stack, { those, until, signal }: Restart): Promise<void> {
-  const before = those.flatMap(({ name }) => findProcess(stack.config.home, name) ?? []);
+/** Kills the services of `restarted`, which the supervision starts again, and waits until all services are ready. */
+async function restart(stack: Stack, { restarted, all, signal }: Restart): Promise<void> {
+  const before = restarted.flatMap(({ name }) => findProcess(stack.config.home, name) ?? []);
   for (const { pid } of before) sendSignal(pid, 'SIGKILL');
-  const deadline = Date.now() + restartWithinMs;
-  while (before.some(isAlive) || !(await allAnswer(stack, until))) {
+  const deadline = Date.now() + restartTimeoutMs;
+  while (before.some(isAlive) || !(await areReady(stack, all))) {
     if (Date.now() > deadline)
-      throw new ChaosError(`the workers do not answer ${restartWithinMs / 1000} s after a restart`);
+      throw new ChaosError(`the workers are not ready ${restartTimeoutMs / 1000} s after a restart`);
     signal.throwIfAborted();
     await sleep(50);
   }
 }
 
-async function allAnswer(stack: Stack, services: readonly Service[]): Promise<boolean> {
-  const answers = await Promise.all(
+async function areReady(stack: Stack, services: readonly Service[]): Promise<boolean> {
+  const ready = await Promise.all(
     services.map(async (service) => {
       const running = findProcess(stack.config.home, service.name);
       return running !== undefined && (await service.isReady(stack, running.pid));
     }),
   );
-  return answers.every(Boolean);
+  return ready.every(Boolean);
 }
 
-/** Everything in the home, whatever the caller's own environment points at. */
-function embedded(from: Config, home: string, profile: RecoveryProfile): Config {
+/** Returns a configuration with all services in the home; addresses of the caller's environment are ignored. */
+function embeddedConfig(from: Config, home: string, profile: RecoveryProfile): Config {
   const { COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = variablesOf(from);
   return readConfig({
     ...{ PATH: from.searchPath, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN },
@@ -178,7 +182,7 @@ function throughProxies(config: Config, proxies: Record<Proxied, FaultProxy>): C
   };
 }
 
-/** The worker with other addresses in its environment; `variables` are read anew at every start. */
+/** Returns the worker with the proxies' addresses in its environment; `variables` are read at every start. */
 function behindProxies(worker: Service, config: Config, variables: Readonly<Record<string, string>>): Service {
   return {
     ...worker,
@@ -189,8 +193,8 @@ function behindProxies(worker: Service, config: Config, variables: Readonly<Reco
   };
 }
 
-/** A client that connects when it is used: the server is away now and then. */
-function lookOn(config: Config): Client {
+/** Returns a client that connects at its first call: the server may be down. */
+function lazyClient(config: Config): Client {
   const connection = Connection.lazy({ address: config.temporal.address! });
   return new Client({ connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) });
 }

@@ -1,7 +1,7 @@
 import { createRandom, type Random } from '../../src/domain/base/seeded-random';
 import { deriveSeed } from '../../src/domain/base/seed-tree';
 
-/** What is killed, and how many of a hundred kills it gets: `postgres` is told to quit at once, `postmaster` is killed. */
+/** Kill targets with their percentage of kills. `postgres` is an immediate shutdown (SIGQUIT), `postmaster` a SIGKILL. */
 export const killShares = {
   'worker-rollout': 20,
   'worker-store': 18,
@@ -16,10 +16,10 @@ export const killShares = {
   postmaster: 3,
 } as const;
 export type KillTarget = keyof typeof killShares;
-/** Of which there is always a process. */
+/** Targets that always have a process. */
 export type ServiceTarget = Exclude<KillTarget, 'trainer'>;
 
-/** Faults beside the kills; `twice` is of a whole generation and has no moment. */
+/** Faults that are no kills; `twice` applies to a whole generation and has no point in time. */
 export const otherFaults = ['cut', 'delay', 'fill', 'twice'] as const;
 
 export const proxied = ['postgres', 'temporal', 'environment-server', 'policy-server'] as const;
@@ -29,8 +29,8 @@ export const faultNames = [...(Object.keys(killShares) as KillTarget[]), ...othe
 export type FaultName = (typeof faultNames)[number];
 
 /**
- * `afterMs`: how long after everything runs again; `forMs`: how long it holds. A kill that `overlaps` is not waited for:
- * the next fault comes while it is still felt.
+ * `afterMs`: delay after the previous recovery; `forMs`: duration. After a kill that `overlaps`, the next fault does not
+ * wait for the recovery.
  */
 export type Fault = { afterMs: number } & (
   | { kind: 'kill'; target: KillTarget; overlaps: boolean }
@@ -39,15 +39,15 @@ export type Fault = { afterMs: number } & (
   | { kind: 'fill'; forMs: number }
 );
 
-/** A fault of another kind comes before one kill in so many, and one kill in so many overlaps the next fault. */
+/** One kill of 12 comes after another kind of fault, and one of 12 overlaps the next fault (both on average). */
 const [killsPerOther, killsPerOverlap] = [12, 12];
 
 /**
- * What will be done, and when: a pure function of its arguments, so that a run can be repeated.
+ * Draws the faults of a run. A pure function of its arguments, so that a run can be repeated.
  *
  * @param seed in [0, 2^31)
- * @param kills how many of the faults are kills
- * @param names which faults there may be; at least one that kills
+ * @param kills number of kills among the faults
+ * @param names allowed faults, at least one kill target
  */
 export function faultPlan(seed: number, kills: number, names: readonly FaultName[] = faultNames): Fault[] {
   const random = createRandom(deriveSeed(seed, 'fault plan'));
@@ -64,8 +64,8 @@ export function faultPlan(seed: number, kills: number, names: readonly FaultName
 
 function drawTarget(random: Random, targets: readonly KillTarget[]): KillTarget {
   const total = targets.reduce((sum, target) => sum + killShares[target], 0);
-  let place = random.integer(total);
-  return targets.find((target) => (place -= killShares[target]) < 0)!;
+  let rest = random.integer(total);
+  return targets.find((target) => (rest -= killShares[target]) < 0)!;
 }
 
 function otherFault(random: Random, kinds: readonly ('cut' | 'delay' | 'fill')[]): Fault {
@@ -79,10 +79,10 @@ function otherFault(random: Random, kinds: readonly ('cut' | 'delay' | 'fill')[]
     : { kind, target, afterMs, forMs, byMs: 20 + random.integer(400) };
 }
 
-/** A fault in a word: `worker-store+120` is a kill 120 ms after the last one is mended, `&` that it overlaps the next. */
+/** Formats a fault: `worker-store+120` is a kill 120 ms after the previous recovery, `&` marks an overlap with the next. */
 export function faultText(fault: Fault): string {
   if (fault.kind === 'kill') return `${fault.target}+${fault.afterMs}${fault.overlaps ? '&' : ''}`;
-  const where = 'target' in fault ? ` ${fault.target}` : '';
+  const target = 'target' in fault ? ` ${fault.target}` : '';
   const by = fault.kind === 'delay' ? ` by ${fault.byMs}` : '';
-  return `${fault.kind}${where}${by} for ${fault.forMs}+${fault.afterMs}`;
+  return `${fault.kind}${target}${by} for ${fault.forMs}+${fault.afterMs}`;
 }

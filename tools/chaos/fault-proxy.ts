@@ -2,33 +2,33 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
 
-/** A TCP proxy on loopback that does as it is told to the connections that go through it. */
+/** TCP proxy on loopback that injects network faults. */
 export type FaultProxy = {
   readonly port: number;
-  /** Ends every connection at once and lets none through until `mend`. */
+  /** Closes all connections and rejects new ones until `restore`. */
   cut(): void;
-  /** Holds every piece back for so long, both ways, until `mend`. */
+  /** Delays every chunk in both directions until `restore`. */
   delay(ms: number): void;
-  mend(): void;
+  restore(): void;
   close(): Promise<void>;
 };
 
-/** @param target port of the server behind it, on loopback; it may be down, and come back */
+/** @param target port of the server on loopback; the server may be down */
 export async function openFaultProxy(target: number): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
   let [isCut, delayMs] = [false, 0];
 
-  const held = (): Transform =>
+  const delayed = (): Transform =>
     new Transform({
-      transform(piece, _encoding, done) {
-        if (delayMs === 0) done(null, piece);
-        else setTimeout(() => done(null, piece), delayMs);
+      transform(chunk, _encoding, done) {
+        if (delayMs === 0) done(null, chunk);
+        else setTimeout(() => done(null, chunk), delayMs);
       },
     });
-  const keep = (socket: Socket, other: () => Socket): void => {
+  const track = (socket: Socket, other: () => Socket): void => {
     sockets.add(socket);
     socket.setNoDelay(true);
-    socket.on('error', () => undefined); // its end is what counts
+    socket.on('error', () => undefined); // the close event follows
     socket.on('close', () => {
       sockets.delete(socket);
       other().destroy();
@@ -38,30 +38,30 @@ export async function openFaultProxy(target: number): Promise<FaultProxy> {
   const server = createServer((client) => {
     if (isCut) return void client.destroy();
     const upstream = connect(target, '127.0.0.1');
-    keep(client, () => upstream);
-    keep(upstream, () => client);
-    client.pipe(held()).pipe(upstream);
-    upstream.pipe(held()).pipe(client);
+    track(client, () => upstream);
+    track(upstream, () => client);
+    client.pipe(delayed()).pipe(upstream);
+    upstream.pipe(delayed()).pipe(client);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 
-  const endAll = (): void => sockets.forEach((socket) => socket.destroy());
+  const closeAll = (): void => sockets.forEach((socket) => socket.destroy());
   return {
     port: (server.address() as AddressInfo).port,
     cut() {
       isCut = true;
-      endAll();
+      closeAll();
     },
     delay(ms) {
       delayMs = ms;
     },
-    mend() {
+    restore() {
       [isCut, delayMs] = [false, 0];
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
-      endAll();
+      closeAll();
       await closed;
     },
   };

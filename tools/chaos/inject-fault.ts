@@ -3,21 +3,22 @@ import { sendSignal, type ProcessRecord } from '../../src/process/processes';
 import type { ChaosStack } from './chaos-stack';
 import type { Fault, KillTarget } from './fault-plan';
 import { openWorkflows } from './open-workflows';
-import { ifThere } from './progress';
-import { lookBefore, recoveryOf, type Recovery, type Watched } from './recovery';
+import { unlessUnavailable } from './progress';
+import { readStateBefore, waitForRecovery, type Recovery, type Watched } from './recovery';
 import { runningTrainers, type RunningTrainer } from './running-trainers';
 
-/** `overlaps`: the next fault came while it was felt, so that nobody can say for how long it was. */
+/** `overlaps`: the next fault came before the recovery, which was therefore not measured. */
 export type Kill = Recovery & { target: KillTarget; afterSeconds: number; overlaps: boolean };
 
-/** How long a target is waited for that is dead already, or a trainer while nothing is trained. */
-const patienceMs = 4_000;
-/** After so long nobody waits for a kill's recovery any longer; it counts with this time. */
-const longestMs = 60_000;
+/** Maximum wait for a target that does not run: a crashed service, or a trainer. */
+const targetTimeoutMs = 4_000;
+/** Maximum wait for a recovery; a longer one counts with this time. */
+const recoveryTimeoutMs = 60_000;
 
 /**
- * Does one fault and resolves when everything runs again, or when it is over; when it overlaps the next, at once.
- * undefined: nothing was killed, since the target was not there.
+ * Injects one fault and waits until the system has recovered from a kill, or until another fault is over. Does not wait
+ * after a kill that overlaps the next fault. Returns undefined when no process was killed, because the target did not
+ * run or the fault is no kill.
  */
 export async function injectFault(watched: Watched, fault: Fault, startedAt: number): Promise<Kill | undefined> {
   await sleep(fault.afterMs);
@@ -28,7 +29,7 @@ export async function injectFault(watched: Watched, fault: Fault, startedAt: num
   else disk?.fill();
   await sleep(fault.forMs);
   if (fault.kind === 'fill') disk?.empty();
-  else proxies[fault.target].mend();
+  else proxies[fault.target].restore();
   return undefined;
 }
 
@@ -36,38 +37,41 @@ type KillFault = Extract<Fault, { kind: 'kill' }>;
 
 async function kill(watched: Watched, fault: KillFault, startedAt: number): Promise<Kill | undefined> {
   const { target, overlaps } = fault;
-  const victim = await findVictim(watched, target);
-  if (!victim) return undefined;
-  const before = await lookBefore(watched, victim);
+  const found = await findProcessToKill(watched, target);
+  if (!found) return undefined;
+  const before = await readStateBefore(watched, found);
   const at = Date.now();
-  sendSignal(victim.pid, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL'); // a quit is Postgres's immediate shutdown
-  const done = { target, overlaps, afterSeconds: (at - startedAt) / 1000 };
-  if (overlaps) return { ...done, ms: null, cutOff: 0 };
-  const signal = AbortSignal.any([watched.signal, AbortSignal.timeout(longestMs)]);
-  const recovery = await recoveryOf({ ...watched, signal }, target, before, at);
-  while (!signal.aborted && !(await watched.stack.isUp())) await sleep(50); // or the next would be felt as this one
-  return { ...done, ...recovery };
+  sendSignal(found.pid, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL'); // SIGQUIT: immediate shutdown of Postgres
+  const killed = { target, overlaps, afterSeconds: (at - startedAt) / 1000 };
+  if (overlaps) return { ...killed, ms: null, cutOff: 0 };
+  const signal = AbortSignal.any([watched.signal, AbortSignal.timeout(recoveryTimeoutMs)]);
+  const recovery = await waitForRecovery({ ...watched, signal }, target, before, at);
+  while (!signal.aborted && !(await watched.stack.isUp())) await sleep(50); // the next recovery is measured on a running stack
+  return { ...killed, ...recovery };
 }
 
-type Victim = { pid: number; trainer?: RunningTrainer };
+type TargetProcess = { pid: number; trainer?: RunningTrainer };
 
-async function findVictim({ stack, names, signal }: Watched, target: KillTarget): Promise<Victim | undefined> {
+async function findProcessToKill(
+  { stack, names, signal }: Watched,
+  target: KillTarget,
+): Promise<TargetProcess | undefined> {
   const { artifacts } = stack.config;
-  for (const deadline = Date.now() + patienceMs; Date.now() < deadline && !signal.aborted; await sleep(50)) {
+  for (const deadline = Date.now() + targetTimeoutMs; Date.now() < deadline && !signal.aborted; await sleep(50)) {
     if (target === 'trainer') {
       const trainer = runningTrainers(artifacts, names)[0];
       if (trainer) return { pid: trainer.pid, trainer };
     } else {
-      const living = stack.processesOf(target);
-      if (living.length > 0) return firstAtWork(stack, living);
+      const running = stack.processesOf(target);
+      if (running.length > 0) return preferBusy(stack, running);
     }
   }
   return undefined;
 }
 
-/** Of several workers of a role one that has begun something, if one has. */
-async function firstAtWork({ client }: ChaosStack, living: readonly ProcessRecord[]): Promise<ProcessRecord> {
-  const open = (await ifThere(() => openWorkflows(client))) ?? [];
+/** Returns a worker with a started activity; the first worker when none has one. */
+async function preferBusy({ client }: ChaosStack, workers: readonly ProcessRecord[]): Promise<ProcessRecord> {
+  const open = (await unlessUnavailable(() => openWorkflows(client))) ?? [];
   const pids = new Set(open.flatMap(({ begun }) => begun.map(({ pid }) => pid)));
-  return living.find(({ pid }) => pids.has(pid)) ?? living[0]!;
+  return workers.find(({ pid }) => pids.has(pid)) ?? workers[0]!;
 }

@@ -2,19 +2,14 @@ import { ChaosError } from './chaos-error';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { artifactStore } from '../../src/artifacts/artifact-store';
-import { mostCampaigns } from './campaign-specs';
+import { maxCampaigns } from './campaign-specs';
 import { chaosResult, type ChaosResult } from './chaos-result';
-import type { ChaosStack } from './chaos-stack';
 import { faultNames, faultPlan, faultText, type FaultName } from './fault-plan';
 import { runChaos } from './run-chaos';
 import { readConfig } from '../../src/config';
 import { recoveryProfiles, type RecoveryProfile } from '../../src/domain/campaign/memo';
-import type { CampaignSpec } from '../../src/spec/campaign-spec';
-import { createStore } from '../../src/store';
 import { explain } from '../../src/cli/explain';
-import { duration, printResult, say, table } from '../../src/cli/base/output';
-import { startCampaign } from '../../src/client/start-campaign';
+import { duration, printResult, printMessage, table } from '../../src/cli/base/output';
 
 type Options = {
   seed: number;
@@ -33,37 +28,27 @@ type Options = {
 async function chaos({ seed, kills, json, home, ...options }: Options): Promise<void> {
   const config = readConfig();
   const plan = faultPlan(seed, kills, options.faults);
-  say(`seed ${seed}, ${kills} kills, faults: ${plan.map(faultText).join(', ')}`);
+  printMessage(`seed ${seed}, ${kills} kills, faults: ${plan.map(faultText).join(', ')}`);
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stop.abort(new ChaosError(`interrupted by ${signal}`)));
-  const run = {
+  const run = await runChaos(config, {
+    ...options,
     plan,
     latencyMs: options.latency,
     home: home ?? newHome(config.home),
-    start,
-    tell: say,
+    onProgress: printMessage,
     signal: stop.signal,
-  };
-  const done = await runChaos(config, { ...options, ...run });
-  const result = chaosResult(done);
+  });
+  const result = chaosResult(run);
   printResult(json, { seed, ...options, ...result }, () => resultText(result));
   if (!result.ok) throw new ChaosError('a campaign differs from its undisturbed run: see "failures"');
 }
 
-function newHome(beside: string): string {
-  mkdirSync(beside, { recursive: true });
-  return mkdtempSync(path.join(beside, 'chaos-'));
+function newHome(parent: string): string {
+  mkdirSync(parent, { recursive: true });
+  return mkdtempSync(path.join(parent, 'chaos-'));
 }
-
-const start = ({ config, pool, client }: ChaosStack, spec: CampaignSpec) =>
-  startCampaign(
-    {
-      ...{ config, pool, store: createStore(pool), artifacts: artifactStore(config.artifacts) },
-      temporal: () => Promise.resolve(client),
-    },
-    spec,
-  );
 
 function resultText(result: ChaosResult): string {
   const { targets, parked, failures, undisturbed } = result;
@@ -79,7 +64,7 @@ function resultText(result: ChaosResult): string {
     `${kills} kills in ${duration(seconds)} over ${campaigns} campaigns: ${lost} lost, ${duplicated} duplicated, ${wrong} otherwise wrong`,
     `content hash ${hashEqual ? 'equal to' : 'DIFFERENT from'} the undisturbed run's (${duration(undisturbed.seconds)})`,
     `recovered within ${result.mttrP50Ms} ms (p50), ${result.mttrP95Ms} ms (p95)`,
-    `work done again: ${(100 * result.wasteRatio).toFixed(2)} %; training or playing ${(100 * result.ettr).toFixed(1)} % of the time (undisturbed ${(100 * undisturbed.ettr).toFixed(1)} %)`,
+    `repeated work: ${(100 * result.wasteRatio).toFixed(2)} %; training or playing ${(100 * result.ettr).toFixed(1)} % of the time (undisturbed ${(100 * undisturbed.ettr).toFixed(1)} %)`,
     '',
     table(['killed', 'kills', 'cut off', 'p50 ms', 'p95 ms'], rows),
     ...Object.entries(parked).map(([reason, times]) => `parked ${times} times: ${reason}`),
@@ -88,17 +73,17 @@ function resultText(result: ChaosResult): string {
 }
 
 const integer =
-  (least: number, most: number) =>
+  (min: number, max: number) =>
   (text: string): number => {
     const value = Number(text);
-    if (Number.isInteger(value) && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`expected a whole number in ${least}..${most}`);
+    if (Number.isInteger(value) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`expected an integer in ${min}..${max}`);
   };
 
-function share(text: string): number {
+function fraction(text: string): number {
   const value = Number(text);
   if (text !== '' && value >= 0 && value < 1) return value;
-  throw new InvalidArgumentError('expected a share in [0, 1)');
+  throw new InvalidArgumentError('expected a number in [0, 1)');
 }
 
 function profile(text: string): RecoveryProfile {
@@ -109,28 +94,28 @@ function profile(text: string): RecoveryProfile {
 
 function faults(text: string): FaultName[] {
   return text.split(',').map((name) => {
-    const found = faultNames.find((known) => known === name.trim());
+    const found = faultNames.find((faultName) => faultName === name.trim());
     if (found) return found;
-    throw new InvalidArgumentError(`"${name}" is none of ${faultNames.join(', ')}`);
+    throw new InvalidArgumentError(`found "${name}", expected one of ${faultNames.join(', ')}`);
   });
 }
 
 const program = new Command('chaos')
-  .description('run campaigns under kills and other faults, and compare them with an undisturbed run')
-  .option('--seed <n>', 'the same seed gives the same faults', integer(0, 2 ** 31 - 1), 1)
-  .option('--kills <n>', 'how many processes to kill', integer(0, 100_000), 60)
-  .option('--kill-share <share>', 'share of activity attempts to kill besides, under their hands', share, 0)
+  .description('run campaigns under faults and compare them with an undisturbed run')
+  .option('--seed <n>', 'seed of the fault plan', integer(0, 2 ** 31 - 1), 1)
+  .option('--kills <n>', 'number of processes to kill', integer(0, 100_000), 60)
+  .option('--kill-share <share>', 'fraction of activity attempts whose worker is killed mid-run', fraction, 0)
   .option('--profile <name>', `recovery profile: ${recoveryProfiles.join(' or ')}`, profile, 'fast')
-  .option('--campaigns <n>', 'campaigns side by side', integer(1, mostCampaigns), 2)
-  .option('--workers <n>', 'workers of every role', integer(1, 8), 1)
-  .option('--epochs <n>', 'how long they train; 1 is next to nothing', integer(1, 500), 1)
-  .option('--latency <ms>', 'keep back what the policy generates, as if it were large', integer(0, 60_000), 0)
-  .option('--faults <list>', `which of ${faultNames.join(',')}`, faults, [...faultNames])
-  .option('--home <folder>', 'an empty folder for the stack; by default a new one, removed when all is well')
+  .option('--campaigns <n>', 'concurrent campaigns', integer(1, maxCampaigns), 2)
+  .option('--workers <n>', 'workers per role', integer(1, 8), 1)
+  .option('--epochs <n>', 'training epochs; 1 is minimal', integer(1, 500), 1)
+  .option('--latency <ms>', 'delay of policy responses in ms, to simulate large policies', integer(0, 60_000), 0)
+  .option('--faults <list>', `comma-separated: ${faultNames.join(',')}`, faults, [...faultNames])
+  .option('--home <folder>', 'empty folder for the stack (default: new, removed on success)')
   .option('--json', 'print the result as JSON')
   .action(chaos);
 
 program.parseAsync().catch((error: unknown) => {
-  say(explain(error));
+  printMessage(explain(error));
   process.exitCode = 1;
 });

@@ -3,32 +3,32 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** A server on loopback before the policy server, through which everybody asks it. */
-export type ModelGate = {
+/** HTTP proxy on loopback between the workers and the policy server. */
+export type ModelProxy = {
   readonly port: number;
-  /** How many answers policies generated, or began to; a probe, which asks for one token, is none. */
+  /** Returns the number of completions that policies have started; probes, which request one token, do not count. */
   generated(): number;
   close(): Promise<void>;
 };
 
 /**
- * Counts what policies generate, and makes them look large: what they generate is kept back for so long. Every
- * other answer passes at once, as it would with a large one.
+ * Starts a proxy that counts completions and delays them, to simulate large policies. Other responses are not delayed.
  *
- * @param target port of the policy server, on loopback; it may be down, and come back
+ * @param target port of the policy server on loopback; the server may be down
+ * @param latencyMs delay of every completion
  */
-export async function openModelGate(target: number, latencyMs: number): Promise<ModelGate> {
+export async function openModelProxy(target: number, latencyMs: number): Promise<ModelProxy> {
   let count = 0;
-  const handle = async (asked: IncomingMessage, answer: ServerResponse): Promise<void> => {
-    const body = await text(asked);
-    const generates = asked.url?.endsWith('/chat/completions') ?? false;
-    const upstream = passOn({ target, asked, body, answer, keptMs: generates ? latencyMs : 0 });
+  const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await text(incoming);
+    const generates = incoming.url?.endsWith('/chat/completions') ?? false;
+    const upstream = forward({ target, incoming, body, response, delayMs: generates ? latencyMs : 0 });
     if (!generates || isProbe(body)) return;
     upstream.on('finish', () => count++);
-    upstream.on('response', ({ statusCode }) => (count -= statusCode === 200 ? 0 : 1)); // refused: nothing was generated
+    upstream.on('response', ({ statusCode }) => (count -= statusCode === 200 ? 0 : 1)); // rejected: no completion
   };
-  const server = createServer((asked, answer) => {
-    handle(asked, answer).catch(() => answer.destroy()); // its client died while it asked
+  const server = createServer((incoming, response) => {
+    handle(incoming, response).catch(() => response.destroy()); // the client disconnected while it sent the request
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -45,20 +45,26 @@ export async function openModelGate(target: number, latencyMs: number): Promise<
 
 const isProbe = (body: string): boolean => (JSON.parse(body) as { max_tokens?: number }).max_tokens === 1;
 
-type Passed = { target: number; asked: IncomingMessage; body: string; answer: ServerResponse; keptMs: number };
+type Forwarded = {
+  target: number;
+  incoming: IncomingMessage;
+  body: string;
+  response: ServerResponse;
+  delayMs: number;
+};
 
-/** A server that is not there, or goes away, ends the client's connection as it would without anybody between them. */
-function passOn({ target, asked, body, answer, keptMs }: Passed) {
-  const { method, url } = asked;
-  const headers = { ...asked.headers, connection: 'close' }; // one request, one connection: none is left behind
+/** Forwards a request. When the server is down or disconnects, the client's connection is closed, as without a proxy. */
+function forward({ target, incoming, body, response, delayMs }: Forwarded) {
+  const { method, url } = incoming;
+  const headers = { ...incoming.headers, connection: 'close' }; // one connection per request: none stays open
   const upstream = request({ host: '127.0.0.1', port: target, method, path: url, headers });
-  upstream.on('error', () => answer.destroy());
-  upstream.on('response', (came) => {
-    came.on('error', () => answer.destroy());
-    const pass = (): unknown => came.pipe(answer.writeHead(came.statusCode!, came.headers));
-    const kept = setTimeout(pass, came.statusCode === 200 ? keptMs : 0);
-    answer.on('close', () => clearTimeout(kept));
+  upstream.on('error', () => response.destroy());
+  upstream.on('response', (received) => {
+    received.on('error', () => response.destroy());
+    const pass = (): unknown => received.pipe(response.writeHead(received.statusCode!, received.headers));
+    const timer = setTimeout(pass, received.statusCode === 200 ? delayMs : 0);
+    response.on('close', () => clearTimeout(timer));
   });
-  answer.on('close', () => upstream.destroy());
+  response.on('close', () => upstream.destroy());
   return upstream.end(body);
 }

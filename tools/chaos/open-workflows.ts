@@ -1,59 +1,64 @@
 import type { Client } from '@temporalio/client';
 
-/** An activity that a worker has begun and not ended, as Temporal knows it. */
+/** Activity that a worker has started and not completed, according to Temporal. */
 export type BegunActivity = {
   workflowId: string;
   runId: string;
   activityId: string;
   type: string;
   attempt: number;
-  /** Of the worker that took it. */
+  /** Pid of the worker. */
   pid: number;
 };
 
-/** A workflow that runs: its activities, and since when it waits for a worker to go on, in ms; null: it does not. */
+/** Running workflow with its activities. */
 export type OpenWorkflow = {
   workflowId: string;
   runId: string;
   begun: BegunActivity[];
-  /** The activities that nobody works at: not begun yet, or waiting for their next try. */
+  /** Activities that are scheduled or wait for a retry. */
   waiting: Pick<BegunActivity, 'activityId' | 'type'>[];
+  /** Time in ms since the epoch since which a workflow task waits for a worker; null without such a task. */
   waitsSince: number | null;
   events: number;
 };
 
 const started: number = 2; // temporal.api.enums.v1.PendingActivityState
-const answerWithinMs = 3_000;
+const requestTimeoutMs = 3_000;
 
-/** Everything that runs, with what is in the middle of being done. @throws Error while Temporal is away */
+/** Returns all running workflows. @throws Error while Temporal is unavailable */
 export const openWorkflows = (client: Client): Promise<OpenWorkflow[]> =>
-  client.connection.withDeadline(Date.now() + answerWithinMs, async () => {
+  client.connection.withDeadline(Date.now() + requestTimeoutMs, async () => {
     const open: { workflowId: string; runId: string }[] = [];
     for await (const { workflowId, runId } of client.workflow.list({ query: `ExecutionStatus = "Running"` }))
       open.push({ workflowId, runId });
     return Promise.all(open.map((execution) => describe(client, execution)));
   });
 
-/** One of them again. @throws Error while Temporal is away */
+/** Returns the current state of one workflow. @throws Error while Temporal is unavailable */
 export const describeAgain = (
   client: Client,
   execution: { workflowId: string; runId: string },
 ): Promise<OpenWorkflow> =>
-  client.connection.withDeadline(Date.now() + answerWithinMs, () => describe(client, execution));
+  client.connection.withDeadline(Date.now() + requestTimeoutMs, () => describe(client, execution));
 
-/** Whether a workflow task of it that was given out after a moment, in ms since the epoch, is done. @throws Error while Temporal is away */
+/**
+ * Returns whether a workflow task that was dispatched after `at` (ms since the epoch) is completed.
+ *
+ * @throws Error while Temporal is unavailable
+ */
 export const hasCompletedTaskAfter = (
   client: Client,
   { workflowId, runId }: { workflowId: string; runId: string },
   at: number,
 ): Promise<boolean> =>
-  client.connection.withDeadline(Date.now() + answerWithinMs, async () => {
+  client.connection.withDeadline(Date.now() + requestTimeoutMs, async () => {
     const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    const given = new Set<string>();
+    const dispatched = new Set<string>();
     for (const { eventId, eventTime, ...event } of events ?? []) {
       const ms = Number(eventTime?.seconds ?? 0) * 1000 + (eventTime?.nanos ?? 0) / 1e6;
-      if (event.workflowTaskStartedEventAttributes && ms > at) given.add(String(eventId));
-      if (given.has(String(event.workflowTaskCompletedEventAttributes?.startedEventId))) return true;
+      if (event.workflowTaskStartedEventAttributes && ms > at) dispatched.add(String(eventId));
+      if (dispatched.has(String(event.workflowTaskCompletedEventAttributes?.startedEventId))) return true;
     }
     return false;
   });

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { OpenWorkflow } from './open-workflows';
 
-/** What the running campaigns have come to, in a text that changes with every row of progress. */
-export async function rowsOfProgress(pool: Pool, campaignIds: readonly number[]): Promise<string> {
-  const { rows } = await pool.query<{ told: string }>(
+/** Returns a text that changes with every row of progress of the campaigns. */
+export async function progressOf(pool: Pool, campaignIds: readonly number[]): Promise<string> {
+  const { rows } = await pool.query<{ progress: string }>(
     `select concat_ws(' ',
        (select count(*) || '/' || count(finished_at) from phases where campaign_id = any ($1::integer[])),
        (select count(*) from tasks where campaign_id = any ($1::integer[])),
@@ -18,18 +18,19 @@ export async function rowsOfProgress(pool: Pool, campaignIds: readonly number[])
          where r.campaign_id = any ($1::integer[])),
        (select count(*) from policies where campaign_id = any ($1::integer[])),
        (select count(*) from evaluations where campaign_id = any ($1::integer[])),
-       (select count(*) from campaigns where finished_at is not null)) as told`,
+       (select count(*) from campaigns where finished_at is not null)) as progress`,
     [campaignIds],
   );
-  return rows[0]!.told;
+  return rows[0]!.progress;
 }
 
-/** Grows with every activity that completes and every workflow that ends. */
+/** Returns a text that changes with every completed activity and every closed workflow. */
 export const eventsOf = (open: readonly OpenWorkflow[]): string =>
   open
     .map(({ runId, events }) => `${runId} ${events}`)
     .sort()
     .join('\n');
 
-/** The answer, or undefined while who is asked is away. */
-export const ifThere = <T>(ask: () => Promise<T>): Promise<T | undefined> => ask().catch(() => undefined);
+/** Returns the result of a request; undefined while the server is unavailable. */
+export const unlessUnavailable = <T>(request: () => Promise<T>): Promise<T | undefined> =>
+  request().catch(() => undefined);

@@ -9,86 +9,89 @@ import {
   type BegunActivity,
   type OpenWorkflow,
 } from './open-workflows';
-import { eventsOf, ifThere, rowsOfProgress } from './progress';
+import { eventsOf, progressOf, unlessUnavailable } from './progress';
 import { lastProgressOf, runningTrainers, type RunningTrainer } from './running-trainers';
 
 /**
- * How long a kill was felt. Milliseconds from the kill
- * - of an activity worker: until every activity that the dead process had begun is begun by another, or gone;
- * - of the workflow worker: until the first workflow task that waited for one while it was away is done;
- * - of a trainer: until its job says again how far it is, or that it has ended;
+ * Recovery from a kill. `ms` is the time from the kill
+ * - of an activity worker: until another process has started every activity of the killed one, or the activity has ended;
+ * - of the workflow worker: until the first workflow task that waited during the outage is completed;
+ * - of a trainer: until its job reports progress or its end;
  * - of a server: until the next row of progress appears or the next activity completes.
- * null: it cut nothing off. No activity was begun (of environments and policies: no attempt was being played), no
- * workflow task came while no worker was there, nobody waited for the trainer: one that makes an update a step lives on
- * between its steps.
+ * null: the kill interrupted nothing. No activity had started (for environments and policies: no attempt was being
+ * played), no workflow task arrived during the outage, or no workflow waited for the trainer: a trainer of an RL job
+ * also runs between its steps. `cutOff` counts the interrupted activities.
  */
 export type Recovery = { ms: number | null; cutOff: number };
 
-/** What is needed to measure: the stack, the campaigns that run now, and when to give up on it. */
+/** The stack, its running campaigns, and the signal that ends the measurement. */
 export type Watched = { stack: ChaosStack; campaignIds: number[]; names: string[]; signal: AbortSignal };
 
-/** What was going on right before a kill. */
+/** State right before a kill. */
 export type Before = { open: OpenWorkflow[]; rows: string | undefined; pid: number; trainer?: RunningTrainer };
 
-const lookEveryMs = 100;
+const pollMs = 100;
 const watchActivities = ['watchTraining', 'trainStep'];
 const trainActivities = ['submitTraining', ...watchActivities];
 
-export async function lookBefore(
+export async function readStateBefore(
   { stack, campaignIds }: Watched,
   { pid, trainer }: Pick<Before, 'pid' | 'trainer'>,
 ): Promise<Before> {
   const [open, rows] = await Promise.all([
-    ifThere(() => openWorkflows(stack.client)),
-    ifThere(() => rowsOfProgress(stack.pool, campaignIds)),
+    unlessUnavailable(() => openWorkflows(stack.client)),
+    unlessUnavailable(() => progressOf(stack.pool, campaignIds)),
   ]);
   return { open: open ?? [], rows, pid, ...(trainer ? { trainer } : {}) };
 }
 
-/** Resolves when the kill of `at` (ms since the epoch) is no longer felt. */
-export function recoveryOf(watched: Watched, target: KillTarget, before: Before, at: number): Promise<Recovery> {
-  if (target === 'trainer') return ofTrainer(watched, before, before.trainer!, at);
-  if (target === 'worker-workflow') return ofWorkflowWorker(watched, before.pid, at);
-  if (target.startsWith('worker-')) return ofActivityWorker(watched, before.pid, at);
-  return ofServer(watched, target, before, at);
+/** Waits until the system has recovered from the kill at `at` (ms since the epoch). */
+export function waitForRecovery(watched: Watched, target: KillTarget, before: Before, at: number): Promise<Recovery> {
+  if (target === 'trainer') return waitForTrainer(watched, before, before.trainer!, at);
+  if (target === 'worker-workflow') return waitForWorkflowWorker(watched, before.pid, at);
+  if (target.startsWith('worker-')) return waitForActivityWorker(watched, before.pid, at);
+  return waitForServer(watched, target, before, at);
 }
 
-async function ofActivityWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
-  const open = await until(signal, () => ifThere(() => openWorkflows(stack.client)));
-  let dead = (open ?? []).flatMap(({ begun }) => begun).filter((activity) => activity.pid === pid);
-  const cutOff = dead.length;
-  while (dead.length > 0 && !signal.aborted) {
-    await sleep(lookEveryMs);
-    const still = await Promise.all(dead.map((activity) => isCutOff(stack, activity)));
-    dead = dead.filter((_, n) => still[n]);
+async function waitForActivityWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
+  const open = await until(signal, () => unlessUnavailable(() => openWorkflows(stack.client)));
+  let lost = (open ?? []).flatMap(({ begun }) => begun).filter((activity) => activity.pid === pid);
+  const cutOff = lost.length;
+  while (lost.length > 0 && !signal.aborted) {
+    await sleep(pollMs);
+    const isStillLost = await Promise.all(lost.map((activity) => isCutOff(stack, activity)));
+    lost = lost.filter((_, n) => isStillLost[n]);
   }
   return { ms: cutOff > 0 ? Date.now() - at : null, cutOff };
 }
 
-/** Until another process has begun it, or it is gone: one that waits for its next try has not recovered. */
+/**
+ * Returns whether an activity of a killed worker is still interrupted: no other process has started it and it has not
+ * ended. An activity that waits for its retry is interrupted.
+ */
 export async function isCutOff({ client }: Pick<ChaosStack, 'client'>, activity: BegunActivity): Promise<boolean> {
-  const workflow = await ifThere(() => describeAgain(client, activity));
-  if (!workflow) return true; // a server that does not answer leaves it as it was
-  const again = workflow.begun.find(({ activityId }) => activityId === activity.activityId);
-  return again
-    ? again.pid === activity.pid
+  const workflow = await unlessUnavailable(() => describeAgain(client, activity));
+  if (!workflow) return true; // Temporal is unavailable: no change is known
+  const retried = workflow.begun.find(({ activityId }) => activityId === activity.activityId);
+  return retried
+    ? retried.pid === activity.pid
     : workflow.waiting.some(({ activityId }) => activityId === activity.activityId);
 }
 
-async function ofWorkflowWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
+async function waitForWorkflowWorker({ stack, signal }: Watched, pid: number, at: number): Promise<Recovery> {
   const isBack = async (): Promise<boolean> => startTimeOf(pid) === undefined && (await stack.isUp());
   let waiting: OpenWorkflow | undefined;
-  for (let wasBack = false; !waiting && !wasBack && !signal.aborted; await sleep(lookEveryMs)) {
+  for (let wasBack = false; !waiting && !wasBack && !signal.aborted; await sleep(pollMs)) {
     wasBack = await isBack();
-    const open = (await ifThere(() => openWorkflows(stack.client))) ?? [];
+    const open = (await unlessUnavailable(() => openWorkflows(stack.client))) ?? [];
     waiting = open.find(({ waitsSince }) => waitsSince !== null);
   }
   if (!waiting) return { ms: null, cutOff: 0 };
-  await until(signal, () => ifThere(() => hasCompletedTaskAfter(stack.client, waiting, at)));
+  await until(signal, () => unlessUnavailable(() => hasCompletedTaskAfter(stack.client, waiting, at)));
   return { ms: Date.now() - at, cutOff: 1 };
 }
 
-async function ofTrainer(
+async function waitForTrainer(
   { stack, names, signal }: Watched,
   { open }: Before,
   killed: RunningTrainer,
@@ -103,44 +106,47 @@ async function ofTrainer(
   return { ms: Date.now() - at, cutOff: 1 };
 }
 
-/** Whether a workflow waits for the job of a folder, whose path holds the id of each workflow above it. */
+/** Returns whether a workflow waits for the job of a folder; the folder's path contains the ids of its workflows. */
 export const waitsForTrainer = ({ workflowId, begun, waiting }: OpenWorkflow, folder: string): boolean =>
   `${folder}/`.includes(`${workflowId}/`) && [...begun, ...waiting].some(({ type }) => trainActivities.includes(type));
 
-/** False when the job had said that it ended before its process was killed. */
+/** Returns whether a workflow still waits for the job; false when the job had reported its end before the kill. */
 const isTraining = async ({ client }: ChaosStack, { folder }: RunningTrainer): Promise<boolean> => {
-  const open = await ifThere(() => openWorkflows(client));
+  const open = await unlessUnavailable(() => openWorkflows(client));
   return !open || open.some(({ workflowId, begun }) => begun.length > 0 && folder.includes(workflowId));
 };
 
-async function ofServer(watched: Watched, target: ServiceTarget, before: Before, at: number): Promise<Recovery> {
+async function waitForServer(watched: Watched, target: ServiceTarget, before: Before, at: number): Promise<Recovery> {
   const { stack, campaignIds, signal } = watched;
   const begun = before.open.flatMap((workflow) => workflow.begun);
-  const cut = begun.filter(({ type }) => isCutOffBy(target, type));
+  const interrupted = begun.filter(({ type }) => isCutOffBy(target, type));
   await until(signal, async () => stack.processesOf(target).some(({ pid }) => pid !== before.pid));
-  if (cut.length === 0) return { ms: null, cutOff: 0 };
+  if (interrupted.length === 0) return { ms: null, cutOff: 0 };
   const events = eventsOf(before.open);
   await until(signal, async () => {
-    const rows = await ifThere(() => rowsOfProgress(stack.pool, campaignIds));
+    const rows = await unlessUnavailable(() => progressOf(stack.pool, campaignIds));
     if (rows !== undefined && rows !== before.rows) return true;
-    const open = await ifThere(() => openWorkflows(stack.client));
+    const open = await unlessUnavailable(() => openWorkflows(stack.client));
     return open !== undefined && eventsOf(open) !== events;
   });
-  return { ms: Date.now() - at, cutOff: cut.length };
+  return { ms: Date.now() - at, cutOff: interrupted.length };
 }
 
-/** Of an activity that was begun. A trainer trains on, whatever is down; who watches it loses nothing. */
+/**
+ * Returns whether a kill of the target interrupts a started activity of this type. Activities that watch a trainer lose
+ * nothing: the trainer continues.
+ */
 export function isCutOffBy(target: KillTarget, type: string): boolean {
   const watches = watchActivities.includes(type);
   return target === 'environment-server' || target === 'policy-server' ? type === 'collectRollouts' : !watches;
 }
 
-/** Asks again until there is an answer; undefined when the signal came first. */
-async function until<T>(signal: AbortSignal, ask: () => Promise<T | undefined | false>): Promise<T | undefined> {
+/** Polls a condition until it is truthy and returns its value; undefined when the signal is aborted first. */
+async function until<T>(signal: AbortSignal, condition: () => Promise<T | undefined | false>): Promise<T | undefined> {
   while (!signal.aborted) {
-    const answer = await ask();
-    if (answer) return answer;
-    await sleep(lookEveryMs);
+    const value = await condition();
+    if (value) return value;
+    await sleep(pollMs);
   }
   return undefined;
 }

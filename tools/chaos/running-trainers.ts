@@ -2,16 +2,16 @@ import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { findProcess, type ProcessRecord } from '../../src/process/processes';
 
-/** A trainer that lives, and the folder of its job. */
+/** A running trainer and the folder of its job. */
 export type RunningTrainer = ProcessRecord & { folder: string };
 
-/** The trainers of these campaigns that live on this machine. */
+/** Returns the running trainers of these campaigns on this machine. */
 export function runningTrainers(artifacts: string, campaigns: readonly string[]): RunningTrainer[] {
   return campaigns
     .flatMap((name) => jobFolders(path.join(artifacts, 'jobs', 'campaign', name)))
     .flatMap((folder) => {
-      const living = findProcess(folder, 'trainer');
-      return living ? [{ ...living, folder }] : [];
+      const running = findProcess(folder, 'trainer');
+      return running ? [{ ...running, folder }] : [];
     });
 }
 
@@ -21,11 +21,11 @@ function jobFolders(folder: string): string[] {
       .filter((file) => file.endsWith(path.join('run', 'trainer.pid')))
       .map((file) => path.join(folder, file, '..', '..'));
   } catch {
-    return []; // nothing was trained yet, or it moved while it was read
+    return []; // no job yet, or a folder was removed during the listing
   }
 }
 
-/** When the job of a folder last said how far it is, in ms since the epoch; 0: never. */
+/** Returns the time of a job's last progress report in ms since the epoch; 0 without a report. */
 export function lastProgressOf(folder: string): number {
   return Math.max(...['status.json', 'progress.jsonl'].map((name) => modifiedAt(path.join(folder, name))));
 }

@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';
 
-/** A file system of its own for the artifacts, small enough to be filled; undefined where none can be mounted. */
+/** Small file system for the artifacts, which faults fill. */
 export type SmallDisk = { fill(): void; empty(): void; unmount(): void };
 
 const sizeMb = 256;
-const pieceBytes = 1 << 20;
+const chunkBytes = 1 << 20;
 
-/** Only root can mount one, and not in every container. */
+/** Mounts a small file system; returns undefined without the permission to mount: only root has it, not in every container. */
 export function mountSmallDisk(folder: string): SmallDisk | undefined {
   mkdirSync(folder, { recursive: true });
   const options = ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'coevolve-chaos', folder];
@@ -21,11 +21,11 @@ export function mountSmallDisk(folder: string): SmallDisk | undefined {
   };
 }
 
-/** Writes until no byte is left: first whole pieces, then ever smaller ones. */
+/** Writes until no byte is free, in chunks of decreasing size. */
 function fillUp(file: string): void {
   const handle = openSync(file, 'w');
   try {
-    for (let size = pieceBytes; size >= 1;) {
+    for (let size = chunkBytes; size >= 1;) {
       try {
         writeSync(handle, Buffer.alloc(size));
       } catch {

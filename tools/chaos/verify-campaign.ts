@@ -2,26 +2,26 @@ import type { Pool } from 'pg';
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
 import { findViolations, type Violation } from '../../src/store/audit/invariants';
 
-/** What is said of a campaign that has ended: nothing but its name and content when all is well. */
+/** Result of the verification of an ended campaign. */
 export type CampaignCheck = {
   name: string;
   content: ContentHash;
   hashEqual: boolean;
-  /** Where the content differs from the undisturbed run's. */
+  /** Parts of the content that differ from the undisturbed run. */
   differs: string[];
   broken: Violation[];
-  /** Why it did not finish; null: it did. */
+  /** Status of a campaign that has not finished; null when it has. */
   unfinished: string | null;
 };
 
-/** Compares a campaign with what the undisturbed run of its spec came to (undefined: it is that run). */
+/** Compares a campaign with the undisturbed run of its spec; undefined when the campaign is that run. */
 export async function verifyCampaign(
   pool: Pool,
   { id, name }: { id: number; name: string },
   undisturbed?: ContentHash,
 ): Promise<CampaignCheck> {
   const { rows } = await pool.query<{ status: string }>('select status from campaigns where id = $1::integer', [id]);
-  const status = rows[0]?.status ?? 'gone';
+  const status = rows[0]?.status ?? 'missing';
   const content = await contentHash(pool, id);
   const expected = undisturbed ?? content;
   return {

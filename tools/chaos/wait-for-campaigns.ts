@@ -1,42 +1,43 @@
 import { ChaosError } from './chaos-error';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sendOperatorCommand } from '../../src/client/operator-commands';
 import { hasEnded, type CampaignStatus } from '../../src/store/campaign/campaigns';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
-import { resumeUpdate, statusQuery } from '../../src/workflows/base/messages';
+import { statusQuery } from '../../src/workflows/base/messages';
 import type { ChaosStack } from './chaos-stack';
 import { openWorkflows } from './open-workflows';
-import { eventsOf, ifThere, rowsOfProgress } from './progress';
+import { eventsOf, progressOf, unlessUnavailable } from './progress';
 import type { Watched } from './recovery';
 
-/** A campaign that had parked, why, and that it was resumed as an operator would. */
+/** A campaign that was parked, with its reason, and that was resumed. */
 export type ParkedCampaigns = { name: string; reason: string };
 
-const lookEveryMs = 500;
-/** No row and no event for so long is a standstill: longer than any activity may be silent, with its retries. */
-const standstillMs = 180_000;
-const answerWithinMs = 5_000;
+const pollMs = 500;
+/** Maximum time without a new row or event; every activity reports sooner, also with its retries. */
+const progressTimeoutMs = 180_000;
+const requestTimeoutMs = 5_000;
 
 /**
- * Looks after campaigns until all have ended, and lets those that park try again.
+ * Waits until all campaigns have ended and resumes parked ones.
  *
- * @throws Error saying what stands still when nothing has moved for three minutes
+ * @throws ChaosError with the open workflows after three minutes without progress
  */
 export async function waitForCampaigns({ stack, names, campaignIds, signal }: Watched): Promise<ParkedCampaigns[]> {
   const parked: ParkedCampaigns[] = [];
-  let [last, movedAt] = ['', Date.now()];
+  let [last, progressedAt] = ['', Date.now()];
   while (!signal.aborted) {
-    const statuses = await ifThere(() => statusesOf(stack, campaignIds));
+    const statuses = await unlessUnavailable(() => statusesOf(stack, campaignIds));
     if (statuses?.every(hasEnded)) return parked;
-    for (const name of names) parked.push(...((await ifThere(() => resumeIfParked(stack, name))) ?? []));
-    const rows = await ifThere(() => rowsOfProgress(stack.pool, campaignIds));
-    const open = await ifThere(() => openWorkflows(stack.client));
-    const now = `${rows}\n${open && eventsOf(open)}`;
-    if (now !== last) [last, movedAt] = [now, Date.now()];
-    if (Date.now() - movedAt > standstillMs)
+    for (const name of names) parked.push(...((await unlessUnavailable(() => resumeIfParked(stack, name))) ?? []));
+    const rows = await unlessUnavailable(() => progressOf(stack.pool, campaignIds));
+    const open = await unlessUnavailable(() => openWorkflows(stack.client));
+    const current = `${rows}\n${open && eventsOf(open)}`;
+    if (current !== last) [last, progressedAt] = [current, Date.now()];
+    if (Date.now() - progressedAt > progressTimeoutMs)
       throw new ChaosError(
-        `nothing has moved for ${standstillMs / 1000} s:\n${JSON.stringify(open ?? 'Temporal is away', null, 1)}`,
+        `no progress for ${progressTimeoutMs / 1000} s:\n${JSON.stringify(open ?? 'Temporal is unavailable', null, 1)}`,
       );
-    await sleep(lookEveryMs);
+    await sleep(pollMs);
   }
   return parked;
 }
@@ -49,12 +50,14 @@ async function statusesOf({ pool }: ChaosStack, ids: readonly number[]): Promise
   return rows.map(({ status }) => status);
 }
 
-async function resumeIfParked({ client }: ChaosStack, name: string): Promise<ParkedCampaigns[]> {
+async function resumeIfParked(stack: ChaosStack, name: string): Promise<ParkedCampaigns[]> {
+  const { client } = stack;
   const handle = client.workflow.getHandle(campaignWorkflowId(name));
-  return client.connection.withDeadline(Date.now() + answerWithinMs, async () => {
+  return client.connection.withDeadline(Date.now() + requestTimeoutMs, async () => {
     const { status, progress } = await handle.query(statusQuery);
     if (status !== 'parked') return [];
-    await handle.executeUpdate(resumeUpdate, { args: [{ actor: 'chaos', reason: 'the fault is over' }] });
-    return [{ name, reason: progress.parked ?? 'for no reason that is known' }];
+    const reason = 'the fault is over';
+    await sendOperatorCommand(stack, name, 'resume', { actor: 'chaos', reason, onProgress: () => undefined });
+    return [{ name, reason: progress.parked ?? 'unknown reason' }];
   });
 }

@@ -1,16 +1,16 @@
 import type { Pool } from 'pg';
 
-/** In tokens, of prompts and answers in attempts and of batches in training. */
-export type Work = { done: number; again: number };
+/** Tokens of prompts and completions in attempts and of batches in training. */
+export type Work = { done: number; repeated: number };
 
 /**
- * Work done, and work done again, of campaigns that have ended.
+ * Computes the done and the repeated work of ended campaigns.
  *
- * Attempts: every answer that a policy generated beyond those that the stored attempts have, at the tokens of a mean
- * turn; also those that nobody lived to hear. Training: what its processes took beyond what the run that succeeded took,
- * which the ledger has.
+ * Attempts: the completions that policies generated beyond those of the stored attempts, with the tokens of a mean turn;
+ * completions that no worker received are included. Training: the tokens in the ledger beyond those of the successful
+ * run.
  *
- * @param generated answers of policies, to these campaigns alone
+ * @param generated number of completions for these campaigns
  */
 export async function wastedWork(pool: Pool, campaignIds: readonly number[], generated: number): Promise<Work> {
   const { rows } = await pool.query<Work>(
@@ -20,12 +20,12 @@ export async function wastedWork(pool: Pool, campaignIds: readonly number[], gen
        from trajectories where campaign_id = any ($1::integer[]) and policy_id is not null),
      training as (
        select coalesce(sum(r.tokens), 0)::float8 as tokens,
-         coalesce(sum(greatest(l.amount - r.tokens, 0)), 0)::float8 as again
+         coalesce(sum(greatest(l.amount - r.tokens, 0)), 0)::float8 as repeated
        from training_runs r
        left join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle' and l.unit = 'tokens'
        where r.campaign_id = any ($1::integer[]))
      select a.tokens + t.tokens as done,
-       t.again + greatest($2::float8 - a.turns, 0) * a.tokens / greatest(a.turns, 1) as again
+       t.repeated + greatest($2::float8 - a.turns, 0) * a.tokens / greatest(a.turns, 1) as repeated
      from attempts a, training t`,
     [campaignIds, generated],
   );

@@ -4,17 +4,18 @@ import type { EnvironmentData } from '../../envs/server/environment-data';
 import type { ModelService } from '../../llm/model-service';
 import type { PolicyClient } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../spec/campaign-spec';
+import { readStoredSpec } from '../../spec/read-spec';
 import type { Store } from '../../store';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { TrainingService } from '../../training/training-backend';
 
-/** What activities are made from; a worker builds it once. */
+/** Dependencies of the activities; created once per worker. */
 export type Dependencies = {
   store: Store;
   artifacts: ArtifactStore;
   environmentData: EnvironmentData;
   openEnvironment: OpenEnvironment;
-  /** Ends the sessions that a holder still has; never fails. */
+  /** Closes the open sessions of a holder; never fails. */
   closeLeases(holder: string): Promise<unknown>;
   policies: PolicyClient;
   models: ModelService;
@@ -23,6 +24,11 @@ export type Dependencies = {
   writeReport(campaignId: number): Promise<void>;
 };
 
-/** The campaign with its resolved spec, as it was stored at its start. */
-export const getCampaign = ({ store }: Pick<Dependencies, 'store'>, id: number): Promise<CampaignRow<CampaignSpec>> =>
-  store.campaigns.get<CampaignSpec>(id);
+/** Returns a campaign with its spec, where keys of later releases have their defaults. */
+export async function getCampaign(
+  { store }: Pick<Dependencies, 'store'>,
+  id: number,
+): Promise<CampaignRow<CampaignSpec>> {
+  const row = await store.campaigns.get(id);
+  return { ...row, spec: readStoredSpec(row.spec) };
+}

@@ -1,7 +1,7 @@
 import type { PhaseKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
 
-/** Begins a phase; true when it is committed already and must not be done again. */
+/** Begins a phase. Returns true if the phase is already committed and must not run again. */
 export const beginPhase =
   ({ store }: Dependencies) =>
   (key: PhaseKey): Promise<boolean> =>

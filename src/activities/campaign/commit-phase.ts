@@ -4,8 +4,8 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 import { phaseDuties, type Counts, type PhaseContext } from './phase-duties';
 
 /**
- * Commits a phase with the counts of its rows, books its cost, and returns the counts as a line for people. A committed
- * phase keeps its counts: the active policies may have changed since.
+ * Commits a phase with the counts of its rows, books its cost, and returns the counts as a readable line. A committed
+ * phase keeps its counts, because the active policies may have changed since.
  *
  * @throws DomainError `StateMismatch` when rows of the phase are missing: the database was restored from an older backup
  */

@@ -5,7 +5,7 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 type Input = { campaignId: number; iteration: number; recipe: string; epoch?: number };
 
 /**
- * Opens an iteration, or finds it open, and says what its recipe and spec ask for.
+ * Opens an iteration if it is not open yet, and returns its plan from recipe and spec.
  *
  * @throws DomainError `StateMismatch` when the database is older than the campaign, `StaleEpoch`
  */

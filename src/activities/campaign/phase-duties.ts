@@ -20,7 +20,7 @@ export type PhaseContext = {
 
 export type Counts = Record<string, number>;
 
-/** The duties of a phase beside its work, which src/workflows/iteration/iteration.ts schedules. */
+/** Duties of a phase before and after its work. The work is scheduled by src/workflows/iteration/iteration.ts. */
 type PhaseDuties = {
   /** Returns the missing part of the phase's rows in words; null when the rows are complete. */
   verify(context: PhaseContext): Promise<string | null>;
@@ -169,7 +169,7 @@ async function missingPolicies({ deps, key }: PhaseContext): Promise<string | nu
   return jobs.length === 0 ? null : `the policy of ${jobs.join(', ')}`;
 }
 
-/** Returns all roles at the start, later the roles with data to learn from. */
+/** Returns all roles in iteration 0, later the roles with data to train on. */
 async function trainedRoles({ deps, key, plan }: PhaseContext): Promise<PolicyRole[]> {
   if (key.iteration === 0) return ['base', ...plan.agents];
   const pairs = await deps.store.preferencePairs.list(key.campaignId, key.iteration);

@@ -7,14 +7,14 @@ export type OperatorCommandEntry = {
   kind: string;
   actor: string;
   reason: string | null;
-  /** Of this entry among all of the campaign: the same key again writes nothing. Absent from campaigns of older code. */
+  /** Idempotency key in the campaign: a repeated key writes nothing. Absent in campaigns of older code. */
   key?: string;
-  /** What was given up, and where. */
+  /** Phase and iteration that the command applies to. */
   phase?: string;
   iteration?: number;
 };
 
-/** Writes down who did what, and the status that it led to. */
+/** Stores an operator command with its actor, and the resulting status of the campaign. */
 export const recordOperatorCommand =
   ({ store }: Dependencies) =>
   async ({ campaignId, status, kind, actor, iteration, reason, phase, key }: OperatorCommandEntry): Promise<void> => {

@@ -6,9 +6,9 @@ import { phaseContext } from './commit-phase';
 import { phaseDuties } from './phase-duties';
 
 /**
- * Commits a phase that an operator skips, with the rows that it has stored. Later phases find no more than these.
+ * Commits a phase that an operator skips, with the rows that it has stored so far. Later phases use only these rows.
  *
- * @throws DomainError `NotSkippable` when the iteration needs the phase, or when the phase has decided already
+ * @throws DomainError `NotSkippable` when the iteration needs the phase, or when the phase has already decided
  */
 export const skipPhase =
   (deps: Dependencies) =>
@@ -20,7 +20,7 @@ export const skipPhase =
         `iteration ${iteration} needs phase ${phase}: resume or abort the campaign`,
       );
     const { iterations } = deps.store;
-    await iterations.beginPhase(key); // the begin itself may have failed
+    await iterations.beginPhase(key); // the phase may have failed before it began
     await phaseDuties[phase].beforeSkip?.(await phaseContext(deps, key));
     await iterations.commitPhase(key, { skipped: 1 });
     return 'skipped';

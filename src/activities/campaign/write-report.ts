@@ -1,7 +1,7 @@
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
 
-/** Writes the campaign's HTML report as it stands; later iterations replace it. */
+/** Writes the campaign's current HTML report; later iterations replace it. */
 export const writeReport =
   (deps: Dependencies) =>
   ({ campaignId }: IterationKey): Promise<void> =>

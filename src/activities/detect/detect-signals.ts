@@ -2,7 +2,7 @@ import { detectSignals as detect } from '../../domain/signals/detect-signals';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
-/** Reads the feedback signals of an iteration from its stored attempts. A pure function of stored rows: repeatable. */
+/** Detects the feedback signals of an iteration from its stored attempts. A retry gives the same signals. */
 export const detectSignals =
   (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {

@@ -7,9 +7,10 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * A promotion as an operator decides it, where the spec asks for one; what the rule keeps needs nobody's word.
+ * Returns the operator's decision on a promotion if the spec requires an approval. A decision to keep the incumbent needs
+ * no approval.
  *
- * @throws DomainError `ApprovalNeeded` until somebody has said it
+ * @throws DomainError `ApprovalNeeded` until an operator has decided
  */
 export async function approvedPromotion(
   { store }: Pick<Dependencies, 'store'>,
@@ -18,8 +19,9 @@ export async function approvedPromotion(
   decided: PromotionDecision,
 ): Promise<PromotionDecision> {
   if (!spec.promotion.approval || decided.decision === 'keep') return decided;
-  const word = await store.promotionApprovals.find(campaignId, iteration, 'target');
-  if (!word) throw new DomainError('ApprovalNeeded', promotionNeedsApproval(name, iteration, decided.reason));
-  const said = word.decision === 'promote' ? `${word.actor} approved it` : `${word.actor} kept the one that acts`;
-  return { decision: word.decision, reason: `${said}; ${decided.reason}` };
+  const approval = await store.promotionApprovals.find(campaignId, iteration, 'target');
+  if (!approval) throw new DomainError('ApprovalNeeded', promotionNeedsApproval(name, iteration, decided.reason));
+  const { decision, actor } = approval;
+  const verdict = decision === 'promote' ? `${actor} approved the candidate` : `${actor} kept the incumbent`;
+  return { decision, reason: `${verdict}; ${decided.reason}` };
 }

@@ -12,8 +12,8 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 type Rewards = Map<string, number>;
 
 /**
- * Scores the policy that this iteration trained on the held-out tasks, task by task against the incumbent, and decides
- * which of them acts next. Returns the held-out success of the one that acts.
+ * Scores the policy that this iteration trained on the held-out tasks, in pairs with the incumbent, and decides which of
+ * them is active next. Returns the held-out success rate of the active policy.
  */
 export const evaluatePolicy =
   (deps: Dependencies) =>
@@ -21,13 +21,13 @@ export const evaluatePolicy =
     const { store } = deps;
     const { name, spec } = await getCampaign(deps, key.campaignId);
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
-    const acting = (await store.policies.listActive(key.campaignId)).target ?? null;
+    const active = (await store.policies.listActive(key.campaignId)).target ?? null;
     const candidate = run?.policyId;
-    if (!candidate) return { score: successRate(await store.evaluations.listHeldOutRewards(key.campaignId, acting!)) };
+    if (!candidate) return { score: successRate(await store.evaluations.listHeldOutRewards(key.campaignId, active!)) };
 
-    // A retry finds its own decision made: the incumbent is then the one of that decision, not who acts by now.
+    // A retry uses the incumbent of the stored decision: the candidate may be active by now.
     const decided = await store.policies.findDecision(key.campaignId, key.iteration, 'target');
-    const incumbent = decided ? decided.incumbentId : acting;
+    const incumbent = decided ? decided.incumbentId : active;
     const rewards = await store.evaluations.listHeldOutRewards(key.campaignId, candidate);
     const baseline = incumbent ? await store.evaluations.listHeldOutRewards(key.campaignId, incumbent) : null;
     const seed = deriveSeed(spec.seed, key.iteration, 'evaluate');
@@ -68,7 +68,7 @@ type Comparison = Pick<
   'wins' | 'losses' | 'mcnemarP' | 'meanDifference' | 'differenceLow' | 'differenceHigh'
 >;
 
-/** Counts and intervals over the tasks that were scored for both. */
+/** Counts and intervals over the tasks with a reward for both policies. */
 function compare(rewards: Rewards, baseline: Rewards | null, { evaluation }: CampaignSpec, seed: number): Comparison {
   const { candidate, incumbent } = inPairs(rewards, baseline ?? new Map());
   if (candidate.length === 0)

@@ -2,7 +2,7 @@ import type { Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
 
-/** Reference actions need no policy and take milliseconds: a large stretch is one activity of about a second. */
+/** Reference actions need no policy and take milliseconds per task, so an activity takes about a second. */
 const referenceTasksPerActivity = 100;
 
 export const countPlanned =

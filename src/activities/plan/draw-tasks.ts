@@ -9,7 +9,7 @@ import type { Dependencies } from '../base/dependencies';
 
 export type Standing = TaskStanding & { isSynthesized: boolean };
 
-/** What the iterations before this one say of each task that has not retired; those that now do are written down. */
+/** Returns the results of recent iterations for each task that has not retired. Records new retirements. */
 export async function standingsOf(
   { store }: Dependencies,
   key: IterationKey,
@@ -30,10 +30,9 @@ export async function standingsOf(
 }
 
 /**
- * Ids of at most `limit` tasks (null: all), in the order of their draw.
+ * Returns the ids of at most `limit` tasks (null: all), in the order of the draw.
  *
- * The share of synthesized tasks is held only where there are seed tasks too: a pool of synthesized ones alone has none
- * to fill up with.
+ * The limit on the share of synthesized tasks applies only if the pool has seed tasks to fill the rest.
  */
 export function drawTasks(
   tasks: readonly Standing[],

@@ -3,7 +3,7 @@ import { defaultRetryLimits, retryWhenUnavailable } from '../../envs/episode/ret
 
 /**
  * Requests tasks from an environment until the draw is complete. A search for reference paths may take minutes and several
- * requests, each of which continues the one before. A server that is unreachable is left to the activity's next attempt.
+ * requests, and each continues the previous one. If the server is unreachable, the activity fails and is retried.
  */
 export const drawUntilDone = <Tasks>(draw: () => Promise<Tasks>): Promise<Tasks> =>
   retryWhenUnavailable(cancellationSignal(), draw, { ...defaultRetryLimits, unreachableMs: 0 });

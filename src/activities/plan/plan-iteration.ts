@@ -8,11 +8,10 @@ import { drawTasks, standingsOf, type Standing } from './draw-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Writes down once which tasks an iteration plays. The start plays every seed task's reference actions; a later
- * iteration plays the pool or a draw from it, or a draw per step of reinforcement learning. Every iteration is evaluated
- * on all held-out tasks.
+ * Stores the plan of an iteration once. Iteration 0 plays the reference actions of every seed task. A later iteration
+ * plays the pool or a draw from it, or one draw per RL step. Every iteration is evaluated on all held-out tasks.
  *
- * @throws DomainError `EmptyPool` when no task is left to play
+ * @throws DomainError `EmptyPool` when the pool has no task to play
  */
 export const planIteration =
   (deps: Dependencies) =>
@@ -34,15 +33,15 @@ export const planIteration =
 
 const idsOf = (tasks: readonly TaskRow[]): string[] => tasks.map(({ id }) => id);
 
-/** The tasks that training draws from: synthetic ones alone where the recipe begins with such. */
+/** Returns the tasks that training draws from: only synthesized tasks if the first pool is synthesized. */
 const drawable = ({ synthesis }: CampaignSpec, pool: readonly TaskRow[]): TaskRow[] =>
   pool.filter(({ split, origin }) => split === 'train' && (synthesis.initialTasks === null || origin !== 'seed'));
 
 function emptyPool(name: string, retired: number): DomainError {
-  const why = retired === 0 ? 'none was admitted that training may draw' : `all ${retired} have retired`;
+  const cause = retired === 0 ? 'no train task was admitted' : `all ${retired} have retired`;
   return new DomainError(
     'EmptyPool',
-    `no task is left to play: ${why}; see \`coevolve tasks ${name} --verdicts\`, and end the campaign with \`coevolve stop ${name}\``,
+    `no task is left to play: ${cause}; see \`coevolve tasks ${name} --verdicts\`, and end the campaign with \`coevolve stop ${name}\``,
   );
 }
 
@@ -55,7 +54,7 @@ async function planTraining(
   const seed = deriveSeed(spec.seed, key.iteration, 'plan');
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   if (tasksPerStep === null || stepsPerIteration === null)
-    // no recipe of steps: an iteration is one batch
+    // a recipe without RL steps plays one batch per iteration
     return store.tasks.plan(key, 'train', drawTasks(pool, tasksPerIteration, spec, createRandom(seed)));
 
   for (let step = 1; step <= stepsPerIteration; step++) {

@@ -6,10 +6,10 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * Train tasks with the experts that the spec names in place of the environment's own. A task that no import is about
- * keeps what it has, which may be nothing: no expert plays it, and nobody learns from it at the start.
+ * Replaces the reference actions of train tasks by the imported experts of the spec. A task without an imported expert
+ * keeps its reference actions; a task with neither is not used by the training of iteration 0.
  *
- * @throws DomainError `NoExperts` when none of the tasks has reference actions and the campaign starts from them
+ * @throws DomainError `NoExperts` when no task has reference actions and the campaign starts with supervised training
  */
 export async function withExperts(
   { artifacts }: Pick<Dependencies, 'artifacts'>,
@@ -29,12 +29,12 @@ export async function withExperts(
       'NoExperts',
       `environment.experts: none of its ${experts.size} tasks is among the ${records.length} train tasks; import them for this spec: \`coevolve experts import <file> --spec <spec>\``,
     );
-  const learnt = start === 'sft' || policy.source === 'scratch';
-  if (learnt && !given.some(({ reference_actions: actions }) => actions.length > 0))
+  const needsExperts = start === 'sft' || policy.source === 'scratch';
+  if (needsExperts && !given.some(({ reference_actions: actions }) => actions.length > 0))
     throw new DomainError(
       'NoExperts',
-      `environment.name: ${name} has no reference actions, and the campaign starts by learning from them; ` +
-        `\`coevolve experts import <file> --environment ${name}\` brings some, \`start: base\` with an imported policy needs none`,
+      `environment.name: ${name} has no reference actions, and the campaign starts with training on them; ` +
+        `add some with \`coevolve experts import <file> --environment ${name}\`, or use \`start: base\` with an imported policy`,
     );
   return given;
 }

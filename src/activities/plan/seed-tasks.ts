@@ -8,7 +8,7 @@ import { drawUntilDone } from './draw-until-done';
 import { withExperts } from './seed-experts';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
-/** Asks the environment for the campaign's train and held-out tasks and puts them into the pool. */
+/** Requests the campaign's train and held-out tasks from the environment and stores them in the pool. */
 export const seedTasks =
   (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
@@ -23,7 +23,7 @@ export const seedTasks =
       if (records.length < count)
         throw new DomainError(
           'TooFewTasks',
-          `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec asks for ${count}`,
+          `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec requires ${count}`,
         );
       const given = split === 'train' ? await withExperts(deps, spec, records) : records;
       await deps.store.tasks.seed(
@@ -34,7 +34,7 @@ export const seedTasks =
       if (stored.length < count)
         throw new DomainError(
           'OverlappingSplits',
-          `${name} gave ${count} ${split} tasks, of which ${count - stored.length} equal another seed task`,
+          `seed tasks of ${name} overlap: ${count - stored.length} of ${count} ${split} tasks equal another seed task`,
         );
     }
   };
@@ -43,7 +43,7 @@ function seedTask(record: TaskRecord, environment: string, split: TaskSplit): Ne
   return { ...toTask(record, environment), id: record.task_id, split, origin: 'seed' };
 }
 
-/** The part of a task that the environment decides. */
+/** The fields of a task that come from the environment. */
 export const toTask = (record: TaskRecord, environment: string) => ({
   environment,
   goal: record.goal,

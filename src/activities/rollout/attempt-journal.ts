@@ -8,22 +8,22 @@ import type { RecordedTurn } from '../../domain/rollout/turn';
 import type { IterationKey } from '../../store/base/epoch';
 import type { Dependencies } from '../base/dependencies';
 
-/** The turns of one open attempt: those that an earlier player left, and those of this one. */
+/** Turns of one open attempt: the turns of earlier activities and of this one. */
 export type AttemptJournal = EpisodeJournal & {
-  /** After a replay that went otherwise: the turns are of no use, and the attempt begins again. */
+  /** Discards the turns after a failed replay: the attempt restarts. */
   restart(mismatch: ReplayMismatch): Promise<void>;
-  /** Writes what is held back, because the episode broke off; it never throws: a journal saves work, no more. */
+  /** Writes the buffered turn after an interrupted episode. Never throws, because the journal only saves work. */
   keep(): Promise<void>;
 };
 
 /**
- * The journals of open attempts, by trajectory id; an attempt without one is played from its start. None is kept where a
- * replay promises nothing, of reference actions, which cost nothing to play again, and of attempts of a single action.
- * Explorations and calibrations need none either: the answers of an explorer are stored call by call, under keys that a
- * second try finds, and a calibration plays actions that are known.
+ * Opens the journals of open attempts, by trajectory id. An attempt without a journal is played from its start: attempts
+ * in environments without replay, attempts of a single action, and reference actions, which are cheap to repeat.
+ * Explorations and calibrations need no journal: an exploration's model calls are stored under keys that a retry finds,
+ * and the actions of a calibration are stored.
  *
- * @param maxTurns actions of an attempt; null where the environment has a limit of its own
- * @throws EnvironmentError when the environment server is away
+ * @param maxTurns max actions of an attempt; null if the environment sets the limit
+ * @throws EnvironmentError when the environment server is unavailable
  */
 export async function openJournals(
   { store, environmentData }: Dependencies,
@@ -41,16 +41,16 @@ export async function openJournals(
   const ids = replayable.map(({ attempt }) => trajectoryId(attempt));
   const recorded = await store.turnJournal.list(key, ids);
   return new Map(
-    replayable.map(({ task }, place) => {
-      const id = ids[place]!;
+    replayable.map(({ task }, i) => {
+      const id = ids[i]!;
       const open = { campaignId: key.campaignId, iteration: key.iteration, epoch: key.epoch, trajectoryId: id };
-      const promise = checks.get(task.environment) as ReplayChecks;
-      return [id, attemptJournal(store.turnJournal, open, promise, recorded.get(id) ?? [])];
+      const replayChecks = checks.get(task.environment) as ReplayChecks;
+      return [id, attemptJournal(store.turnJournal, open, replayChecks, recorded.get(id) ?? [])];
     }),
   );
 }
 
-/** A server that does not tell what its environment can do promises nothing. */
+/** A server without a route for capabilities supports no replay. */
 async function checksOf(data: EnvironmentData, environment: string): Promise<ReplayChecks | 'none'> {
   try {
     return (await data.capabilities(environment)).replay;
@@ -60,7 +60,7 @@ async function checksOf(data: EnvironmentData, environment: string): Promise<Rep
   }
 }
 
-/** @param recorded turns of an earlier player, from the first on */
+/** @param recorded turns of earlier activities, from the first turn */
 export function attemptJournal(
   store: TurnJournalStore,
   attempt: OpenAttempt,
@@ -68,11 +68,11 @@ export function attemptJournal(
   recorded: readonly RecordedTurn[],
 ): AttemptJournal {
   const turns = [...recorded];
-  let held: RecordedTurn | null = null;
-  let alone = true; // until another writes turns of this attempt: two histories in one journal would be none
+  let buffered: RecordedTurn | null = null;
+  let isOnlyWriter = true; // false once another worker wrote turns of this attempt: a journal holds one history
 
   const write = async (turn: RecordedTurn): Promise<void> => {
-    alone = alone && (await store.record(attempt, turn));
+    isOnlyWriter = isOnlyWriter && (await store.record(attempt, turn));
   };
   return {
     checks,
@@ -80,27 +80,27 @@ export function attemptJournal(
     replayed: (count) => store.recordResume(attempt, { outcome: 'resumed', turns: count, detail: null }),
 
     /**
-     * Holds a turn back until the next one has not ended the episode either, and returns when the one before it is
-     * durable: before turn n + 2 is asked for, turn n is. A crash so costs a turn more, of which there are few, and an
-     * episode of two turns, of which there are many, costs no row: 4 instead of 2,404 in the rollout of the quickstart.
+     * Buffers a turn until the next one and writes the buffered turn before it returns: turn n is durable before turn
+     * n + 2 is requested. A crash therefore costs one more turn, but an episode of two turns writes no row: 4 rows instead
+     * of 2,404 in the rollout of the quickstart.
      */
     async record(turn) {
-      const before = held;
-      held = turn;
+      const previous = buffered;
+      buffered = turn;
       turns.push(turn);
-      if (before) await write(before);
+      if (previous) await write(previous);
     },
 
     async keep() {
-      if (held) await write(held).catch(() => undefined);
-      held = null;
+      if (buffered) await write(buffered).catch(() => undefined);
+      buffered = null;
     },
 
     async restart(mismatch) {
       await store.recordResume(attempt, { outcome: 'mismatch', turns: mismatch.turn, detail: mismatch.message });
       await store.clear(attempt);
       turns.length = 0;
-      [held, alone] = [null, true];
+      [buffered, isOnlyWriter] = [null, true];
     },
   };
 }

@@ -14,7 +14,7 @@ type Request = IterationKey & { purpose: Purpose; roles: readonly AgentRole[]; s
 
 /**
  * Returns the policy of each role: in an evaluation the policy that this iteration trained, in an RL step the policy of the
- * step before, otherwise the active policy. An iteration that trained nothing has nothing new to evaluate.
+ * previous step, otherwise the active policy. An iteration that trained no policy is not evaluated.
  *
  * @throws DomainError `NoPolicy` when a role has no active policy
  */

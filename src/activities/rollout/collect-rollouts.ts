@@ -9,7 +9,7 @@ import { openJournals } from './attempt-journal';
 import type { PlannedAttempt } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 
-/** A range of the plan, with the policy that acts. */
+/** A range of the plan with the policy that plays it. */
 export type RolloutBatch = IterationKey &
   Range & {
     purpose: Purpose;
@@ -26,8 +26,8 @@ export const maxConcurrentAttempts = 32;
  * Plays all attempts at a range of the plan concurrently and stores each trajectory as it finishes.
  *
  * Idempotent: an attempt's id is a function of the input, so a retry finds the finished attempts stored and resumes the
- * others after the turns in their journals. A lost game is a result. A lost server is an error, which is retried when the
- * running attempts have ended.
+ * others after the turns in their journals. A lost game is a result. An unavailable server is an error, which is retried
+ * after the running attempts have ended.
  */
 export const collectRollouts =
   (deps: Dependencies) =>

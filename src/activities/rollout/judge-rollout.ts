@@ -54,7 +54,7 @@ const missing = (version: string): string => `the judge "${version}" grades atte
 
 function shortfall({ rate, low, high }: { rate: number | null; low: number; high: number }, bound: number): string {
   if (rate === null)
-    return `the judge gave no usable answer in its newest calibration, judge.minimumAgreement is ${bound}`;
+    return `the judge returned no usable answer in its newest calibration, judge.minimumAgreement is ${bound}`;
   const interval = `${low.toFixed(2)} to ${high.toFixed(2)}`;
   return `the judge agrees with ${rate.toFixed(2)} (${interval}) of its newest calibration, judge.minimumAgreement is ${bound}`;
 }

@@ -8,7 +8,7 @@ export type PlannedAttempt = {
   epoch: number;
   task: TaskRow;
   attempt: AttemptKey;
-  /** Holds the turns of an interrupted rollout; null where the environment cannot replay them. */
+  /** Turns of an interrupted rollout; null if the environment cannot replay them. */
   journal: AttemptJournal | null;
 };
 

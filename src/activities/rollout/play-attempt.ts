@@ -28,8 +28,8 @@ const maxSessions = 3;
 const attemptTimeoutMs = 15 * 60_000;
 
 /**
- * Plays one attempt and stores its trajectory with a typed outcome: a fault has no reward. Where the environment cannot
- * score a task, the judge grades the attempt; the raw score of the environment is stored beside the reward.
+ * Plays one attempt and stores its trajectory with a typed outcome: a fault has no reward. If the environment cannot score
+ * a task, the judge grades the attempt; the raw score of the environment is stored beside the reward.
  *
  * @throws DomainError `UntrustedJudge`; EnvironmentError or ModelError when a service is unavailable; the signal's reason
  */
@@ -158,7 +158,7 @@ async function samplePolicy(
       if (error.kind !== 'unknown-model') throw error;
       if (loads === maxLoadsPerAction) throw new ModelError('unavailable', error.message, { cause: error });
     }
-    // The server started after this policy was trained, or unloaded it: the rollout that needs a policy loads it.
+    // The server restarted or unloaded the policy.
     await policies.load(request.policyId, artifacts.policyPath(request.policyId));
   }
 }

@@ -20,11 +20,11 @@ import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Asks the abstractor for tasks that the runs of a context show to be possible (arXiv:2604.15840, section 3.3), and
- * makes each a task of the environment by executing its actions in a fresh instance. What cannot be made a task is kept
- * as a rejected candidate with the reason.
+ * Requests tasks from the abstractor that the runs of a context show to be possible (arXiv:2604.15840, section 3.3). The
+ * environment makes a task of each by executing its actions in a fresh instance. The others are stored as rejected
+ * candidates with the reason.
  *
- * Idempotent: an abstraction that is stored is found; its candidates are stored before it, under ids of their own.
+ * Idempotent: a stored abstraction is returned. Its candidates are stored before it, under ids derived from the input.
  */
 export const abstractTasks =
   (deps: Dependencies) =>
@@ -53,15 +53,15 @@ export const abstractTasks =
       },
       abstractionPrompt.schema,
     );
-    const written = answer.ok ? answer.value.candidates : [];
-    const candidates = await toCandidates(deps, { spec, context, task, runs, limit }, written);
+    const abstracted = answer.ok ? answer.value.candidates : [];
+    const candidates = await toCandidates(deps, { spec, context, task, runs, limit }, abstracted);
     await tasks.propose(key, candidates);
     const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
     const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
     return { candidates: (await exploration.saveAbstraction(key, made)).candidates };
   };
 
-/** The contexts of an aim share its candidates evenly. */
+/** Returns the even share of a context in the candidates of its aim. */
 async function limitOf(
   { store }: Dependencies,
   spec: CampaignSpec,
@@ -75,14 +75,14 @@ async function limitOf(
 
 type Source = { spec: CampaignSpec; context: ContextRow; task: TaskRow; runs: readonly RunRow[]; limit: number };
 
-/** Numbered as the model wrote them, so that a candidate below the confidence that is asked for leaves a gap. */
+/** Candidates keep their number in the model's answer: a candidate below the minimum confidence leaves a gap. */
 async function toCandidates(
   deps: Dependencies,
   source: Source,
-  written: readonly AbstractedTask[],
+  abstracted: readonly AbstractedTask[],
 ): Promise<NewTask[]> {
   const { minConfidence } = source.spec.synthesis;
-  const chosen = written
+  const chosen = abstracted
     .map((candidate, number) => ({ candidate, number }))
     .filter(({ candidate }) => candidate.confidence >= minConfidence)
     .slice(0, source.limit);
@@ -98,7 +98,7 @@ async function toCandidate(
   number: number,
 ): Promise<NewTask> {
   const { name, options, form } = spec.environment;
-  const named = {
+  const identity = {
     id: candidateTaskId(context.iteration, context.aim, `${context.ordinal}.${number}`),
     split: 'train',
     origin: context.aim === 'random' ? 'random' : 'synthesized',
@@ -113,18 +113,18 @@ async function toCandidate(
   const executed = runs.flatMap(({ turns }) => turns.map(({ action }) => action));
   const seen = executedActions(candidate.actions, executed);
   if ('unseen' in seen)
-    return { ...refusedTask(candidate, name, 'actions-not-seen', `in no run: ${seen.unseen}`), ...named };
+    return { ...refusedTask(candidate, name, 'actions-not-seen', `not in any run: ${seen.unseen}`), ...identity };
   const request = { parent: task.definition, query: candidate.query, actions: seen.actions, options, form };
   const composed = await environmentData.compose(name, request);
   if ('refused' in composed) {
     const { reason, detail } = composed.refused;
-    return { ...refusedTask(candidate, name, reason, detail), ...named };
+    return { ...refusedTask(candidate, name, reason, detail), ...identity };
   }
   const grader = spec.synthesis.grader === 'judge' ? 'judge' : composed.task.grader;
-  return { ...toTask(composed.task, name), ...named, grader };
+  return { ...toTask(composed.task, name), ...identity, grader };
 }
 
-/** What the model wrote, which the environment does not play: it has the model's words where a task has its definition. */
+/** Candidate that the environment cannot play: its definition holds the details of the refusal. */
 const refusedTask = ({ query, actions }: AbstractedTask, environment: string, refusal: string, detail: string) => ({
   environment,
   goal: query,

@@ -18,18 +18,18 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 
 export type ExploreInput = IterationKey & { contextId: string; round: number };
 
-/** `outcome` is null when there was nothing to explore, because the reflection had failed. */
+/** `outcome` is null if the reflection failed, so that there was nothing to explore. */
 export type Explored = { outcome: ExplorationOutcome | null; turns: number };
 
-/** A session may break for reasons that are not the explorer's; the run is then played again with its own seed. */
-const triesPerRun = 3;
+/** A session may break without a fault of the explorer; the run then restarts with the same seed. */
+const maxSessions = 3;
 
 /**
- * One run of a model in a fresh session of the context's environment, under the template of its signal
- * (arXiv:2604.15840, section 3.2), stored whole when it has ended.
+ * Runs a model in a fresh session of the context's environment with the prompt template of its signal (arXiv:2604.15840,
+ * section 3.2), and stores the run when it has ended.
  *
- * Idempotent: a stored run is found. A try that was cut short is played again from the start; its answered calls are
- * stored, so that nothing is paid twice.
+ * Idempotent: a stored run is returned. An interrupted run restarts from the beginning; the answers of its model calls
+ * are stored, so that no call is paid twice.
  */
 export const explore =
   (deps: Dependencies) =>
@@ -41,7 +41,7 @@ export const explore =
     const context = await exploration.getContext(key.campaignId, contextId);
     if (context.status === 'failed') return { outcome: null, turns: 0 };
     if (context.status === 'planned' && context.aim !== 'random')
-      throw new DomainError('NotReflected', `${contextId} is explored before anybody reflected upon it`);
+      throw new DomainError('NotReflected', `${contextId} cannot be explored: it has no reflection yet`);
 
     const { spec } = await getCampaign(deps, key.campaignId);
     const task = await tasks.get(key.campaignId, context.taskId);
@@ -66,24 +66,24 @@ type Run = {
 
 type Played = Omit<NewRun, 'contextId' | 'round' | 'seed'>;
 
-/** What has been seen of a session, kept when it breaks. */
-type Seen = { opening: ChatMessage[]; turns: ExplorationTurn[] };
+/** Messages and turns of a session, kept if the session breaks. */
+type Transcript = { opening: ChatMessage[]; turns: ExplorationTurn[] };
 
-const nothingSeen = (): Seen => ({ opening: [], turns: [] });
+const emptyTranscript = (): Transcript => ({ opening: [], turns: [] });
 
 async function playRun(deps: Dependencies, run: Run): Promise<Played> {
-  const mayTryAgain = sessionRetries(triesPerRun);
+  const mayRetry = sessionRetries(maxSessions);
   for (;;) {
-    const record = nothingSeen();
+    const record = emptyTranscript();
     try {
       const played = await retryWhenUnavailable(run.signal, () => {
-        Object.assign(record, nothingSeen());
+        Object.assign(record, emptyTranscript());
         return playOnce(deps, run, record);
       });
       return { ...played, ...record };
     } catch (error) {
       if (run.signal.aborted || !(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-      if (!(await mayTryAgain(error, run.signal)))
+      if (!(await mayRetry(error, run.signal)))
         return { outcome: 'environment-fault', fault: error.message, reward: null, ...record };
     }
   }
@@ -92,43 +92,44 @@ async function playRun(deps: Dependencies, run: Run): Promise<Played> {
 async function playOnce(
   deps: Dependencies,
   run: Run,
-  record: Seen,
+  record: Transcript,
 ): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
   const { key, task, runId, seed, signal, spec } = run;
   const session = await deps.openEnvironment(task.environment, { signal });
   try {
-    let seen = await session.reset({
+    let observed = await session.reset({
       task: task.definition,
       seed,
       episodeId: runId,
       holder: sessionHolder(key.campaignId),
     });
-    record.opening = shown(seen);
-    while (!seen.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
+    record.opening = toMessages(observed);
+    while (!observed.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
       const callId = explorationCallId(runId, record.turns.length);
-      const reply = await askForAction(deps, run, record, callId);
+      const reply = await requestAction(deps, run, record, callId);
       if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
       if (reply.kind === 'cut-off')
         return {
           outcome: 'cut-off',
-          fault: "the action reached maxTokens, or the prompt the model's context",
+          fault: "the action reached maxTokens, or the prompt exceeded the model's context",
           reward: null,
         };
       const action = reply.text.trim();
-      seen = await session.step(action);
-      record.turns.push({ action, observation: shown(seen), callId });
+      observed = await session.step(action);
+      record.turns.push({ action, observation: toMessages(observed), callId });
     }
-    return { outcome: seen.done ? 'finished' : 'turn-limit', fault: null, reward: seen.done ? seen.reward : null };
+    const { done, reward } = observed;
+    return { outcome: done ? 'finished' : 'turn-limit', fault: null, reward: done ? reward : null };
   } finally {
     session.close();
   }
 }
 
-/** Functions come beside the messages; the explorer, and who abstracts from its runs, read them in a message. */
-const shown = ({ messages, tools }: Observation): ChatMessage[] =>
+/** Appends the functions, which an observation holds separately, as a message for the explorer and the abstractor. */
+const toMessages = ({ messages, tools }: Observation): ChatMessage[] =>
   tools ? [...messages, { role: 'system', content: `Functions: ${JSON.stringify(tools)}` }] : messages;
 
-function askForAction(deps: Dependencies, run: Run, { opening, turns }: Seen, callId: string) {
+function requestAction(deps: Dependencies, run: Run, { opening, turns }: Transcript, callId: string) {
   const { key, spec, context, round, seed, signal } = run;
   const { rounds, maxTurns } = spec.synthesis.exploration;
   const prompt = explorePrompts[context.aim];

@@ -7,7 +7,7 @@ import type { Dependencies } from '../base/dependencies';
 
 export type FlaggedTask = { task: TaskRow; signal: FeedbackSignalRow };
 
-/** One entry per flagged task of the pool, in an order that the seed decides, so that no task comes first by its name. */
+/** Returns one entry per flagged task of the pool, shuffled by the seed so that the order does not depend on ids. */
 export async function flaggedTasks(
   { store }: Dependencies,
   key: IterationKey,

@@ -3,8 +3,8 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { Store } from '../../store';
 
 /**
- * How many tasks the matched campaign admitted in the same iteration: a control that admits as many differs in what the
- * tasks are, not in how many there are. null: the campaign is matched with none.
+ * Returns the number of tasks that the matched campaign admitted in the same iteration; null without a matched campaign.
+ * A control with the same number differs only in the content of its tasks.
  *
  * @throws DomainError `MatchTooEarly`, `UnknownCampaign`
  */
@@ -17,7 +17,7 @@ export async function matchedAdmissions(
   if (match === null) return null;
   const { id } = await campaigns.getByName(match);
   const phases = await iterations.listPhases(id);
-  const validated = phases.some((one) => one.iteration === iteration && one.phase === 'validate' && one.finishedAt);
+  const validated = phases.some((row) => row.iteration === iteration && row.phase === 'validate' && row.finishedAt);
   if (!validated)
     throw new DomainError(
       'MatchTooEarly',

@@ -9,8 +9,8 @@ import { flaggedTasks } from './flagged-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Writes down once what is explored for an aim: flagged trajectories, one per task, or for `random` the environments of
- * seed tasks drawn without regard to any signal. Returns how many contexts that gives.
+ * Stores the contexts of an aim once: flagged trajectories, one per task, or for `random` the environments of randomly
+ * drawn seed tasks. Returns the number of contexts.
  */
 export const planExploration =
   (deps: Dependencies) =>
@@ -22,7 +22,7 @@ export const planExploration =
     const { contexts } = explorationSize({ aim, iteration: key.iteration, signals }, spec.synthesis);
     const chosen =
       aim === 'random'
-        ? await drawnPlaces(deps, key.campaignId, seed, contexts)
+        ? await drawSeedTasks(deps, key.campaignId, seed, contexts)
         : (await flaggedTasks(deps, key, aim, seed)).map(({ signal }) => toContext(signal));
     await exploration.planContexts(key, aim, chosen.slice(0, contexts));
     await deps.store.iterations.recordWork(key, 'synthesize', aim);
@@ -35,8 +35,8 @@ const toContext = (signal: { id: string; taskId: string; trajectoryId: string })
   trajectoryId: signal.trajectoryId,
 });
 
-/** Every seed task once before any comes again: the same place explored twice has other seeds. */
-async function drawnPlaces(
+/** Draws every seed task once before any task a second time. A repeated task is explored with another seed. */
+async function drawSeedTasks(
   { store }: Dependencies,
   campaignId: number,
   seed: number,

@@ -10,10 +10,11 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Asks the reflector what a flagged trajectory shows and what to explore because of it (arXiv:2604.15840, section 3.2).
- * An answer that even a repair does not bring into shape is kept as the context's failure, and nothing is explored then.
+ * Requests an analysis of a flagged trajectory and objectives for its exploration from the reflector (arXiv:2604.15840,
+ * section 3.2). An answer that is malformed even after a repair is stored as the context's failure, and the context is
+ * not explored.
  *
- * Idempotent: a context that was reflected upon, or failed, is left as it is. An unguided one needs no reflection.
+ * Idempotent: a context with a reflection or a failure does not change. A `random` context needs no reflection.
  */
 export const reflect =
   (deps: Dependencies) =>
@@ -23,7 +24,7 @@ export const reflect =
     if (context.status !== 'planned' || context.aim === 'random') return { usable: context.status !== 'failed' };
 
     const { spec } = await getCampaign(deps, key.campaignId);
-    const messages = await questionAbout(deps, key, context);
+    const messages = await renderPrompt(deps, key, context);
     const answer = await deps.models.completeStructured(
       spec,
       {
@@ -38,10 +39,10 @@ export const reflect =
     return { usable: status === 'reflected' };
   };
 
-async function questionAbout({ store }: Dependencies, key: IterationKey, context: ContextRow): Promise<ChatMessage[]> {
+async function renderPrompt({ store }: Dependencies, key: IterationKey, context: ContextRow): Promise<ChatMessage[]> {
   const signals = await store.feedbackSignals.list(key.campaignId, context.iteration);
   const signal = signals.find(({ id }) => id === context.signalId);
-  if (!signal) throw new DomainError('UnknownSignal', `${context.id} is explored for no signal that is stored`);
+  if (!signal) throw new DomainError('UnknownSignal', `${context.id} cannot be explored: its signal is not stored`);
   const task = await store.tasks.get(key.campaignId, context.taskId);
   const { opening, turns, reward } = await store.trajectories.get(key.campaignId, signal.trajectoryId);
   return reflectionPrompt.render({ goal: task.goal, opening, turns, reward, signal });

@@ -15,9 +15,9 @@ import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * What each aim asks for, after Fig. 10 of arXiv:2604.15840: forgetting practises the same operation with other
- * parameters; boundary moves a step to either side of the difficulty; rare seeks out uncommon patterns; random draws
- * anything, for the first pool and for the control.
+ * Relation of new tasks to their parent by aim, after Fig. 10 of arXiv:2604.15840: `forgetting` repeats the operation
+ * with other parameters; `boundary` makes it slightly easier and harder; `rare` uses uncommon patterns; `random` draws
+ * any task, for the first pool and the control.
  */
 const relationsOf: Record<SynthesisAim, readonly VariantRelation[]> = {
   forgetting: ['neighbour'],
@@ -26,10 +26,10 @@ const relationsOf: Record<SynthesisAim, readonly VariantRelation[]> = {
   random: ['random'],
 };
 
-/** What the environment's route takes at once. */
-const mostParents = 2_000;
+/** Max parents per request that the environment server accepts. */
+const maxParents = 2_000;
 
-/** Candidates from the environment's own generator, without asking a model: variants of flagged tasks, or any tasks. */
+/** Proposes candidates from the environment's task generator, without a model: variants of flagged tasks, or any tasks. */
 export const synthesizeTasks =
   (deps: Dependencies) =>
   async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
@@ -43,7 +43,7 @@ async function candidatesFor(deps: Dependencies, key: IterationKey, aim: Synthes
   const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
   const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
   const { candidates: wanted } = explorationSize(size, spec.synthesis);
-  const parents = (await parentsFor(deps, key, aim, seed)).slice(0, mostParents);
+  const parents = (await parentsFor(deps, key, aim, seed)).slice(0, maxParents);
   if (parents.length === 0 || wanted === 0) return [];
   await requireGenerator(deps, spec);
 
@@ -65,7 +65,7 @@ async function candidatesFor(deps: Dependencies, key: IterationKey, aim: Synthes
 
 type Parent = { task: TaskRow; signal: { id: string } | null };
 
-/** The flagged tasks; for `random` the seed tasks, which the draw leaves out. */
+/** Returns the flagged tasks; for `random` the seed tasks, which the generator does not draw again. */
 async function parentsFor(deps: Dependencies, key: IterationKey, aim: SynthesisAim, seed: number): Promise<Parent[]> {
   if (aim !== 'random') return flaggedTasks(deps, key, aim, seed);
   const tasks = await deps.store.tasks.list(key.campaignId, { split: 'train' });
@@ -84,8 +84,8 @@ async function requireGenerator(
   if (variants) return;
   throw new DomainError(
     'NoGenerator',
-    `environment.name: ${environment.name} has no generator of tasks, so ${recipe} needs an \`llm\` section in its spec; ` +
-      'add one and `coevolve start` it under another name',
+    `environment.name: ${environment.name} has no task generator, so ${recipe} needs an \`llm\` section in its spec; ` +
+      'add the section and `coevolve start` the spec under another name',
   );
 }
 

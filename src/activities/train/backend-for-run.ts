@@ -3,13 +3,13 @@ import { DomainError } from '../../domain/base/errors';
 import type { TrainingRunStore } from '../../store/training/training-runs';
 import type { TrainingBackend } from '../../training/training-backend';
 
-/** Made when a job first wants them: a backend may need what this worker was not given. */
+/** Created at their first use: a backend may need settings that this worker does not have. */
 export type TrainingBackends = Readonly<Record<string, () => TrainingBackend>>;
 
 /**
- * Sends every call to the backend of its run, and turns the backends' errors into failures that Temporal retries or not.
+ * Forwards every call to the backend of its run.
  *
- * @throws DomainError `UnknownTrainingRun`, `UnknownBackend`; whatever making a backend throws
+ * @throws DomainError `UnknownTrainingRun`, `UnknownBackend`; any error of the creation of a backend
  */
 export function backendForRun(backends: TrainingBackends, runs: Pick<TrainingRunStore, 'get'>): TrainingService {
   const made = new Map<string, TrainingBackend>();
@@ -23,7 +23,7 @@ export function backendForRun(backends: TrainingBackends, runs: Pick<TrainingRun
     if (!make)
       throw new DomainError(
         'UnknownBackend',
-        `${jobKey} was made for the backend "${name}", and there are ${Object.keys(backends).join(', ')}`,
+        `training job ${jobKey} has the backend "${name}", expected one of: ${Object.keys(backends).join(', ')}`,
       );
     const backend = made.get(name) ?? make();
     made.set(name, backend);
@@ -31,16 +31,16 @@ export function backendForRun(backends: TrainingBackends, runs: Pick<TrainingRun
     return backend;
   }
 
-  const ask = async <T>(jobKey: string, question: (backend: TrainingBackend) => Promise<T>): Promise<T> =>
-    question(await backendOf(jobKey));
+  const forward = async <T>(jobKey: string, call: (backend: TrainingBackend) => Promise<T>): Promise<T> =>
+    call(await backendOf(jobKey));
 
   return {
-    submit: (job) => ask(job.jobKey, (backend) => backend.submit(job)),
-    submitStep: (jobKey, step, dataset) => ask(jobKey, (backend) => backend.submitStep(jobKey, step, dataset)),
-    status: (jobKey) => ask(jobKey, (backend) => backend.status(jobKey)),
-    curve: (jobKey, after) => ask(jobKey, (backend) => backend.curve(jobKey, after)),
-    cancel: (jobKey) => ask(jobKey, (backend) => backend.cancel(jobKey)),
-    redo: (jobKey) => ask(jobKey, (backend) => backend.redo(jobKey)),
-    logs: (jobKey) => ask(jobKey, (backend) => backend.logs(jobKey)),
+    submit: (job) => forward(job.jobKey, (backend) => backend.submit(job)),
+    submitStep: (jobKey, step, dataset) => forward(jobKey, (backend) => backend.submitStep(jobKey, step, dataset)),
+    status: (jobKey) => forward(jobKey, (backend) => backend.status(jobKey)),
+    curve: (jobKey, after) => forward(jobKey, (backend) => backend.curve(jobKey, after)),
+    cancel: (jobKey) => forward(jobKey, (backend) => backend.cancel(jobKey)),
+    redo: (jobKey) => forward(jobKey, (backend) => backend.redo(jobKey)),
+    logs: (jobKey) => forward(jobKey, (backend) => backend.logs(jobKey)),
   };
 }

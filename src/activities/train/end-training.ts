@@ -12,8 +12,8 @@ export type EndedJobs = {
 };
 
 /**
- * Cancels the training jobs without a policy, books their cost and releases the rest of their reservations. A job that
- * cannot be cancelled is left to its backend and logged.
+ * Cancels the training jobs without a policy, books their cost and releases the rest of their reservations. If a job
+ * cannot be cancelled, a warning is logged and the job continues in its backend.
  */
 export const endTraining =
   (deps: Dependencies) =>
@@ -29,8 +29,8 @@ async function endJob({ store, training }: Dependencies, job: JobKey): Promise<v
   try {
     const status = await training.status(jobKey);
     await training.cancel(jobKey);
-    const told: TrainingProgress = ('progress' in status && status.progress) || {};
-    for (const unit of ['tokens', 'seconds'] as const) spent[unit] = Math.max(spent[unit], told[unit] ?? 0);
+    const reported: TrainingProgress = ('progress' in status && status.progress) || {};
+    for (const unit of ['tokens', 'seconds'] as const) spent[unit] = Math.max(spent[unit], reported[unit] ?? 0);
   } catch (error) {
     if (!isFinal(error)) throw error;
     log.warn('training job could not be cancelled', { jobKey, error: String(error) });

@@ -9,10 +9,10 @@ import type { Dependencies } from '../base/dependencies';
 type Origin = Pick<Dependencies, 'store' | 'artifacts'>;
 
 /**
- * Stores a run of which nothing is to be done: its policy was trained elsewhere. The base is the model that the spec
- * names, any other role begins as the base.
+ * Stores a completed run for a policy that was trained elsewhere. The base is the model in the spec; every other role
+ * starts as the base.
  *
- * @throws DomainError `UnknownModel` when the model's name was removed since the start
+ * @throws DomainError `UnknownModel` when the model was removed since the start
  */
 export async function importPolicy(
   deps: Origin,

@@ -15,8 +15,8 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };
 
 /**
- * Writes the batch of one step and stores what it is made of: the attempts of the step with their group-relative
- * advantages, or with their rewards where a value head judges them. The first step also opens the resident job.
+ * Writes the batch of one RL step and stores its attempts: with their group-relative advantages (GRPO), or with their
+ * rewards for the value head (PPO). The first step also opens the RL job.
  *
  * @throws DomainError `NothingScored` when no attempt of the step has a reward
  */
@@ -47,7 +47,7 @@ export const prepareStep =
     return { jobKey, rows: lines.length };
   };
 
-/** The job goes on from the policy that acts, with the optimizer of the iteration before if that left this policy. */
+/** The job starts from the active policy, with the optimizer state of the previous iteration if that trained this policy. */
 async function openRun(
   { store }: Dependencies,
   request: StepRequest,
@@ -57,7 +57,7 @@ async function openRun(
   if (await store.trainingRuns.find(jobKey)) return;
   const { campaignId, iteration, role, method } = request;
   const base = (await store.policies.listActive(campaignId))[role];
-  if (!base) throw new DomainError('NoPolicy', `no ${role} policy acts yet`);
+  if (!base) throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
   const before = await store.trainingRuns.find(trainingJobKey(spec.name, iteration - 1, role));
   const first = await store.trainingRuns.get(trainingJobKey(spec.name, 0, role));
   const run: Omit<TrainingRunRow, 'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState'> = {

@@ -8,7 +8,7 @@ import { trainingData, type TrainingRequest } from './training-data';
 /** `policyId`: there is no job to run, because the policy was trained elsewhere. */
 export type PreparedTraining = { jobKey: string; rows: number; policyId?: string };
 
-/** Writes a job's dataset and stores the run with what it is trained on. null: there is nothing to train on. */
+/** Writes the dataset of a training job and stores its run. Returns null if there is no data to train on. */
 export const prepareTraining =
   (deps: Dependencies) =>
   async (request: TrainingRequest): Promise<PreparedTraining | null> => {
@@ -28,14 +28,14 @@ export const prepareTraining =
     });
     if (lines.length === 0) return null;
     const dataset = await deps.artifacts.saveDataset(lines);
-    const heads = await deps.store.policies.listActive(campaignId);
+    const active = await deps.store.policies.listActive(campaignId);
     const run = await deps.store.trainingRuns.save(
       request,
       {
         jobKey,
         role,
         method,
-        basePolicy: method === 'init' ? null : (heads[from === 'base' ? 'base' : role] ?? null),
+        basePolicy: method === 'init' ? null : (active[from === 'base' ? 'base' : role] ?? null),
         datasetSha256: dataset.sha256,
         datasetUri: `file://${dataset.path}`,
         datasetRows: lines.length,

@@ -4,8 +4,8 @@ import type { TrainingMethod } from '../../store/training/training-runs';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * Registers the policy that a job left. The start's policies act at once, and so does a second agent's: only the
- * target has to pass the gate, because only the target is what the campaign is for.
+ * Registers the policy of a training job. Policies of iteration 0 and of other agents than the target become active at
+ * once: the promotion gate only applies to the target, whose success the campaign optimizes.
  */
 export const registerPolicy =
   ({ store, artifacts }: Dependencies) =>
@@ -20,18 +20,18 @@ export const registerPolicy =
       uri: `file://${artifacts.policyPath(policyId)}`,
     });
     if (role === 'target' && iteration > 0) return;
-    // The decision before the head: a try that comes between finds the decision, and who acted before it.
-    const acting = (await store.policies.listActive(campaignId))[role] ?? null;
+    // The decision is stored before the active policy, so that a retry finds the decision and its incumbent.
+    const active = (await store.policies.listActive(campaignId))[role] ?? null;
     const decided = await store.policies.findDecision(campaignId, iteration, role);
-    if (!decided && acting === policyId) return; // training changed nothing
+    if (!decided && active === policyId) return; // training changed nothing
     const { incumbentId } = await store.policies.recordDecision(input, {
-      ...{ role, candidateId: policyId, incumbentId: acting, decision: 'promote' },
-      reason: reasonOf(run.method, acting),
+      ...{ role, candidateId: policyId, incumbentId: active, decision: 'promote' },
+      reason: reasonOf(run.method, active),
     });
     await store.policies.setActivePolicy(input, role, incumbentId, policyId);
   };
 
 function reasonOf(method: TrainingMethod, incumbent: string | null): string {
-  if (method === 'import') return 'a model that was trained elsewhere, taken over as it is';
-  return incumbent ? 'a second agent acts as it was last trained' : 'the first policy of its role';
+  if (method === 'import') return 'imported model';
+  return incumbent ? 'the newest policy of a second agent' : 'the first policy of its role';
 }

@@ -3,8 +3,8 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * Registers the policy that an update left. It plays the next step; who acts for its role beyond the iteration is
- * decided by the evaluation.
+ * Registers the policy of one update. It plays the next RL step; the evaluation decides whether the last one becomes the
+ * active policy.
  */
 export const registerStep =
   ({ store, artifacts }: Dependencies) =>

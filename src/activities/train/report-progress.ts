@@ -23,7 +23,7 @@ const [twelfths, maxStalls] = [12, 3];
 /** State that survives a crash of the worker in the heartbeat details. */
 type Memory = {
   step: number;
-  /** First sight of the step, as `Date.now()`. */
+  /** Time of the first status with this step, from `Date.now()`. */
   movedAt: number;
   /** The last twelfth that was signalled; null: all earlier twelfths count as signalled. */
   twelfth: number | null;
@@ -66,7 +66,7 @@ export function reportProgress(
     if (memory.lost) await store.ledger.bookTraining(run, plus(costOf(last), memory.lost), ended);
     const after = await store.trainingProgress.getLastStep(run.jobKey);
     const curve = await training.curve(run.jobKey, after);
-    const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may report the current update alone
+    const updates = curve.length === 0 && 'step' in last ? [last] : curve; // a backend may only report the current update
     const total = updates.at(-1)?.['total_steps'] ?? totalSteps; // the job may have ended before its first status
     await store.trainingProgress.save(run, downsampleCurve(updates, total, after));
   }
@@ -126,9 +126,9 @@ function isSignalDue(memory: Memory, { step, totalSteps, stalledS }: JobProgress
   const twelfth = totalSteps > 0 ? Math.floor((twelfths * step) / totalSteps) : 0;
   memory.twelfth ??= twelfth;
   const stalled = stalledS !== null;
-  const isTurn = stalled !== memory.stalled && (memory.stalled || memory.stalls < maxStalls);
-  if (!isTurn && twelfth <= memory.twelfth) return false;
-  if (isTurn) Object.assign(memory, { stalled, stalls: memory.stalls + (stalled ? 1 : 0) });
+  const hasChanged = stalled !== memory.stalled && (memory.stalled || memory.stalls < maxStalls);
+  if (!hasChanged && twelfth <= memory.twelfth) return false;
+  if (hasChanged) Object.assign(memory, { stalled, stalls: memory.stalls + (stalled ? 1 : 0) });
   memory.twelfth = Math.max(twelfth, memory.twelfth);
   return true;
 }
@@ -161,5 +161,5 @@ const startOf = ({ tokens, seconds }: Cost, crashedAt: number): Cost => ({
 
 /** A failed report never stops the training; the next status is reported again. */
 function logFailure(error: unknown): void {
-  log.warn('training continues, but its progress could not be reported', { error: String(error) });
+  log.warn('failed to report training progress; training continues', { error: String(error) });
 }

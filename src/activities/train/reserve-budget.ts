@@ -5,7 +5,7 @@ import type { TrainingRunRow } from '../../store/training/training-runs';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Reserves what a job may cost, where its GPUs have a price. A job reserves once, however often it is submitted.
+ * Reserves the estimated cost of a job if GPU hours have a price. A job that is submitted again reserves nothing more.
  *
  * @throws DomainError `BudgetReached`
  */

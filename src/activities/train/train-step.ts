@@ -20,14 +20,14 @@ export const trainStep =
     const batch = await store.rlSteps.get(jobKey, step);
     const dataset = { path: artifacts.datasetPath(batch.datasetSha256), sha256: batch.datasetSha256 };
     await reserveTrainingBudget(deps, { ...run, epoch });
-    await training.submitStep(jobKey, step, dataset); // before the job, so that a trainer that starts finds it complete
+    await training.submitStep(jobKey, step, dataset); // before the job, so that a starting trainer finds the complete batch
     await training.submit(jobOf(deps, run));
     const { status, made, policyId } = await adoptIntactPolicy(deps, jobKey, async () => {
       const reached = await followJob(deps, job, hasReached(step, step === run.steps));
       return { status: reached, made: reached.policies.find((policy) => policy.step === step)! };
     });
 
-    // The run is completed before its last step: a retry looks for the step, and must find nothing left to do after it.
+    // The run is completed before its last step, because a retry that finds the step returns at once.
     if (status.state === 'succeeded')
       await store.trainingRuns.succeed(job, policyId, { ...status, finalState: status.trainerState });
     await store.rlSteps.finish(job, step, policyId, made.metrics);

@@ -21,11 +21,11 @@ type Request = {
   iteration: number;
   role: string;
   data: TrainingSource;
-  /** Least reward of an attempt that is learnt from. */
+  /** Min reward of an attempt in the dataset. */
   successReward: number;
 };
 
-/** The rows of a training dataset and where each comes from, in a fixed order. */
+/** Returns the rows of a training dataset and the source of each row, in a fixed order. */
 export async function trainingData(deps: Dependencies, request: Request): Promise<TrainingData> {
   switch (request.data) {
     case 'pairs':
@@ -69,18 +69,18 @@ async function trajectoryData({ store }: Dependencies, request: Request): Promis
   };
 }
 
-/** Rejection sampling: successful attempts of all iterations so far, each way to solve a task once; with their rewards. */
+/** Rejection sampling: rewards of the successful attempts so far, one attempt per task and sequence of actions. */
 async function distinctSuccesses(
   store: Dependencies['store'],
   { campaignId, iteration, successReward }: Request,
 ): Promise<Map<string, number>> {
   const attempts = await store.trajectories.listScored(campaignId, iteration);
-  const ways = new Set<string>();
+  const seen = new Set<string>();
   const kept = new Map<string, number>();
   for (const { taskId, actions, reward, trajectoryId } of attempts) {
-    const way = JSON.stringify([taskId, actions]);
-    if (reward < successReward || ways.has(way)) continue;
-    ways.add(way);
+    const solution = JSON.stringify([taskId, actions]);
+    if (reward < successReward || seen.has(solution)) continue;
+    seen.add(solution);
     kept.set(trajectoryId, reward);
   }
   return kept;

@@ -3,40 +3,37 @@ import type { JobProgress } from '../../domain/training/job-progress';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress } from '../../training/training-backend';
 
-/** Gauges by the trainer's names: what a graph of a job shows beside its loss. */
-const told = [
+/** Gauges by the metric names of the trainer. */
+const trainerMetrics = [
   ['epoch', 'coevolve_training_epoch', '', 'passes over the dataset'],
-  ['loss', 'coevolve_training_loss', '', 'mean over the updates since the line before, in nats'],
-  ['margin', 'coevolve_training_margin', '', 'by which chosen trajectories are preferred'],
-  ['accuracy', 'coevolve_training_accuracy', '', 'share of pairs that are ranked right'],
-  ['grad_norm', 'coevolve_training_grad_norm', '', 'before it is clipped'],
-  ['learning_rate', 'coevolve_training_learning_rate', '', 'of the newest update'],
-  ['tokens', 'coevolve_training_tokens', '', 'trained on so far, without padding'],
-  ['tokens_per_s', 'coevolve_training_tokens_per_second', '', 'since the line before'],
-  ['memory_bytes', 'coevolve_training_memory_bytes', 'bytes', 'most memory that was allocated'],
-  ['mfu', 'coevolve_training_mfu', '', "share of the device's peak arithmetic"],
-  ['eta_s', 'coevolve_training_eta_seconds', 's', 'until the job expects to end'],
+  ['loss', 'coevolve_training_loss', '', 'mean over the updates since the previous line, in nats'],
+  ['margin', 'coevolve_training_margin', '', 'margin between chosen and rejected trajectories'],
+  ['accuracy', 'coevolve_training_accuracy', '', 'share of correctly ranked pairs'],
+  ['grad_norm', 'coevolve_training_grad_norm', '', 'norm of the gradient before clipping'],
+  ['learning_rate', 'coevolve_training_learning_rate', '', 'learning rate of the newest update'],
+  ['tokens', 'coevolve_training_tokens', '', 'tokens of the training so far, without padding'],
+  ['tokens_per_s', 'coevolve_training_tokens_per_second', '', 'tokens per second since the previous line'],
+  ['memory_bytes', 'coevolve_training_memory_bytes', 'bytes', 'max allocated memory'],
+  ['mfu', 'coevolve_training_mfu', '', 'model FLOPs utilization: share of the peak FLOPs of the device'],
+  ['eta_s', 'coevolve_training_eta_seconds', 's', 'estimated seconds until the end of the job'],
 ] as const;
 
-export type TrainingGauges = (news: JobProgress, progress: TrainingProgress, idleS: number) => void;
+/** Sets the gauges. `idleS` is the number of seconds since the last update. */
+export type TrainingGauges = (progress: JobProgress, metrics: TrainingProgress, idleS: number) => void;
 
-/** Gauges of one job. Their labels name it; a job that has ended keeps its last numbers until its worker restarts. */
+/** Gauges of one job, labelled with the job. After its end, the last values remain until the worker restarts. */
 export function trainingGauges({ jobKey, role, method, backend }: TrainingRunRow): TrainingGauges {
   const meter = metricMeter.withTags({ job: jobKey, role, method, backend });
   const gauge = (name: string, unit: string, description: string) =>
     meter.createGauge(name, 'float', unit, description);
-  const step = gauge('coevolve_training_step', '', 'updates made');
-  const total = gauge('coevolve_training_total_steps', '', 'updates that the job makes');
-  const idle = gauge(
-    'coevolve_training_idle_seconds',
-    's',
-    'since the last update was seen: what an alarm on stalls reads',
-  );
-  const others = told.map(([key, name, unit, about]) => [key, gauge(name, unit, about)] as const);
-  return (news, progress, idleS) => {
-    step.set(news.step);
-    total.set(news.totalSteps);
+  const step = gauge('coevolve_training_step', '', 'finished updates');
+  const total = gauge('coevolve_training_total_steps', '', 'total updates of the job');
+  const idle = gauge('coevolve_training_idle_seconds', 's', 'seconds since the last update, for alerts on stalls');
+  const others = trainerMetrics.map(([key, name, unit, about]) => [key, gauge(name, unit, about)] as const);
+  return (progress, metrics, idleS) => {
+    step.set(progress.step);
+    total.set(progress.totalSteps);
     idle.set(idleS);
-    for (const [key, one] of others) if (progress[key] !== undefined) one.set(progress[key]);
+    for (const [key, other] of others) if (metrics[key] !== undefined) other.set(metrics[key]);
   };
 }

@@ -3,10 +3,10 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import { enabledSignals } from '../../spec/iteration-plan';
 
 /**
- * What a campaign's spec asks of the candidates of an iteration. The first pool is cut at its size and knows no quota;
- * the random control has the quotas of all signals that are on together, so that it may grow by as much.
+ * Returns the admission rules of an iteration from the campaign's spec. The first pool is limited by its size and has no
+ * quotas. The quota of the random control is the sum over all enabled signals, so that both can grow equally.
  *
- * @param matched how many tasks the campaign that a control is matched with admitted in this iteration
+ * @param matched number of tasks that the matched campaign of a control admitted in this iteration
  */
 export function admissionRulesOf(
   spec: CampaignSpec,

@@ -18,17 +18,17 @@ import { matchedAdmissions } from '../synthesize/matched-admissions';
 import { recordDiversity } from './record-diversity';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
-/** Embeddings were asked for before; this only reads their answers back. */
-const readingLimitMs = 60_000;
+/** Timeout for reading the embeddings, which `embedCandidates` has already requested and stored. */
+const embeddingsTimeoutMs = 60_000;
 
 /**
- * Decides every candidate of an iteration (`admit`) and records how diverse and how relevant the admitted ones are.
+ * Decides every candidate of an iteration (`admit`) and records the diversity and relevance of the admitted tasks.
  *
- * Exactly once: decisions follow from stored rows that deciding does not change, so a retry of a killed try decides the
- * same and leaves what is decided alone.
+ * Idempotent: decisions depend only on stored rows that they do not change, so a retry makes the same decisions and does
+ * not change stored ones.
  *
- * @throws DomainError `ApprovalNeeded` when the spec asks for approval and nobody has given it: all others are decided;
- * `MatchTooEarly` when the campaign that a control is matched with has not validated this iteration yet
+ * @throws DomainError `ApprovalNeeded` when candidates need an approval that is still missing: all others are decided;
+ * `MatchTooEarly` when the matched campaign of a control has not validated this iteration yet
  */
 export const admitTasks =
   (deps: Dependencies) =>
@@ -36,7 +36,7 @@ export const admitTasks =
     const { spec, name } = await getCampaign(deps, key.campaignId);
     const { tasks, admission } = deps.store;
     const all = await tasks.list(key.campaignId);
-    const vectors = await embedGoals(deps, { spec, key }, all, AbortSignal.timeout(readingLimitMs));
+    const vectors = await embedGoals(deps, { spec, key }, all, AbortSignal.timeout(embeddingsTimeoutMs));
     const approval = await admission.findApproval(key.campaignId, key.iteration);
     const matched = await matchedAdmissions(deps.store, spec, name, key.iteration);
     const rules = admissionRulesOf(spec, key.iteration, { approval, matched });
@@ -56,7 +56,7 @@ export const admitTasks =
     await recordDiversity(deps, key, spec.admission.diversity, vectors);
   };
 
-/** Whether the iteration synthesized it, whatever became of it. */
+/** True if the iteration synthesized the task, for any verdict. */
 const isCandidateOf = ({ iteration }: IterationKey, { origin, createdIteration }: TaskRow): boolean =>
   origin !== 'seed' && createdIteration === iteration;
 
@@ -79,7 +79,7 @@ async function toCandidates(
   const ids = tasks.map(({ id }) => idOf(id));
   const played = await store.trajectories.findFinished(key.campaignId, ids);
   const judgements = await store.judgements.list(key, 'candidate');
-  const said = new Map(judgements.map((judgement) => [judgement.taskId, judgement]));
+  const judgementOf = new Map(judgements.map((judgement) => [judgement.taskId, judgement]));
   return tasks.map((task) => ({
     id: task.id,
     aim: aimOfTask(task.id),
@@ -88,18 +88,18 @@ async function toCandidates(
     actions: task.referenceActions,
     refusal: refusalOf(task),
     execution: executionOf(task, played.get(idOf(task.id))),
-    judgement: said.get(task.id) ?? null,
+    judgement: judgementOf.get(task.id) ?? null,
     vector: vectors?.vectorOf(task) ?? null,
   }));
 }
 
-/** Rejected before admission: for a reason that is none of admission's, or because it could not be executed at all. */
+/** Returns the reason of a rejection at synthesis: `not-executable`, or a reason that admission does not have. */
 function refusalOf({ verdict, reason }: TaskRow): string | null {
-  const isOurs = reason !== 'not-executable' && admissionReasons.some((own) => own === reason);
-  return verdict === 'rejected' && !isOurs ? reason : null;
+  const isFromAdmission = reason !== 'not-executable' && admissionReasons.some((known) => known === reason);
+  return verdict === 'rejected' && !isFromAdmission ? reason : null;
 }
 
-/** Where a judge rewards attempts, the environment's own reward says nothing of the task. */
+/** If the judge grades the attempts of a task, the environment's reward is meaningless and not used. */
 const executionOf = ({ grader }: TaskRow, play: TrajectorySummary | undefined): Execution => ({
   played: play?.outcome === 'scored',
   reward: grader === 'environment' ? (play?.reward ?? null) : null,

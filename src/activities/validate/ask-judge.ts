@@ -36,9 +36,9 @@ export async function askJudge(
     signal,
   };
   const answer = await models.completeStructured(spec, request, judgePrompt.schema);
-  const said = answer.ok
+  const verdict = answer.ok
     ? { ...answer.value, failure: null }
     : { completed: null, criteria: null, reason: answer.detail, failure: answer.failure };
   const made = { id, kind, taskId: task.id, judgeVersion: judgeVersion(spec), callId: answer.callId };
-  return store.judgements.save(key, { ...made, ...said });
+  return store.judgements.save(key, { ...made, ...verdict });
 }

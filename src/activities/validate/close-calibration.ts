@@ -6,10 +6,9 @@ import { calibrationJudgementId, hasKnownVerdict } from './judge-calibration';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Stores how far the judge can be trusted: what it said of trajectories whose verdict is known, and whether it is still
- * the judge of the campaign's first calibration.
+ * Stores the judge's agreement with trajectories of known verdict, and its drift since the campaign's first calibration.
  *
- * @throws DomainError `StateMismatch` when an item was not judged
+ * @throws DomainError `StateMismatch` when an item has no judgement
  */
 export const closeCalibration =
   ({ store }: Dependencies) =>
@@ -17,13 +16,13 @@ export const closeCalibration =
     const { spec } = await getCampaign({ store }, key.campaignId);
     const items = await store.judgeCalibrations.listItems(key);
     const known = items.filter(hasKnownVerdict);
-    const said = await store.judgements.findMany(
+    const judgements = await store.judgements.findMany(
       key.campaignId,
       known.map(({ ordinal }) => calibrationJudgementId(key, ordinal)),
     );
     const judged = known.map(({ ordinal, corruption }) => {
-      const judgement = said.get(calibrationJudgementId(key, ordinal));
-      if (!judgement) throw new DomainError('StateMismatch', `item ${ordinal} of the calibration was not judged`);
+      const judgement = judgements.get(calibrationJudgementId(key, ordinal));
+      if (!judgement) throw new DomainError('StateMismatch', `calibration item ${ordinal} has no judgement`);
       return { corrupted: corruption !== null, completed: judgement.completed };
     });
 

@@ -4,8 +4,8 @@ import { embedGoals } from './embed-goals';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Embeds the goals of an iteration's candidates, and of the tasks in comparison, with the embedding model of the spec.
- * Only the calls are stored: admission repeats the request and gets their answers.
+ * Embeds the goals of an iteration's candidates and of the tasks they are compared with, with the embedding model of the
+ * spec. Only the calls are stored: admission repeats the request and gets the stored answers.
  */
 export const embedCandidates =
   (deps: Dependencies) =>

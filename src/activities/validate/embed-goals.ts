@@ -10,7 +10,7 @@ import type { Dependencies } from '../base/dependencies';
 export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly number[] };
 
 /**
- * Returns unit sentence embeddings of the goals of a campaign's tasks: of its embedding model, or of hashed n-grams.
+ * Returns unit sentence embeddings of the goals of a campaign's tasks, from its embedding model or from hashed n-grams.
  *
  * The model embeds the seed tasks once and the candidates of each iteration once. A repeated request gets the stored
  * answers without a charge: a group holds every task regardless of its verdict, so it never changes.

@@ -10,7 +10,7 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 const concurrency = 10;
 
 /**
- * Asks the judge about a range of calibration items, without naming the corrupted ones.
+ * Requests the judge's verdicts on a range of calibration items. The prompts do not mark the corrupted items.
  *
  * Idempotent: a stored judgement is not requested again.
  */

@@ -9,8 +9,9 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 const concurrency = 10;
 
 /**
- * Asks the judge about every executed candidate in a range of the validation plan (arXiv:2604.15840, section 3.3), also
- * where the environment has a verdict of its own: admission then follows the environment, and the two can be compared.
+ * Requests the judge's verdict on every executed candidate in a range of the validation plan (arXiv:2604.15840, section
+ * 3.3), also on candidates with a verdict of the environment: admission then uses the environment's verdict, and both
+ * can be compared.
  *
  * Idempotent: a stored judgement is not requested again.
  */

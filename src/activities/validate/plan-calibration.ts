@@ -7,8 +7,8 @@ import type { NewCalibrationItem } from '../../store/tasks/judge-calibrations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
- * Draws what the judge is measured on: gold actions of seed tasks, and a broken version of each. The draw is the same in
- * every iteration, so that two calibrations differ by the judge and not by its questions.
+ * Draws the calibration items of the judge: reference actions of seed tasks, and a corrupted version of each. The draw is
+ * the same in every iteration, so that two calibrations differ only in the judge.
  */
 export const planCalibration =
   ({ store }: Dependencies) =>
@@ -17,18 +17,26 @@ export const planCalibration =
     const pool = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'train' });
     const seeds = pool.filter(({ origin, referenceActions }) => origin === 'seed' && referenceActions.length > 0);
     const drawn = createRandom(deriveSeed(spec.seed, 'calibration')).sample(seeds, spec.judge.calibrationTasks);
-    const gold = drawn.map(({ id, referenceActions }) => ({ taskId: id, corruption: null, actions: referenceActions }));
-    const broken = gold.flatMap((item): NewCalibrationItem[] => {
-      const [first] = corruptionsOf(spec, item, gold);
+    const references = drawn.map(({ id, referenceActions }) => ({
+      taskId: id,
+      corruption: null,
+      actions: referenceActions,
+    }));
+    const corrupted = references.flatMap((item): NewCalibrationItem[] => {
+      const [first] = corruptionsOf(spec, item, references);
       return first ? [{ taskId: item.taskId, corruption: first.kind, actions: first.actions }] : [];
     });
-    return { items: await store.judgeCalibrations.plan(key, [...gold, ...broken]) };
+    return { items: await store.judgeCalibrations.plan(key, [...references, ...corrupted]) };
   };
 
-type Gold = Pick<NewCalibrationItem, 'taskId' | 'actions'>;
+type ReferenceItem = Pick<NewCalibrationItem, 'taskId' | 'actions'>;
 
-/** The ways to break an item, in the order in which they are tried; the others lend theirs. */
-export function corruptionsOf(spec: CampaignSpec, item: Gold, gold: readonly Gold[]): Corruption[] {
-  const others = gold.filter(({ taskId }) => taskId !== item.taskId).map(({ actions }) => actions);
+/** Returns the corrupted versions of an item in the order of their use. Some of them use actions of other items. */
+export function corruptionsOf(
+  spec: CampaignSpec,
+  item: ReferenceItem,
+  references: readonly ReferenceItem[],
+): Corruption[] {
+  const others = references.filter(({ taskId }) => taskId !== item.taskId).map(({ actions }) => actions);
   return corruptActions(item.actions, others, createRandom(deriveSeed(spec.seed, 'calibration', item.taskId)));
 }

@@ -1,7 +1,7 @@
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
-/** Plans the validation of every candidate that the iteration synthesized, of none where validation is off: synthesis ends. */
+/** Plans the validation of every candidate of the iteration, of none if validation is off. This ends the synthesis. */
 export const planValidation =
   (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {

@@ -12,13 +12,13 @@ import type { TaskRow } from '../../store/tasks/tasks';
 import { corruptionsOf } from './plan-calibration';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
-const playedAtOnce = 16;
+const maxConcurrentItems = 16;
 
 /**
- * Plays every item of a calibration in its environment and stores what was seen and the reward. A broken version that
- * scores 1 all the same gives way to the next; where none loses, the item stays with its reward of 1, and is not judged.
+ * Plays every calibration item in its environment and stores the transcript and the reward. A corrupted version that still
+ * scores 1 is replaced by the next version. If all versions score 1, the item keeps its reward of 1 and is not judged.
  *
- * Idempotent: an item that was played is not played again.
+ * Idempotent: a played item is not played again.
  */
 export const playCalibration =
   (deps: Dependencies) =>
@@ -26,13 +26,14 @@ export const playCalibration =
     const { spec } = await getCampaign(deps, key.campaignId);
     const { judgeCalibrations, tasks } = deps.store;
     const items = await judgeCalibrations.listItems(key);
-    const gold = items.filter(({ corruption }) => corruption === null);
+    const references = items.filter(({ corruption }) => corruption === null);
     const open = items.filter(({ transcript }) => transcript === null);
     const signal = cancellationSignal();
-    await slidingWindow(playedAtOnce, open, async (item) => {
+    await slidingWindow(maxConcurrentItems, open, async (item) => {
       const task = await tasks.get(key.campaignId, item.taskId);
-      const actions = gold.find(({ taskId }) => taskId === item.taskId)!.actions;
-      const versions = item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, gold);
+      const actions = references.find(({ taskId }) => taskId === item.taskId)!.actions;
+      const versions =
+        item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, references);
       const play = { campaignId: key.campaignId, item, task, versions, signal };
       await judgeCalibrations.saveRollout(key, await playVersions(deps, spec, play));
     });
@@ -43,7 +44,7 @@ type Play = {
   campaignId: number;
   item: CalibrationItem;
   task: TaskRow;
-  /** Broken versions in the order in which they are tried; none of a gold item. */
+  /** Corrupted versions in the order of their use; empty for an item with reference actions. */
   versions: ReturnType<typeof corruptionsOf>;
   signal: AbortSignal;
 };

@@ -5,8 +5,8 @@ import type { GoalVectors } from './embed-goals';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * How alike the tasks are that an iteration admitted (SR@k), and how far from the held-out tasks (ED, EDrel): eq. 2 to 4
- * of arXiv:2604.15840. Tasks that all but repeat each other are told of by an event.
+ * Records the similarity of the tasks that an iteration admitted (SR@k) and their distance from the held-out tasks (ED,
+ * EDrel): eq. 2 to 4 of arXiv:2604.15840. An event reports a similarity of at least the collapse threshold.
  */
 export async function recordDiversity(
   { store }: Dependencies,

@@ -1,32 +1,32 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { writeBackup } from '../../store/backup/backup';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 import { withSession } from '../../client/session';
 
-/** `coevolve backup <folder>`: every row as of one moment, while campaigns go on. */
+/** `coevolve backup <folder>`: writes a snapshot of all rows while campaigns continue. */
 export function addBackup(program: Command): void {
   program
     .command('backup <folder>')
-    .description('write every row of the database into a new folder, as of one moment; campaigns may go on')
-    .option('--artifacts', 'copy the policies and datasets that the rows refer to as well')
-    .option('--json', 'print what was written as JSON')
+    .description('write a database snapshot to a new folder; campaigns may run')
+    .option('--artifacts', 'also copy the referenced policies and datasets')
+    .option('--json', 'print the result as JSON')
     .action((folder: string, { artifacts = false, json }: { artifacts?: boolean; json?: boolean }) =>
       withSession(async ({ pool, config }) => {
-        const place = { folder: path.resolve(folder), artifactsRoot: config.artifacts, withArtifacts: artifacts };
-        const manifest = await writeBackup(pool, place);
+        const target = { folder: path.resolve(folder), artifactsRoot: config.artifacts, withArtifacts: artifacts };
+        const manifest = await writeBackup(pool, target);
         const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
         const { files, missing } = manifest.artifacts;
-        if (missing.length > 0) say(`rows refer to artifacts that are not there: ${missing.join(', ')}`);
-        if (!artifacts) say(`the artifacts stay where they are, in ${config.artifacts}; --artifacts copies them too`);
+        if (missing.length > 0) printMessage(`artifacts that rows refer to are missing: ${missing.join(', ')}`);
+        if (!artifacts) printMessage(`the artifacts in ${config.artifacts} are not copied; --artifacts copies them`);
         const written = {
-          folder: place.folder,
+          folder: target.folder,
           campaigns: manifest.campaigns.length,
           rows,
           files: files.length,
           missing,
         };
-        printResult(json, written, () => `${place.folder}: ${manifest.campaigns.length} campaigns, ${rows} rows`);
+        printResult(json, written, () => `${target.folder}: ${manifest.campaigns.length} campaigns, ${rows} rows`);
       }),
     );
 }

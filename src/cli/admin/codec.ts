@@ -7,31 +7,29 @@ import { startCodecServer } from '../../temporal/codec-server';
 import { makePayloadKey } from '../../temporal/make-payload-key';
 import { keysVariable, readPayloadKeys } from '../../temporal/payload-keys';
 import { payloadSeal } from '../../temporal/payload-seal';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 import { currentConfig } from '../../client/session';
 
-/** `coevolve codec key|serve`: keys for the payloads of histories, and a server that opens them for the Web UI. */
+/** `coevolve codec key|serve`: creates keys for history payloads and serves decryption to the Web UI. */
 export function addCodec(program: Command): void {
-  const codec = program.command('codec').description('make keys for payloads, open sealed payloads for the Web UI');
+  const codec = program.command('codec').description('create payload keys, decrypt payloads for the Web UI');
   codec
     .command('key <file>')
-    .description('write a new key to a file that is not there yet')
-    .option('--json', 'print where it was written as JSON')
+    .description('write a new key to a new file')
+    .option('--json', 'print the path as JSON')
     .action((file: string, { json }: { json?: boolean }) => {
       makePayloadKey(file);
       const id = path.basename(file).replace(/\.[^.]*$/, '');
-      say(
-        `add it to the file that ${keysVariable} names, keep the keys that are there, and run \`coevolve up\` again:`,
-      );
+      printMessage(`add the key to the file in ${keysVariable}, keep its other keys, and run \`coevolve up\` again:`);
       printResult(json, { file: path.resolve(file) }, () =>
         ['current: <id>', 'keys:', '  <id>:', `    file: ${file}`].join('\n').replaceAll('<id>', id),
       );
     });
   codec
     .command('serve')
-    .description('open payloads for the Web UI until interrupted; prints the address to paste there')
-    .option('--port <port>', 'port on 127.0.0.1; any that is free by default', portOf, 0)
-    .option('--origin <url>', "address of the Web UI's pages; the stack's own by default")
+    .description('decrypt payloads for the Web UI until interrupted; prints its address')
+    .option('--port <port>', 'port on 127.0.0.1 (default: any free port)', portOf, 0)
+    .option('--origin <url>', "origin of the Web UI (default: the stack's Web UI)")
     .option('--json', 'print the address as JSON')
     .action(serve);
 }
@@ -41,25 +39,23 @@ type ServeOptions = { port: number; origin?: string; json?: boolean };
 async function serve({ port, origin, json }: ServeOptions): Promise<void> {
   const config = currentConfig();
   if (!config.payloadKeysFile)
-    throw new UsageError(
-      `no keys are known: set ${keysVariable} to the file that holds them; docs/security.md shows one`,
-    );
+    throw new UsageError(`${keysVariable} is not set: expected the path of a key file; docs/security.md shows one`);
   const keys = readPayloadKeys(config.payloadKeysFile);
   const origins = originsOf(config, origin);
   const server = await startCodecServer({ codec: payloadSeal(keys), origins, port });
-  say(`answers pages of ${origins.join(' and ')}, until interrupted`);
-  say(
-    'paste the address in the Web UI under "Data encoder" as the remote codec endpoint; it is as secret as the keys:',
+  printMessage(`serving pages of ${origins.join(' and ')} until interrupted`);
+  printMessage(
+    'enter this address in the Web UI under "Data encoder" as the remote codec endpoint; keep it as secret as the keys:',
   );
   printResult(json, { url: server.url, origins }, () => server.url);
   await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
   await server.close();
 }
 
-/** A UI on this machine is reached by two names. */
+/** Returns the origins of the Web UI; on this machine it has two: 127.0.0.1 and localhost. */
 function originsOf({ temporal: { uiUrl } }: Config, given: string | undefined): string[] {
   const text = required(given ?? uiUrl, 'Web UI', 'COEVOLVE_TEMPORAL_UI_URL');
-  if (!URL.canParse(text)) throw new UsageError(`--origin: expected http://<host>:<port>, got "${text}"`);
+  if (!URL.canParse(text)) throw new UsageError(`--origin: found "${text}", expected http://<host>:<port>`);
   const { origin } = new URL(text);
   const other = origin.replace('//127.0.0.1', '//localhost');
   return origin === other ? [origin] : [origin, other];
@@ -68,5 +64,5 @@ function originsOf({ temporal: { uiUrl } }: Config, given: string | undefined): 
 function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new UsageError(`--port: expected a whole number from 0 to 65535, got "${text}"`);
+  throw new UsageError(`--port: found "${text}", expected an integer in 0..65535`);
 }

@@ -1,16 +1,16 @@
 import pc from 'picocolors';
 import type { FollowCallbacks, RunningPhase } from '../../client/follow-campaign';
 import type { PhaseRow } from '../../store/campaign/iterations';
-import { duration, rounded, say } from './output';
+import { duration, rounded, printMessage } from './output';
 import { jobText } from './training-text';
 
 /** Prints each completed phase on stderr; on a terminal the last line shows the running phase. */
 export const followOutput = (name: string): FollowCallbacks => ({
   onPhase(phase) {
     clearLine();
-    say(phaseText(phase));
+    printMessage(phaseText(phase));
   },
-  onParked: () => say(pc.yellow(`  parked: see \`coevolve status ${name}\``)),
+  onParked: () => printMessage(pc.yellow(`  parked: see \`coevolve status ${name}\``)),
   ...(process.stderr.isTTY ? { onRunning: showRunning } : {}),
 });
 

@@ -1,13 +1,13 @@
-/** Results go to stdout, the talk to stderr: a pipe gets nothing but the result. */
+/** Prints a result to stdout; messages go to stderr (`printMessage`), so that a pipe gets only results. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-export const say = (text: string): void => void process.stderr.write(`${text}\n`);
+export const printMessage = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** The result as JSON, or as text for a person. */
+/** Prints a result as JSON or as text. */
 export const printResult = (json: boolean | undefined, value: unknown, text: () => string): void =>
   print(json ? JSON.stringify(value, null, 2) : text());
 
-/** Columns as wide as their widest cell, numbers to the right. */
+/** Formats rows as columns; numbers are aligned to the right, null is a dash. */
 export function table(header: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   const cells = [header, ...rows].map((row) => row.map((cell) => (cell === null ? '-' : String(cell))));
   const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
@@ -24,18 +24,18 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
 
 export const shortHash = (hash: string): string => hash.slice(0, 12);
 
-/** A count as it is, a rate to three decimals. */
+/** Formats integers as they are and other numbers with three decimals. */
 export const rounded = (value: unknown): string =>
   typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(3) : String(value);
 
-/** A p value; below its last decimal it is bounded, never written as 0. */
+/** Formats a p value; values below 0.001 are printed as a bound, not as 0. */
 export const probability = (p: number): string => (p < 0.001 ? '< 0.001' : `= ${p.toFixed(3)}`);
 
-/** Seconds as a person says them. */
+/** Formats seconds as `9.5 s`, `42 s`, `1 min 5 s` or `2 h 1 min`. */
 export function duration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const total = Math.round(seconds);
+  if (total < 60) return `${total} s`;
+  const minutes = Math.floor(total / 60);
+  return minutes < 60 ? `${minutes} min ${total % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -3,15 +3,15 @@ import type { TrainingCost } from '../../store/spending/ledger';
 import type { RunningJob } from '../../store/training/training-progress';
 import { duration } from './output';
 
-/** A running job in a line. */
+/** Formats a running training job as one line. */
 export function jobText({ role, method, step, facts }: RunningJob): string {
-  const news = jobProgress({ step, totalSteps: facts['total_steps'] ?? 0 }, facts, null);
-  return `training ${role} by ${method}: ${progressLine(news)}`;
+  const progress = jobProgress({ step, totalSteps: facts['total_steps'] ?? 0 }, facts, null);
+  return `training ${role} by ${method}: ${progressLine(progress)}`;
 }
 
-/** What training jobs took in a line. */
+/** Formats the cost of training jobs as one line. */
 export function trainingText({ jobs, tokens, seconds, gpuSeconds, usd }: TrainingCost): string {
   const gpus = gpuSeconds > 0 ? `, ${duration(gpuSeconds)} of GPUs, $${usd.toFixed(4)}` : '';
-  const counted = `${jobs} training ${jobs === 1 ? 'job' : 'jobs'}`;
-  return `${counted} took ${tokens.toLocaleString('en')} tokens and ${duration(seconds)}${gpus}`;
+  const count = `${jobs} training ${jobs === 1 ? 'job' : 'jobs'}`;
+  return `${count} used ${tokens.toLocaleString('en')} tokens and ${duration(seconds)}${gpus}`;
 }

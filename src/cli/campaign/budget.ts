@@ -3,7 +3,7 @@ import { raiseBudget, readBudget, type BudgetDetails } from '../../client/campai
 import { withSession, type Session } from '../../client/session';
 import type { Budget } from '../../store/spending/budgets';
 import type { Waste } from '../../store/spending/model-spending';
-import { duration, printResult, say, table } from '../base/output';
+import { duration, printResult, printMessage, table } from '../base/output';
 import { trainingText } from '../base/training-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
@@ -40,7 +40,7 @@ function positive(text: string): number {
 
 async function raise(session: Session, name: string, { json, ...raiseOptions }: RaiseOptions): Promise<void> {
   const { budget, resumed } = await raiseBudget(session, name, raiseOptions);
-  if (resumed) say(`${name} continues; follow it with \`coevolve status ${name} --watch\``);
+  if (resumed) printMessage(`${name} continues; follow it with \`coevolve status ${name} --watch\``);
   printResult(json, budget, () => limitsText(budget));
 }
 

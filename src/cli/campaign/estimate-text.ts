@@ -2,25 +2,25 @@ import type { Estimate } from '../../spec/estimate';
 import type { TrainingAmounts, TrainingEstimate } from '../../spec/estimate-training';
 import { duration, table } from '../base/output';
 
-/** What a dry run says below the spec, as comments of it. */
+/** Formats an estimate as comment lines, which a dry run prints below the spec. */
 export function estimateText({ attempts, tokens, updates, seconds, training, models }: Estimate): string {
   const time = seconds === null ? 'time unknown' : `${duration(seconds)} on two cores`;
   const lines = [
-    `about ${shown(attempts)} attempts, ${shown(tokens)} tokens,`,
-    `${shown(updates)} training updates, ${time}`,
+    `about ${formatted(attempts)} attempts, ${formatted(tokens)} tokens,`,
+    `${formatted(updates)} training updates, ${time}`,
     ...(models
-      ? [`about ${shown(models.calls)} model calls, ${shown(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
+      ? [`about ${formatted(models.calls)} model calls, ${formatted(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
       : []),
     ...trainingLines(training),
   ];
   return lines.map((line) => `# ${line}`).join('\n');
 }
 
-function trainingLines({ phases, assumptions, ...all }: TrainingEstimate): string[] {
+function trainingLines({ phases, assumptions, ...total }: TrainingEstimate): string[] {
   if (phases.length === 0) return [];
   const rows = [
-    ...folded(phases).map(({ name, ...amounts }) => row(name, amounts)),
-    ...(phases.length > 1 ? [row('in all', all)] : []),
+    ...foldIterations(phases).map(({ name, ...amounts }) => row(name, amounts)),
+    ...(phases.length > 1 ? [row('total', total)] : []),
   ];
   const head = ['training', 'tokens', 'job time', 'GPU time', 'cost'];
   return [...table(head, rows).split('\n'), `assumed: ${assumptions}`];
@@ -28,10 +28,10 @@ function trainingLines({ phases, assumptions, ...all }: TrainingEstimate): strin
 
 type Named = TrainingAmounts & { name: string };
 
-/** More iterations than this are one line. */
-const mostLines = 6;
+/** More iterations are summed in one line. */
+const maxLines = 6;
 
-function folded(phases: TrainingEstimate['phases']): Named[] {
+function foldIterations(phases: TrainingEstimate['phases']): Named[] {
   const named = phases.map((phase) => ({
     ...phase,
     name: phase.iteration === 0 ? 'supervised start' : `iteration ${phase.iteration}`,
@@ -40,7 +40,7 @@ function folded(phases: TrainingEstimate['phases']): Named[] {
     named.filter(({ iteration }) => iteration > 0),
     named.filter(({ iteration }) => iteration === 0),
   ];
-  if (later.length <= mostLines) return named;
+  if (later.length <= maxLines) return named;
   const last = later.at(-1)!.iteration;
   const sum = (amount: 'seconds' | 'gpuSeconds' | 'usd'): number | null =>
     later.reduce<number | null>((all, one) => (all === null || one[amount] === null ? null : all + one[amount]), 0);
@@ -50,10 +50,10 @@ function folded(phases: TrainingEstimate['phases']): Named[] {
 }
 
 const row = (name: string, { tokens, seconds, gpuSeconds, usd }: TrainingAmounts): string[] => [
-  ...[name, shown(tokens), time(seconds), time(gpuSeconds)],
+  ...[name, formatted(tokens), time(seconds), time(gpuSeconds)],
   usd === null ? 'unknown' : `$${usd.toFixed(2)}`,
 ];
 
 const time = (seconds: number | null): string => (seconds === null ? 'unknown' : duration(seconds));
 
-const shown = (count: number): string => count.toLocaleString('en');
+const formatted = (count: number): string => count.toLocaleString('en');

@@ -3,7 +3,7 @@ import { reconcileAll, reconcileCampaign, type Reconciled } from '../../client/r
 import { withSession, type Session } from '../../client/session';
 import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 
 type Options = { all?: boolean; force?: boolean; json?: boolean };
 
@@ -32,7 +32,7 @@ async function reconcile(
     );
   const results =
     name === undefined ? await reconcileAll(session, force) : [await reconcileCampaign(session, name, force)];
-  for (const result of results) say(`${result.name}: ${outcomeText(result)}`);
+  for (const result of results) printMessage(`${result.name}: ${outcomeText(result)}`);
   printResult(json, results, () => results.map((result) => campaignWorkflowId(result.name)).join('\n'));
 }
 

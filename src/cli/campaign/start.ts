@@ -8,20 +8,20 @@ import { listModels } from '../../artifacts/imported-models';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { estimate } from '../../spec/estimate';
 import { estimateText } from './estimate-text';
-import { printResult, say } from '../base/output';
+import { printResult, printMessage } from '../base/output';
 import { currentConfig, withSession } from '../../client/session';
-import { startCampaign } from '../../client/start-campaign';
+import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
 
-/** `coevolve start <spec.yaml>` starts a campaign, or joins it when it already runs. */
+/** `coevolve start <spec.yaml>`: starts a campaign, or joins it when it runs already. */
 export function addStart(program: Command): void {
   program
     .command('start <spec>')
-    .description('start the campaign that a YAML spec describes; safe to repeat')
-    .option('--dry-run', 'print the resolved spec and what it will cost, and start nothing')
+    .description('start the campaign of a YAML spec; safe to repeat')
+    .option('--dry-run', 'only print the resolved spec and its estimated cost')
     .option('--json', 'print the result as JSON')
     .action(async (path: string, { dryRun, json }: { dryRun?: boolean; json?: boolean }) => {
       const text = await readFile(path, 'utf8').catch(() => {
-        throw new UsageError(`${path}: no such file; examples/ has specs to start from`);
+        throw new UsageError(`${path}: file not found; examples/ has specs to start from`);
       });
       const spec = readSpec(text, path);
       if (dryRun) {
@@ -35,19 +35,19 @@ export function addStart(program: Command): void {
       }
       await withSession(async (session) => {
         const { workflowId, outcome } = await startCampaign(session, spec);
-        say(told[outcome](spec.name));
+        printMessage(outcomeText(outcome, spec.name));
         printResult(json, { workflowId, outcome }, () => workflowId);
       });
     });
 }
 
-const told = {
-  started: (name: string) => `started; follow it with \`coevolve status ${name} --watch\``,
-  joined: (name: string) => `${name} runs already; follow it with \`coevolve status ${name} --watch\``,
-  ended: (name: string) => `${name} has ended; see \`coevolve report ${name}\`, or start another under a new name`,
-} as const;
+function outcomeText(outcome: StartedCampaign['outcome'], name: string): string {
+  if (outcome === 'started') return `started; follow it with \`coevolve status ${name} --watch\``;
+  if (outcome === 'joined') return `${name} runs already; follow it with \`coevolve status ${name} --watch\``;
+  return `${name} has ended; see \`coevolve report ${name}\`, or start a campaign with another name`;
+}
 
-/** Of the imported model that the spec names; null where it has none, or none that is imported yet. */
+/** Returns the parameter count of the spec's imported model; null without an imported model. */
 async function parametersOf({ policy }: CampaignSpec): Promise<number | null> {
   if (policy.source !== 'imported') return null;
   const models = await listModels(artifactStore(currentConfig().artifacts));

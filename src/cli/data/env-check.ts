@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import { createEnvironments } from '../../envs/environments';
-import { printResult, say, table } from '../base/output';
+import { printResult, printMessage, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = {
@@ -20,19 +20,19 @@ type Flags = {
   json?: true;
 };
 
-/** `coevolve env check <name>`: exit code 1 when the environment fails a check. */
+/** `coevolve env check <name>`: plays episodes in an environment; exit code 1 when a check fails. */
 export function addEnvCheck(env: Command): void {
   env
     .command('check <name>')
-    .description('play gold and wrong episodes, alone and at once, cut clients off, and print what came of it')
-    .option('--tasks <count>', 'most tasks of each split, or "all"', countOrAll, 20)
+    .description('check rewards, determinism, concurrency and leaks by playing episodes')
+    .option('--tasks <count>', 'maximum tasks per split, or "all"', countOrAll, 20)
     .option('--split <split>', 'train, held-out or both', 'both')
-    .option('--concurrency <sessions>', 'at once; never more than the environment serves', whole, 64)
-    .option('--kills <episodes>', 'whose client is cut off at a random step', whole, 100)
-    .option('--seed <number>', 'of the tasks that are drawn, the mistakes and the steps', whole, 1)
-    .option('--options <json>', 'options of the environment, as in a spec', jsonObject, {})
-    .option('--url <url>', 'an environment server that is not the configured one')
-    .option('--token-file <file>', "with --url: the file of the server's token")
+    .option('--concurrency <sessions>', 'concurrent sessions, at most the capacity', integer, 64)
+    .option('--kills <episodes>', 'episodes whose client disconnects at a random turn', integer, 100)
+    .option('--seed <number>', 'seed of tasks, wrong actions and turns', integer, 1)
+    .option('--options <json>', 'environment options, as in a spec', jsonObject, {})
+    .option('--url <url>', 'another environment server than the configured one')
+    .option('--token-file <file>', 'with --url: token file of that server')
     .option('--json', 'print the report as JSON')
     .action(async (name: string, flags: Flags) => {
       const report = await checkEnvironment(createEnvironments(configOf(flags)), settingsOf(name, flags), progress());
@@ -51,11 +51,11 @@ function settingsOf(environment: string, { tasks, split, concurrency, kills, see
   return { environment, tasks, splits, sessions: concurrency, kills, seed, options };
 }
 
-/** One line that is written over, where somebody looks; a line per pass elsewhere. */
-function progress(): (what: string, done: number, all: number) => void {
-  return (what, done, all) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${what}: ${done}/${all}${done === all ? '\n' : ''}`);
-    else if (done === all) say(`${what}: ${all} played`);
+/** Returns a callback that overwrites one line on a terminal and prints a line per finished check elsewhere. */
+function progress(): (check: string, done: number, all: number) => void {
+  return (check, done, all) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${check}: ${done}/${all}${done === all ? '\n' : ''}`);
+    else if (done === all) printMessage(`${check}: ${all} played`);
   };
 }
 
@@ -63,18 +63,22 @@ function textOf(report: CheckReport): string {
   const { environment, tasks, gold, wrong, deterministic, concurrency, leaked, passed } = report;
   const rows = [
     ['gold', gold ? share(gold) : 'none', 'reward 1'],
-    ['wrong', share(wrong.nonsense), 'nonsense that scores below 1'],
-    ['', share(wrong.broken), "another task's gold, or half the gold: below 1 (half is enough)"],
-    ['deterministic', share(deterministic), promises[deterministic.promise]],
-    ['concurrency', share(concurrency), `${concurrency.sessions} sessions at once come to the same as one`],
-    ['leaked', leaked.sessions, `sessions ${leaked.seconds.toFixed(1)} s after ${leaked.killed} clients were cut off`],
+    ['wrong', share(wrong.nonsense), 'nonsense scores below 1'],
+    ['', share(wrong.broken), "another task's gold or half the gold scores below 1 (half is enough)"],
+    ['deterministic', share(deterministic), determinismTexts[deterministic.promise]],
+    ['concurrency', share(concurrency), `${concurrency.sessions} concurrent sessions give the same results as one`],
+    [
+      'leaked',
+      leaked.sessions,
+      `sessions open ${leaked.seconds.toFixed(1)} s after ${leaked.killed} clients disconnected`,
+    ],
   ];
-  const bad = [gold, wrong.nonsense, deterministic, concurrency].flatMap((count) => count?.examples ?? []);
+  const failures = [gold, wrong.nonsense, deterministic, concurrency].flatMap((count) => count?.examples ?? []);
   return [
     `${environment}: ${tasks} tasks`,
     '',
-    table(['check', 'result', 'of what'], rows),
-    ...(bad.length > 0 ? ['', ...bad] : []),
+    table(['check', 'result', 'expectation'], rows),
+    ...(failures.length > 0 ? ['', ...failures] : []),
     '',
     passed ? pc.green('passed') : pc.red('failed'),
   ].join('\n');
@@ -82,20 +86,20 @@ function textOf(report: CheckReport): string {
 
 const share = ({ good, tried }: Count): string => `${good}/${tried}`;
 
-const promises = {
+const determinismTexts = {
   observations: 'the same actions give the same observations and reward',
   score: 'the same actions give the same reward',
-  none: 'nothing is promised: for information',
+  none: 'the environment declares no determinism: informative',
 };
 
-function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected a whole number');
+function integer(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected an integer');
   return Number(text);
 }
 
-const most = 20_000; // tasks that the server gives at once
+const maxTasks = 20_000; // per request of the server
 
-const countOrAll = (text: string): number => (text === 'all' ? most : whole(text));
+const countOrAll = (text: string): number => (text === 'all' ? maxTasks : integer(text));
 
 function jsonObject(text: string): Record<string, unknown> {
   try {

@@ -4,15 +4,15 @@ import { createEnvironments } from '../../envs/environments';
 import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from '../../client/install-environment';
-import { printResult, say, table } from '../base/output';
+import { printResult, printMessage, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
-/** `coevolve env list|install|check`: the environments that campaigns are played in. */
+/** `coevolve env list|install|check` */
 export function addEnv(program: Command): void {
-  const env = program.command('env').description('list environments, install what they need, check one by playing it');
+  const env = program.command('env').description('list, install and check environments');
   env
     .command('list')
-    .description('list every environment: whether it can be played here, and what it can do')
+    .description('list all environments with availability and capabilities')
     .option('--json', 'print them as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const environments = await listEnvironments(createEnvironments(currentConfig()));
@@ -20,22 +20,29 @@ export function addEnv(program: Command): void {
     });
   env
     .command('install')
-    .description('install what an environment needs beside the product; safe to repeat')
-    .addArgument(new Argument('<name>', 'java stands for scienceworld and textworld-express').choices(installable))
-    .option('--root <folder>', "of appworld: where its data is put (default: appworld in the stack's home)")
+    .description('install the dependencies of an environment; safe to repeat')
+    .addArgument(new Argument('<name>', 'java: for scienceworld and textworld-express').choices(installable))
+    .option('--root <folder>', 'data folder of AppWorld (default: <home>/appworld)')
     .action(async (name: Installable, { root }: { root?: string }) => {
-      await installEnvironment(currentConfig(), name, { root, onProgress: say });
+      await installEnvironment(currentConfig(), name, { root, onProgress: printMessage });
     });
   addEnvCheck(env);
 }
 
 function listText(environments: readonly EnvironmentListing[]): string {
-  const here = environments.filter(({ unavailable }) => unavailable === null);
+  const available = environments.filter(({ unavailable }) => unavailable === null);
   const missing = environments.filter(({ unavailable }) => unavailable !== null);
-  const rows = here.map(({ name, section, sessions, capacity, capabilities: can }) => [
+  const rows = available.map(({ name, section, sessions, capacity, capabilities: can }) => [
     ...[name, section, sessions, capacity],
     ...(can
-      ? [can.splits.join(', '), can.max_turns, word(can.gold), word(can.variants), word(can.compose), can.replay]
+      ? [
+          can.splits.join(', '),
+          can.max_turns,
+          yesOrNo(can.gold),
+          yesOrNo(can.variants),
+          yesOrNo(can.compose),
+          can.replay,
+        ]
       : [null, null, null, null, null, null]),
   ]);
   const head = [
@@ -44,7 +51,7 @@ function listText(environments: readonly EnvironmentListing[]): string {
     'sessions',
     'capacity',
     'splits',
-    'max steps',
+    'max turns',
     'gold',
     'variants',
     'compose',
@@ -54,4 +61,4 @@ function listText(environments: readonly EnvironmentListing[]): string {
   return [table(head, rows), ...(reasons.length > 0 ? ['', pc.bold('not available here'), ...reasons] : [])].join('\n');
 }
 
-const word = (can: boolean): string => (can ? 'yes' : 'no');
+const yesOrNo = (can: boolean): string => (can ? 'yes' : 'no');

@@ -12,8 +12,8 @@ import { conversationFormats, readConversations, type ConversationFormat } from 
 import { parseJson } from '../../base/parse-json';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { readSpec } from '../../spec/read-spec';
-import { expertsTable, optionsOf, wholeFrom } from './experts-table';
-import { printResult, rounded, say, table } from '../base/output';
+import { expertsTable, optionsOf, integerIn } from './experts-table';
+import { printResult, rounded, printMessage, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = {
@@ -30,35 +30,35 @@ type Flags = {
   json?: true;
 };
 
-const mostSessions = 8;
+const maxSessions = 8;
 
-/** `coevolve experts import <file>`: what others recorded, played again here. */
+/** `coevolve experts import <file>`: replays recorded conversations and stores the successful ones as experts. */
 export function addExpertsImport(experts: Command): void {
   experts
     .command('import <file>')
-    .description("replay conversations of others in an environment, and store those that earn a reward as its experts'")
-    .option('--environment <name>', 'whose tasks they are about')
-    .option('--spec <file>', "a campaign's: its environment, and no tasks but those it will train on")
-    .addOption(new Option('--format <format>', 'of the file').choices(conversationFormats).default('eto'))
-    .option('--id-field <field>', "a conversation's field that holds the task's id", 'id')
-    .option('--map <file>', 'a JSON object of conversation ids and task ids, where they differ')
-    .option('--above <reward>', 'an expert must earn more than this; 0.7 is what ETO keeps', unit, 0.7)
-    .option('--count <tasks>', 'train tasks of the environment that are looked through', wholeFrom(1, 20_000), 20_000)
-    .option('--seed <number>', 'of that draw', wholeFrom(0, 2 ** 31 - 1), 1)
-    .option('--options <json>', 'options of the environment, as in the spec that will use them', '{}')
-    .option('--no-replay', "play nothing: the rewards are the file's own claim")
-    .option('--json', 'print what was imported as JSON')
+    .description('replay recorded conversations and store those with a reward as experts')
+    .option('--environment <name>', 'environment of the conversations')
+    .option('--spec <file>', 'spec of a campaign: uses its environment and train tasks')
+    .addOption(new Option('--format <format>', 'format of the file').choices(conversationFormats).default('eto'))
+    .option('--id-field <field>', "field of a conversation with the task's id", 'id')
+    .option('--map <file>', 'JSON file that maps conversation ids to task ids')
+    .option('--above <reward>', 'lower bound of the reward, exclusive; ETO uses 0.7', unit, 0.7)
+    .option('--count <tasks>', 'train tasks to draw and match', integerIn(1, 20_000), 20_000)
+    .option('--seed <number>', 'seed of the draw', integerIn(0, 2 ** 31 - 1), 1)
+    .option('--options <json>', 'environment options, as in the spec', '{}')
+    .option('--no-replay', 'do not replay: keep the rewards of the file')
+    .option('--json', 'print the result as JSON')
     .action(async (file: string, { json, ...flags }: Flags) => {
       const imported = await run(file, flags);
       printResult(json, imported, () => textOf(imported));
       if (imported.imported === 0) process.exitCode = 1;
-      else say(`a spec uses them with \`environment: { experts: ${imported.sha256} }\``);
+      else printMessage(`a spec uses them with \`environment: { experts: ${imported.sha256} }\``);
     });
 }
 
 type Imported = {
   environment: string;
-  /** Of the stored file; null when nothing was accepted. */
+  /** Hash of the stored file; null without accepted conversations. */
   sha256: string | null;
   path: string | null;
   replayed: boolean;
@@ -78,12 +78,12 @@ async function run(file: string, flags: Omit<Flags, 'json'>): Promise<Imported> 
   const taskOf = await mapping(flags.map);
   const tasks = environments
     ? await environments.data.tasks(environment, request)
-    : read.conversations.map((conversation) => unseen(taskOf.get(conversation.id) ?? conversation.id));
-  const capacity = (await environments?.data.capacity(environment)) ?? mostSessions;
-  const settings = { environment, taskOf, above, sessions: Math.min(mostSessions, capacity) };
+    : read.conversations.map((conversation) => taskWithId(taskOf.get(conversation.id) ?? conversation.id));
+  const capacity = (await environments?.data.capacity(environment)) ?? maxSessions;
+  const settings = { environment, taskOf, above, sessions: Math.min(maxSessions, capacity) };
   const { experts, refused } = await importExperts(environments?.open ?? null, tasks, read.conversations, {
     ...settings,
-    onProgress: told(read.conversations.length),
+    onProgress: progressLine(read.conversations.length),
   });
   const stored = experts.length > 0 ? await saveExperts(artifactStore(config.artifacts), experts) : null;
   return {
@@ -97,41 +97,42 @@ async function run(file: string, flags: Omit<Flags, 'json'>): Promise<Imported> 
 
 type Draw = TaskRequest & { environment: string };
 
-/** Which tasks are looked through: those that a spec's campaign will draw, or what the flags say. */
+/** Returns the tasks to draw: those that the spec's campaign will draw, or those of the flags. */
 async function drawOf({ environment, spec: file, ...flags }: Omit<Flags, 'json'>): Promise<Draw> {
   if (file !== undefined) {
     const { seed, environment: of } = readSpec(await readFile(file, 'utf8'), file);
     if (environment !== undefined && environment !== of.name)
-      throw new UsageError(`--environment: found ${environment}, ${file} is about ${of.name}; leave it out`);
+      throw new UsageError(`--environment: found ${environment}, expected ${of.name} as in ${file}; omit the option`);
     const drawn = { count: of.trainTasks, seed: deriveSeed(seed, 'tasks'), options: of.options };
     return { environment: of.name, split: 'train', ...drawn };
   }
   if (environment === undefined)
-    throw new UsageError('whose experts? Name a spec (--spec) or an environment (--environment)');
+    throw new UsageError('experts import: found neither --spec nor --environment, expected one of them');
   return { environment, split: 'train', count: flags.count, seed: flags.seed, options: optionsOf(flags.options) };
 }
 
-/** What is known of a task whose environment cannot be asked. */
-const unseen = (id: string): TaskRecord => ({
+/** Returns a task with only its id, for imports without an environment server. */
+const taskWithId = (id: string): TaskRecord => ({
   ...{ task_id: id, goal: '', definition: {}, features: {}, content_key: '', reference_actions: [] },
 });
 
 async function mapping(file: string | undefined): Promise<ReadonlyMap<string, string>> {
   if (file === undefined) return new Map();
   const read = z.record(z.string(), z.string()).safeParse(parseJson(await readFile(file, 'utf8')));
-  if (!read.success) throw new UsageError(`--map: ${file} is no JSON object of conversation ids and task ids`);
+  if (!read.success)
+    throw new UsageError(`--map: found no JSON object in ${file}, expected conversation ids with task ids`);
   return new Map(Object.entries(read.data));
 }
 
-const told =
+const progressLine =
   (all: number) =>
   (done: number): void => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done}/${all} conversations${done === all ? '\n' : ''}`);
   };
 
 const mean = (rewards: readonly (number | null)[]): number | null => {
-  const known = rewards.filter((reward) => reward !== null);
-  return known.length === 0 ? null : known.reduce((sum, reward) => sum + reward, 0) / known.length;
+  const present = rewards.filter((reward) => reward !== null);
+  return present.length === 0 ? null : present.reduce((sum, reward) => sum + reward, 0) / present.length;
 };
 
 function textOf({ imported, refused, claimedMean, replayedMean, replayed, table: measures, path }: Imported): string {
@@ -144,10 +145,10 @@ function textOf({ imported, refused, claimedMean, replayedMean, replayed, table:
   const rows = [...reasons.values()].map(({ count, example }) => ['refused', count, example] as const);
   return [
     ...(measures.length > 0 ? [expertsTable(measures), ''] : []),
-    table(['', 'conversations', ''], [['imported', imported, path ?? 'nothing is stored'], ...rows]),
+    table(['', 'conversations', ''], [['imported', imported, path ?? 'nothing stored'], ...rows]),
     '',
-    `mean reward as claimed: ${shown(claimedMean)}`,
-    `mean reward as replayed: ${replayed ? shown(replayedMean) : 'not replayed: the rewards above are claims of the file'}`,
+    `mean reward in the file: ${shown(claimedMean)}`,
+    `mean reward of the replays: ${replayed ? shown(replayedMean) : 'not replayed: the rewards above are those of the file'}`,
   ].join('\n');
 }
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
 import { rounded, table } from '../base/output';
 
-/** The length and reward table. */
+/** Formats the lengths and rewards of trajectories as a table. */
 export function expertsTable(measures: readonly TrajectoryStatistics[]): string {
   const header = ['pattern', 'tasks', 'turns min', 'mean', 'max', 'characters mean', 'max', 'reward mean', 'successes'];
   const rows = measures.map((row) => [
@@ -15,7 +15,11 @@ export function expertsTable(measures: readonly TrajectoryStatistics[]): string 
   return table(header, rows);
 }
 
-/** The options of an environment, written as a JSON object. */
+/**
+ * Parses the options of an environment.
+ *
+ * @throws UsageError when the text is not a JSON object
+ */
 export function optionsOf(text: string): Record<string, unknown> {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
@@ -24,10 +28,10 @@ export function optionsOf(text: string): Record<string, unknown> {
   }
 }
 
-export const wholeFrom =
-  (least: number, most: number) =>
+export const integerIn =
+  (min: number, max: number) =>
   (text: string): number => {
     const number = Number(text);
-    if (Number.isInteger(number) && number >= least && number <= most) return number;
-    throw new InvalidArgumentError(`expected a whole number in ${least}..${most}`);
+    if (Number.isInteger(number) && number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`expected an integer in ${min}..${max}`);
   };

@@ -12,17 +12,17 @@ import {
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
-import { expertsTable, optionsOf, wholeFrom } from './experts-table';
-import { printResult, say } from '../base/output';
+import { expertsTable, optionsOf, integerIn } from './experts-table';
+import { printResult, printMessage } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = Omit<ReferenceRequest, 'options'> & { options: string; json?: true };
 
-/** `coevolve experts show|export|import`: expert trajectories, played in the environment. */
+/** `coevolve experts show|export|import` */
 export function addExperts(program: Command): void {
   const experts = program.command('experts').description("show, export and import experts' trajectories");
   withDraw(experts.command('show <environment>'))
-    .description('play the reference actions of drawn tasks and print their lengths and rewards')
+    .description('play reference actions of tasks; print lengths and rewards')
     .option('--json', 'print the table as JSON')
     .action(async (environment: string, { json, ...flags }: Flags) => {
       const played = await play(environment, flags);
@@ -30,13 +30,13 @@ export function addExperts(program: Command): void {
       printResult(json, { environment, form: flags.form, split: flags.split, table }, () => expertsTable(table));
     });
   withDraw(experts.command('export <environment> <file>'))
-    .description('play them and write the conversations as JSON lines')
+    .description('play reference actions and write conversations as JSON lines')
     .addOption(
       new Option('--format <format>', 'TRL messages, or conversations of ShareGPT or ETO')
         .choices(expertFormats)
         .default('trl'),
     )
-    .option('--json', 'print what was written as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (environment: string, file: string, { json, format, ...flags }: Flags & { format: ExpertFormat }) => {
       const played = await play(environment, flags);
       const output = resolve(file);
@@ -49,10 +49,10 @@ export function addExperts(program: Command): void {
 
 function withDraw(command: Command): Command {
   return command
-    .addOption(new Option('--split <split>', 'of the tasks').choices(['train', 'held-out']).default('train'))
-    .option('--count <tasks>', 'most tasks that are drawn', wholeFrom(1, 20_000), 100)
-    .option('--seed <number>', 'of the draw', wholeFrom(0, 2 ** 31 - 1), 1)
-    .option('--options <json>', 'options of the environment, as in a spec', '{}')
+    .addOption(new Option('--split <split>', 'split of the tasks').choices(['train', 'held-out']).default('train'))
+    .option('--count <tasks>', 'maximum number of tasks', integerIn(1, 20_000), 100)
+    .option('--seed <number>', 'seed of the draw', integerIn(0, 2 ** 31 - 1), 1)
+    .option('--options <json>', 'environment options, as in a spec', '{}')
     .addOption(
       new Option('--form <form>', 'bare actions, or "Action: ..." lines').choices(actionForms).default('plain'),
     );
@@ -62,11 +62,11 @@ async function play(environment: string, { options, ...flags }: Omit<Flags, 'jso
   const { environment: server } = currentConfig();
   const url = required(server.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
   const request = { ...flags, options: optionsOf(options) };
-  const tell = (done: number): void => {
+  const onProgress = (done: number): void => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done} played`);
   };
-  const played = await playReferenceActions({ url, token: server.token }, environment, request, tell);
-  if (process.stderr.isTTY) say('');
+  const played = await playReferenceActions({ url, token: server.token }, environment, request, onProgress);
+  if (process.stderr.isTTY) printMessage('');
   if (played.length === 0) throw new UsageError(`${environment} has no ${flags.split} tasks for these options`);
   return played;
 }

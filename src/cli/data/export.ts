@@ -8,20 +8,20 @@ import { withSession } from '../../client/session';
 
 type Options = { format: ExportFormat; output: string; role: AgentRole; iteration?: string; json?: boolean };
 
-/** `coevolve export <campaign>` writes what its training runs were trained on, for TRL's trainers. */
+/** `coevolve export <campaign>`: writes the datasets of its training runs in TRL's formats. */
 export function addExport(program: Command): void {
   program
     .command('export <campaign>')
-    .description('write what a campaign was trained on as JSON lines that TRL trains on')
+    .description("write a campaign's training data as JSON lines for TRL")
     .addOption(
       new Option('--format <format>', 'demonstrations (trl-sft) or preference pairs (trl-dpo)')
         .choices(exportFormats)
         .makeOptionMandatory(),
     )
-    .requiredOption('--output <file>', 'where to write; a file that is there is replaced')
-    .addOption(new Option('--role <role>', 'whose training').choices(agentRoles).default('target'))
-    .option('--iteration <number>', 'only the runs of one iteration (default: all)')
-    .option('--json', 'print what was written as JSON')
+    .requiredOption('--output <file>', 'output file; an existing file is replaced')
+    .addOption(new Option('--role <role>', 'agent role').choices(agentRoles).default('target'))
+    .option('--iteration <number>', 'only this iteration (default: all)')
+    .option('--json', 'print the result as JSON')
     .action((campaign: string, { format, output, role, iteration, json }: Options) =>
       withSession(async ({ pool, store }) => {
         const exported = await exportDataset(store, pool, {
@@ -37,5 +37,7 @@ function iterationFrom(text: string | undefined): number | null {
   if (text === undefined) return null;
   const number = Number(text);
   if (Number.isInteger(number) && number >= 0) return number;
-  throw new UsageError(`--iteration: found "${text}", expected a number; \`coevolve status <campaign>\` shows them`);
+  throw new UsageError(
+    `--iteration: found "${text}", expected an integer >= 0; \`coevolve status <campaign>\` shows the iterations`,
+  );
 }

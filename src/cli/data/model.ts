@@ -2,14 +2,14 @@ import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, requireModelName, saveModel, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel } from '../../training/import-model';
-import { printResult, say, shortHash, table } from '../base/output';
+import { printResult, printMessage, shortHash, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type ImportOptions = { name?: string; weights: string; chatFormat?: string; json?: boolean };
 
-/** `coevolve model import|list`: the pretrained models that campaigns may start from. No stack is needed. */
+/** `coevolve model import|list`: pretrained models from which campaigns start; needs no stack. */
 export function addModel(program: Command): void {
-  const model = program.command('model').description('import pretrained models, list those that there are');
+  const model = program.command('model').description('import and list pretrained models');
   model
     .command('import <source>')
     .description('store a pretrained model as a base policy; safe to repeat')
@@ -18,25 +18,25 @@ export function addModel(program: Command): void {
       '\n<source> is a GGUF file, a folder with config.json and safetensors, package:<name> of an installed' +
         '\nPython package that holds a GGUF file, or <owner>/<name> of the Hugging Face hub.',
     )
-    .option('--name <name>', 'what specs call it in policy.model; made of the source by default')
+    .option('--name <name>', 'name for policy.model (default: from the source)')
     .addOption(
-      new Option('--weights <type>', 'how weights are stored; a GGUF file counts as bfloat16')
+      new Option('--weights <type>', 'data type of the weights; GGUF counts as bfloat16')
         .choices(['as-found', 'bfloat16', 'float32'])
         .default('as-found'),
     )
-    .option('--chat-format <format>', 'for a model without a chat template of its own')
-    .option('--json', 'print what was imported as JSON')
+    .option('--chat-format <format>', 'chat format of a model without a chat template')
+    .option('--json', 'print the imported model as JSON')
     .action(async (source: string, { name, json, ...options }: ImportOptions) => {
       const config = currentConfig();
       const artifacts = artifactStore(config.artifacts);
-      const called = name ?? nameOf(source);
-      requireModelName(called);
-      say(`importing ${source} as ${called}`);
-      const imported = { name: called, ...(await importModel(config, artifacts, source, options)) };
+      const modelName = name ?? nameOf(source);
+      requireModelName(modelName);
+      printMessage(`importing ${source} as ${modelName}`);
+      const imported = { name: modelName, ...(await importModel(config, artifacts, source, options)) };
       await saveModel(artifacts, imported);
-      say(`imported; a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\`,`);
-      say('as examples/smollm2.yaml does: `coevolve start examples/smollm2.yaml`');
-      printResult(json, imported, () => listed([imported]));
+      printMessage(`imported; a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\`,`);
+      printMessage('as examples/smollm2.yaml does: `coevolve start examples/smollm2.yaml`');
+      printResult(json, imported, () => modelTable([imported]));
     });
   model
     .command('list')
@@ -44,19 +44,19 @@ export function addModel(program: Command): void {
     .option('--json', 'print them as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const models = await listModels(artifactStore(currentConfig().artifacts));
-      if (models.length === 0) say('no model is imported yet: `coevolve model import <source>` imports one');
-      printResult(json, models, () => listed(models));
+      if (models.length === 0) printMessage('no model is imported; run `coevolve model import <source>`');
+      printResult(json, models, () => modelTable(models));
     });
 }
 
-/** The last part of a source without its ending, in the letters of a name. */
+/** Returns the last part of a source without its extension, in lower case with dashes. */
 function nameOf(source: string): string {
   const last = source.replace(/\/+$/, '').split(/[/:]/).at(-1) ?? source;
   const plain = last.replace(/\.gguf$/i, '').replace(/^llm-/, '');
   return plain.toLowerCase().replace(/[^a-z0-9.-]+/g, '-');
 }
 
-const listed = (models: readonly ImportedModel[]): string =>
+const modelTable = (models: readonly ImportedModel[]): string =>
   table(
     ['name', 'policy', 'architecture', 'parameters', 'weights', 'chat format', 'licence', 'from'],
     models.map((m) => [

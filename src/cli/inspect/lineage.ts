@@ -7,14 +7,14 @@ import { printResult, shortHash, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 /**
- * `coevolve lineage <checkpoint>` traces a checkpoint back to every task and signal that it was trained on,
- * `coevolve lineage <campaign>/<task>` a task to the signal and the exploration that it comes from.
+ * `coevolve lineage <checkpoint>` lists the tasks and signals of a checkpoint's training data;
+ * `coevolve lineage <campaign>/<task>` traces a task to its signal and exploration.
  */
 export function addLineage(program: Command): void {
   program
     .command('lineage <origin>')
-    .description('trace a checkpoint to what it was trained on, or <campaign>/<task> to why and how it was made')
-    .option('--json', 'print it as JSON')
+    .description('trace a checkpoint or <campaign>/<task> to its origins')
+    .option('--json', 'print the lineage as JSON')
     .action((origin: string, { json }: { json?: boolean }) =>
       withSession(async ({ pool }) => {
         const slash = origin.indexOf('/');
@@ -37,6 +37,6 @@ function lineageText({ campaign, policyId, ancestors, examples, ...origin }: Lin
     table(['iteration', 'role', 'method', 'policy', 'rows', 'training run'], chain),
     ...(origins.length > 0
       ? ['trained on', table(['source', 'examples', 'trajectories', 'tasks', 'synthesized', 'signals'], origins)]
-      : ['trained elsewhere; `coevolve model list` says where']),
+      : ['imported, without training data here; see `coevolve model list`']),
   ].join('\n\n');
 }

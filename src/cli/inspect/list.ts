@@ -8,8 +8,8 @@ import { printResult, table } from '../base/output';
 export function addList(program: Command): void {
   program
     .command('list')
-    .description('list the campaigns')
-    .option('--json', 'print them as JSON')
+    .description('list all campaigns')
+    .option('--json', 'print the campaigns as JSON')
     .action(({ json }: { json?: boolean }) =>
       withSession(async (session) => {
         const campaigns = await listCampaigns(session);

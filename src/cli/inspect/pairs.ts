@@ -3,12 +3,12 @@ import type { Command } from 'commander';
 import { printResult, table } from '../base/output';
 import { withSession } from '../../client/session';
 
-/** `coevolve pairs <campaign> <iteration>` lists the preference pairs of an iteration. */
+/** `coevolve pairs <campaign> [iteration]` */
 export function addPairs(program: Command): void {
   program
     .command('pairs <campaign> [iteration]')
-    .description('list the preference pairs of an iteration (default: the last one that has any)')
-    .option('--json', 'print them as JSON')
+    .description('list preference pairs of an iteration (default: the last with pairs)')
+    .option('--json', 'print the pairs as JSON')
     .action((name: string, iteration: string | undefined, { json }: { json?: boolean }) =>
       withSession(async ({ store }) => {
         const { id } = await store.campaigns.getByName(name);

@@ -3,11 +3,11 @@ import { collectReport, renderReport } from '../../report';
 import { printResult } from '../base/output';
 import { withSession } from '../../client/session';
 
-/** `coevolve report <campaign>` writes the HTML report as the campaign stands, and prints where. */
+/** `coevolve report <campaign>`: writes the HTML report of the current state and prints its path. */
 export function addReport(program: Command): void {
   program
     .command('report <campaign>')
-    .description('write the HTML report of a campaign as it stands now')
+    .description('write the HTML report of a campaign')
     .option('--json', 'print the path as JSON')
     .action((name: string, { json }: { json?: boolean }) =>
       withSession(async ({ pool, store, artifacts }) => {

@@ -2,7 +2,7 @@ import { forkOrigin } from '../../domain/campaign/fork-origin';
 import type { TaskLineage } from '../../store/tasks/task-lineage';
 import { table } from '../base/output';
 
-/** The way to a task, one paragraph per link, in the order in which it was gone. */
+/** Formats the lineage of a task from its signal to its validation, one paragraph per step. */
 export function taskLineageText(lineage: TaskLineage): string {
   return [
     head(lineage),

@@ -8,30 +8,30 @@ type Options = TaskFilter & { verdicts?: boolean; json?: boolean };
 
 type TracedTask = TaskRow & { trail?: StageVerdict[] };
 
-/** `coevolve tasks <campaign>` lists the task pool and its candidates. */
+/** `coevolve tasks <campaign>`: lists the task pool and its candidates. */
 export function addTasks(program: Command): void {
   program
     .command('tasks <campaign>')
-    .description('list the tasks of a campaign, the rejected candidates with their reasons')
+    .description('list the tasks of a campaign, with reasons of rejections')
     .addOption(new Option('--verdict <verdict>').choices(['admitted', 'candidate', 'rejected']))
     .addOption(new Option('--split <split>').choices(['train', 'held-out']))
-    .option('--verdicts', 'print what each stage of admission said of each synthesized task')
-    .option('--json', 'print them whole, as JSON')
+    .option('--verdicts', 'print the admission stages of synthesized tasks')
+    .option('--json', 'print whole tasks as JSON')
     .action((name: string, { json, verdicts, ...filter }: Options) =>
       withSession(async ({ store }) => {
         const { id } = await store.campaigns.getByName(name);
         const tasks = await store.tasks.list(id, filter);
-        if (!verdicts) return printResult(json, tasks, () => listOf(tasks));
+        if (!verdicts) return printResult(json, tasks, () => taskTable(tasks));
         const trails = await store.admission.listTrails(id);
         const traced = tasks.flatMap((task): TracedTask[] =>
           task.origin === 'seed' ? [] : [{ ...task, trail: trails.get(task.id) ?? [] }],
         );
-        printResult(json, traced, () => traced.map(trailOf).join('\n\n'));
+        printResult(json, traced, () => traced.map(trailText).join('\n\n'));
       }),
     );
 }
 
-function listOf(tasks: readonly TaskRow[]): string {
+function taskTable(tasks: readonly TaskRow[]): string {
   const header = ['id', 'split', 'origin', 'verdict', 'grader', 'signal', 'goal', 'description'];
   const rows = tasks.map((task) => [
     ...[task.id, task.split, task.origin, task.reason ?? task.verdict, task.grader, task.parentSignalId],
@@ -40,8 +40,8 @@ function listOf(tasks: readonly TaskRow[]): string {
   return table(header, rows);
 }
 
-/** A line on the task, then one per stage with what it measured. */
-function trailOf({ id, goal, verdict, trail = [] }: TracedTask): string {
+/** Formats a task and its admission stages with their measurements. */
+function trailText({ id, goal, verdict, trail = [] }: TracedTask): string {
   const rows = trail.map(({ stage, passed, reason, detail }) => [
     `  ${stage}`,
     passed ? 'passed' : 'failed',
@@ -54,5 +54,5 @@ function trailOf({ id, goal, verdict, trail = [] }: TracedTask): string {
   return `${id}: ${verdict}\n  ${short(goal)}\n${stages}`;
 }
 
-/** Line breaks in what a model wrote would break the table. */
+/** Replaces line breaks, which models write and which would break the table. */
 const short = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 70);

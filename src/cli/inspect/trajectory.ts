@@ -5,17 +5,19 @@ import type { TrajectoryRow } from '../../store/trajectories/trajectories';
 import { printResult } from '../base/output';
 import { withSession } from '../../client/session';
 
-/** `coevolve trajectory <campaign>/<id>` prints one attempt, turn by turn. */
+/** `coevolve trajectory <campaign>/<id>` */
 export function addTrajectory(program: Command): void {
   program
     .command('trajectory <id>')
-    .description('print an attempt turn by turn; its id begins with the name of the campaign')
-    .option('--json', 'print it as JSON')
+    .description('print the turns of an attempt, by <campaign>/<trajectory id>')
+    .option('--json', 'print the trajectory as JSON')
     .action((qualified: string, { json }: { json?: boolean }) =>
       withSession(async ({ store }) => {
         const slash = qualified.indexOf('/');
         if (slash < 1)
-          throw new UsageError(`"${qualified}" is not <campaign>/<trajectory id>; \`coevolve pairs\` lists some`);
+          throw new UsageError(
+            `id: found "${qualified}", expected <campaign>/<trajectory id>; \`coevolve pairs <campaign>\` lists some`,
+          );
         const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
         const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));
         const resumes = await store.turnJournal.listResumes(id, trajectory.id);
@@ -24,7 +26,7 @@ export function addTrajectory(program: Command): void {
     );
 }
 
-/** Its turns one below the other, and above them what became of its interruptions. */
+/** Formats the result, the interruptions and the messages of an attempt. */
 export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]): string {
   const { id, outcome, reward, stopReason, seed, opening, turns } = trajectory;
   const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
@@ -36,5 +38,5 @@ export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]
 
 const toLine = ({ outcome, turns, detail }: Resume): string =>
   outcome === 'resumed'
-    ? `interrupted, and played on after ${turns} replayed turn${turns === 1 ? '' : 's'}`
-    : `interrupted, and begun again: ${detail}`;
+    ? `interrupted, resumed after ${turns} replayed turn${turns === 1 ? '' : 's'}`
+    : `interrupted, restarted: ${detail}`;

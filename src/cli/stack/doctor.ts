@@ -4,11 +4,11 @@ import { readConfig } from '../../config';
 import type { Check } from '../../doctor/check';
 import { doctor } from '../../doctor/doctor';
 
-/** `coevolve doctor` says what is there and what is missing; exit code 1 when something is. */
+/** `coevolve doctor`: prints every check; exit code 1 when a check fails. */
 export function addDoctor(program: Command): void {
   program
     .command('doctor')
-    .description('check everything that a campaign relies on, and name the next command where something is missing')
+    .description('check all services and tools that campaigns need')
     .option('--json', 'print the checks as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const checks = await doctor(readConfig());

@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { readConfig } from '../../config';
 import { stackDown } from '../../stack';
 
-/** `coevolve down` stops what `up` started; data, logs and ports stay for the next `up`. */
+/** `coevolve down`: stops the processes of `up`; data, logs and ports are kept for the next `up`. */
 export function addDown(program: Command): void {
   program
     .command('down')
-    .description('stop the embedded stack; its data stays')
-    .option('--json', 'print what was stopped as JSON')
+    .description('stop the embedded stack and keep its data')
+    .option('--json', 'print the stopped processes as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const stopped = await stackDown(readConfig(), { onProgress: (line) => process.stderr.write(`${line}\n`) });
       const text = stopped.length > 0 ? `stopped ${stopped.length} processes` : 'nothing was running';

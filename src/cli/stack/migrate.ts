@@ -4,11 +4,11 @@ import { migrate } from '../../store/base/migrate';
 import { printResult } from '../base/output';
 import { currentConfig } from '../../client/session';
 
-/** `coevolve migrate` brings the database to the newest schema; two at once do no harm. */
+/** `coevolve migrate`: applies the missing migrations; concurrent calls wait for each other. */
 export function addMigrate(program: Command): void {
   program
     .command('migrate')
-    .description('bring the database to the newest schema; safe to repeat')
+    .description('apply the missing database migrations; safe to repeat')
     .option('--json', 'print the applied migrations as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const { databaseUrl, projectRoot } = currentConfig();

@@ -5,31 +5,31 @@ import pc from 'picocolors';
 import { readConfig, type Config } from '../../config';
 import { readSpec } from '../../spec/read-spec';
 import { stackDown } from '../../stack';
+import { bringUpStack } from '../../client/bring-up-stack';
 import { followCampaign } from '../../client/follow-campaign';
 import { followOutput } from '../base/follow-output';
-import { duration, print, printResult, say } from '../base/output';
+import { duration, print, printResult, printMessage } from '../base/output';
 import { withSession, type Session } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';
-import { bringUp } from './up';
 
 const specFile = 'examples/quickstart.yaml';
 
-/** `coevolve quickstart` brings everything up, runs a whole campaign and shows what came of it. */
+/** `coevolve quickstart`: starts the stack, runs a small campaign and prints its scores and its report's path. */
 export function addQuickstart(program: Command): void {
   program
     .command('quickstart')
-    .description('run a whole co-evolution campaign on this machine, with nothing else set up')
-    .option('--keep', 'leave the stack running afterwards')
+    .description('start the stack and run a small campaign on it')
+    .option('--keep', 'keep the stack running afterwards')
     .option('--json', 'print the result as JSON')
     .action(async ({ keep, json }: { keep?: boolean; json?: boolean }) => {
       const config = readConfig();
       const started = performance.now();
-      say(pc.bold('bringing the stack up'));
+      printMessage(pc.bold('starting the stack'));
       try {
-        const filled = await bringUp(config);
+        const filled = await bringUpStack(config, { onProgress: printMessage });
         await withSession((session) => runCampaign(session, filled, { started, json }), filled);
       } finally {
-        if (keep) say(`the stack stays up; stop it with ${pc.bold('npx coevolve down')}`);
+        if (keep) printMessage(`the stack keeps running; stop it with ${pc.bold('npx coevolve down')}`);
         else await stackDown(config);
       }
     });
@@ -45,10 +45,10 @@ async function runCampaign(
   const spec = { ...readSpec(text, specFile), name: await freeName(session) };
   const { campaignId, workflowId } = await startCampaign(session, spec);
   const ui = config.temporal.uiUrl;
-  say(`campaign ${pc.bold(spec.name)}: ${spec.recipe} on ${spec.environment.name}, spec ${specFile}`);
+  printMessage(`campaign ${pc.bold(spec.name)}: ${spec.recipe} on ${spec.environment.name}, spec ${specFile}`);
   if (ui)
-    say(
-      `watch it in the Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
+    printMessage(
+      `Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
     );
 
   const status = await followCampaign(session, spec.name, followOutput(spec.name));
@@ -67,13 +67,13 @@ async function runCampaign(
         `${success.toFixed(3)}  (95% ${low.toFixed(3)} to ${high.toFixed(3)}, ${tasks} tasks)`,
     );
   print(`report: ${report}`);
-  say(pc.dim(`done in ${duration(seconds)}`));
+  printMessage(pc.dim(`done in ${duration(seconds)}`));
 }
 
-/** quickstart-1, quickstart-2, ...: every call is a campaign of its own. */
+/** Returns the first free name of quickstart-1, quickstart-2, ...: every call starts a new campaign. */
 async function freeName({ store }: Session): Promise<string> {
-  const taken = new Set((await store.campaigns.list()).map(({ name }) => name));
+  const used = new Set((await store.campaigns.list()).map(({ name }) => name));
   let number = 1;
-  while (taken.has(`quickstart-${number}`)) number += 1;
+  while (used.has(`quickstart-${number}`)) number += 1;
   return `quickstart-${number}`;
 }

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { readConfig } from '../../config';
 import { runSupervisor } from '../../stack';
 
-/** `coevolve supervise` keeps the services of the embedded stack running until it is told to stop; `up` starts one. */
+/** `coevolve supervise`: restarts crashed services of the embedded stack until SIGINT or SIGTERM; `up` starts one. */
 export function addSupervise(program: Command): void {
   program
     .command('supervise')
-    .description('start again what dies of the embedded stack, until told to stop; `up` starts one of these')
+    .description('restart crashed services of the embedded stack; started by `up`')
     .action(async () => {
       const stop = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());

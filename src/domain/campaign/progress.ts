@@ -4,7 +4,7 @@ import type { Phase } from './phases';
 export type IterationProgress = {
   iteration: number;
   phase: Phase;
-  /** Counts of the committed phase, in one line for people. */
+  /** Counts of the committed phase as one readable line. */
   note: string | null;
   /** Reason why the phase needs an operator to continue; null while it needs none. */
   parked: string | null;

@@ -14,7 +14,7 @@ export type RecipeJob = {
   role: AgentRole;
   method: 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
   /**
-   * `pairs-and-experts`: eq. 9 over the pairs, and its second term alone over every expert of the task pool;
+   * `pairs-and-experts`: eq. 9 over the pairs, and only its second term over every expert of the task pool;
    * `rollouts`: a batch of new attempts per step.
    */
   data: 'expert' | 'expert-and-successes' | 'pairs' | 'pairs-and-experts' | 'rollouts';
@@ -28,7 +28,7 @@ export type Recipe = {
   summary: string;
   /** Agents that are trained at the start and roll out in every iteration. */
   agents: readonly AgentRole[];
-  /** Co-evolution iterations after the supervised start, unless the spec says otherwise. */
+  /** Default number of co-evolution iterations after the supervised start. */
   iterations: number;
   /** Phases of an iteration after the start. */
   phases: readonly Phase[];

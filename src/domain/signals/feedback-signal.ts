@@ -11,6 +11,6 @@ export type FeedbackSignal = {
   kind: FeedbackSignalKind;
   taskId: string;
   trajectoryId: string;
-  /** Numbers behind the signal, flat, for people and for prompts. */
+  /** Numbers behind the signal, without nesting, for reports and prompts. */
   detail: Record<string, number | string>;
 };

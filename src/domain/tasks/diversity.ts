@@ -5,13 +5,13 @@ import { DomainError, requireSetting } from '../base/errors';
 export type Embeddings = readonly (readonly number[])[];
 
 /**
- * How alike generated intents are to their nearest neighbours among themselves: 1 when all say the same.
+ * Mean similarity of generated intents to their nearest neighbours among themselves: 1 when all intents are equal.
  *
  *   SR@k = (1/|Y|) sum_i (1/k) sum_{j in kNN_Y(i)} <y_i, y_j>
  *
- * Source: arXiv:2604.15840, eq. 2. An intent is no neighbour of itself; where fewer than k others exist, all count.
+ * Source: arXiv:2604.15840, eq. 2. An intent is not its own neighbour. If fewer than k others exist, all are used.
  *
- * @param k neighbours, an integer >= 1 (the paper names none)
+ * @param k neighbours, an integer >= 1 (the paper states no value)
  * @returns in [-1, 1]; null for fewer than two intents
  * @throws DomainError `InvalidSetting`, `DimensionMismatch`
  */
@@ -24,13 +24,13 @@ export function neighbourSimilarity(intents: Embeddings, k: number): number | nu
 }
 
 /**
- * Energy distance of generated intents Y to target intents X, as the paper prints it: a V-statistic, whose last two
- * means take in the zero distances i = i'.
+ * Energy distance of generated intents Y to target intents X, as printed in the paper: a V-statistic. Its last two means
+ * include the zero distances i = i'.
  *
  *   ED(X,Y) = 2/(|X||Y|) sum_ij ||x_i - y_j|| - 1/|X|^2 sum_ii' ||x_i - x_i'|| - 1/|Y|^2 sum_jj' ||y_j - y_j'||
  *
- * Source: arXiv:2604.15840, eq. 3; Szekely and Rizzo, J. Stat. Plan. Inference 143 (2013). Never negative, and 0 when
- * both are the same.
+ * Source: arXiv:2604.15840, eq. 3; Szekely and Rizzo, J. Stat. Plan. Inference 143 (2013). >= 0, and 0 if
+ * both distributions are equal.
  *
  * @throws DomainError `EmptySample`, `DimensionMismatch`
  */
@@ -41,26 +41,27 @@ export function energyDistance(targets: Embeddings, intents: Embeddings): number
 }
 
 /**
- * The same as a U-statistic: its last two means leave i = i' out, so that samples of one distribution give 0 in the
- * mean, and single values below 0. The -0.11 % in table 15 of arXiv:2604.15840 can only come from such an estimate.
+ * Energy distance as a U-statistic: its last two means exclude i = i'. For two samples of one distribution the expected
+ * value is 0 and single values can be negative. The -0.11 % in table 15 of arXiv:2604.15840 can only come from such an
+ * estimate.
  *
- * @throws DomainError `EmptySample` for fewer than two on either side; `DimensionMismatch`
+ * @throws DomainError `EmptySample` for fewer than two targets or intents; `DimensionMismatch`
  */
 export function unbiasedEnergyDistance(targets: Embeddings, intents: Embeddings): number {
   const [n, m] = [targets.length, intents.length];
-  requireIntents(Math.min(n, m) >= 2, 'at least two on either side');
+  requireIntents(Math.min(n, m) >= 2, 'at least two targets and two intents');
   const [between, withinX, withinY] = distanceSums(targets, intents);
   return (2 * between) / (n * m) - withinX / (n * (n - 1)) - withinY / (m * (m - 1));
 }
 
 /**
- * Energy distance (eq. 3) in units of how far the targets lie from each other.
+ * Energy distance (eq. 3) divided by the mean distance between targets.
  *
  *   EDrel = ED(X,Y) / mean_{i != i'} ||x_i - x_i'||
  *
  * Source: arXiv:2604.15840, eq. 4.
  *
- * @returns >= 0; null for fewer than two targets, or targets that all say the same
+ * @returns >= 0; null for fewer than two targets, or if all targets are equal
  * @throws DomainError `EmptySample`, `DimensionMismatch`
  */
 export function relativeEnergyDistance(targets: Embeddings, intents: Embeddings): number | null {
@@ -72,11 +73,11 @@ export function relativeEnergyDistance(targets: Embeddings, intents: Embeddings)
 
 /** Distances summed over X x Y, X x X and Y x Y. */
 function distanceSums(targets: Embeddings, intents: Embeddings): [number, number, number] {
-  requireIntents(targets.length > 0 && intents.length > 0, 'at least one on either side');
+  requireIntents(targets.length > 0 && intents.length > 0, 'at least one target and one intent');
   return [sumOfDistances(targets, intents), sumOfDistances(targets, targets), sumOfDistances(intents, intents)];
 }
 
-/** Between unit vectors ||x - y|| = sqrt(2 - 2 <x, y>); rounding may carry the product past 1. */
+/** Unit vectors have ||x - y|| = sqrt(2 - 2 <x, y>). Rounding can make the product exceed 1. */
 function sumOfDistances(from: Embeddings, to: Embeddings): number {
   const index = indexOf(to);
   let sum = 0;
@@ -84,7 +85,7 @@ function sumOfDistances(from: Embeddings, to: Embeddings): number {
   return sum;
 }
 
-/** Equal texts give a product within rounding of 1, which is distance 0 and not the square root of the rounding error. */
+/** Equal texts have a product of 1 within rounding: their distance is 0, not the square root of the rounding error. */
 const distanceAt = (similarity: number): number => (similarity > 1 - 1e-12 ? 0 : Math.sqrt(2 - 2 * similarity));
 
 function indexOf(vectors: Embeddings) {
@@ -94,5 +95,5 @@ function indexOf(vectors: Embeddings) {
 }
 
 function requireIntents(holds: boolean, expected: string): void {
-  if (!holds) throw new DomainError('EmptySample', `a distance between samples needs ${expected}`);
+  if (!holds) throw new DomainError('EmptySample', `energy distance failed: it needs ${expected}`);
 }

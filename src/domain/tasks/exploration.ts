@@ -1,4 +1,4 @@
-/** What a model makes of a flagged trajectory (arXiv:2604.15840, section 3.2 and appendix A.7): where to explore, and for what. */
+/** Analysis of a flagged trajectory by a model, with objectives for exploration (arXiv:2604.15840, section 3.2, appendix A.7). */
 export type Reflection = {
   summary: string;
   failureCause: string;
@@ -8,18 +8,18 @@ export type Reflection = {
   doNotRepeat: string[];
 };
 
-/** How an exploration run ended; `finished` means that its session did. Its steps count in every case. */
+/** How an exploration run ended; `finished` means that the session ended. The turns of every run are used. */
 export type ExplorationOutcome = 'finished' | 'turn-limit' | 'refused' | 'cut-off' | 'environment-fault';
 
-/** Why a model gave nothing to go on with. */
+/** Why a model's answer is unusable. */
 export type ModelFailure = { type: 'malformed' | 'refused' | 'cut-off'; detail: string };
 
-/** A task as a model wrote it down after an exploration (section 3.3). */
+/** Task that a model wrote after an exploration (section 3.3). */
 export type AbstractedTask = {
   description: string;
-  /** What a user would ask for. */
+  /** The request of a user. */
   query: string;
-  /** From a fresh session, in order. */
+  /** Actions in order, from the start of a session. */
   actions: string[];
   /** In [0, 1]. */
   confidence: number;
@@ -27,9 +27,9 @@ export type AbstractedTask = {
 };
 
 export type ExplorationSize = {
-  /** Candidates of the aim together, at most. */
+  /** Max candidates for the aim. */
   candidates: number;
-  /** Places that are explored for it, at most. */
+  /** Max contexts that are explored for the aim. */
   contexts: number;
 };
 
@@ -39,17 +39,17 @@ type SizeSettings = {
   exploration: { contextsPerSignal: number };
 };
 
-/** Abstraction draws several tasks from a context; four are a cautious guess for the first pool. */
+/** Abstraction makes several tasks from one context; four is a cautious guess for the first pool. */
 const initialTasksPerContext = 4;
-/** Candidates per wanted task of the first pool: some do not pass validation. */
+/** Candidates per task of the first pool: some fail validation. */
 const initialCandidatesPerTask = 2;
 
 /**
- * How much is synthesized for one aim of an iteration. The random control gets as many candidates from as many contexts
- * as all signals that are on together, so that the two cost the same; the start gets what its first pool needs.
+ * Number of candidates and contexts for one aim of an iteration. The random control gets the total of all enabled
+ * signals, so that both cost the same. Iteration 0 gets enough candidates for the first pool.
  *
  * @param aim     a feedback signal, or `random`
- * @param signals how many signals are on, >= 0
+ * @param signals number of enabled signals, >= 0
  */
 export function explorationSize(
   { aim, iteration, signals }: { aim: string; iteration: number; signals: number },
@@ -64,15 +64,14 @@ export function explorationSize(
   return bounded({ candidates: candidatesPerSignal * share, contexts: contextsPerSignal * share });
 }
 
-/** A context that may give no candidate is not worth its calls. */
+/** Explores no more contexts than there are candidates: a context without a candidate wastes its calls. */
 const bounded = ({ candidates, contexts }: ExplorationSize): ExplorationSize => ({
   candidates,
   contexts: Math.min(contexts, candidates),
 });
 
 /**
- * The whole number of `total` that falls to one of `parts`: all shares together are `total`, and no two differ by more
- * than 1.
+ * Integer share of one of `parts` in `total`. The shares sum to `total` and differ by at most 1.
  *
  * @param total an integer >= 0
  * @param parts an integer >= 1
@@ -82,8 +81,8 @@ export const shareOf = (total: number, parts: number, index: number): number =>
   Math.floor((total * (index + 1)) / parts) - Math.floor((total * index) / parts);
 
 /**
- * The candidate's actions as they were executed, or the first that never was. What follows the last `Action:` counts;
- * code fences, a closing semicolon and the amount of white space do not.
+ * Returns the candidate's actions as they were executed, or the first action that was never executed. Actions are
+ * compared by the text after the last `Action:`, without code fences, a final semicolon and repeated white space.
  */
 export function executedActions(
   actions: readonly string[],
@@ -102,7 +101,7 @@ const bareAction = (text: string): string =>
     .trim()
     .replace(/\s*;$/, '');
 
-/** Names of the model calls of a context; a stored call is found by them. */
+/** Ids of the model calls of a context; a retry finds a stored call by its id. */
 export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;
 export const explorationCallId = (runId: string, step: number): string => `explore/${runId}/${step}`;
 export const abstractionCallId = (contextId: string): string => `abstract/${contextId}`;

@@ -1,7 +1,7 @@
 import { DomainError } from '../base/errors';
 import { mean } from '../evaluation/statistics';
 
-/** Keeps the quotient finite; a group whose rewards differ at all has a deviation far above it. */
+/** Keeps the quotient finite; a group with different rewards has a much larger deviation. */
 const epsilon = 1e-6;
 
 /**
@@ -9,9 +9,9 @@ const epsilon = 1e-6;
  *
  *   A_k = (R_k - mean R) / (std R + 1e-6)
  *
- * arXiv:2604.15840 names it in Eq. 1 without printing it; this is the usual form (DeepSeekMath, arXiv:2402.03300,
+ * arXiv:2604.15840 uses it in Eq. 1 without its formula; this is the usual form (DeepSeekMath, arXiv:2402.03300,
  * section 4.1.2), with the population's deviation (divided by K). veRL divides by K - 1: its advantages are
- * sqrt((K-1)/K) times these, 0.94 at K = 8, for every group alike.
+ * sqrt((K-1)/K) times these, 0.94 at K = 8, for every group.
  *
  * Equal rewards give exactly 0, without rounding: with rewards of 0 and 1 the groups that train are exactly those
  * that the boundary signal marks.

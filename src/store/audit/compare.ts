@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** What an iteration of a campaign spent and admitted. */
+/** Work of one iteration: candidates, attempts, updates and model calls. */
 export type IterationEffort = {
   iteration: number;
   candidates: number;
@@ -12,7 +12,9 @@ export type IterationEffort = {
   modelTokens: number;
 };
 
-/** Counts per iteration: two campaigns that differ in nothing but their signals agree in all but the model's tokens. */
+/**
+ * Counts the work per iteration. Campaigns that differ only in their signals have equal counts except `modelTokens`.
+ */
 export async function listEffort(pool: Pool, campaignId: number): Promise<IterationEffort[]> {
   const { rows } = await pool.query<IterationEffort>(
     `select i.number as iteration,
@@ -36,14 +38,17 @@ export async function listEffort(pool: Pool, campaignId: number): Promise<Iterat
   return rows;
 }
 
-/** Rewards on the held-out tasks that two campaigns share, of the target that acts in each: paired by content. */
+/**
+ * Returns the rewards of both campaigns' active target policies on the held-out tasks that they share, paired by
+ * content.
+ */
 export async function listPairedRewards(
   pool: Pool,
   first: number,
   second: number,
 ): Promise<{ a: number; b: number }[]> {
   const { rows } = await pool.query<{ a: number; b: number }>(
-    `with acting as (
+    `with active as (
        select t.campaign_id, k.content_key, avg(t.reward)::float8 as reward
        from active_policies h
        join trajectories t on t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
@@ -53,7 +58,7 @@ export async function listPairedRewards(
        group by t.campaign_id, k.content_key
      )
      select a.reward as a, b.reward as b
-     from acting a join acting b on b.content_key = a.content_key
+     from active a join active b on b.content_key = a.content_key
      where a.campaign_id = $1::integer and b.campaign_id = $2::integer
      order by a.content_key`,
     [first, second],

@@ -1,15 +1,18 @@
 import type { Pool } from 'pg';
 
-/** `hash`: sha256 hex over the parts; each part is a set of rows with a hash of its own, which tells where two differ. */
+/**
+ * `hash`: sha256 hex over the parts. Each part is a set of rows with a separate hash, which shows where campaigns
+ * differ.
+ */
 export type ContentHash = { hash: string; parts: Record<ContentPart, { rows: number; hash: string }> };
 
 /**
- * The content hash of a campaign: of everything that it found and decided, and of nothing else. Two campaigns of the same
- * spec have one hash, whatever their names, and however often either was interrupted.
+ * Returns the content hash of a campaign: of all its results and decisions, and of nothing else. Two campaigns of the
+ * same spec have the same hash, regardless of their names and interruptions.
  *
- * A row is hashed as canonical JSON (jsonb's own text, whose keys are in order and whose numbers read back as they were),
- * a part as its rows' hashes in order of hash: the order of insertion is no part of it. Times, seconds, tokens spent,
- * generated ids, epochs, places of files, the campaign's name, ledger, events, faults, journal and progress are left out.
+ * A row is hashed as canonical JSON (the text of jsonb, with sorted keys and exact numbers), a part as its rows' hashes
+ * in sorted order, so the order of insertion does not matter. Times, seconds, tokens spent, generated ids, epochs, file
+ * paths, the campaign's name, ledger, events, faults, journal and progress are left out.
  */
 export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number): Promise<ContentHash> {
   const hashes = Object.entries(parts).map(
@@ -29,7 +32,7 @@ export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number)
   return rows[0]!;
 }
 
-/** A job's key begins with the name of its campaign. */
+/** Removes the campaign's name from the start of a job key. */
 const job = (column: string): string =>
   `substr(${column}, length((select 'campaign/' || name || '/' from campaigns where id = $1::integer)) + 1)`;
 

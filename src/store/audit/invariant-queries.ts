@@ -7,10 +7,13 @@ import { ledgerInvariants } from './ledger-invariants';
 /** `lost`: something is missing; `duplicated`: something was counted twice; `wrong`: rows contradict each other. */
 export type ViolationKind = 'lost' | 'duplicated' | 'wrong';
 
-/** `rows` gives an `example` per row that breaks it; it may read `$1`, the campaign, and `agents`: who plays, by iteration. */
+/**
+ * `rows` selects an `example` per violating row; it can read `$1`, the campaign, and `agents`, the playing roles by
+ * iteration.
+ */
 export type Invariant = { name: string; breaks: ViolationKind; rows: string };
 
-/** Who plays in each iteration, as the spec's recipe has it. */
+/** Lists the roles that play in each iteration according to the spec's recipe. */
 export async function listAgents(
   pool: Pick<Pool, 'query'>,
   campaignId: number,
@@ -23,12 +26,12 @@ export async function listAgents(
   return rows.flatMap(({ iteration, spec }) => planOf(spec, iteration).agents.map((role) => ({ iteration, role })));
 }
 
-/** Phases that are committed and were not given up by an operator. */
+/** Committed phases that no operator skipped. */
 const done = `done as (
   select iteration, phase from phases
   where campaign_id = $1::integer and finished_at is not null and coalesce((result ->> 'skipped')::integer, 0) = 0)`;
 
-/** Attempts by plan. In a step of reinforcement learning a task has attempts of its own, numbered after the step before. */
+/** Planned attempts. Each RL step has separate attempts at its tasks, numbered after those of the previous step. */
 const planned = `planned as (
   select p.iteration, p.purpose, a.role as player, p.task_id, (greatest(p.step - 1, 0) * n.attempts + n.attempt) as attempt
   from planned_tasks p join agents a on a.iteration = p.iteration,
@@ -49,8 +52,8 @@ const planned = `planned as (
     and jsonb_array_length(t.reference_actions) > 0)`;
 
 /**
- * Attempts by who made them. An imported policy is several agents' at first, and an attempt of it is made once for all
- * of them; so who it is for follows from whom the policy acted for then.
+ * Stored attempts by playing role. An imported policy is shared by several roles at first, and its attempt is played
+ * once for all of them, so the roles follow from the policy's active roles in that iteration.
  */
 const played = `acting as (
   select iteration, role, policy_id from training_runs where campaign_id = $1::integer
@@ -64,7 +67,7 @@ const played = `acting as (
     order by p.iteration desc limit 1)
   from agents a
 ), played as (
-  select t.iteration, t.purpose, case when t.policy_id is null then 'reference' else coalesce(a.role, 'nobody') end as player,
+  select t.iteration, t.purpose, case when t.policy_id is null then 'reference' else coalesce(a.role, 'unknown') end as player,
     t.task_id, t.attempt::integer as attempt, count(*) as times
   from trajectories t
   left join acting a on a.iteration = t.iteration and a.policy_id = t.policy_id
@@ -76,9 +79,9 @@ const phaseOfPurpose = `case purpose when 'evaluation' then array['evaluate'] wh
   else array['rollout', 'optimize'] end`;
 const attemptText = `iteration || '/' || purpose || '/' || player || '/' || task_id || '/' || attempt`;
 
-const order = phases.map((phase, place) => `('${phase}', ${place})`).join(', ');
+const order = phases.map((phase, index) => `('${phase}', ${index})`).join(', ');
 
-/** Rows that carry the epoch in which they were written. */
+/** Rows with the epoch in which they were written. */
 const epochRows = ['trajectories', 'feedback_signals', 'preference_pairs', 'policies', 'promotions', 'evaluations']
   .map(
     (table) =>
@@ -99,7 +102,7 @@ export const invariants: readonly Invariant[] = [
         and done.phase = any (${phaseOfPurpose}))`,
   },
   {
-    name: 'no attempt is stored that was not planned, or for another time',
+    name: 'every stored attempt was planned and is stored once',
     breaks: 'duplicated',
     rows: `with ${planned}, ${played}
       select ${attemptText} || ' is stored ' || times || ' times' as example from played where times > 1
@@ -108,9 +111,9 @@ export const invariants: readonly Invariant[] = [
         except select iteration, purpose, player, task_id, attempt from planned) more`,
   },
   {
-    name: 'the steps of an attempt are whole, from the first to the last',
+    name: 'the turns of every attempt are stored without gap',
     breaks: 'lost',
-    rows: `select t.id || ' has ' || count(s.ordinal) || ' of ' || t.turn_count || ' steps' as example
+    rows: `select t.id || ' has ' || count(s.ordinal) || ' of ' || t.turn_count || ' turns' as example
       from trajectories t
       left join trajectory_turns s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id
       where t.campaign_id = $1::integer
@@ -119,7 +122,7 @@ export const invariants: readonly Invariant[] = [
         or coalesce(max(s.ordinal), -1) <> t.turn_count - 1`,
   },
   {
-    name: 'a pair prefers, of two scored attempts at its task, the one with the higher reward',
+    name: 'the chosen attempt of a pair has the higher reward of two scored attempts at its task',
     breaks: 'wrong',
     rows: `select p.id as example from preference_pairs p
       left join trajectories c on c.campaign_id = p.campaign_id and c.id = p.chosen_id
@@ -130,7 +133,7 @@ export const invariants: readonly Invariant[] = [
         is not true`,
   },
   {
-    name: 'every signal names a scored attempt of its iteration at its task',
+    name: 'every signal refers to a scored attempt of its iteration at its task',
     breaks: 'wrong',
     rows: `select s.id as example from feedback_signals s
       left join trajectories t on t.campaign_id = s.campaign_id and t.id = s.trajectory_id
@@ -138,14 +141,14 @@ export const invariants: readonly Invariant[] = [
         and (t.task_id = s.task_id and t.iteration = s.iteration and t.outcome = 'scored') is not true`,
   },
   {
-    name: 'every candidate of a committed validation is decided',
+    name: 'every candidate of a committed validate phase is decided',
     breaks: 'lost',
     rows: `with ${done} select t.id as example from tasks t
       join done d on d.iteration = t.created_iteration and d.phase = 'validate'
       where t.campaign_id = $1::integer and t.verdict = 'candidate'`,
   },
   {
-    name: 'a training run that has a dataset has every example of it',
+    name: 'a training run with a dataset has every example of the dataset',
     breaks: 'lost',
     rows: `select r.job_key || ' has ' || count(e.ordinal) || ' of ' || r.dataset_rows || ' examples' as example
       from training_runs r
@@ -154,10 +157,10 @@ export const invariants: readonly Invariant[] = [
       group by r.job_key, r.dataset_rows having count(e.ordinal) <> r.dataset_rows`,
   },
   {
-    name: 'a run that has trained has left its policy, and every policy has such a run and a parent before it',
+    name: 'a succeeded run has its policy, and every policy has a run and an earlier parent',
     breaks: 'lost',
     rows: `with ${done}
-      select r.job_key || ' has left no policy' as example from training_runs r
+      select r.job_key || ' has no policy' as example from training_runs r
       where r.campaign_id = $1::integer and r.status = 'succeeded'
         and exists (select from done d where d.iteration = r.iteration and d.phase in ('train', 'optimize'))
         and not exists (select from policies p where p.campaign_id = r.campaign_id and p.id = r.policy_id)
@@ -169,20 +172,20 @@ export const invariants: readonly Invariant[] = [
         and (r.job_key is null or (p.parent_id is not null and (b.iteration <= p.iteration) is not true))`,
   },
   {
-    name: 'who acts is who was promoted last, and every decision was made against who acted',
+    name: 'the active policy is the last promoted one, and every decision was made against the active policy',
     breaks: 'wrong',
     rows: `with decided as (
         select role, iteration, candidate_id, incumbent_id, decision,
           lag(case decision when 'promote' then candidate_id else incumbent_id end)
-            over (partition by role order by iteration) as acted,
-          row_number() over (partition by role order by iteration desc) as place
+            over (partition by role order by iteration) as active,
+          row_number() over (partition by role order by iteration desc) as nth
         from promotions where campaign_id = $1::integer)
-      select role || ' of iteration ' || iteration || ' was compared with another than acted' as example
-      from decided where incumbent_id is distinct from acted
+      select role || ' of iteration ' || iteration || ' was not compared with the active policy' as example
+      from decided where incumbent_id is distinct from active
       union all
-      select d.role || ' acts, and was not promoted' from decided d
+      select d.role || ' is active without a promotion' from decided d
       left join active_policies h on h.campaign_id = $1::integer and h.role = d.role
-      where d.place = 1
+      where d.nth = 1
         and h.policy_id is distinct from case d.decision when 'promote' then d.candidate_id else d.incumbent_id end`,
   },
   {
@@ -195,7 +198,7 @@ export const invariants: readonly Invariant[] = [
       where e.campaign_id = $1::integer and n.tasks <> e.tasks`,
   },
   {
-    name: 'a row is of no epoch to come, and none of an older epoch is written after a newer one has begun to write',
+    name: 'no row has a future epoch, and none of an older epoch is written after the first row of a newer one',
     breaks: 'wrong',
     rows: `with written as (${epochRows})
       select w.source || ' of iteration ' || w.iteration || ', epoch ' || w.epoch as example
@@ -204,23 +207,23 @@ export const invariants: readonly Invariant[] = [
         or w.recorded_at > (select min(n.recorded_at) from written n where n.iteration = w.iteration and n.epoch > w.epoch)`,
   },
   {
-    name: 'phases come in their order, each after the one before it was committed',
+    name: 'phases run in order, each after the previous one was committed',
     breaks: 'wrong',
-    rows: `with places as (select * from (values ${order}) as o (phase, place)),
+    rows: `with positions as (select * from (values ${order}) as o (phase, position)),
       run as (
-        select p.iteration, p.phase, o.place, p.started_at, p.finished_at,
+        select p.iteration, p.phase, o.position, p.started_at, p.finished_at,
           lag(p.finished_at) over w as before, row_number() over w as nth
-        from phases p join places o using (phase) where p.campaign_id = $1::integer
-        window w as (partition by p.iteration order by o.place))
+        from phases p join positions o using (phase) where p.campaign_id = $1::integer
+        window w as (partition by p.iteration order by o.position))
       select 'phase ' || phase || ' of iteration ' || iteration as example from run
       where nth > 1 and (before is null or before > started_at)
       union all
-      select 'iteration ' || i.number || ' began before the one before it ended' from iterations i
+      select 'iteration ' || i.number || ' started before the previous one finished' from iterations i
       join iterations b on b.campaign_id = i.campaign_id and b.number = i.number - 1
       where i.campaign_id = $1::integer and (b.finished_at <= i.started_at) is not true`,
   },
   {
-    name: 'a campaign that has finished has finished every iteration of its spec and every phase that it began',
+    name: 'a finished campaign has finished every iteration of its spec and committed every started phase',
     breaks: 'lost',
     rows: `select 'iteration ' || n || ' of ' || c.name || ' is not finished' as example
       from campaigns c, generate_series(0, (c.spec ->> 'iterations')::integer) n
@@ -232,7 +235,7 @@ export const invariants: readonly Invariant[] = [
       where c.id = $1::integer and c.status = 'finished' and p.finished_at is null`,
   },
   {
-    name: 'of an iteration or a campaign that has ended nothing is left in the journal of open attempts',
+    name: 'the journal of open attempts has no rows of an ended iteration or campaign',
     breaks: 'wrong',
     rows: `select t.trajectory_id as example from turn_journal t
       join iterations i on i.campaign_id = t.campaign_id and i.number = t.iteration

@@ -1,15 +1,13 @@
 import type { Pool } from 'pg';
 import { listAgents, invariants, type ViolationKind } from './invariant-queries';
 
-/** An invariant that does not hold: how many rows break it, and the first of them in words. */
+/** A violated invariant with the count of violating rows and a description of the first ones. */
 export type Violation = { invariant: string; breaks: ViolationKind; count: number; examples: string[] };
 
-const mostExamples = 10;
+const maxExamples = 10;
 
 /**
- * What in a campaign's rows contradicts itself or its plan; nothing when all is well, while it runs as when it has ended.
- *
- * @throws Error when there is no such campaign
+ * Returns the invariants that a campaign's rows violate; empty for a correct campaign, running or ended.
  */
 export async function findViolations(pool: Pick<Pool, 'query'>, campaignId: number): Promise<Violation[]> {
   const agents = await listAgents(pool, campaignId);
@@ -19,7 +17,7 @@ export async function findViolations(pool: Pick<Pool, 'query'>, campaignId: numb
       `with agents as (select a.iteration::smallint, a.role
          from jsonb_to_recordset($2::jsonb) as a (iteration integer, role text)),
        given as (select $1::integer as campaign_id)
-       select (count(*) over ())::integer as count, example from (${rows}) broken order by example limit ${mostExamples}`,
+       select (count(*) over ())::integer as count, example from (${rows}) broken order by example limit ${maxExamples}`,
       [campaignId, JSON.stringify(agents)],
     );
     const count = result.rows[0]?.count ?? 0;
@@ -28,6 +26,6 @@ export async function findViolations(pool: Pick<Pool, 'query'>, campaignId: numb
   return found;
 }
 
-/** Of the found ones, how many rows say that something was lost, or that it was done twice and counted twice. */
+/** Counts the violating rows of one kind. */
 export const countBroken = (found: readonly Violation[], which: ViolationKind): number =>
   found.reduce((sum, { breaks, count }) => sum + (breaks === which ? count : 0), 0);

@@ -1,12 +1,10 @@
-import type { Invariant } from './invariant-queries';
+/** Last iteration that a fork copied, else -1: a fork's ledger does not contain the costs of copied iterations. */
+const lastCopied = `coalesce((select fork_iteration from campaigns where id = $1::integer), -1)`;
 
-/** A fork's ledger begins at zero: what was copied was paid for by the campaign that it was forked from. */
-const own = `coalesce((select fork_iteration from campaigns where id = $1::integer), -1)`;
-
-/** Sums of seconds differ by the order of their terms. */
+/** Tolerance for sums of seconds, which depend on the order of their terms. */
 const rounding = 1e-3;
 
-/** What each committed phase of attempts has booked, beside what its rows say. */
+/** Booked and stored amounts of each committed phase with attempts. */
 const booked = `booked as (
   select p.iteration, p.phase, l.unit, max(l.amount) as booked,
     (select coalesce(sum(case l.unit when 'tokens' then t.prompt_tokens + t.completion_tokens else t.seconds end), 0)
@@ -19,35 +17,35 @@ const booked = `booked as (
   left join ledger e on e.campaign_id = p.campaign_id and e.key = 'iteration/' || p.iteration || '/' || p.phase
     and e.entry = 'settle' and e.unit = u.unit
   cross join lateral (select u.unit, coalesce(e.amount, 0) as amount) l
-  where p.campaign_id = $1::integer and p.iteration > ${own} and p.finished_at is not null
+  where p.campaign_id = $1::integer and p.iteration > ${lastCopied} and p.finished_at is not null
     and p.phase in ('rollout', 'optimize', 'validate', 'evaluate')
     and coalesce((p.result ->> 'skipped')::integer, 0) = 0
   group by p.campaign_id, p.iteration, p.phase, l.unit)`;
 
 const bookedText = `'iteration ' || iteration || ', ' || phase || ': booked ' || booked || ' ' || unit || ', played ' || played`;
 
-/** That everything is booked, once, and that nothing stays reserved. */
-export const ledgerInvariants: readonly Invariant[] = [
+/** Invariants of the ledger: every cost is booked once, and an ended campaign has no reservations. */
+export const ledgerInvariants = [
   {
-    name: 'the attempts of a committed phase are booked whole',
+    name: 'all attempts of a committed phase are booked',
     breaks: 'lost',
     rows: `with ${booked} select ${bookedText} as example from booked where booked < played - ${rounding} * (1 + played)`,
   },
   {
-    name: 'the attempts of a committed phase are booked once',
+    name: 'no attempt of a committed phase is booked twice',
     breaks: 'duplicated',
     rows: `with ${booked} select ${bookedText} as example from booked where booked > played + ${rounding} * (1 + played)`,
   },
   {
-    name: 'a training run that has succeeded is booked with at least what its result took',
+    name: 'a succeeded training run is booked with at least its tokens',
     breaks: 'lost',
     rows: `select r.job_key as example from training_runs r
       left join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle' and l.unit = 'tokens'
-      where r.campaign_id = $1::integer and r.iteration > ${own} and r.status = 'succeeded' and r.method <> 'import'
+      where r.campaign_id = $1::integer and r.iteration > ${lastCopied} and r.status = 'succeeded' and r.method <> 'import'
         and (l.amount >= r.tokens) is not true`,
   },
   {
-    name: 'of a campaign that has ended nothing is reserved',
+    name: 'an ended campaign has no open reservation',
     breaks: 'wrong',
     rows: `select key || ': ' || unit as example from ledger l
       join campaigns c on c.id = l.campaign_id and c.status in ('finished', 'stopped', 'aborted')
@@ -60,4 +58,4 @@ export const ledgerInvariants: readonly Invariant[] = [
       join campaigns c on c.id = t.campaign_id and c.status in ('finished', 'stopped', 'aborted')
       where t.campaign_id = $1::integer and t.outcome is null`,
   },
-];
+] as const;

@@ -5,9 +5,9 @@ import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 export type Lineage = ForkOrigin & {
   campaign: string;
   policyId: string;
-  /** The policy's own training run first, then its parent's, back to the random start. */
+  /** The policy's training run first, then its parent's, back to the random start. */
   ancestors: { policyId: string; role: string; iteration: number; method: string; rows: number; jobKey: string }[];
-  /** What the policy's own run was trained on, by source. */
+  /** Training examples of the policy's run, by source. */
   examples: {
     source: string;
     examples: number;
@@ -19,8 +19,8 @@ export type Lineage = ForkOrigin & {
 };
 
 /**
- * Traces a checkpoint: policy, training run, pairs or expert trajectories, tasks, and the signals that asked for them.
- * Of a campaign and its forks, it is traced in the one that trained it, or else the newest.
+ * Traces a checkpoint: policy, training run, pairs or expert trajectories, tasks, and the signals that they come from.
+ * Among a campaign and its forks it uses the one that trained the policy, otherwise the newest.
  *
  * @param checkpoint hash of the policy, or its first characters
  * @throws DomainError `UnknownPolicy`
@@ -36,7 +36,10 @@ export async function getLineage(pool: Pool, checkpoint: string): Promise<Lineag
   );
   const found = rows[0];
   if (!found || checkpoint.length < 6)
-    throw new DomainError('UnknownPolicy', `no policy's hash begins with "${checkpoint}" (give at least 6 characters)`);
+    throw new DomainError(
+      'UnknownPolicy',
+      `no policy's hash begins with "${checkpoint}"; expected at least 6 characters`,
+    );
   const { campaignId, ...origin } = found;
   const { policyId } = origin;
   return {

@@ -6,8 +6,8 @@ import type { ClientBase } from 'pg';
 import type { BackupFile, BackupManifest } from './manifest';
 
 /**
- * Every file of the artifacts that the rows of a snapshot refer to, with its hash; copied below `into` unless it is null.
- * Rows are written after what they refer to, so it is all there.
+ * Lists every artifact file that the rows of a snapshot refer to, with its hash, and copies it below `into` unless that
+ * is null. Artifacts are written before the rows that refer to them, so all files exist.
  */
 export async function backUpArtifacts(
   client: ClientBase,
@@ -27,7 +27,7 @@ export async function backUpArtifacts(
   return { copied: into !== null, files, missing };
 }
 
-/** Size and hash of a file below a folder. */
+/** Returns size and hash of a file below a folder. */
 export async function describeFile(root: string, path: string): Promise<BackupFile> {
   const digest = createHash('sha256');
   let bytes = 0;
@@ -43,7 +43,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
   await copyFile(from, to);
 }
 
-/** Policies, datasets, what optimizers remember, imported experts and the names of imported models. */
+/** Lists policies, datasets, optimizer states, imported experts and records of imported models. */
 async function listArtifacts(client: ClientBase, root: string): Promise<string[]> {
   const { rows } = await client.query<{ path: string }>(
     `select 'policies/' || id as path from policies
@@ -59,10 +59,10 @@ async function listArtifacts(client: ClientBase, root: string): Promise<string[]
   );
   return rows
     .map(({ path }) => (isAbsolute(path) ? relative(root, path) : path))
-    .filter((path) => !path.startsWith('..')); // a state that another machine keeps elsewhere
+    .filter((path) => !path.startsWith('..')); // a state outside of the artifacts' folder
 }
 
-/** The file itself, or every file below a folder; none where nothing is. */
+/** Returns the file itself or every file below a folder; empty if the path does not exist. */
 async function filesBelow(path: string): Promise<string[]> {
   const found = await stat(path).catch(() => undefined);
   if (!found) return [];

@@ -13,23 +13,23 @@ import { invalidBackup, manifestFile, manifestText, type BackupFile, type Backup
 
 type BackupOptions = {
   folder: string;
-  /** Where artifacts lie. */
+  /** Folder of the artifacts. */
   artifactsRoot: string;
-  /** Whether the artifacts that rows refer to are copied too. */
+  /** Also copies the artifacts that rows refer to. */
   withArtifacts: boolean;
 };
 
 /**
- * Writes every row of the database, as of one moment, into a folder of its own. Campaigns may go on meanwhile. The folder
- * appears when it is whole.
+ * Writes all rows of one database snapshot into a new folder, while campaigns continue. The folder appears when it is
+ * complete.
  *
- * @throws DomainError `InvalidBackup` when the folder is there already
+ * @throws DomainError `InvalidBackup` when the folder already exists
  */
 export async function writeBackup(
   pool: Pool,
   { folder, artifactsRoot, withArtifacts }: BackupOptions,
 ): Promise<BackupManifest> {
-  if (await exists(folder)) throw invalidBackup(folder, 'it exists already; a backup is a new folder');
+  if (await exists(folder)) throw invalidBackup(folder, 'the folder already exists; choose a new one');
   const staging = `${folder}.${randomUUID()}.staging`;
   await mkdir(join(staging, 'tables'), { recursive: true, mode: 0o700 });
   const client = await pool.connect();
@@ -54,8 +54,8 @@ export async function writeBackup(
 type DatabasePart = Pick<BackupManifest, 'migrations' | 'tables' | 'sequences' | 'campaigns'>;
 
 /**
- * Every table in a transaction of its own within one snapshot: a transaction keeps its locks, and the server has room for
- * some thousands.
+ * Copies every table in a separate transaction of the same snapshot: a transaction keeps its locks until its end, and
+ * the server has space for a few thousand locks.
  */
 async function copyDatabase(pool: Pool, client: ClientBase, staging: string): Promise<DatabasePart> {
   const { rows: snapshot } = await client.query<{ id: string }>('select pg_export_snapshot() as id');
@@ -82,13 +82,13 @@ async function copyDatabase(pool: Pool, client: ClientBase, staging: string): Pr
   return { migrations: await listMigrations(client), tables, sequences, campaigns };
 }
 
-/** Names of the migrations that have built this database's schema, in order. */
+/** Lists the names of the applied migrations in order. */
 export async function listMigrations(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>('select name from schema_migrations order by id');
   return rows.map(({ name }) => name);
 }
 
-/** Our tables with their columns, without the partitions and the migrations' own. */
+/** Lists the tables with their columns, without partitions and the table of migrations. */
 export async function listTables(client: ClientBase): Promise<{ name: string; columns: string[] }[]> {
   const { rows } = await client.query<{ name: string; columns: string[] }>(
     `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
@@ -123,8 +123,8 @@ async function copyTable(
 }
 
 /**
- * A partitioned table partition by partition: read as a whole it would be locked as a whole, and no campaign could start
- * until its last row is copied.
+ * Copies a partitioned table partition by partition: a copy of the parent table would lock it, and no campaign could
+ * start until the last row is copied.
  */
 async function copyParts(
   client: ClientBase,
@@ -143,7 +143,7 @@ async function copyParts(
   for (const { part } of parts) {
     const source = client.query(copyTo(`copy ${part} (${columns.join(', ')}) to stdout`));
     await pipeline(source, sink, { end: false });
-    await client.query('select'); // the count comes after the last row, and this answer after the count
+    await client.query('select'); // rowCount is set after the last row and before this response
     rows += source.rowCount;
   }
   sink.end();

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { DomainError } from '../../domain/base/errors';
 
 const file = z.strictObject({
-  /** Below the backup's folder, or an artifact's below the artifacts' folder. */
+  /** Path in the backup, or of an artifact in the artifacts' folder. */
   path: z.string().regex(/^(?!\/)(?!.*\.\.)[^\\]+$/),
   bytes: z.number().int().min(0),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
@@ -16,15 +16,15 @@ const name = z.string().regex(/^[a-z][a-z0-9_]*$/);
 const manifestSchema = z.strictObject({
   format: z.literal(1),
   takenAt: z.string(),
-  /** The migrations that had built the schema, in order. */
+  /** Applied migrations in order. */
   migrations: z.array(z.string()),
   tables: z.array(z.strictObject({ name, columns: z.array(name), rows: z.number().int(), file })),
-  /** Where each generated id stands. */
+  /** Last value of each sequence. */
   sequences: z.array(z.strictObject({ name, value: z.number().int() })),
   campaigns: z.array(z.strictObject({ id: z.number().int(), name: z.string(), status: z.string() })),
-  /** The folder of artifacts when the backup was taken; rows name files below it. */
+  /** Folder of the artifacts at the time of the backup; rows contain paths below it. */
   artifactsRoot: z.string(),
-  /** What the rows refer to; `copied`: whether the backup holds it too, below `artifacts/`. */
+  /** Artifacts that rows refer to; `copied`: the backup contains them below `artifacts/`. */
   artifacts: z.strictObject({ copied: z.boolean(), files: z.array(file), missing: z.array(z.string()) }),
 });
 
@@ -33,23 +33,23 @@ export type BackupFile = z.infer<typeof file>;
 
 export const manifestFile = 'manifest.json';
 
-/** The manifest as text; its last line is the sha256 of the lines before it. */
+/** Returns the manifest as text; its last line is the sha256 of the lines before it. */
 export function manifestText(manifest: BackupManifest): string {
   const text = `${JSON.stringify(manifest, null, 1)}\n`;
   return `${text}${sha256(text)}\n`;
 }
 
-/** @throws DomainError `InvalidBackup` when there is none, or it is cut off or changed */
+/** @throws DomainError `InvalidBackup` when the manifest is missing, truncated or changed */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const text = await readFile(join(folder, manifestFile), 'utf8').catch(() => {
-    throw invalidBackup(folder, `it has no ${manifestFile}; \`coevolve backup <folder>\` makes one`);
+    throw invalidBackup(folder, `${manifestFile} is missing; \`coevolve backup <folder>\` creates a backup`);
   });
   const end = text.lastIndexOf('\n', text.length - 2) + 1;
   if (text.slice(end) !== `${sha256(text.slice(0, end))}\n`)
-    throw invalidBackup(folder, `${manifestFile} is cut off or was changed; take another backup`);
+    throw invalidBackup(folder, `${manifestFile} is truncated or was changed; create another backup`);
   const parsed = manifestSchema.safeParse(JSON.parse(text.slice(0, end)));
   if (parsed.success) return parsed.data;
-  throw invalidBackup(folder, `${manifestFile} is of another version of coevolve; restore it with that one`);
+  throw invalidBackup(folder, `${manifestFile} was written by another version of coevolve; restore with that version`);
 }
 
 export const invalidBackup = (folder: string, problem: string): DomainError =>

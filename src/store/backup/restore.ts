@@ -14,14 +14,14 @@ import { inTransaction } from '../base/pool';
 
 type RestoreOptions = { folder: string; artifactsRoot: string };
 
-/** `missingArtifacts`: paths below the artifacts' folder that rows refer to and that are not there. */
+/** `missingArtifacts`: paths below the artifacts' folder that rows refer to and that do not exist. */
 export type RestoreResult = { manifest: BackupManifest; missingArtifacts: string[] };
 
 /**
- * Puts a backup into an empty database of the same schema, in one transaction, after every file was held against its
- * hash; then the artifacts, where the backup has them.
+ * Verifies the hash of every file, copies the artifacts if the backup contains them, and then loads all rows into an
+ * empty database of the same schema in one transaction.
  *
- * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; nothing is written then
+ * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; no row is written then
  */
 export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: RestoreOptions): Promise<RestoreResult> {
   const manifest = await readManifest(folder);
@@ -34,7 +34,7 @@ export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: Resto
   return { manifest, missingArtifacts: await missingBelow(artifactsRoot, manifest) };
 }
 
-/** @throws DomainError `InvalidBackup` for the first file that is missing, cut off or changed */
+/** @throws DomainError `InvalidBackup` for the first file that is missing, truncated or changed */
 async function requireWhole(folder: string, { tables, artifacts }: BackupManifest): Promise<void> {
   for (const { file } of tables) await requireFile(folder, folder, file);
   if (artifacts.copied) for (const file of artifacts.files) await requireFile(folder, join(folder, 'artifacts'), file);
@@ -43,7 +43,9 @@ async function requireWhole(folder: string, { tables, artifacts }: BackupManifes
 async function requireFile(folder: string, root: string, file: BackupFile): Promise<void> {
   const found = await describeFile(root, file.path).catch(() => undefined);
   if (found?.sha256 === file.sha256) return;
-  const problem = found ? `is cut off or was changed: ${found.bytes} bytes of ${file.bytes}` : 'is missing';
+  const problem = found
+    ? `is truncated or was changed: found ${found.bytes} bytes, expected ${file.bytes}`
+    : 'is missing';
   throw invalidBackup(folder, `${file.path} ${problem}; restore from another backup`);
 }
 
@@ -53,7 +55,7 @@ async function restoreRows(
   manifest: BackupManifest,
   artifactsRoot: string,
 ): Promise<void> {
-  await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // nobody creates one meanwhile
+  await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // blocks the creation of campaigns
   await requireSameSchema(client, folder, manifest);
   await requireEmpty(client);
   for (const { id } of manifest.campaigns) await createPartitions(client, id);
@@ -70,12 +72,12 @@ async function restoreRows(
 async function requireSameSchema(client: PoolClient, folder: string, manifest: BackupManifest): Promise<void> {
   const migrations = await listMigrations(client);
   const tables = (await listTables(client)).map(({ name, columns }) => [name, columns]);
-  const theirs = manifest.tables.map(({ name, columns }) => [name, columns]);
-  if (String(migrations) === String(manifest.migrations) && JSON.stringify(tables) === JSON.stringify(theirs)) return;
+  const expected = manifest.tables.map(({ name, columns }) => [name, columns]);
+  if (String(migrations) === String(manifest.migrations) && JSON.stringify(tables) === JSON.stringify(expected)) return;
   throw new DomainError(
     'OtherSchema',
     `${folder}: the backup's schema ends with ${manifest.migrations.at(-1)}, the database's with ${migrations.at(-1)}; ` +
-      'restore it with the version of coevolve that made it, then bring the database up with `coevolve migrate`',
+      'restore it with the version of coevolve that created it, then upgrade the database with `coevolve migrate`',
   );
 }
 
@@ -86,12 +88,15 @@ async function requireEmpty(client: PoolClient): Promise<void> {
     if (rowCount)
       throw new DomainError(
         'NotEmpty',
-        `the database is not empty: ${name} has rows; restore into one that \`coevolve migrate\` has just made`,
+        `the database is not empty: ${name} has rows; restore into a new one, created with \`coevolve migrate\``,
       );
   }
 }
 
-/** Tables refer to each other in circles, so no order of them would do; checked for all rows when they come back. */
+/**
+ * Drops the foreign keys, which form cycles, so that no order of tables satisfies them; returns the SQL to add them
+ * again.
+ */
 async function dropReferences(client: PoolClient): Promise<{ sql: string }[]> {
   const { rows } = await client.query<{ drop: string; sql: string }>(
     `select format('alter table %I drop constraint %I', c.relname, k.conname) as drop,
@@ -111,11 +116,10 @@ async function fillTable(
 ): Promise<void> {
   const sink = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`));
   await pipeline(createReadStream(join(folder, file.path)), createGunzip(), sink);
-  if (sink.rowCount !== rows)
-    throw invalidBackup(folder, `${file.path} has ${sink.rowCount} rows, the manifest says ${rows}`);
+  if (sink.rowCount !== rows) throw invalidBackup(folder, `${file.path} has ${sink.rowCount} rows, expected ${rows}`);
 }
 
-/** Rows name files by their whole path. */
+/** Replaces the artifacts' folder in the absolute paths of rows. */
 async function moveArtifacts(client: PoolClient, from: string, to: string): Promise<void> {
   const move = (column: string, prefix: string): string =>
     `case when starts_with(${column}, '${prefix}' || $1 || '/')

@@ -4,24 +4,26 @@ import type { ClientConfig } from 'pg';
 import { ConfigError } from '../../config';
 
 /**
- * What `pg` connects with. The modes mean what they mean to Postgres's own programs (the manual, 33.19): `disable`;
- * `require` encrypts and trusts whoever answers, or checks the chain where a root is named; `verify-ca` checks the chain
- * against `sslrootcert`; `verify-full` also the name, against the system's roots where none is named. With `sslrootcert`
- * alone the mode is `verify-full`. `sslcert` and `sslkey` show a certificate of ours.
+ * Returns the connection options for `pg`. The modes are those of libpq (PostgreSQL manual, 33.19): `disable`;
+ * `require` encrypts without verification, but checks the chain if `sslrootcert` is set; `verify-ca` checks the chain
+ * against `sslrootcert`; `verify-full` also checks the host name, by default against the system's roots. With
+ * `sslrootcert` alone the mode is `verify-full`. `sslcert` and `sslkey` are the client certificate.
  *
  * @throws ConfigError about DATABASE_URL: another mode, or a file that cannot be read
  */
 export function connectionOptions(databaseUrl: string): Pick<ClientConfig, 'connectionString' | 'ssl'> {
   const url = new URL(databaseUrl);
-  const taken = Object.fromEntries(parameters.map((name) => [name, url.searchParams.get(name)]));
+  const values = Object.fromEntries(parameters.map((name) => [name, url.searchParams.get(name)]));
   for (const name of parameters) url.searchParams.delete(name);
-  const { sslmode, sslrootcert, sslcert, sslkey } = taken;
+  const { sslmode, sslrootcert, sslcert, sslkey } = values;
   const mode = sslmode ?? (sslrootcert || sslcert ? 'verify-full' : undefined);
   if (mode === undefined) return { connectionString: url.href };
   if (mode === 'disable') return { connectionString: url.href, ssl: false };
-  if (!isMode(mode)) throw unusable('sslmode', mode, `one of disable, ${modes.join(', ')}: others may use no TLS`);
+  if (!isMode(mode))
+    throw unusable('sslmode', mode, `one of disable, ${modes.join(', ')}: other modes can connect without TLS`);
   const root = read('sslrootcert', sslrootcert);
-  if (mode === 'verify-ca' && !root) throw unusable('sslrootcert', 'nothing', 'a file of roots, which verify-ca needs');
+  if (mode === 'verify-ca' && !root)
+    throw unusable('sslrootcert', 'nothing', 'a file of root certificates for verify-ca');
   const chain = [
     ['ca', root],
     ['cert', read('sslcert', sslcert)],
@@ -42,14 +44,20 @@ const modes = ['require', 'verify-ca', 'verify-full'] as const;
 
 const isMode = (text: string): text is (typeof modes)[number] => (modes as readonly string[]).includes(text);
 
-/** Workers run in another folder than the command that starts them. */
+/**
+ * Reads a PEM file. The path must be absolute, because workers run in another folder than the command that starts them.
+ */
 function read(name: string, file: string | null | undefined): string | undefined {
   if (!file) return undefined;
-  if (!path.isAbsolute(file)) throw unusable(name, file, 'a path from the root');
+  if (!path.isAbsolute(file)) throw unusable(name, file, 'an absolute path');
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw unusable(name, `nothing to read (${(error as NodeJS.ErrnoException).code}) at ${file}`, 'a file in PEM');
+    throw unusable(
+      name,
+      `nothing to read (${(error as NodeJS.ErrnoException).code}) at ${file}`,
+      'a readable PEM file',
+    );
   }
 }
 

@@ -1,8 +1,8 @@
 import type { ClientBase, Pool } from 'pg';
 
 /**
- * The schema as SQL that builds it, the same text for the same schema: tables by name, columns in their order, then
- * indexes, then foreign keys. The partitions of campaigns and the migrations' own table are left out.
+ * Returns the schema as SQL, the same text for equal schemas: tables by name with columns in order, then indexes, then
+ * foreign keys. Partitions and the table of applied migrations are left out.
  */
 export async function describeSchema(database: Pool | ClientBase): Promise<string> {
   const { rows: tables } = await database.query<{ sql: string }>(tablesAndColumns);
@@ -19,7 +19,7 @@ const ownTables = `
 
 const tablesAndColumns = `
   with own as (${ownTables}), lines as (
-    select a.attrelid as table_oid, 1 as part, a.attnum::text::numeric as place,
+    select a.attrelid as table_oid, 1 as part, a.attnum::text::numeric as position,
       '  ' || quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod)
         || case when a.attnotnull then ' not null' else '' end
         || case a.attidentity when 'a' then ' generated always as identity'
@@ -36,7 +36,7 @@ const tablesAndColumns = `
     where k.contype in ('p', 'u', 'c') and k.conparentid = 0
   )
   select format(E'create table %I (\\n%s\\n)%s;', own.relname,
-    string_agg(lines.line, E',\\n' order by lines.part, lines.place),
+    string_agg(lines.line, E',\\n' order by lines.part, lines.position),
     case own.relkind when 'p' then ' partition by ' || pg_get_partkeydef(own.oid) else '' end) as sql
   from own join lines on lines.table_oid = own.oid
   group by own.oid, own.relname, own.relkind

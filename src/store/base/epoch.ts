@@ -1,18 +1,18 @@
 import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 
-/** Names an iteration; every write carries the epoch, and a stale one writes nothing. */
+/** Identifies an iteration and an epoch: every write requires that the epoch is current. */
 export type IterationKey = { campaignId: number; iteration: number; epoch: number };
 
-/** A training job, as a worker of an epoch of its iteration sees it. */
+/** Identifies a training job and an epoch of its iteration. */
 export type JobKey = { jobKey: string; epoch: number };
 
 type Queryable = Pick<Pool | PoolClient, 'query'>;
 
 /**
- * Holds the iteration in this epoch until the transaction ends: nobody else plans, and nobody raises the epoch.
+ * Locks the iteration in this epoch until the transaction ends: no other transaction plans for it or raises its epoch.
  *
- * @throws DomainError `StaleEpoch` when a later run owns the iteration, `StateMismatch` when the database does not know it
+ * @throws DomainError `StaleEpoch` when a later run owns the iteration, `StateMismatch` when it is not in the database
  */
 export async function lockEpoch(client: PoolClient, key: IterationKey): Promise<void> {
   const { rowCount } = await client.query(
@@ -25,7 +25,7 @@ export async function lockEpoch(client: PoolClient, key: IterationKey): Promise<
 }
 
 /**
- * Holds the iteration of a job in this epoch until the transaction ends.
+ * Locks the iteration of a job in this epoch until the transaction ends.
  *
  * @throws DomainError `StaleEpoch`, `StateMismatch`, `UnknownTrainingRun`
  */
@@ -49,37 +49,41 @@ export async function assertJobEpoch(client: Queryable, job: JobKey): Promise<vo
   await assertEpoch(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
 }
 
-/** Why a write found no iteration of its epoch: a later run owns it, or the database is older than who writes. */
+/**
+ * Returns the error of a write that found no iteration of its epoch: a later run owns it, or the database is too old.
+ */
 export async function epochError(client: Queryable, key: IterationKey): Promise<DomainError> {
   const epoch = await epochOf(client, key);
   if (epoch !== undefined && epoch >= key.epoch) return staleEpochError(key);
   const { iteration } = key;
-  const found = epoch === undefined ? 'no such iteration' : `it in epoch ${epoch}`;
+  const found = epoch === undefined ? 'has no such iteration' : `has it in epoch ${epoch}`;
   return stateMismatchError(
     client,
     key.campaignId,
-    `iteration ${iteration} runs in epoch ${key.epoch}, and there is ${found}`,
+    `iteration ${iteration} runs in epoch ${key.epoch}, the database ${found}`,
   );
 }
 
-/** As `refusalOf`, for a write of a training job. */
+/** Returns the same for a write of a training job. */
 export async function jobEpochError(client: Queryable, job: JobKey): Promise<DomainError> {
   return epochError(client, { ...(await iterationOfJob(client, job.jobKey)), epoch: job.epoch });
 }
 
-/** The database is older than what a campaign remembers of it; only a rebuilt campaign can go on. */
-export async function stateMismatchError(client: Queryable, campaignId: number, what: string): Promise<DomainError> {
+/**
+ * Returns the error for a database that is older than the campaign's workflow; the campaign must be rebuilt from it.
+ */
+export async function stateMismatchError(client: Queryable, campaignId: number, problem: string): Promise<DomainError> {
   const { rows } = await client.query<{ name: string }>('select name from campaigns where id = $1::integer', [
     campaignId,
   ]);
   const next = rows[0]
-    ? `rebuild the campaign from what it holds with \`coevolve reconcile ${rows[0].name}\``
-    : `the campaign is not in it at all: restore it, or end the campaign with \`coevolve reconcile <campaign> --force\``;
-  return new DomainError('StateMismatch', `the database does not hold what the campaign did: ${what}; ${next}`);
+    ? `rebuild the campaign from the database with \`coevolve reconcile ${rows[0].name}\``
+    : `it has no row of the campaign: restore a backup, or end the campaign with \`coevolve reconcile <campaign> --force\``;
+  return new DomainError('StateMismatch', `the database is older than the campaign: ${problem}; ${next}`);
 }
 
 export const staleEpochError = ({ iteration, epoch }: Pick<IterationKey, 'iteration' | 'epoch'>): DomainError =>
-  new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} is over: a later run owns its rows`);
+  new DomainError('StaleEpoch', `epoch ${epoch} of iteration ${iteration} has ended: a later run owns the iteration`);
 
 async function epochOf(client: Queryable, { campaignId, iteration }: IterationKey): Promise<number | undefined> {
   const { rows } = await client.query<{ epoch: number }>(

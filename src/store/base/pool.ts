@@ -3,11 +3,11 @@ import { connectionOptions } from './database-tls';
 
 const bigintOid = 20;
 
-/** A pool of at most `max` connections. Counts and seeds stay below 2^53, so bigint is read as a number. */
+/** Creates a pool of at most `max` connections. Counts and seeds are below 2^53, so bigint is read as a number. */
 export function createPool(databaseUrl: string, max = 10): Pool {
   types.setTypeParser(bigintOid, Number);
   const pool = new Pool({ ...connectionOptions(databaseUrl), max, application_name: 'coevolve' });
-  // Without a listener a server restart ends the process; the next query reports the loss to whoever asked.
+  // Without a listener a server restart would end the process; the next query fails and reports the lost connection.
   pool.on('error', () => undefined);
   return pool;
 }
@@ -17,14 +17,14 @@ export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) =>
   const client = await pool.connect();
   let lost: Error | undefined;
   const onLoss = (error: Error): void => void (lost = error);
-  client.on('error', onLoss); // as in the pool: between two queries nobody else would hear of it
+  client.on('error', onLoss); // as for the pool: a loss between two queries has no other listener
   try {
     await client.query('begin');
     const result = await work(client);
     await client.query('commit');
     return result;
   } catch (error) {
-    await client.query('rollback').catch(onLoss); // a lost connection has rolled back; what broke it is the news
+    await client.query('rollback').catch(onLoss); // a lost connection is rolled back by the server
     throw error;
   } finally {
     client.off('error', onLoss);

@@ -1,11 +1,11 @@
 /**
- * Text that Postgres takes. A model or an environment may write any bytes, but Postgres text holds neither NUL nor half
- * a surrogate pair: both become U+FFFD.
+ * Returns text that Postgres can store. Models and environments can return any characters, but Postgres accepts neither
+ * NUL nor an unpaired surrogate: both become U+FFFD.
  */
 export const toText = <Text extends string | null>(text: Text): Text =>
   (text?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null) as Text;
 
-/** JSON whose every text, keys too, Postgres takes. */
+/** Returns JSON in which every string and key can be stored by Postgres. */
 export const toJson = (value: unknown): string => JSON.stringify(value, (_key, item: unknown) => storable(item));
 
 function storable(item: unknown): unknown {

@@ -6,7 +6,7 @@ import { inTransaction } from '../base/pool';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
 
-/** Nothing moves a campaign of these any more. */
+/** Returns whether a status is final. */
 export const hasEnded = (status: CampaignStatus): boolean => ['finished', 'stopped', 'aborted'].includes(status);
 
 /** `spec` is the resolved spec as stored; the caller knows its type. */
@@ -21,7 +21,7 @@ export type CampaignRow<Spec = unknown> = {
   status: CampaignStatus;
   createdAt: Date;
   finishedAt: Date | null;
-  /** Why another run of it may give other rows (src/spec/nondeterminism.ts); null: nobody asked, before an upgrade. */
+  /** Reasons why a repetition can give other rows (src/spec/nondeterminism.ts); null: created by an older version. */
   nondeterminism: string[] | null;
 } & ForkOrigin;
 
@@ -34,7 +34,7 @@ const columns = `id, name, recipe, environment, spec, spec_hash as "specHash", s
 
 export const campaignStore = (pool: Pool) => ({
   /**
-   * Stores a campaign and makes its partitions. The same spec under the same name again gives the stored row.
+   * Stores a campaign and creates its partitions. A second call with the same name and spec returns the stored row.
    *
    * @throws DomainError `CampaignExists` when the name is taken by another spec
    */
@@ -42,7 +42,7 @@ export const campaignStore = (pool: Pool) => ({
     return (await create(pool, campaign)) ?? this.join(campaign);
   },
 
-  /** Adds reasons why another run may give other rows, each once. */
+  /** Adds reasons why a repetition can give other rows, each once. */
   async addNondeterminism(id: number, reasons: readonly string[]): Promise<void> {
     await pool.query(
       `update campaigns
@@ -88,14 +88,17 @@ export const campaignStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** Does something to a campaign while nobody else does it: whoever comes second waits for the first. */
+  /** Runs `work` under the campaign's lock; a second caller waits for the first. */
   withLock: <T>(id: number, work: () => Promise<T>): Promise<T> =>
     inTransaction(pool, async (client) => {
       await client.query(`select pg_advisory_xact_lock(hashtextextended('campaign/' || $1::integer, 0))`, [id]);
       return work();
     }),
 
-  /** Of a campaign that has ended, nobody plays an open attempt on, and nobody who comes late lets it run again. */
+  /**
+   * Sets the status. A final status deletes the journal of open attempts, and no later call makes the campaign run
+   * again.
+   */
   async setStatus(id: number, status: CampaignStatus): Promise<void> {
     await pool.query(
       `with ended as (
@@ -107,7 +110,7 @@ export const campaignStore = (pool: Pool) => ({
     );
   },
 
-  /** Appends to the log of who did what; an entry with a key only once. */
+  /** Appends an event with its actor to the log; an event with a key is stored once. */
   async recordEvent(id: number, event: CampaignEvent): Promise<void> {
     await pool.query(
       `insert into events (campaign_id, iteration, kind, actor, detail, key)
@@ -118,7 +121,7 @@ export const campaignStore = (pool: Pool) => ({
   },
 });
 
-/** undefined when the name is taken. */
+/** Returns undefined when the name is taken. */
 const create = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
   retryWhileLocked(() => tryCreate(pool, campaign));
 
@@ -143,7 +146,7 @@ export type CampaignEvent = {
   kind: string;
   actor: string;
   detail?: Record<string, unknown>;
-  /** Unique in the campaign; absent: the entry is written as often as it is given. */
+  /** Unique in the campaign; absent: every call appends a row. */
   key?: string;
 };
 

@@ -3,9 +3,11 @@ import type { IterationKey, JobKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
 import { lockBudget } from '../spending/budgets';
 
-/** What is open when a campaign ends, or when one of its phases is given up. */
+/** Closes work that is open when a campaign ends or an operator skips a phase. */
 export const cleanupStore = (pool: Pool) => ({
-  /** The training runs without a policy, of one iteration or of all, in the epoch that owns them now. */
+  /**
+   * Lists the unfinished training runs of one iteration or, with null, of all, with their iteration's current epoch.
+   */
   async listOpenJobs(campaignId: number, iteration: number | null): Promise<JobKey[]> {
     const { rows } = await pool.query<JobKey>(
       `select r.job_key as "jobKey", i.epoch
@@ -19,7 +21,8 @@ export const cleanupStore = (pool: Pool) => ({
   },
 
   /**
-   * Takes back what jobs of an iteration left and nobody has registered as a policy: it is not evaluated, and never acts.
+   * Marks as failed the runs of an iteration whose policy is not registered: it is not evaluated and never becomes
+   * active.
    */
   async failUnregisteredRuns({ campaignId, iteration, epoch }: IterationKey): Promise<void> {
     await pool.query(
@@ -33,8 +36,8 @@ export const cleanupStore = (pool: Pool) => ({
   },
 
   /**
-   * Ends the tries of model calls that nobody waits for any more, and gives back what they had reserved. Whether they
-   * were paid is not known: they stay listed with what they can have cost at most. Again it finds none.
+   * Ends the open requests of model calls as unconfirmed and releases their reservations. The provider may have charged
+   * them: they stay listed with their reservation, which is the maximum cost. A second call changes nothing.
    */
   closeOpenRequests: (campaignId: number): Promise<void> =>
     inTransaction(pool, async (client) => {
@@ -51,7 +54,7 @@ export const cleanupStore = (pool: Pool) => ({
            where campaign_id = $1::integer and entry = 'reserve'
            returning unit, amount
          )
-         update budgets b -- sums of fractions of a cent may fall short of zero by a rounding
+         update budgets b -- rounding can make sums of fractions of a cent slightly negative
          set llm_tokens = greatest(b.llm_tokens - change.llm_tokens, 0), usd = greatest(b.usd - change.usd, 0)
          from (select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as llm_tokens,
              coalesce(sum(amount) filter (where unit = 'usd'), 0) as usd from released) as change

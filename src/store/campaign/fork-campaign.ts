@@ -5,35 +5,35 @@ import { copiedTables } from './fork-tables';
 import { retryWhileLocked, createPartitions } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
-/** `source`: the campaign whose rows of iterations 0 to `iteration` the fork begins with. */
+/** `source`: the campaign whose rows of iterations 0 to `iteration` are copied into the fork. */
 export type NewFork = {
   source: { id: number; name: string };
   iteration: number;
   name: string;
-  /** The resolved spec of the fork, its own name in it. */
+  /** The resolved spec of the fork, with the fork's name. */
   spec: unknown;
   specHash: string;
-  /** Who asked, for the log of events. */
+  /** The operator, for the event log. */
   actor: string;
 };
 
 export type Forked = { id: number; created: boolean };
 
 /**
- * Stores a campaign that begins with the rows of another, up to and with one of its iterations: all of them appear in one
- * transaction, out of one snapshot, so the source may go on meanwhile. Budget, ledger and events begin anew. The same
- * fork asked for again is found.
+ * Creates a campaign with the rows of another, up to and including one of its iterations. All rows are copied in one
+ * transaction from one snapshot, so the source can continue to run. Budget, ledger and events start empty. A second
+ * call with the same arguments returns the existing fork.
  *
  * @throws DomainError `UnfinishedIteration`; `CampaignExists` when the name is taken by anything else
  */
 export const forkCampaign = (pool: Pool, fork: NewFork): Promise<Forked> =>
   inTransaction(pool, async (client) => {
-    // One fork of a name at a time; whoever waited finds the other's.
+    // One fork per name at a time; a caller that waited finds the fork of the first.
     await client.query(`select pg_advisory_xact_lock(hashtextextended('fork/' || $1, 0))`, [fork.name]);
     const found = await findFork(client, fork);
     if (found) return { id: found, created: false };
     await requireFinished(client, fork);
-    // The partitions in a transaction of their own: it locks their parents, for which workers wait.
+    // The partitions are created in a separate transaction, because it locks their parent tables and blocks workers.
     const id = await retryWhileLocked(() => inTransaction(pool, reserveId));
     await copyRows(client, fork, id);
     return { id, created: true };
@@ -57,7 +57,7 @@ async function findFork(
   return rows[0]?.id;
 }
 
-/** @throws DomainError `UnfinishedIteration`, which names the last that may be forked from */
+/** @throws DomainError `UnfinishedIteration`, with the last finished iteration */
 async function requireFinished(client: PoolClient, { source, iteration }: NewFork): Promise<void> {
   const { rows } = await client.query<{ last: number | null }>(
     `select max(number) as last from iterations where campaign_id = $1::integer and finished_at is not null`,
@@ -67,12 +67,12 @@ async function requireFinished(client: PoolClient, { source, iteration }: NewFor
   if (last !== null && iteration <= last) return;
   const next =
     last === null
-      ? `none is yet; wait for one with \`coevolve status ${source.name} --watch\``
-      : `the last that is finished is ${last}: \`coevolve fork ${source.name} --from-iteration ${last} --name <new>\``;
+      ? `no iteration is finished; wait for one with \`coevolve status ${source.name} --watch\``
+      : `the last finished one is ${last}: \`coevolve fork ${source.name} --from-iteration ${last} --name <new>\``;
   throw new DomainError('UnfinishedIteration', `iteration ${iteration} of ${source.name} is not finished; ${next}`);
 }
 
-/** An id with its partitions. Should the fork end here, they stay behind empty. */
+/** Reserves a campaign id and creates its partitions, which remain empty if the fork fails afterwards. */
 async function reserveId(client: PoolClient): Promise<number> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // one creation at a time
   const { rows } = await client.query<{ id: number }>(
@@ -103,8 +103,8 @@ async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<
 }
 
 /**
- * One statement for all tables: it sees one snapshot, and references are checked at its end, so it needs no order of
- * tables, which refer to each other in circles. The columns are the catalogue's, without those that it generates.
+ * Returns one statement that copies all tables: it reads one snapshot, and foreign keys, which form cycles, are checked
+ * at its end, so the order of the tables does not matter. Generated and identity columns are left out.
  */
 async function copyStatement(client: PoolClient): Promise<string> {
   const { rows } = await client.query<{ table: string; columns: string[] }>(
@@ -128,7 +128,7 @@ async function copyStatement(client: PoolClient): Promise<string> {
     order by role, iteration desc`;
 }
 
-/** A job's key begins with the id of its campaign's workflow. */
+/** Replaces the campaign id, and the workflow id of the campaign at the start of a job key. */
 function valueOf(column: string): string {
   if (column === 'campaign_id') return '$1::integer';
   if (column === 'job_key' || column === 'training_run') return `$4::text || substr(r.${column}, length($5::text) + 1)`;

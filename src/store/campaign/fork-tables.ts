@@ -12,8 +12,8 @@ const ofRunOfContext = `r.campaign_id = $2::integer and exists (select from expl
      where p.campaign_id = r.campaign_id and p.id = r.run_id and c.iteration <= $3::smallint)`;
 
 /**
- * What a fork takes over of each table: which rows `r` of the source, campaign $2, belong to its iterations up to $3.
- * Rows of a finished iteration change no more.
+ * Condition per table for the rows `r` that a fork copies: those of campaign $2 up to iteration $3. Rows of a finished
+ * iteration are final.
  */
 export const copiedTables = {
   iterations: 'r.campaign_id = $2::integer and r.number <= $3::smallint',
@@ -48,14 +48,14 @@ export const copiedTables = {
   evaluations: ofIteration,
 } as const;
 
-/** What a fork does not take over, and why. */
+/** Tables that a fork does not copy, with the reason. */
 export const skippedTables = {
-  campaigns: 'the fork has a row of its own',
-  active_policies: 'made of the promotions up to the iteration: the source may have moved on',
-  turn_journal: 'attempts in flight: a finished iteration has none',
+  campaigns: 'the fork inserts a new row',
+  active_policies: 'derived from the promotions up to the iteration, because the source may have promoted since',
+  turn_journal: 'open attempts: a finished iteration has none',
   ledger: 'the fork has spent nothing',
-  budgets: 'made of its spec when it first spends',
-  model_requests: 'reservations and payments, which the ledger books',
-  events: 'what was done to the source was not done to the fork',
-  providers: 'the pace of all campaigns together',
+  budgets: 'created from the spec at the first reservation',
+  model_requests: 'reservations and payments of the source, which its ledger books',
+  events: 'operator commands and events of the source only',
+  providers: 'rate limits shared by all campaigns',
 } as const;

@@ -10,15 +10,15 @@ export type PhaseKey = IterationKey & { phase: Phase; previous: Phase | null };
 
 export const iterationStore = (pool: Pool) => ({ ...openings(pool), ...commits(pool) });
 
-/** Iterations, and who owns them. */
+/** Opens and closes iterations, and assigns them to epochs. */
 const openings = (pool: Pool) => ({
-  /** Opens an iteration in the epoch of those before it, or finds it open. Returns its epoch. */
+  /** Opens an iteration in the highest epoch of those before it, or finds it open. Returns its epoch. */
   async open(campaignId: number, iteration: number): Promise<number> {
     const { rows } = await pool.query<{ epoch: number }>(
       `insert into iterations (campaign_id, number, epoch)
        select $1::integer, $2::smallint, coalesce(max(epoch), 1)
        from iterations where campaign_id = $1::integer and number < $2::smallint
-       on conflict (campaign_id, number) do update set number = excluded.number -- changes nothing: a row comes back
+       on conflict (campaign_id, number) do update set number = excluded.number -- no change, returns the row
        returning epoch`,
       [campaignId, iteration],
     );
@@ -26,11 +26,11 @@ const openings = (pool: Pool) => ({
   },
 
   /**
-   * Opens an iteration for a run of it, or finds it open for that run.
+   * Opens an iteration for a workflow run, or finds it open for that run. Returns the run's epoch.
    *
-   * @param epoch of a run that another run came before; null: of the first
-   * @throws DomainError `StateMismatch` when the database does not hold what came before, `StaleEpoch` when a later run
-   *   owns the iteration
+   * @param epoch null for the first run of the iteration
+   * @throws DomainError `StateMismatch` when the previous iteration is not finished in the database, `StaleEpoch` when
+   *   a later run owns the iteration
    */
   async openNext(campaignId: number, iteration: number, epoch: number | null): Promise<number> {
     const { rows } = await pool.query<{ finished: boolean | null; first: number }>(
@@ -44,7 +44,7 @@ const openings = (pool: Pool) => ({
       throw await stateMismatchError(
         pool,
         campaignId,
-        `iteration ${iteration} came before ${iteration - 1} had finished`,
+        `iteration ${iteration} started before iteration ${iteration - 1} finished`,
       );
     if (epoch === null) await this.open(campaignId, iteration);
     await assertEpoch(pool, { campaignId, iteration, epoch: epoch ?? first });
@@ -52,7 +52,7 @@ const openings = (pool: Pool) => ({
   },
 
   /**
-   * Ends an iteration; what a player who came late has left in the journal goes with it.
+   * Finishes an iteration and deletes its remaining journal rows.
    *
    * @throws DomainError `StaleEpoch`, `StateMismatch`
    */
@@ -82,28 +82,28 @@ const openings = (pool: Pool) => ({
   },
 
   /**
-   * Raises the epoch of every unfinished iteration: who still works for one of them writes nothing from here on. Phases
-   * that are committed stay so.
+   * Raises the epoch of every unfinished iteration, so that workers of the old epoch can no longer write. Committed
+   * phases stay committed.
    */
   fence: (campaignId: number): Promise<RaisedEpoch[]> => raiseEpochs(pool, campaignId),
 
   /**
-   * Gives an iteration to another run of it, in an epoch above every one of the campaign and above `known`; opens it
-   * when it is the next one. What it has committed stays committed.
+   * Assigns an iteration to a new workflow run, in an epoch above every epoch of the campaign and above `known`. Opens
+   * the iteration if it is the next one. Committed phases stay committed.
    *
-   * @param known the highest epoch that somebody else, such as a server with a longer memory, knows of; 0: none
-   * @throws DomainError `StateMismatch` when it is finished, or the one before it is not
+   * @param known the highest epoch found elsewhere, such as in Temporal after the database was restored; 0: none
+   * @throws DomainError `StateMismatch` when the iteration is finished or the previous one is not
    */
   async nextEpoch(campaignId: number, iteration: number, known = 0): Promise<number> {
     const epoch = await openInNextEpoch(pool, { campaignId, iteration, known });
     if (epoch !== undefined) return epoch;
-    throw new DomainError('StateMismatch', `iteration ${iteration} is not the one that is open or opens next`);
+    throw new DomainError('StateMismatch', `iteration ${iteration} is neither the open one nor the next one`);
   },
 });
 
-/** Phases of an iteration. */
+/** Begins and commits phases of an iteration. */
 const commits = (pool: Pool) => ({
-  /** What a committed phase counted; null before its commit. */
+  /** Returns the counts of a committed phase; null before its commit. */
   async findCommitted({ campaignId, iteration, epoch, phase }: PhaseKey): Promise<Record<string, number> | null> {
     const { rows } = await pool.query<{ result: Record<string, number> }>(
       `select result from phases
@@ -115,10 +115,11 @@ const commits = (pool: Pool) => ({
   },
 
   /**
-   * Begins a phase. Returns true when it is committed already, so that its work must not be done again. The first
-   * begin of a newer epoch takes the phase over: what an older one committed is to be done again.
+   * Begins a phase. Returns true when it is already committed, so that its work is not repeated. The first call in a
+   * newer epoch resets the phase: the commit of an older epoch is discarded.
    *
-   * @throws DomainError `StateMismatch` when the phase before it has no commit row, `StaleEpoch` when the iteration moved on
+   * @throws DomainError `StateMismatch` when the previous phase is not committed, `StaleEpoch` when a later run owns
+   *   the iteration
    */
   async beginPhase({ campaignId, iteration, epoch, phase, previous }: PhaseKey): Promise<boolean> {
     const { rows } = await pool.query<{ committed: boolean }>(
@@ -146,11 +147,11 @@ const commits = (pool: Pool) => ({
     throw await stateMismatchError(
       pool,
       campaignId,
-      `phase ${phase} of iteration ${iteration} came before ${previous} committed`,
+      `phase ${phase} of iteration ${iteration} started before phase ${previous} was committed`,
     );
   },
 
-  /** Notes a piece of a phase's work that is in the database, for the proof before the commit. Safe to repeat. */
+  /** Records a completed piece of a phase's work, which is checked before the commit. Safe to repeat. */
   async recordWork({ campaignId, iteration, epoch }: IterationKey, phase: Phase, piece: string): Promise<void> {
     await pool.query(
       `update phases set completed_work = array_append(completed_work, $5::text)
@@ -161,9 +162,9 @@ const commits = (pool: Pool) => ({
   },
 
   /**
-   * Commits a phase with its counts. The first commit stays.
+   * Commits a phase with its counts. The first commit is kept.
    *
-   * @throws DomainError `StaleEpoch`, `StateMismatch` when the phase was never begun
+   * @throws DomainError `StaleEpoch`, `StateMismatch` when the phase was never started
    */
   async commitPhase({ campaignId, iteration, epoch, phase }: PhaseKey, counts: Record<string, unknown>): Promise<void> {
     const { rowCount } = await pool.query(
@@ -175,7 +176,7 @@ const commits = (pool: Pool) => ({
     );
     if (rowCount) return;
     await assertEpoch(pool, { campaignId, iteration, epoch });
-    throw await stateMismatchError(pool, campaignId, `phase ${phase} of iteration ${iteration} was never begun`);
+    throw await stateMismatchError(pool, campaignId, `phase ${phase} of iteration ${iteration} was never started`);
   },
 
   async listPhases(campaignId: number): Promise<PhaseRow[]> {

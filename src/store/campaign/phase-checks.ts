@@ -5,20 +5,21 @@ import { assertEpoch, stateMismatchError, type IterationKey, type JobKey } from 
 
 export type PlannedAttempts = {
   purpose: Purpose;
-  /** Who plays; null: the tasks' reference actions are played, where they have any. */
+  /** Policies that play; null: the reference actions are replayed at tasks that have them. */
   policyIds: readonly (string | null)[];
   step: number;
-  /** Numbers of the attempts at each task, `to` not included. */
+  /** Range of attempt numbers at each task, without `to`. */
   from: number;
   to: number;
 };
 
-/** What the database has to hold before a phase commits, and while somebody works for it. */
+/** Checks the database before a phase commits and before an activity works for it. */
 export const phaseCheckStore = (pool: Pool) => ({
   /**
-   * Whether the database knows the iteration, or the training job, that somebody works for.
+   * Checks that the iteration or the training job exists in the database.
    *
-   * @throws DomainError `StateMismatch` when it is older than them, `StaleEpoch` when a later run owns the iteration
+   * @throws DomainError `StateMismatch` when it does not, as after the restore of an older backup, `StaleEpoch` when a
+   *   later run owns the iteration
    */
   async assertExists(work: IterationKey | JobKey): Promise<void> {
     if ('campaignId' in work) return assertEpoch(pool, work);
@@ -30,7 +31,7 @@ export const phaseCheckStore = (pool: Pool) => ({
     if (rows[0]) throw await stateMismatchError(pool, rows[0].campaignId, `there is no training job ${work.jobKey}`);
   },
 
-  /** Planned attempts that are not stored. */
+  /** Counts planned attempts that are not stored. */
   async countMissingAttempts(
     key: IterationKey,
     { purpose, policyIds, step, from, to }: PlannedAttempts,
@@ -52,7 +53,7 @@ export const phaseCheckStore = (pool: Pool) => ({
     return rows[0]!.count;
   },
 
-  /** Jobs and steps of an iteration that have no policy that is registered. */
+  /** Lists the training jobs and RL steps of an iteration without a registered policy. */
   async listUntrained({ campaignId, iteration }: IterationKey): Promise<string[]> {
     const { rows } = await pool.query<{ name: string }>(
       `with jobs as (
@@ -71,7 +72,9 @@ export const phaseCheckStore = (pool: Pool) => ({
     return rows.map(({ name }) => name);
   },
 
-  /** Those pieces of a phase's work that nobody has noted; of a phase that began before they were, none. */
+  /**
+   * Lists the pieces of a phase's work that are not recorded; empty for a phase that predates the recording of work.
+   */
   async listMissingWork(
     { campaignId, iteration, epoch }: IterationKey,
     phase: Phase,
@@ -86,7 +89,7 @@ export const phaseCheckStore = (pool: Pool) => ({
     return rows.map(({ piece }) => piece);
   },
 
-  /** Contexts that were not explored to their end: `rounds` runs, and an abstraction unless none of them has a step. */
+  /** Counts contexts without `rounds` runs, or without an abstraction although one of their runs has a turn. */
   async countUnexplored({ campaignId, iteration }: IterationKey, rounds: number): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*)::integer as count from exploration_contexts c
@@ -103,8 +106,8 @@ export const phaseCheckStore = (pool: Pool) => ({
     return rows[0]!.count;
   },
 
-  /** The error of a phase that did what the database does not hold. */
-  mismatchError: (key: IterationKey, what: string) => stateMismatchError(pool, key.campaignId, what),
+  /** Returns the error of a phase whose work is missing in the database. */
+  mismatchError: (key: IterationKey, problem: string) => stateMismatchError(pool, key.campaignId, problem),
 });
 
 export type PhaseCheckStore = ReturnType<typeof phaseCheckStore>;

@@ -3,7 +3,7 @@ import { inTransaction } from '../base/pool';
 
 export type RaisedEpoch = { iteration: number; epoch: number };
 
-/** Raises the epoch of the unfinished iterations of a campaign; their committed phases go over into the new one. */
+/** Raises the epoch of a campaign's unfinished iterations; their committed phases move to the new epoch. */
 export const raiseEpochs = (pool: Pool, campaignId: number): Promise<RaisedEpoch[]> =>
   inTransaction(pool, async (client) => {
     const { rows } = await client.query<RaisedEpoch>(
@@ -18,7 +18,7 @@ export const raiseEpochs = (pool: Pool, campaignId: number): Promise<RaisedEpoch
 
 type Next = { campaignId: number; iteration: number; known: number };
 
-/** undefined when the iteration is finished, or the one before it is not. */
+/** Returns the new epoch; undefined when the iteration is finished or the previous one is not. */
 export const openInNextEpoch = (pool: Pool, { campaignId, iteration, known }: Next): Promise<number | undefined> =>
   inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ epoch: number }>(
@@ -36,7 +36,10 @@ export const openInNextEpoch = (pool: Pool, { campaignId, iteration, known }: Ne
     return rows[0]?.epoch;
   });
 
-/** A statement of its own: a phase whose commit the one before it waited for is seen only by the next. */
+/**
+ * Must be a separate statement: the update before it waits for commits of phases that its own snapshot does not
+ * contain.
+ */
 async function carryCommits(client: PoolClient, campaignId: number): Promise<void> {
   await client.query(
     `update phases p set epoch = i.epoch

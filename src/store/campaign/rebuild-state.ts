@@ -3,13 +3,14 @@ import type { CampaignState } from '../../domain/campaign/progress';
 import { DomainError } from '../../domain/base/errors';
 
 /**
- * The state that a campaign's workflow goes on from, out of nothing but the database: its first unfinished iteration, or
- * its last where all are finished, with that iteration's epoch from the second on. An order to abort or to stop holds.
+ * Rebuilds the state of a campaign's workflow from the database alone. It resumes at the first unfinished iteration, or
+ * at the last one if all are finished, with that iteration's epoch if it is above 1. Commands to abort or stop stay in
+ * force.
  *
  * @throws DomainError `UnknownCampaign`
  */
 export async function rebuildState(pool: Pool, campaignId: number): Promise<CampaignState> {
-  const { rows } = await pool.query<Standing>(standing, [campaignId]);
+  const { rows } = await pool.query<StateRow>(selectState, [campaignId]);
   const row = rows[0];
   if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${campaignId}`);
   const { iteration, epoch, pausedBy, abortedBy, ...campaign } = row;
@@ -26,13 +27,13 @@ export async function rebuildState(pool: Pool, campaignId: number): Promise<Camp
   };
 }
 
-type Standing = Pick<CampaignState, 'name' | 'recipe' | 'environment' | 'iterations' | 'stopping' | 'pausedBy'> & {
+type StateRow = Pick<CampaignState, 'name' | 'recipe' | 'environment' | 'iterations' | 'stopping' | 'pausedBy'> & {
   iteration: number;
   epoch: number;
   abortedBy: string | null;
 };
 
-const standing = `
+const selectState = `
   select c.name, c.recipe, c.environment, (c.spec ->> 'iterations')::integer as iterations,
     next.iteration, coalesce(i.epoch, 1) as epoch,
     exists (select from events where campaign_id = c.id and kind = 'stopping') as stopping,
@@ -48,8 +49,8 @@ const standing = `
   where c.id = $1::integer`;
 
 /**
- * Held-out success of the target that acted after each evaluated iteration, over the attempts that there were by then.
- * An evaluation that an operator skipped gave no score.
+ * Returns the held-out success rate of the active target policy after each evaluated iteration, over the attempts
+ * stored up to that iteration. A skipped evaluation has no score.
  */
 async function scoresOf(pool: Pool, campaignId: number): Promise<CampaignState['scores']> {
   const { rows } = await pool.query<CampaignState['scores'][number]>(

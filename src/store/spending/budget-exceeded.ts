@@ -2,17 +2,19 @@ import type { PoolClient } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import type { Budget, Spending } from './budgets';
 
-/** What parks the campaign when a call does not fit: what is committed of what limit, and the command that goes on. */
+/**
+ * Returns the error that parks the campaign when a call exceeds the budget, with the command that raises the budget.
+ */
 export async function budgetReached(
   client: PoolClient,
   campaignId: number,
-  { limit, committed, asked }: Budget & { asked: Spending },
+  { limit, committed, needed }: Budget & { needed: Spending },
 ): Promise<DomainError> {
   const { rows } = await client.query<{ name: string }>('select name from campaigns where id = $1::integer', [
     campaignId,
   ]);
-  const tokens = shortfall(limit.llmTokens, committed.llmTokens, asked.llmTokens);
-  const dollars = shortfall(limit.usd, committed.usd, asked.usd);
+  const tokens = shortfall(limit.llmTokens, committed.llmTokens, needed.llmTokens);
+  const dollars = shortfall(limit.usd, committed.usd, needed.usd);
   const full = [
     ...(tokens ? [`${counted(committed.llmTokens)} of ${counted(limit.llmTokens!)} tokens are committed`] : []),
     ...(dollars ? [`$${money(committed.usd)} of $${money(limit.usd!)} are committed`] : []),
@@ -20,11 +22,11 @@ export async function budgetReached(
   const options = [...(tokens ? [`--tokens ${tokens}`] : []), ...(dollars ? [`--usd ${money(dollars)}`] : [])];
   return new DomainError(
     'BudgetReached',
-    `the budget of language models is reached: ${full.join(' and ')}, and the next call may take ${counted(asked.llmTokens)} tokens ($${money(asked.usd)}); go on with \`coevolve budget raise ${rows[0]!.name} ${options.join(' ')}\``,
+    `the budget of language models is reached: ${full.join(' and ')}, and the next call may take ${counted(needed.llmTokens)} tokens ($${money(needed.usd)}); continue with \`coevolve budget raise ${rows[0]!.name} ${options.join(' ')}\``,
   );
 }
 
-/** Likewise for a training job that does not fit. */
+/** Returns the same for a training job. */
 export async function trainingBudgetReached(
   client: PoolClient,
   campaignId: number,
@@ -36,19 +38,22 @@ export async function trainingBudgetReached(
   const added = Math.max(limit.usd!, committed.usd + usd - limit.usd!);
   return new DomainError(
     'BudgetReached',
-    `the budget is reached: $${money(committed.usd)} of $${money(limit.usd!)} are committed, and ${jobKey} may take about $${money(usd)}; go on with \`coevolve budget raise ${rows[0]!.name} --usd ${money(added)}\``,
+    `the budget is reached: $${money(committed.usd)} of $${money(limit.usd!)} are committed, and ${jobKey} may take about $${money(usd)}; continue with \`coevolve budget raise ${rows[0]!.name} --usd ${money(added)}\``,
   );
 }
 
-/** 0 where the call fits; else what to add, at least the limit once more, so that more than one call comes through. */
-function shortfall(limit: number | null, committed: number, asked: number): number {
-  if (limit === null || committed + asked <= limit) return 0;
-  return Math.max(limit, committed + asked - limit);
+/** Returns the amount to add, 0 if the call fits. It at least doubles the limit, so that more than one call fits. */
+function shortfall(limit: number | null, committed: number, needed: number): number {
+  if (limit === null || committed + needed <= limit) return 0;
+  return Math.max(limit, committed + needed - limit);
 }
 
 const counted = (tokens: number): string => Math.ceil(tokens).toLocaleString('en');
 
-/** Dollars to three significant digits and at least whole cents, rounded up: a call may cost a fraction of a cent. */
+/**
+ * Formats dollars, rounded up, to cents or, below one dollar, to three significant digits: a call can cost less than a
+ * cent.
+ */
 function money(usd: number): string {
   const digits = usd > 0 ? Math.max(2, 2 - Math.floor(Math.log10(usd))) : 2;
   return (Math.ceil(usd * 10 ** digits - 1e-6) / 10 ** digits).toFixed(digits);

@@ -2,15 +2,15 @@ import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import { inTransaction } from '../base/pool';
 
-/** Tokens of language-model calls, prompts and answers; US dollars. */
+/** Prompt and completion tokens of language-model calls; US dollars. */
 export type Spending = { llmTokens: number; usd: number };
 
-/** `committed`: what was settled plus what is reserved; a limit of null is none. */
+/** `committed`: settled plus reserved amounts; `limit`: null for no limit. */
 export type Budget = { limit: { [Unit in keyof Spending]: number | null }; committed: Spending };
 
 export type Raise = Partial<Spending> & {
   actor: string;
-  /** The same request given twice raises once. */
+  /** A repeated request with the same id raises once. */
   requestId: string;
 };
 
@@ -18,16 +18,16 @@ export const budgetStore = (pool: Pool) => ({
   get: (campaignId: number): Promise<Budget> => inTransaction(pool, (client) => lockBudget(client, campaignId)),
 
   /**
-   * Adds to the limits, and says so in the log of events.
+   * Adds to the limits and stores an event.
    *
-   * @throws DomainError `NoLimit` when there is no limit that could be raised
+   * @throws DomainError `NoLimit` when the budget has no limit on the unit
    */
   raise: (campaignId: number, { actor, requestId, ...added }: Raise): Promise<Budget> =>
     inTransaction(pool, async (client) => {
       const before = await lockBudget(client, campaignId);
       for (const unit of ['llmTokens', 'usd'] as const)
         if (added[unit] !== undefined && before.limit[unit] === null)
-          throw new DomainError('NoLimit', `the campaign has no limit on ${unit}: there is nothing to raise`);
+          throw new DomainError('NoLimit', `the campaign has no limit on ${unit}: nothing to raise`);
       const { rowCount } = await client.query(
         `insert into events (campaign_id, kind, actor, detail)
          select $1::integer, 'budget-raised', $2, $3::jsonb
@@ -46,13 +46,13 @@ export const budgetStore = (pool: Pool) => ({
     }),
 });
 
-/** Holds the campaign's budget until the transaction ends; the first one makes it of what the spec says. */
+/** Locks the campaign's budget until the transaction ends; the first call creates it from the spec. */
 export async function lockBudget(client: PoolClient, campaignId: number): Promise<Budget> {
   const { rows } = await client.query<{ budget: Budget }>(
     `insert into budgets (campaign_id, llm_tokens_limit, usd_limit)
      select id, (spec -> 'budget' ->> 'llmTokens')::float8, (spec -> 'budget' ->> 'usd')::float8
      from campaigns where id = $1::integer
-     on conflict (campaign_id) do update set campaign_id = excluded.campaign_id -- changes nothing: locks, and a row comes back
+     on conflict (campaign_id) do update set campaign_id = excluded.campaign_id -- no change, locks and returns the row
      returning jsonb_build_object(
        'limit', jsonb_build_object('llmTokens', llm_tokens_limit, 'usd', usd_limit),
        'committed', jsonb_build_object('llmTokens', llm_tokens, 'usd', usd)) as budget`,
@@ -63,7 +63,7 @@ export async function lockBudget(client: PoolClient, campaignId: number): Promis
   return row.budget;
 }
 
-/** Books a reservation of a try. The caller holds the budget. */
+/** Books the reservation of a request. The caller holds the budget lock. */
 export async function bookReserve(
   client: PoolClient,
   campaignId: number,
@@ -81,8 +81,8 @@ export async function bookReserve(
 }
 
 /**
- * Books what a try has cost in the place of what it had reserved, or with null that it has cost nothing: the unused rest
- * is released, and what went beyond the reservation is committed on top. The caller holds the budget.
+ * Replaces a request's reservation with its cost; null: it was not charged. The unused part of the reservation is
+ * released; a cost above the reservation is committed in full. The caller holds the budget lock.
  */
 export async function bookSettle(
   client: PoolClient,
@@ -107,7 +107,7 @@ export async function bookSettle(
          sum(coalesce(spent, 0) - reserved) filter (where unit = 'usd') as usd
        from request
      )
-     update budgets b -- sums of fractions of a cent may fall short of zero by a rounding
+     update budgets b -- rounding can make sums of fractions of a cent slightly negative
      set llm_tokens = greatest(b.llm_tokens + change.llm_tokens, 0), usd = greatest(b.usd + change.usd, 0)
      from change
      where b.campaign_id = $1::integer`,

@@ -5,13 +5,13 @@ import { bookCost, reserveCost, type SpentOnTraining } from './training-cost';
 
 export type LedgerUnit = 'tokens' | 'seconds' | 'gpu-seconds' | 'usd' | 'llm-tokens';
 
-/** `gpuSeconds`: a job's seconds times the GPUs that it occupied; `usd`: these at the price that the spec states. */
+/** `gpuSeconds`: a job's seconds times its GPUs; `usd`: GPU seconds times the spec's price. */
 export type TrainingCost = { jobs: number; tokens: number; seconds: number; gpuSeconds: number; usd: number };
 
-/** What attempts and training jobs take; what language models take is booked by src/store/spending/budgets.ts. */
+/** Ledger of attempts and training jobs. The costs of language models are booked by src/store/spending/budgets.ts. */
 export const ledgerStore = (pool: Pool) => ({
   /**
-   * Books what something of an iteration has cost. The entry's key makes it exactly-once: booking it again changes nothing.
+   * Books a cost of an iteration exactly once: a second call with the same entry key changes nothing.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -29,10 +29,10 @@ export const ledgerStore = (pool: Pool) => ({
   },
 
   /**
-   * Reserves the dollars that a job would cost, before it is submitted. A job reserves once, however often it is
-   * submitted; one that reserved goes on whatever the budget says now.
+   * Reserves a job's estimated dollars before it is submitted. A job reserves once, also when it is submitted again,
+   * and then continues even if the budget is reached later.
    *
-   * @param seconds a guess of the job's; null where there is none: it is let in while the limit is not reached
+   * @param seconds estimated duration of the job; null if unknown: the job is accepted while the limit is not reached
    * @throws DomainError `BudgetReached`, `UnknownTrainingRun`, `StaleEpoch` when a later run owns the job's iteration
    */
   reserveTraining: (job: JobKey, seconds: number | null): Promise<void> =>
@@ -42,9 +42,9 @@ export const ledgerStore = (pool: Pool) => ({
     }),
 
   /**
-   * Books what a job has taken so far, in the place of what was booked for it before: a job that failed, or was killed
-   * and resumed, has one amount of each unit, which only grows. Its dollars count in the budget in the place of those that
-   * it had reserved; what is left of these is released when the job has `ended`.
+   * Replaces a job's booked amounts with its cost so far: also a job that failed, or was killed and resumed, has one
+   * amount per unit, which only grows. The dollars use up the job's reservation, and the rest of the reservation is
+   * released when the job has `ended`.
    *
    * @throws DomainError `UnknownTrainingRun`, `StaleEpoch` when a later run owns the job's iteration
    */
@@ -54,7 +54,7 @@ export const ledgerStore = (pool: Pool) => ({
       await bookCost(client, job.jobKey, spent, ended);
     }),
 
-  /** What is booked for a job; zeros before anything is. */
+  /** Returns the booked tokens and seconds of a job, 0 before the first booking. */
   async getBookedTraining(jobKey: string): Promise<SpentOnTraining> {
     const { rows } = await pool.query<SpentOnTraining>(
       `select coalesce(max(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
@@ -77,7 +77,7 @@ export const ledgerStore = (pool: Pool) => ({
     return { tokens: 0, seconds: 0, ...Object.fromEntries(rows.map(({ unit, amount }) => [unit, amount])) };
   },
 
-  /** What the training jobs of a campaign have taken so far, those that failed included. */
+  /** Returns the cost of a campaign's training jobs so far, failed jobs included. */
   async getTrainingCost(campaignId: number): Promise<TrainingCost> {
     const { rows } = await pool.query<TrainingCost>(
       `select count(distinct l.key)::integer as jobs,

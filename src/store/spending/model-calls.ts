@@ -14,7 +14,7 @@ import {
 import { inTransaction } from '../base/pool';
 import { toJson } from '../base/postgres-text';
 
-/** A call of a language model; its id is unique in the campaign, and its first answer is its answer. */
+/** A language-model call. Its id is unique in the campaign, and its first answer is kept. */
 export type ModelCall = {
   key: IterationKey;
   callId: string;
@@ -23,11 +23,11 @@ export type ModelCall = {
   model: string;
   prompt: string;
   requestSha256: string;
-  /** How long a request of the provider can take: an open reservation that is older will never be settled. */
+  /** Timeout of one request to the provider: an older open reservation will never be settled. */
   timeoutSeconds: number;
 };
 
-/** `busy`: the budget has no room while other requests hold their reservations, and may have when they end. */
+/** `busy`: open requests reserve the rest of the budget; the call may fit when they end. */
 export type Reservation =
   { kind: 'answered'; answer: unknown } | { kind: 'reserved'; request: number } | { kind: 'busy' };
 
@@ -37,16 +37,16 @@ export type Settlement = {
   completionTokens: number;
   usd: number;
   seconds: number;
-  /** The server named no usage: the tokens were counted here. */
+  /** True if the server returned no usage and the tokens were counted locally. */
   estimated: boolean;
 };
 
 export const modelCallStore = (pool: Pool) => ({
-  /** The stored answer, if there is one. */
+  /** Returns the stored answer, if any. */
   find: (call: FindCall): Promise<{ answer: unknown } | undefined> => findAnswer(pool, call),
 
   /**
-   * Reserves what one more try of a call may cost, unless the call is answered.
+   * Reserves the maximum cost of another request of a call, unless the call is answered.
    *
    * @throws DomainError `BudgetReached`, `StaleEpoch`
    */
@@ -59,7 +59,7 @@ export const modelCallStore = (pool: Pool) => ({
       if (!fits(budget, estimate)) {
         const open = await sumOpen(client, campaignId, call.timeoutSeconds);
         if (fits(without(budget, open), estimate)) return { kind: 'busy' };
-        throw await budgetReached(client, campaignId, { ...budget, asked: estimate });
+        throw await budgetReached(client, campaignId, { ...budget, needed: estimate });
       }
       const number = await insertRequest(client, call);
       await bookReserve(client, campaignId, ledgerKey(call.callId, number), estimate);
@@ -67,10 +67,10 @@ export const modelCallStore = (pool: Pool) => ({
     }),
 
   /**
-   * Stores what a try was answered, and books what it has cost. The first answer of a call stays; every try that was
-   * answered is paid. Returns the stored answer.
+   * Stores the answer to a request and books its cost. The first answer of a call is kept; every answered request is
+   * paid. Returns the stored answer.
    *
-   * @throws DomainError `StaleEpoch` when there is none because a later run owns the iteration
+   * @throws DomainError `StaleEpoch` when no answer is stored because a later run owns the iteration
    */
   async settle(call: ModelCall, number: number, settlement: Settlement): Promise<unknown> {
     const stored = await inTransaction(pool, async (client) => {
@@ -87,7 +87,7 @@ export const modelCallStore = (pool: Pool) => ({
     throw await epochError(pool, call.key);
   },
 
-  /** Gives back the whole reservation of a try that has certainly cost nothing. */
+  /** Releases the whole reservation of a request that was certainly not charged. */
   release: (call: ModelCall, number: number): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockBudget(client, call.key.campaignId);
@@ -107,8 +107,8 @@ type FindCall = Pick<ModelCall, 'key' | 'callId' | 'requestSha256'>;
 const ledgerKey = (callId: string, number: number): string => `call/${callId}/${number}`;
 
 /**
- * A call is known by its id: a worker of newer code, whose prompt differs, gets the answer that was paid for. Only a
- * deliberate repeat of the iteration, with its newer epoch, asks anew, and only where its request differs.
+ * Finds the answer by the call's id: a worker of a newer version with another prompt gets the answer that was paid for.
+ * Only a run of a newer epoch sends another request, and only if its request differs.
  */
 async function findAnswer(
   client: Pick<PoolClient, 'query'>,
@@ -122,7 +122,7 @@ async function findAnswer(
   return rows[0];
 }
 
-/** Sums of dollars may be off by a rounding; a budget of three calls shall hold three. */
+/** Tolerance for rounding in sums of dollars, so that three calls fit a budget of three. */
 const rounding = 1e-9;
 
 const fits = ({ limit, committed }: Budget, { llmTokens, usd }: Spending): boolean =>
@@ -134,7 +134,7 @@ const without = ({ limit, committed }: Budget, { llmTokens, usd }: Spending): Bu
   committed: { llmTokens: committed.llmTokens - llmTokens, usd: committed.usd - usd },
 });
 
-/** Reservations of requests that may still be on their way. */
+/** Sums the reservations of requests that can still be in flight. */
 async function sumOpen(client: PoolClient, campaignId: number, seconds: number): Promise<Spending> {
   const { rows } = await client.query<Spending>(
     `select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as "llmTokens",
@@ -167,7 +167,7 @@ async function insertRequest(client: PoolClient, call: ModelCall): Promise<numbe
 
 type Ending = { outcome: 'not-charged' } | ({ outcome: 'answered' } & Pick<Settlement, 'seconds' | 'estimated'>);
 
-/** false when the try had ended before. */
+/** Returns false when the request had already ended. */
 async function endRequest(client: PoolClient, call: ModelCall, number: number, ending: Ending): Promise<boolean> {
   const { seconds = null, estimated = null } = ending.outcome === 'answered' ? ending : {};
   const { rowCount } = await client.query(
@@ -179,7 +179,7 @@ async function endRequest(client: PoolClient, call: ModelCall, number: number, e
   return rowCount === 1;
 }
 
-/** Writes nothing when a later run owns the iteration, or when the call is answered. */
+/** Writes nothing when a later run owns the iteration or the call is already answered. */
 async function insertAnswer(client: PoolClient, call: ModelCall, number: number, s: Settlement): Promise<void> {
   const { campaignId, iteration, epoch } = call.key;
   await client.query(

@@ -3,7 +3,7 @@ import type { ModelPurpose } from '../../domain/campaign/iteration-plan';
 
 type Queryable = Pick<ClientBase, 'query'>;
 
-/** What tries that were answered have cost, the wasted ones included. */
+/** Cost of answered requests, wasted ones included. */
 export type ModelSpending = {
   iteration: number;
   purpose: ModelPurpose;
@@ -12,8 +12,8 @@ export type ModelSpending = {
   calls: number;
   tokens: number;
   usd: number;
-  seconds: number; // summed over calls, many of which ran at the same time
-  estimated: number; // calls whose server named no usage
+  seconds: number; // summed over calls, many of which ran in parallel
+  estimated: number; // calls whose server returned no usage
 };
 
 export async function listModelSpending(client: Queryable, campaignId: number): Promise<ModelSpending[]> {
@@ -37,8 +37,9 @@ export async function listModelSpending(client: Queryable, campaignId: number): 
 export type Cost = { calls: number; tokens: number; usd: number };
 
 /**
- * What was paid for nothing. `confirmed`: tries whose answer came after another's. `unconfirmed`: what tries that never
- * ended had reserved, which is the most that they can have cost; the provider's own log knows whether they did.
+ * Cost of requests whose answer was not used. `confirmed`: requests answered after another request of the same call.
+ * `unconfirmed`: reservations of requests without a response, which are their maximum cost; the provider's log shows
+ * whether they were charged.
  */
 export type Waste = { confirmed: Cost; unconfirmed: Cost };
 
@@ -54,8 +55,8 @@ export async function getWaste(client: Queryable, campaignId: number): Promise<W
      where t.campaign_id = $1::integer and t.outcome = 'answered' and c.request is distinct from t.ordinal`,
     [campaignId],
   );
-  const tries = await listUnconfirmed(client, campaignId);
-  const unconfirmed = tries.reduce(
+  const unconfirmedRequests = await listUnconfirmed(client, campaignId);
+  const unconfirmed = unconfirmedRequests.reduce(
     (sum, { tokens, usd }) => ({ calls: sum.calls + 1, tokens: sum.tokens + tokens, usd: sum.usd + usd }),
     { calls: 0, tokens: 0, usd: 0 },
   );
@@ -63,7 +64,7 @@ export async function getWaste(client: Queryable, campaignId: number): Promise<W
 }
 
 export type UnconfirmedRequest = {
-  /** The header x-client-request-id of the request: what the provider's log knows it by. */
+  /** Header x-client-request-id of the request, for a search in the provider's log. */
   requestId: string;
   iteration: number;
   purpose: ModelPurpose;
@@ -75,8 +76,8 @@ export type UnconfirmedRequest = {
 };
 
 /**
- * Tries of which nobody will hear any more: their call is answered or was tried again, or the phase that they were made
- * in is over, as it is when any phase of the iteration was committed after them.
+ * Lists requests that will get no response: their call is answered or has a later request, or a phase of the iteration
+ * was committed after them.
  */
 export async function listUnconfirmed(client: Queryable, campaignId: number): Promise<UnconfirmedRequest[]> {
   const { rows } = await client.query<UnconfirmedRequest>(

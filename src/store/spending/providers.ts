@@ -1,17 +1,17 @@
 import type { Pool } from 'pg';
 
-/** Caps of a provider over all workers; null: none. */
+/** Rate limits of a provider over all workers; null: no limit. */
 export type Pace = { requestsPerSecond: number | null; tokensPerMinute: number | null };
 
-/** `startAtMs`: when the request may be sent, in ms since 1970 by the database's clock. */
+/** `startAtMs`: time from which the request may be sent, in ms since 1970 by the database's clock. */
 export type Slot = { kind: 'slot'; waitMs: number; startAtMs: number } | { kind: 'open'; retryAfterMs: number };
 
 export type Breaker = { failures: number; coolDownSeconds: number };
 
 export const providerStore = (pool: Pool) => ({
   /**
-   * Takes the next place in a provider's queue for one request of `tokens`, which is at most the tokens per minute.
-   * While the breaker is open nothing is taken.
+   * Takes the next slot of a provider for one request of `tokens`, which is at most the tokens per minute. Takes none
+   * while the breaker is open.
    */
   async takeSlot(name: string, pace: Pace, tokens: number): Promise<Slot> {
     const perRequestSeconds = pace.requestsPerSecond === null ? 0 : 1 / pace.requestsPerSecond;
@@ -26,7 +26,10 @@ export const providerStore = (pool: Pool) => ({
     }
   },
 
-  /** Counts a failure; enough of them in a row open the breaker, for longer when the provider asked for it. */
+  /**
+   * Counts a failure. `failures` in a row open the breaker for the cool-down, or for the provider's Retry-After if
+   * longer.
+   */
   async recordFailure(name: string, { failures, coolDownSeconds }: Breaker, retryAfterMs = 0): Promise<void> {
     await pool.query(
       `update providers
@@ -49,13 +52,14 @@ export const providerStore = (pool: Pool) => ({
 });
 
 /**
- * The generic cell rate algorithm for both caps at once, since a request that waits for one must not bunch under the
- * other: a request may start at `start_at`, which moves both times of the next one.
+ * Generic cell rate algorithm for both limits together: with separate algorithms, requests that wait for one limit
+ * could burst under the other. A request may start at `start_at`, from which both times of the next request are
+ * computed.
  *
- * Requests lie 1/rate apart. Tokens: with T per minute, a call of n is followed by 60 n / (T - M) seconds of rest, at
- * most 60, where M is the largest call since the provider last rested for a minute; and a call that raises M from L to
- * n first waits 60 (n - L) / (T - L) seconds. Then the calls that start within any 60 seconds sum to at most T: those
- * before the last sum to less than T - M, and the last is at most M.
+ * Requests are at least 1/rate apart. Tokens: with T per minute, a call of n is followed by a pause of 60 n / (T - M)
+ * seconds, at most 60, where M is the largest call since the provider was last idle for a minute; a call that raises M
+ * from L to n first waits 60 (n - L) / (T - L) seconds. Then the calls that start within any 60 seconds sum to at most
+ * T: those before the last sum to less than T - M, and the last is at most M.
  *
  * The row is locked before the clock is read.
  */

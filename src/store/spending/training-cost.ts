@@ -5,7 +5,7 @@ import { trainingBudgetReached } from './budget-exceeded';
 
 export type SpentOnTraining = { tokens: number; seconds: number };
 
-/** Reserves a job's dollars once. The caller's transaction holds the budget until it ends. */
+/** Reserves a job's dollars once. The caller's transaction keeps the budget locked until it ends. */
 export async function reserveCost(client: PoolClient, jobKey: string, seconds: number | null): Promise<void> {
   const { campaignId, usdPerSecond } = await priceOf(client, jobKey);
   if (usdPerSecond === 0) return;
@@ -19,7 +19,7 @@ export async function reserveCost(client: PoolClient, jobKey: string, seconds: n
   await commit(client, campaignId, usd);
 }
 
-/** Books what a job has taken so far; the job's last word is `ended`. */
+/** Books a job's cost so far; `ended` releases the rest of its reservation. */
 export async function bookCost(
   client: PoolClient,
   jobKey: string,
@@ -27,7 +27,7 @@ export async function bookCost(
   ended: boolean,
 ): Promise<void> {
   const { campaignId, gpus, usdPerSecond } = await priceOf(client, jobKey);
-  if (usdPerSecond > 0) await lockBudget(client, campaignId); // two who book at once take turns
+  if (usdPerSecond > 0) await lockBudget(client, campaignId); // serializes concurrent bookings
   const before = await dollarsOf(client, campaignId, jobKey);
   await insert(
     client,
@@ -46,12 +46,12 @@ export async function bookCost(
   await commit(client, campaignId, heldBy(after) - heldBy(before));
 }
 
-/** Sums of dollars may be off by a rounding. */
+/** Tolerance for rounding in sums of dollars. */
 const rounding = 1e-9;
 
 type Price = { campaignId: number; gpus: number; usdPerSecond: number };
 
-/** What a second of the job costs, from its GPUs and the price that the campaign's spec states. */
+/** Returns the job's dollars per second: its GPUs times the price in the campaign's spec. */
 async function priceOf(client: PoolClient, jobKey: string): Promise<Price> {
   const { rows } = await client.query<Price>(
     `select r.campaign_id as "campaignId", r.gpus,
@@ -64,7 +64,7 @@ async function priceOf(client: PoolClient, jobKey: string): Promise<Price> {
   return rows[0];
 }
 
-/** `reserved` is null before the job has reserved anything, `released` before it has ended. */
+/** `reserved` is null before the reservation, `released` before the job has ended. */
 type Dollars = { reserved: number | null; settled: number; released: number | null };
 
 async function dollarsOf(client: PoolClient, campaignId: number, jobKey: string): Promise<Dollars> {
@@ -79,7 +79,7 @@ async function dollarsOf(client: PoolClient, campaignId: number, jobKey: string)
   return rows[0]!;
 }
 
-/** What a job holds of the budget: what it has cost, and until it ends at least what it had reserved. */
+/** Returns a job's share of the budget: its cost, but until it ends at least its reservation. */
 const heldBy = ({ reserved, settled, released }: Dollars): number =>
   Math.max(settled, (reserved ?? 0) - (released ?? 0));
 

@@ -6,10 +6,10 @@ import { lockEpoch, type IterationKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
 import { toJson } from '../base/postgres-text';
 
-/** Diversity and relevance of what an iteration admitted (arXiv:2604.15840, eq. 2 to 4). */
+/** Diversity and relevance of an iteration's admitted tasks (arXiv:2604.15840, eq. 2 to 4). */
 export type DiversityRound = {
   iteration: number;
-  /** What made the embeddings: rounds of different encoders cannot be compared. */
+  /** Encoder of the embeddings: rounds of different encoders cannot be compared. */
   encoder: string;
   tasks: number;
   /** k of SR@k. */
@@ -24,14 +24,14 @@ export type DiversityRound = {
 
 export type RetiredTask = { taskId: string; iteration: number; reason: string; passRate: number };
 
-/** How many candidates a transaction decides: a second of work, which a killed worker loses at most. */
+/** Candidates per transaction: at most one second of work is lost when a worker is killed. */
 const chunkSize = 200;
 
 export const admissionStore = (pool: Pool) => ({
   /**
-   * Writes decisions with their trails, those that wait for an approval left out. A candidate that was decided keeps its
-   * verdict and its trail, so that a retry goes on where the last try ended; one that was rejected as it was stored gets
-   * its trail. Should the pool hold an equal task by now, the database refuses the second, and the trail says so.
+   * Stores decisions with their trails, except those that wait for approval. A decided candidate keeps its verdict and
+   * trail, so that a retry continues after the last chunk; a candidate that was rejected when it was proposed gets its
+   * trail. If the pool already contains an equal task, the candidate is rejected, and its trail records the reason.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -41,7 +41,7 @@ export const admissionStore = (pool: Pool) => ({
       await inTransaction(pool, (client) => decideChunk(client, key, decided.slice(from, from + chunkSize)));
   },
 
-  /** The stage verdicts of each candidate, in order; of those among `taskIds` when they are given. */
+  /** Lists the stage verdicts of each candidate in order, of all candidates or of `taskIds`. */
   async listTrails(campaignId: number, taskIds?: readonly string[]): Promise<Map<string, StageVerdict[]>> {
     const { rows } = await pool.query<{ taskId: string; trail: StageVerdict[] }>(
       `select task_id as "taskId", jsonb_agg(jsonb_build_object('stage', stage, 'passed', passed, 'reason', reason,
@@ -54,7 +54,7 @@ export const admissionStore = (pool: Pool) => ({
     return new Map(rows.map(({ taskId, trail }) => [taskId, trail]));
   },
 
-  /** Which tasks of an iteration an operator rejected while approving the others; null when nobody has approved yet. */
+  /** Returns the tasks that the operator rejected in the iteration's approval; null before the approval. */
   async findApproval(campaignId: number, iteration: number): Promise<{ rejected: Set<string> } | null> {
     const { rows } = await pool.query<{ rejected: string[] | null }>(
       `select detail -> 'rejected' as rejected from events
@@ -66,7 +66,7 @@ export const admissionStore = (pool: Pool) => ({
   },
 
   /**
-   * Stores an iteration's round, and an event when its tasks collapsed; a second call changes nothing.
+   * Stores an iteration's diversity round, and an event if its tasks collapsed; a second call changes nothing.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -95,7 +95,7 @@ export const admissionStore = (pool: Pool) => ({
   listDiversity: (campaignId: number): Promise<DiversityRound[]> => listDiversityRounds(pool, campaignId),
 
   /**
-   * Retires tasks from this iteration on; one that has retired stays so, for its first reason.
+   * Retires tasks from this iteration on; a retired task keeps its first iteration and reason.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -111,7 +111,7 @@ export const admissionStore = (pool: Pool) => ({
       );
     }),
 
-  /** Tasks that the iteration no longer draws, by id. */
+  /** Lists the retired tasks, which the iteration no longer draws, by id. */
   async listRetired(campaignId: number, iteration: number): Promise<Map<string, RetiredTask>> {
     const { rows } = await pool.query<RetiredTask>(
       `select task_id as "taskId", iteration, reason, pass_rate as "passRate" from task_retirements
@@ -122,7 +122,7 @@ export const admissionStore = (pool: Pool) => ({
   },
 });
 
-/** The rounds of a campaign, in the order of their iterations. */
+/** Lists the diversity rounds of a campaign by iteration. */
 export async function listDiversityRounds(
   client: Pick<PoolClient, 'query'>,
   campaignId: number,
@@ -136,7 +136,7 @@ export async function listDiversityRounds(
   return rows;
 }
 
-/** Under the lock nobody else decides, so an equal task that is not seen here does not come between. */
+/** Decides under the iteration's lock, so that no equal task can be admitted in between. */
 async function decideChunk(client: PoolClient, key: IterationKey, decisions: readonly Decision[]): Promise<void> {
   await lockEpoch(client, key);
   const overruled = await updateVerdicts(client, key, decisions);
@@ -149,7 +149,9 @@ async function decideChunk(client: PoolClient, key: IterationKey, decisions: rea
 
 type Overruled = { reason: string; twin: string | null };
 
-/** Returns what was to be admitted and is not, because the pool holds its content. */
+/**
+ * Returns the candidates that are rejected although their decision was to admit, because the pool has equal content.
+ */
 async function updateVerdicts(
   client: PoolClient,
   { campaignId }: IterationKey,
@@ -187,7 +189,7 @@ function withGuard(decision: Decision, overruled: Overruled | undefined): Decisi
   return { ...decision, trail: [...decision.trail, { stage, passed: false, reason, detail }] };
 }
 
-/** The first trail of a task stays. */
+/** Stores trails; the first trail of a task is kept. */
 async function insertTrails(
   client: PoolClient,
   { campaignId }: IterationKey,

@@ -8,7 +8,7 @@ import { inTransaction } from '../base/pool';
 import { toJson, toText } from '../base/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
 
-/** What is explored; without a signal it is unguided. */
+/** A context to explore; without a signal its exploration is unguided. */
 export type NewContext = { taskId: string; signalId: string | null; trajectoryId: string | null };
 
 export type ContextRow = NewContext & {
@@ -30,7 +30,7 @@ export type NewRun = {
   outcome: ExplorationOutcome;
   fault: string | null;
   opening: ChatMessage[];
-  /** In [0, 1]; null when the session was not ended. */
+  /** In [0, 1]; null when the session did not end. */
   reward: number | null;
   turns: ExplorationTurn[];
 };
@@ -41,7 +41,7 @@ export type RunRow = NewRun & { id: string };
 
 export type AbstractionRow = {
   contextId: string;
-  /** Candidates stored, those refused at once among them. */
+  /** Count of stored candidates, including those rejected immediately. */
   candidates: number;
   failure: ModelFailure | null;
   callId: string;
@@ -51,7 +51,7 @@ export const explorationStore = (pool: Pool) => ({ ...contextStore(pool), ...run
 
 const contextStore = (pool: Pool) => ({
   /**
-   * Writes down once what an aim explores, in this order; a second call changes nothing.
+   * Stores the contexts of an aim once, in this order; a second call changes nothing.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -96,7 +96,7 @@ const contextStore = (pool: Pool) => ({
   },
 
   /**
-   * Keeps what a model made of a planned context, or why it made nothing; what came first stays. Returns the stored row.
+   * Stores the reflection on a planned context, or its failure. The first result is kept. Returns the stored row.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -117,7 +117,7 @@ const contextStore = (pool: Pool) => ({
   },
 });
 
-/** Runs of contexts, and what was abstracted from them. */
+/** Exploration runs and their abstractions. */
 const runStore = (pool: Pool) => ({
   async findRun(campaignId: number, id: string): Promise<RunSummary | undefined> {
     const { rows } = await pool.query<RunSummary>(
@@ -130,7 +130,7 @@ const runStore = (pool: Pool) => ({
   },
 
   /**
-   * Stores a run with its steps. The first writer wins; every writer gets the stored one back.
+   * Stores a run with its turns. The first writer wins; every call returns the stored run.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -145,7 +145,7 @@ const runStore = (pool: Pool) => ({
     return stored;
   },
 
-  /** The runs of a context with their steps, by round. */
+  /** Lists the runs of a context with their turns, by round. */
   async listRuns(campaignId: number, contextId: string): Promise<RunRow[]> {
     const { rows } = await pool.query<RunRow>(
       `select r.id, r.context_id as "contextId", r.round, r.seed, r.outcome, r.fault, r.opening, r.reward,
@@ -170,7 +170,7 @@ const runStore = (pool: Pool) => ({
   },
 
   /**
-   * Stores that a context's runs were abstracted, after its candidates; the first writer wins.
+   * Stores the abstraction of a context's runs, after its candidates. The first writer wins.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */

@@ -14,7 +14,7 @@ export type Transcript = {
 
 export type NewCalibrationItem = {
   taskId: string;
-  /** null: gold. */
+  /** null: the uncorrupted reference actions. */
   corruption: CorruptionKind | null;
   actions: string[];
 };
@@ -23,7 +23,7 @@ export type CalibrationItem = NewCalibrationItem & {
   ordinal: number;
   /** null: not played yet. */
   transcript: Transcript | null;
-  /** What the environment gave the played actions, in [0, 1]. */
+  /** Reward of the played actions, in [0, 1]. */
   reward: number | null;
 };
 
@@ -35,9 +35,9 @@ export type ItemRollout = Pick<CalibrationItem, 'ordinal' | 'corruption' | 'acti
 export type CalibrationRow = Calibration &
   Trust & {
     iteration: number;
-    /** Items that could not be used: gold that did not score 1, or that no corruption made score less. */
+    /** Count of unusable items: reference actions that did not score 1, or whose corruptions all scored 1. */
     dropped: number;
-    /** How the judge differs from the campaign's first calibration; null when it does not. */
+    /** Difference from the campaign's first calibration; null without a significant one. */
     drift: string | null;
   };
 
@@ -45,7 +45,7 @@ export type NewCalibration = Omit<CalibrationRow, 'iteration'>;
 
 export const judgeCalibrationStore = (pool: Pool) => ({
   /**
-   * Writes down the items of an iteration's calibration once, and returns how many there are.
+   * Stores the items of an iteration's calibration once. Returns the count of stored items.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -54,9 +54,9 @@ export const judgeCalibrationStore = (pool: Pool) => ({
       await lockEpoch(client, key);
       await client.query(
         `insert into calibration_items (campaign_id, iteration, ordinal, task_id, corruption, actions, epoch)
-         select $1::integer, $2::smallint, (item.place - 1)::integer, item.value ->> 'taskId',
+         select $1::integer, $2::smallint, (item.ordinal - 1)::integer, item.value ->> 'taskId',
            item.value ->> 'corruption', item.value -> 'actions', $3::integer
-         from jsonb_array_elements($4::jsonb) with ordinality as item (value, place)
+         from jsonb_array_elements($4::jsonb) with ordinality as item (value, ordinal)
          where not exists (select from calibration_items
            where campaign_id = $1::integer and iteration = $2::smallint)`,
         [key.campaignId, key.iteration, key.epoch, toJson(items)],
@@ -69,7 +69,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
       return rows[0]!.count;
     }),
 
-  /** Items `from` to `to` (exclusive) of an iteration's calibration; all of them unless told. */
+  /** Lists items `from` to `to` (exclusive) of an iteration's calibration; by default all. */
   async listItems(
     { campaignId, iteration }: IterationKey,
     from = 0,
@@ -87,8 +87,8 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   },
 
   /**
-   * Stores how an item was played, with the actions that were: an item that its corruption did not break is broken
-   * otherwise. The first play stays.
+   * Stores the rollout of an item with the played actions, which can have another corruption than planned if the
+   * planned one did not lower the reward. The first rollout is kept.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -108,7 +108,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   },
 
   /**
-   * Stores what a calibration came to, once, and with it the event that says that the judge drifted.
+   * Stores a calibration's result once, together with an event if the judge drifted.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -132,7 +132,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     return stored;
   },
 
-  /** In the order of their iterations. */
+  /** Lists calibrations by iteration. */
   async list(campaignId: number): Promise<CalibrationRow[]> {
     const { rows } = await pool.query<StoredCalibration>(
       `select iteration, judge_version as "judgeVersion", true_positives as "truePositives",
@@ -146,7 +146,7 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     return rows.map(toCalibration);
   },
 
-  /** The newest calibration of a judge; null before its first. */
+  /** Returns the newest calibration of a judge; null before the first. */
   async findNewest(campaignId: number, judgeVersion: string): Promise<CalibrationRow | null> {
     const all = await this.list(campaignId);
     return all.findLast((calibration) => calibration.judgeVersion === judgeVersion) ?? null;

@@ -2,13 +2,13 @@ import type { Pool } from 'pg';
 import { assertEpoch, type IterationKey } from '../base/epoch';
 import { toJson, toText } from '../base/postgres-text';
 
-/** A candidate's validation, an item of a calibration, or an attempt that the judge grades. */
+/** Subject of a judgement: a candidate's validation, a calibration item or an attempt. */
 export type JudgementKind = 'candidate' | 'calibration' | 'attempt';
 
 type Verdict = {
-  /** null: the judge gave no usable answer. */
+  /** null: the answer was unusable. */
   completed: boolean | null;
-  /** Of the verdict, or what was wrong with the answer. */
+  /** Reason of the verdict, or the problem of an unusable answer. */
   reason: string;
   criteria: Record<string, { ok: boolean; note: string }> | null;
   failure: 'malformed' | 'refused' | 'cut-off' | null;
@@ -20,7 +20,7 @@ export type NewJudgement = Verdict & {
   taskId: string;
   /** Prompt, provider, model and temperature. */
   judgeVersion: string;
-  /** The model call whose answer decided it. */
+  /** The model call with the judge's answer. */
   callId: string;
 };
 
@@ -31,7 +31,7 @@ const columns = `id, iteration, kind, task_id as "taskId", judge_version as "jud
 
 export const judgementStore = (pool: Pool) => ({
   /**
-   * Stores what the judge said of a subject. The first writer wins; every writer gets the stored row back.
+   * Stores a judgement. The first writer wins; every call returns the stored row.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -54,7 +54,7 @@ export const judgementStore = (pool: Pool) => ({
     return (await this.findMany(key.campaignId, [id])).get(id)!;
   },
 
-  /** Those among `ids` that were judged. */
+  /** Returns the stored judgements among `ids`. */
   async findMany(campaignId: number, ids: readonly string[]): Promise<Map<string, JudgementRow>> {
     const { rows } = await pool.query<JudgementRow>(
       `select ${columns} from judgements where campaign_id = $1::integer and id = any ($2::text[])`,
@@ -63,7 +63,7 @@ export const judgementStore = (pool: Pool) => ({
     return new Map(rows.map((row) => [row.id, row]));
   },
 
-  /** The judgements of an iteration, in a fixed order. */
+  /** Lists the judgements of an iteration, ordered by id. */
   async list({ campaignId, iteration }: IterationKey, kind: JudgementKind): Promise<JudgementRow[]> {
     const { rows } = await pool.query<JudgementRow>(
       `select ${columns} from judgements

@@ -20,25 +20,25 @@ export type TaskRow = {
   parentSignalId: string | null;
   verdict: 'admitted' | 'candidate' | 'rejected';
   reason: string | null;
-  /** Who rewards attempts at it. */
+  /** Source of the attempts' rewards. */
   grader: 'environment' | 'judge';
 } & ModelFields;
 
-/** What a model says of its candidate; null for tasks that no model wrote. */
+/** Fields of a candidate that a model wrote; null for other tasks. */
 type ModelFields = {
   description: string | null;
   /** In [0, 1]. */
   confidence: number | null;
   completionCriterion: string | null;
-  /** The exploration context that it was abstracted from. */
+  /** The exploration context that the task was abstracted from. */
   contextId: string | null;
 };
 
 export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 'grader' | keyof ModelFields> &
   Partial<ModelFields> & {
-    /** The environment when left out. */
+    /** Default: environment. */
     grader?: TaskRow['grader'];
-    /** Why a candidate is rejected as it is stored: it never was a task of the environment. */
+    /** Reason to store the candidate as rejected: it is not a valid task of the environment. */
     refusal?: string;
   };
 
@@ -48,10 +48,10 @@ const columns = `id, environment, split, origin, goal, definition, features, ref
   completion_criterion as "completionCriterion", context_id as "contextId"`;
 
 export const taskStore = (pool: Pool) => ({
-  /** Stores tasks that are in the pool from the start. Returns how many the pool now holds from this call. */
+  /** Stores tasks as admitted. Returns the count of inserted tasks. */
   seed: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'admitted'),
 
-  /** Stores candidates, those with a `refusal` as rejected; nothing is in the pool before admission decides. */
+  /** Stores candidates, those with a `refusal` as rejected. Only admission adds them to the pool. */
   propose: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'candidate'),
 
   async get(campaignId: number, id: string): Promise<TaskRow> {
@@ -76,10 +76,10 @@ export const taskStore = (pool: Pool) => ({
   },
 
   /**
-   * Writes the plan of an iteration, or of one step of it, once; a second call changes nothing. Planners wait for each
-   * other, so that a plan is never made of two.
+   * Stores the plan of an iteration, or of one RL step, once; a second call changes nothing. Concurrent calls are
+   * serialized, so that a plan never mixes two.
    *
-   * @param batch the step from 1 and the place of its first task in the plan; left out where an iteration is one batch
+   * @param batch the step, from 1, and the index of its first task in the plan; omitted if an iteration is one batch
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   plan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[], batch: Batch = wholePlan): Promise<void> =>
@@ -96,7 +96,7 @@ export const taskStore = (pool: Pool) => ({
       );
     }),
 
-  /** Tasks of a plan, or of one step of it. */
+  /** Counts the tasks of a plan, or of one step of it. */
   async countPlanned(key: IterationKey, purpose: Purpose, step?: number): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*)::integer as count from planned_tasks
@@ -107,7 +107,7 @@ export const taskStore = (pool: Pool) => ({
     return rows[0]!.count;
   },
 
-  /** Tasks `from` to `to` (exclusive) of a plan, in its order. */
+  /** Lists tasks `from` to `to` (exclusive) of a plan, in its order. */
   async listPlanned(key: IterationKey, purpose: Purpose, from: number, to: number): Promise<TaskRow[]> {
     const { rows } = await pool.query<TaskRow>(
       `select ${columns}
@@ -121,8 +121,8 @@ export const taskStore = (pool: Pool) => ({
   },
 
   /**
-   * How the target agent's training attempts at each task went in the iterations before `before`: mean and attempts over
-   * those from `since` on, iterations over all. A task that was never played is not among them.
+   * Returns statistics of the target agent's training attempts per task in the iterations before `before`: mean reward
+   * and attempts from iteration `since` on, the count of iterations over all. Tasks without an attempt are left out.
    */
   async listStats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
     const { rows } = await pool.query<TaskStats & { taskId: string }>(
@@ -140,13 +140,13 @@ export const taskStore = (pool: Pool) => ({
   },
 });
 
-/** `from`: place of the batch's first task in the whole plan. */
+/** `from`: index of the batch's first task in the whole plan. */
 export type Batch = { step: number; from: number };
 
 const wholePlan: Batch = { step: 0, from: 0 };
 
 export type TaskStats = {
-  /** In [0, 1]; null when it was not played lately. */
+  /** In [0, 1]; null without an attempt since `since`. */
   meanReward: number | null;
   attempts: number;
   iterations: number;

@@ -26,7 +26,7 @@ const columns = `iteration, policy_id as "policyId", incumbent_id as "incumbentI
 
 export const evaluationStore = (pool: Pool) => ({
   /**
-   * Stores an evaluation; the first one of a policy in an iteration stays and comes back.
+   * Stores an evaluation. The first one of a policy in an iteration is kept and returned.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -59,10 +59,10 @@ export const evaluationStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** Scenarios that each evaluated policy completed; empty where held-out tasks belong to none. */
+  /** Lists the completed scenarios of each evaluated policy; empty if no held-out task belongs to a scenario. */
   listScenarios: (campaignId: number): Promise<ScenarioCompletion[]> => listScenarioCompletion(pool, campaignId),
 
-  /** Reward of a policy on each held-out task, by task id. Only scored attempts count. */
+  /** Returns the mean reward of a policy's scored attempts at each held-out task, by task id. */
   async listHeldOutRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
     const { rows } = await pool.query<{ taskId: string; reward: number }>(
       `select task_id as "taskId", avg(reward) as reward from trajectories

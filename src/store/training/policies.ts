@@ -11,7 +11,7 @@ export type PolicyRow = {
   parentId: string | null;
   iteration: number;
   trainingRun: string;
-  /** Which update of the run made it; null: the run's only policy. */
+  /** The run's update that produced the policy; null: the run's only policy. */
   step: number | null;
   uri: string;
 };
@@ -22,8 +22,9 @@ const columns = `id, role, parent_id as "parentId", iteration, training_run as "
 
 export const policyStore = (pool: Pool) => ({
   /**
-   * Registers a checkpoint under its content hash; registering it again changes nothing. One that several roles begin as
-   * is the target's, or else another agent's, and only then the base's: its attempts are an agent's.
+   * Registers a checkpoint under its content hash; a second call changes nothing. A first policy that several roles
+   * share is registered for the target, otherwise for another agent, and for the base only if no agent uses it: its
+   * attempts are those of an agent.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -59,7 +60,7 @@ export const policyStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** The policy that acts for each role now. */
+  /** Returns the active policy of each role. */
   async listActive(campaignId: number): Promise<Partial<Record<PolicyRole, string>>> {
     const { rows } = await pool.query<{ role: PolicyRole; id: string }>(
       `select role, policy_id as id from active_policies where campaign_id = $1::integer`,
@@ -69,10 +70,11 @@ export const policyStore = (pool: Pool) => ({
   },
 
   /**
-   * Points a role at another policy if it still points at `expected` (null: at none yet). Pointing it where it
-   * already points is success, so a retry after a lost answer is harmless.
+   * Makes `next` the active policy of a role if `expected` (null: none) still is. Setting the policy that is already
+   * active succeeds, so a retry after a lost response is safe.
    *
-   * @throws DomainError `HeadMoved` when somebody else moved it, `StaleEpoch` when a later run owns the iteration
+   * @throws DomainError `HeadMoved` when another policy has become active, `StaleEpoch` when a later run owns the
+   *   iteration
    */
   async setActivePolicy(key: IterationKey, role: PolicyRole, expected: string | null, next: string): Promise<void> {
     const { rowCount } = await pool.query(
@@ -90,11 +92,11 @@ export const policyStore = (pool: Pool) => ({
     );
     if (rowCount === 1) return;
     await assertEpoch(pool, key);
-    throw new DomainError('HeadMoved', `the ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
+    throw new DomainError('HeadMoved', `the active ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
   },
 
   /**
-   * Records a decision about a head; the first decision of an iteration stays.
+   * Stores a promotion decision. The first decision of an iteration is kept and returned.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -114,7 +116,7 @@ export const policyStore = (pool: Pool) => ({
     return rows[0]!;
   },
 
-  /** The incumbent that the decision of an iteration was made against, when it was made already. */
+  /** Returns the promotion decision of an iteration, if it is stored. */
   async findDecision(campaignId: number, iteration: number, role: PolicyRole): Promise<PromotionRow | undefined> {
     const { rows } = await pool.query<PromotionRow>(
       `select iteration, role, candidate_id as "candidateId", incumbent_id as "incumbentId", decision, reason

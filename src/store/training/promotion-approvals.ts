@@ -2,11 +2,11 @@ import type { Pool } from 'pg';
 import type { PromotionDecision } from '../../domain/evaluation/promotion';
 import type { PolicyRole } from './policies';
 
-/** What an operator said of a candidate that waits to act. */
+/** An operator's decision about a candidate that waits for promotion. */
 export type PromotionApproval = { decision: PromotionDecision['decision']; actor: string };
 
 export const promotionApprovalStore = (pool: Pool) => ({
-  /** Stores an operator's word, and returns the one that counts: the first. */
+  /** Stores an operator's decision. The first decision is kept and returned. */
   async save(
     campaignId: number,
     { iteration, role, decision, actor }: PromotionApproval & { iteration: number; role: PolicyRole },
@@ -14,7 +14,7 @@ export const promotionApprovalStore = (pool: Pool) => ({
     const { rows } = await pool.query<PromotionApproval>(
       `insert into promotion_approvals (campaign_id, iteration, role, decision, actor)
        values ($1::integer, $2::smallint, $3, $4, $5)
-       on conflict (campaign_id, iteration, role) do update set role = excluded.role -- changes nothing: a row comes back
+       on conflict (campaign_id, iteration, role) do update set role = excluded.role -- no change, returns the row
        returning decision, actor`,
       [campaignId, iteration, role, decision, actor],
     );

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import { assertEpoch, assertJobEpoch, type IterationKey, type JobKey } from '../base/epoch';
 
-/** One update of a resident job: the batch that it is computed from, and the policy that it gave. */
+/** One step of an RL job: the batch of its update and the updated policy. */
 export type RlStepRow = {
   jobKey: string;
   step: number;
@@ -19,7 +19,7 @@ const columns = `job_key as "jobKey", step, dataset_sha256 as "datasetSha256", d
 
 export const rlStepStore = (pool: Pool) => ({
   /**
-   * Stores a batch and the attempts that it is made of, in one statement. The first writer wins.
+   * Stores a batch and its attempts in one statement. The first writer wins.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -63,13 +63,13 @@ export const rlStepStore = (pool: Pool) => ({
     return row;
   },
 
-  /** The policy that a step left; undefined when there is no such step, or it has not finished. */
+  /** Returns the policy of a finished step; undefined for an unknown or unfinished step. */
   async findPolicy(jobKey: string, step: number): Promise<string | undefined> {
     return (await this.find(jobKey, step))?.policyId ?? undefined;
   },
 
   /**
-   * Records what an update gave; the first record stays.
+   * Stores the result of an update. The first result is kept.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
    */
@@ -85,7 +85,7 @@ export const rlStepStore = (pool: Pool) => ({
     await assertJobEpoch(pool, job);
   },
 
-  /** The updates of a campaign, in order. */
+  /** Lists the RL steps of a campaign in order. */
   async list(campaignId: number): Promise<(RlStepRow & { iteration: number })[]> {
     const { rows } = await pool.query<RlStepRow & { iteration: number }>(
       `select r.iteration, s.job_key as "jobKey", s.step, s.dataset_sha256 as "datasetSha256",

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 
-/** Scenario goal completion of a policy (AppWorld, arXiv:2407.18901): scenarios all of whose tasks it solved. */
+/** Scenario goal completion of a policy (AppWorld, arXiv:2407.18901): scenarios in which it solved every task. */
 export type ScenarioCompletion = { policyId: string; scenarios: number; completed: number };
 
 /**
- * Of every policy that was evaluated, where held-out tasks say in their features which `scenario` they belong to; empty
- * where none does. A task without a scored attempt is not solved.
+ * Counts the completed scenarios of every evaluated policy over the held-out tasks with a `scenario` feature; empty if
+ * no task has one. A task without a scored attempt is not solved.
  */
 export async function listScenarioCompletion(
   client: pg.ClientBase | pg.Pool,

@@ -3,7 +3,7 @@ import type { AgentRole } from '../../domain/base/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import type { PreferencePairRow } from '../trajectories/preference-pairs';
 
-/** Which training runs' examples: one role's, of one iteration or of all. */
+/** Selects the training runs of one role, in one iteration or (null) in all. */
 export type ExampleQuery = { campaignId: number; role: AgentRole; iteration: number | null };
 
 export type TrainingDemonstration = {
@@ -14,15 +14,15 @@ export type TrainingDemonstration = {
   /** null: the environment's reference actions. */
   policyId: string | null;
   reward: number | null;
-  /** The keys of all runs that it was an example of, the first one first. */
+  /** Keys of all runs with this example, in order of iteration. */
   trainingRuns: string[];
 };
 
 export type TrainingPair = Omit<PreferencePairRow, 'id' | 'forRole'> & { pairId: string; trainingRuns: string[] };
 
 /**
- * What supervised runs were shown as it is, each trajectory once, in the order of first use. The rollouts of grpo and ppo
- * are left out: without their advantages they are no examples.
+ * Lists the demonstrations of supervised runs, each trajectory once, in the order of first use. The rollouts of grpo
+ * and ppo are left out, because they are useless without their advantages.
  */
 export async function listDemonstrations(pool: Pool, query: ExampleQuery): Promise<TrainingDemonstration[]> {
   const { rows } = await pool.query<TrainingDemonstration>(
@@ -40,7 +40,7 @@ export async function listDemonstrations(pool: Pool, query: ExampleQuery): Promi
   return rows;
 }
 
-/** The preference pairs that runs were trained on, each once, in the order of first use. */
+/** Lists the preference pairs that runs were trained on, each once, in the order of first use. */
 export async function listTrainingPairs(pool: Pool, query: ExampleQuery): Promise<TrainingPair[]> {
   const { rows } = await pool.query<TrainingPair>(
     `select p.id as "pairId", p.kind, p.task_id as "taskId", p.iteration, p.chosen_id as "chosenId",

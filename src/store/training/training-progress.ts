@@ -4,13 +4,13 @@ import { assertJobEpoch, type JobKey } from '../base/epoch';
 /** Numbers by the trainer's names (trainer/README.md), `step` among them. */
 export type ProgressFacts = Readonly<Record<string, number>>;
 
-/** A job that has not ended, and the newest update that it told of. */
+/** A running job with its newest reported update. */
 export type RunningJob = { jobKey: string; role: string; method: string; step: number; facts: ProgressFacts };
 
-/** The curve of a job: what it told of itself after some of its updates. */
+/** Training curves: the metrics that jobs report after updates. */
 export const trainingProgressStore = (pool: Pool) => ({
   /**
-   * Stores updates of a run; one that is stored already stays as it is.
+   * Stores updates of a run; an update that is already stored is kept.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
    */
@@ -28,7 +28,7 @@ export const trainingProgressStore = (pool: Pool) => ({
     await assertJobEpoch(pool, job);
   },
 
-  /** The newest update that is stored; 0 when none is. */
+  /** Returns the number of the newest stored update, 0 without one. */
   async getLastStep(jobKey: string): Promise<number> {
     const { rows } = await pool.query<{ step: number }>(
       'select coalesce(max(step), 0) as step from training_progress where job_key = $1',
@@ -37,7 +37,7 @@ export const trainingProgressStore = (pool: Pool) => ({
     return rows[0]!.step;
   },
 
-  /** The jobs of a campaign that have not ended and have told of an update. */
+  /** Lists the running jobs of a campaign that have a stored update. */
   async listRunning(campaignId: number): Promise<RunningJob[]> {
     const { rows } = await pool.query<RunningJob>(
       `select r.job_key as "jobKey", r.role, r.method, newest.step, newest.facts

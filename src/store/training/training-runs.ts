@@ -3,10 +3,10 @@ import { DomainError } from '../../domain/base/errors';
 import { assertEpoch, assertJobEpoch, jobEpochError, type IterationKey, type JobKey } from '../base/epoch';
 import type { PolicyRole } from './policies';
 
-/** `import`: a policy that was trained elsewhere; its run has no job and no dataset. */
+/** `import`: the run of a policy that was trained elsewhere, without job and dataset. */
 export type TrainingMethod = 'import' | 'init' | 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
 
-/** A file of the trainer's own: what its optimizer remembers between two runs. */
+/** File of the trainer with the optimizer state between two runs. */
 export type TrainerState = { path: string; sha256: string };
 
 export type TrainingRunRow = {
@@ -16,9 +16,9 @@ export type TrainingRunRow = {
   role: PolicyRole;
   method: TrainingMethod;
   basePolicy: string | null;
-  /** The fixed policy of a KL term; null: the base. */
+  /** Reference policy of the KL term; null: the base. */
   referencePolicy: string | null;
-  /** Updates of a resident job, which is fed a dataset per step; null: the run is one dataset. */
+  /** Count of steps of an RL job, which gets a dataset per step; null: the run has one dataset. */
   steps: number | null;
   datasetSha256: string | null;
   datasetUri: string | null;
@@ -28,7 +28,7 @@ export type TrainingRunRow = {
   backend: string;
   initialState: TrainerState | null;
   finalState: TrainerState | null;
-  /** That the job occupies: what its seconds are multiplied by. */
+  /** GPUs of the job, multiplied by its seconds in the ledger. */
   gpus: number;
   status: 'submitted' | 'succeeded' | 'failed';
   policyId: string | null;
@@ -52,7 +52,7 @@ const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, ro
 
 export const trainingRunStore = (pool: Pool) => ({
   /**
-   * Stores a run and what it is trained on, in one statement. The first writer wins; the stored run comes back.
+   * Stores a run and its training examples in one statement. The first writer wins; every call returns the stored run.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -119,7 +119,7 @@ export const trainingRunStore = (pool: Pool) => ({
   },
 
   /**
-   * Records why a run stopped; a later try of the same job may still succeed.
+   * Stores the failure of a run; a resumed job can still succeed.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
    */

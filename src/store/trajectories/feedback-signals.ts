@@ -7,7 +7,7 @@ export type FeedbackSignalRow = FeedbackSignal & { id: string; iteration: number
 
 export const feedbackSignalStore = (pool: Pool) => ({
   /**
-   * Stores the signals of an iteration; a repeated call finds them stored.
+   * Stores the signals of an iteration. A repeated call changes nothing.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -46,7 +46,7 @@ export const feedbackSignalStore = (pool: Pool) => ({
   },
 });
 
-/** Detection is deterministic in its order, so the place in it is a stable name. */
+/** Numbers signals per kind. Detection returns them in a deterministic order, so the number is a stable id. */
 function numbered(iteration: number, found: readonly FeedbackSignal[]) {
   const next = new Map<FeedbackSignalKind, number>();
   return found.map((signal) => {

@@ -8,7 +8,7 @@ export type PreferencePairRow = PreferencePair & { id: string; iteration: number
 
 export const preferencePairStore = (pool: Pool) => ({
   /**
-   * Stores the pairs of one role and the counts of what made none; a repeated call finds them stored.
+   * Stores the pairs of one role and the counts of dropped pairs. A repeated call changes nothing.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -42,7 +42,7 @@ export const preferencePairStore = (pool: Pool) => ({
     await assertEpoch(pool, key);
   },
 
-  /** The pairs that train one role, in a fixed order. */
+  /** Lists the pairs of one role, or of all, in a fixed order. */
   async list(campaignId: number, iteration: number, forRole?: AgentRole): Promise<PreferencePairRow[]> {
     const { rows } = await pool.query<PreferencePairRow>(
       `select id, iteration, for_role as "forRole", kind, task_id as "taskId", chosen_id as "chosenId",
@@ -56,7 +56,7 @@ export const preferencePairStore = (pool: Pool) => ({
     return rows;
   },
 
-  /** The newest iteration with pairs; 0 when there is none. */
+  /** Returns the newest iteration with pairs, 0 without one. */
   async lastIteration(campaignId: number): Promise<number> {
     const { rows } = await pool.query<{ iteration: number }>(
       `select coalesce(max(iteration), 0) as iteration from preference_pairs where campaign_id = $1::integer`,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { IterationKey } from '../base/epoch';
 
-/** An attempt as reinforcement learning reads it: per action the ids of prompt and answer, and log-probabilities in nats. */
+/** Rollout for reinforcement learning: per action the token ids of prompt and answer, and log-probabilities in nats. */
 export type RolloutRow = {
   id: string;
   taskId: string;
@@ -10,9 +10,9 @@ export type RolloutRow = {
   turns: { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] }[];
 };
 
-/** Training attempts as reinforcement learning reads them. */
+/** Rollouts of training attempts for reinforcement learning. */
 export const rolloutStore = (pool: Pool) => ({
-  /** Mean reward of an iteration's scored training attempts, in [0, 1]; 0 when there is none. */
+  /** Returns the mean reward of an iteration's scored training attempts, in [0, 1]; 0 without one. */
   async meanReward({ campaignId, iteration }: IterationKey): Promise<number> {
     const { rows } = await pool.query<{ mean: number }>(
       `select coalesce(avg(reward), 0)::float8 as mean from trajectories
@@ -23,8 +23,8 @@ export const rolloutStore = (pool: Pool) => ({
   },
 
   /**
-   * Scored training attempts of an iteration whose number lies in a range (`to` not included), with what was sampled and
-   * how likely it was: the batch of a step of reinforcement learning, in a fixed order.
+   * Lists the batch of an RL step in a fixed order: the scored training attempts of an iteration with an attempt number
+   * in the range (without `to`), with token ids and log-probabilities.
    */
   async list({ campaignId, iteration }: IterationKey, range: { from: number; to: number }): Promise<RolloutRow[]> {
     const { rows } = await pool.query<RolloutRow>(

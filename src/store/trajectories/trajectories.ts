@@ -36,8 +36,8 @@ export type TrajectoryRow = TrajectorySummary &
 
 export const trajectoryStore = (pool: Pool) => ({
   /**
-   * Stores a finished attempt with its steps, and removes its turns from the journal. The first writer wins; every
-   * writer gets the stored row back.
+   * Stores a finished attempt with its turns and deletes them from the journal. The first writer wins; every call
+   * returns the stored row.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -53,7 +53,7 @@ export const trajectoryStore = (pool: Pool) => ({
     return stored;
   },
 
-  /** The finished ones among `ids`. */
+  /** Returns the finished attempts among `ids`. */
   async findFinished(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectorySummary>> {
     const { rows } = await pool.query<TrajectorySummary>(
       `select id, outcome, reward, turn_count as "turnCount" from trajectories
@@ -64,7 +64,7 @@ export const trajectoryStore = (pool: Pool) => ({
   },
 
   /**
-   * Records a try that a fault ended; the attempt itself goes on with another try.
+   * Stores a fault that ended one retry of an attempt; the attempt itself is retried.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -80,7 +80,7 @@ export const trajectoryStore = (pool: Pool) => ({
     await assertEpoch(pool, key);
   },
 
-  /** Scored training attempts of the iterations up to `iteration`, in a fixed order: what signals and pairs read. */
+  /** Lists scored training attempts of iterations `since` to `iteration` in a fixed order, for signals and pairs. */
   async listScored(campaignId: number, iteration: number, since = 0): Promise<ScoredAttempt[]> {
     const { rows } = await pool.query<ScoredAttempt>(
       `select t.id as "trajectoryId", t.task_id as "taskId", t.iteration, t.attempt, t.policy_id as "policyId",
@@ -99,8 +99,8 @@ export const trajectoryStore = (pool: Pool) => ({
   },
 
   /**
-   * For each task, the reference actions as they were played and scored: seeds' expert runs and, from the whole pool,
-   * synthesized tasks' validation.
+   * Lists one scored replay of the reference actions per task: the expert attempt of a seed task or, with `pool`, the
+   * validation of a synthesized one.
    */
   async listExperts(campaignId: number, from: 'seed' | 'pool' = 'pool'): Promise<ExpertTrajectory[]> {
     const { rows } = await pool.query<ExpertTrajectory>(
@@ -122,7 +122,7 @@ export const trajectoryStore = (pool: Pool) => ({
     return row;
   },
 
-  /** Whole trajectories, bodies included. */
+  /** Returns whole trajectories with their turns. */
   async findMany(campaignId: number, ids: readonly string[]): Promise<Map<string, TrajectoryRow>> {
     const { rows } = await pool.query<TrajectoryRow>(
       `select t.id, t.outcome, t.reward, t.turn_count as "turnCount", t.iteration, t.purpose, t.task_id as "taskId",
@@ -137,7 +137,7 @@ export const trajectoryStore = (pool: Pool) => ({
     return new Map(rows.map((row) => [row.id, row]));
   },
 
-  /** Attempts of one purpose by outcome: what a phase's commit row counts. */
+  /** Counts attempts by purpose and outcome, for the commit row of a phase. */
   async countByOutcome({ campaignId, iteration }: IterationKey, purposes: readonly Purpose[]): Promise<OutcomeCount[]> {
     const { rows } = await pool.query<OutcomeCount>(
       `select purpose, outcome, count(*)::integer as count,

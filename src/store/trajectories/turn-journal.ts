@@ -3,19 +3,19 @@ import type { Pool } from 'pg';
 import type { IterationKey } from '../base/epoch';
 import { toText } from '../base/postgres-text';
 
-/** An attempt that has no trajectory yet. */
+/** An attempt without a stored trajectory. */
 export type OpenAttempt = IterationKey & { trajectoryId: string };
 
-/** `turns`: how many were replayed, or which one went otherwise than it had been recorded. */
+/** `turns`: count of replayed turns, or the number of the turn whose replay differed from the record. */
 export type Resume =
   { outcome: 'resumed'; turns: number; detail: null } | { outcome: 'mismatch'; turns: number; detail: string };
 
 /**
- * The journal of open attempts. It saves work and decides nothing: without it an attempt is played from the start.
- * `trajectories.save` removes an attempt's turns in the statement that stores it.
+ * Journal of open attempts. It only saves work: without it an attempt is played from the start. `trajectories.save`
+ * deletes an attempt's turns in the statement that stores the trajectory.
  */
 export const turnJournalStore = (pool: Pool) => ({
-  /** The turns of each open attempt among `ids`, without gap from the first; those of older epochs are removed. */
+  /** Returns the turns of each open attempt among `ids`, from the first without gap; deletes those of older epochs. */
   async list(key: IterationKey, ids: readonly string[]): Promise<Map<string, RecordedTurn[]>> {
     const { rows } = await pool.query<RecordedTurn & { trajectoryId: string }>(
       `with stale as (
@@ -39,10 +39,10 @@ export const turnJournalStore = (pool: Pool) => ({
   },
 
   /**
-   * Adds a turn. The first writer wins: false when another holds its place, or a later run owns the iteration.
+   * Adds a turn. Returns false when the turn is already stored or a later run owns the iteration.
    *
-   * The iteration is read without a lock, which every turn of every attempt would have to take: a row that slips in
-   * beside a raised epoch carries the old one, and `list` never gives it.
+   * The iteration is read without a lock, because every turn of every attempt would need it: a row that is stored while
+   * the epoch is raised has the old epoch, and `list` ignores it.
    */
   async record({ campaignId, iteration, epoch, trajectoryId }: OpenAttempt, turn: RecordedTurn): Promise<boolean> {
     const { rowCount } = await pool.query(
@@ -62,7 +62,7 @@ export const turnJournalStore = (pool: Pool) => ({
     return rowCount === 1;
   },
 
-  /** Removes the turns of an attempt that begins again; a stale epoch removes nothing. */
+  /** Deletes the turns of an attempt that restarts; with a stale epoch it deletes nothing. */
   async clear({ campaignId, iteration, trajectoryId, epoch }: OpenAttempt): Promise<void> {
     await pool.query(
       `delete from turn_journal t using iterations i
@@ -72,7 +72,7 @@ export const turnJournalStore = (pool: Pool) => ({
     );
   },
 
-  /** Counts what became of an interrupted attempt; a stale epoch counts nothing. */
+  /** Stores the result of resuming an interrupted attempt; with a stale epoch it stores nothing. */
   async recordResume({ campaignId, iteration, epoch, trajectoryId }: OpenAttempt, resume: Resume): Promise<void> {
     await pool.query(
       `insert into attempt_resumes (campaign_id, trajectory_id, iteration, outcome, turns, detail)
@@ -83,7 +83,7 @@ export const turnJournalStore = (pool: Pool) => ({
     );
   },
 
-  /** What became of each interruption of an attempt, in order. */
+  /** Lists the results of resuming an attempt, in order. */
   async listResumes(campaignId: number, trajectoryId: string): Promise<Resume[]> {
     const { rows } = await pool.query<Resume>(
       `select outcome, turns, detail from attempt_resumes
@@ -95,7 +95,7 @@ export const turnJournalStore = (pool: Pool) => ({
   },
 });
 
-/** A row that another player left behind, or one after a gap, belongs to no replay of the rows before it. */
+/** Returns whether a turn continues the turns before it: a row of another worker, or one after a gap, does not. */
 const follows = (before: readonly RecordedTurn[], { ordinal, beforeSha256 }: RecordedTurn): boolean =>
   ordinal === before.length + 1 && (ordinal === 1 || before.at(-1)!.afterSha256 === beforeSha256);
 

@@ -3,37 +3,37 @@ import { BackendError } from '../backend-error';
 import type { TrainingBackend, TrainingStatus } from '../training-backend';
 
 export type StatusCacheSettings = {
-  /** Between two looks at a job that runs; meanwhile the last one holds. */
+  /** Interval between two requests for a running job; the last status is returned in between. */
   everyMs: number;
-  /** How long the last look holds while the service does not answer. */
+  /** Max age of the last status that is returned while the service is unavailable. */
   maxStaleMs: number;
-  /** How long a look is waited for where there was one before: less than a watcher has between two heartbeats. */
+  /** Timeout of a request when a last status exists: shorter than a watcher's heartbeat interval. */
   waitMs?: number;
   now?: () => number;
 };
 
-type Look = { status: TrainingStatus; seenAt: number; nextAt: number };
+type CachedStatus = { status: TrainingStatus; seenAtMs: number; nextAtMs: number };
 
 /**
- * A backend far away, for whoever asks four times a second for days: it is asked now and then, and a service that is
- * away for a moment costs its watcher none of an activity's few tries.
+ * Caches the status of a remote backend for callers that poll four times per second for days: the backend gets one
+ * request per interval, and a short outage of the service does not use up the few retries of the caller's activity.
  */
 export function withCachedStatus(
   backend: TrainingBackend,
   { everyMs, maxStaleMs, waitMs = 4_000, now = Date.now }: StatusCacheSettings,
 ): TrainingBackend {
-  const looks = new Map<string, Look>();
+  const cache = new Map<string, CachedStatus>();
   const pending = new Map<string, Promise<TrainingStatus>>();
 
-  async function look(jobKey: string, last: Look | undefined): Promise<TrainingStatus> {
+  async function refresh(jobKey: string, last: CachedStatus | undefined): Promise<TrainingStatus> {
     try {
       const status = await backend.status(jobKey);
-      if (status.state === 'running') looks.set(jobKey, { status, seenAt: now(), nextAt: now() + everyMs });
-      else looks.delete(jobKey);
+      if (status.state === 'running') cache.set(jobKey, { status, seenAtMs: now(), nextAtMs: now() + everyMs });
+      else cache.delete(jobKey);
       return status;
     } catch (error) {
-      if (!last || !mayPass(error) || now() - last.seenAt > maxStaleMs) throw error;
-      last.nextAt = now() + Math.max(everyMs, error.retryAfterMs ?? 0);
+      if (!last || !isTransient(error) || now() - last.seenAtMs > maxStaleMs) throw error;
+      last.nextAtMs = now() + Math.max(everyMs, error.retryAfterMs ?? 0);
       return last.status;
     } finally {
       pending.delete(jobKey);
@@ -44,33 +44,33 @@ export function withCachedStatus(
     ...backend,
 
     async submit(job) {
-      looks.delete(job.jobKey);
+      cache.delete(job.jobKey);
       await backend.submit(job);
     },
 
     async status(jobKey) {
-      const last = looks.get(jobKey);
-      if (last && now() < last.nextAt) return last.status;
-      const asked = pending.get(jobKey) ?? look(jobKey, last);
-      pending.set(jobKey, asked);
-      if (!last) return asked;
-      asked.catch(() => undefined); // told to whoever still waits; the next one asks again
+      const last = cache.get(jobKey);
+      if (last && now() < last.nextAtMs) return last.status;
+      const request = pending.get(jobKey) ?? refresh(jobKey, last);
+      pending.set(jobKey, request);
+      if (!last) return request;
+      request.catch(() => undefined); // awaited callers still get the error; the next call sends a new request
       const timer = new AbortController();
       const waited = sleep(waitMs, last.status, { signal: timer.signal }).catch(() => last.status);
-      return Promise.race([asked, waited]).finally(() => timer.abort());
+      return Promise.race([request, waited]).finally(() => timer.abort());
     },
 
     async cancel(jobKey) {
-      looks.delete(jobKey);
+      cache.delete(jobKey);
       await backend.cancel(jobKey);
     },
 
     async redo(jobKey) {
-      looks.delete(jobKey);
+      cache.delete(jobKey);
       await backend.redo(jobKey);
     },
   };
 }
 
-const mayPass = (error: unknown): error is BackendError =>
+const isTransient = (error: unknown): error is BackendError =>
   error instanceof BackendError && error.kind === 'unavailable';

@@ -4,7 +4,8 @@ import type { KubernetesSettings } from './kubernetes-settings';
 import { renderJob } from './render-job';
 
 /**
- * Checks that Jobs could be submitted: the template renders a Job, and the account may read Jobs and pods. Creates nothing.
+ * Checks that Jobs can be submitted: the template renders a Job, and the account can read Jobs and pods. Creates
+ * nothing.
  *
  * @returns server and namespace
  * @throws BackendError with the problem

@@ -16,7 +16,9 @@ export type ClusterApi = {
   core: CoreV1Api;
   server: string;
   namespace: string;
-  /** Sends this body unchanged: the serializer of the client drops fields that are newer than its Kubernetes version. */
+  /**
+   * Sends this body unchanged: the serializer of the client drops fields that are newer than its Kubernetes version.
+   */
   withBody(body: object): ConfigurationOptions;
 };
 
@@ -35,9 +37,9 @@ export type ClusterOptions = {
 
 /**
  * Connects to the API server with the first request. After a 401 the credentials are loaded again and the request is
- * sent once more, because the official client caches tokens until their own expiry. Other retries are Temporal's.
+ * sent once more, because the official client caches tokens until they expire. Other retries are Temporal's.
  *
- * @throws BackendError `retry` without a response and for 429 and 5xx, `refused` for every other status
+ * @throws BackendError `unavailable` without a response and for 429 and 5xx, `rejected` for every other status
  */
 export function connectCluster(settings: Settings, options: ClusterOptions = {}): SendRequest {
   let connection: Promise<ClusterApi> | undefined;

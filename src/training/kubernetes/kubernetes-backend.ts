@@ -2,7 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../../artifacts/artifact-store';
 import { BackendError } from '../backend-error';
-import { forgetEnd, jobFileText, mendJobFile, readJobFolder, withJobFolder, writeJobFile } from '../local/job-folder';
+import {
+  removeStatusFile,
+  jobFileText,
+  repairJobFile,
+  readJobFolder,
+  withJobFolder,
+  writeJobFile,
+} from '../local/job-folder';
 import { readCurve } from '../local/progress-file';
 import { writeStepBatch } from '../local/step-batch';
 import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../training-backend';
@@ -34,7 +41,7 @@ export function kubernetesBackend(
     const { namespace } = await cluster.location();
     const request = { jobKey, namespace, folder, artifacts: root, gpus, settings: job.settings, jobFile };
     const manifest = await renderJob(settings, request);
-    await mendJobFile(job, folder); // its hash identifies our own Job
+    await repairJobFile(job, folder); // its hash identifies the Job of this stack
     const existing = await observe(jobKey);
     const { state } = await toStatus(folder, existing.state);
     if (state === 'running' || state === 'succeeded') return;
@@ -62,7 +69,7 @@ export function kubernetesBackend(
 
     async redo(jobKey) {
       await this.cancel(jobKey);
-      await forgetEnd(folderOf(jobKey));
+      await removeStatusFile(folderOf(jobKey));
     },
 
     async logs(jobKey) {
@@ -113,7 +120,7 @@ const missingJob = (folder: string): TrainingFailure => ({
   message: `the trainer in the cluster found no job at ${folder}: the root of the claim must be the folder COEVOLVE_ARTIFACTS, writable by the image's user`,
 });
 
-/** Removes an earlier Job of the same training job; refuses to touch a live Job of another stack. */
+/** Removes an earlier Job of the same training job; throws if it is a live Job of another stack. */
 async function removePrevious(cluster: ClusterJobs, job: Job, isOwn: boolean): Promise<void> {
   const { name, deletionTimestamp } = job.metadata;
   if (deletionTimestamp) throw new BackendError('unavailable', `Job ${name} is still being deleted`);

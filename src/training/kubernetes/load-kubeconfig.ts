@@ -10,7 +10,7 @@ const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
  * Loads the kubeconfig that the settings name, otherwise the service account of the worker's pod.
  *
  * @param podRoot prefix of the service account's folder, for tests
- * @throws BackendError `refused`, with the missing part
+ * @throws BackendError `rejected`, with the missing part
  */
 export async function loadKubeConfig(
   { kubeconfig, context }: Pick<KubernetesSettings, 'kubeconfig' | 'context'>,

@@ -26,7 +26,10 @@ export const specAnnotation = 'coevolve.dev/spec-sha256';
 
 export const specHash = (jobFile: string): string => createHash('sha256').update(jobFile).digest('hex');
 
-/** Name that Kubernetes accepts (RFC 1123, at most 63 characters): unique per key, and with the end of the key to recognise it. */
+/**
+ * Name that Kubernetes accepts (RFC 1123, at most 63 characters): unique per key, and with the end of the key to
+ * recognise it.
+ */
 export function jobName(jobKey: string): string {
   const slug = jobKey.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   const hash = createHash('sha256').update(jobKey).digest('hex').slice(0, 12);
@@ -34,10 +37,10 @@ export function jobName(jobKey: string): string {
 }
 
 /**
- * Renders the Job of a training job. Every placeholder of the template is replaced by a whole value, so that no value can
- * change the structure. The result is checked for every field that the backend relies on.
+ * Renders the Job of a training job. Every placeholder of the template is replaced by a whole value, so that no value
+ * can change the structure. The result is checked for every field that the backend relies on.
  *
- * @throws BackendError `refused`, with a line for each unknown placeholder or missing part
+ * @throws BackendError `rejected`, with a line for each unknown placeholder or missing part
  */
 export async function renderJob(settings: KubernetesSettings, request: JobRequest): Promise<JobManifest> {
   const fail = (problems: readonly string[]): never => {

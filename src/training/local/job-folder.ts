@@ -8,31 +8,32 @@ import { numbersOf, readNewestUpdate } from './progress-file';
 import { stepName } from './step-batch';
 import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } from '../training-backend';
 
-/** Runs while nobody else on this machine changes what the folder of a job is told. */
+/** Runs while no other process on this machine changes the job's input files. */
 export async function withJobFolder<T>(folder: string, run: () => Promise<T>): Promise<T> {
   await mkdir(join(folder, 'run'), { recursive: true });
-  await removeTornLock(join(folder, 'run', 'lock'));
+  await removeDamagedLock(join(folder, 'run', 'lock'));
   return withStackLock(folder, () => undefined, run);
 }
 
 /**
- * A lock appears whole, so one that cannot be read was torn with its machine, and its owner is gone. Looked at again
- * once it is moved away: another may have found it torn too, and taken the lock since.
+ * Removes a lock file that a machine crash has damaged. Lock files are created atomically, so the owner of an
+ * unreadable one has ended. The file is read again after it is moved, because another process can have replaced it
+ * meanwhile.
  */
-async function removeTornLock(lock: string): Promise<void> {
-  const isTorn = async (file: string): Promise<boolean> =>
+async function removeDamagedLock(lock: string): Promise<void> {
+  const isDamaged = async (file: string): Promise<boolean> =>
     readFile(file, 'utf8').then(
       (text) => !isJson(text),
       () => false,
     );
-  if (!(await isTorn(lock))) return;
-  const aside = `${lock}.${randomUUID()}.torn`;
+  if (!(await isDamaged(lock))) return;
+  const aside = `${lock}.${randomUUID()}.damaged`;
   await rename(lock, aside).catch(() => undefined);
-  if (!(await isTorn(aside))) await link(aside, lock).catch(() => undefined);
+  if (!(await isDamaged(aside))) await link(aside, lock).catch(() => undefined);
   await rm(aside, { force: true });
 }
 
-/** Writes what the trainer is told, as trainer/README.md describes it: `<folder>/job.json`. */
+/** Writes the trainer's input `<folder>/job.json` (format: trainer/README.md). */
 export const writeJobFile = (job: TrainingJob, folder: string): Promise<void> =>
   writeAtomically(join(folder, 'job.json'), jobFileText(job, folder));
 
@@ -55,28 +56,28 @@ const jobFile = (job: TrainingJob, folder: string) => ({
   settings: job.settings,
 });
 
-/** Writes it again where it is there and cannot be read: its machine died under it. */
-export async function mendJobFile(job: TrainingJob, folder: string): Promise<void> {
+/** Writes an existing but unreadable job file again, as left by a machine crash. */
+export async function repairJobFile(job: TrainingJob, folder: string): Promise<void> {
   const text = await readFile(join(folder, 'job.json'), 'utf8').catch(() => undefined);
   if (text !== undefined && !isJson(text)) await writeJobFile(job, folder);
 }
 
-/** Takes back what a job's files say of its end; its checkpoints stay. */
-export const forgetEnd = (folder: string): Promise<void> =>
+/** Deletes the status file of a job; its checkpoints stay. */
+export const removeStatusFile = (folder: string): Promise<void> =>
   withJobFolder(folder, () => rm(join(folder, 'status.json'), { force: true }));
 
 /**
- * What a trainer has left in its folder, for a backend that knows whether it lives. Ask whether it lives first: the
- * files are then newer than the answer. A status that cannot be read is none, and said to be damaged: the next trainer
- * writes another.
+ * Returns the status from a job's files. The caller must check first whether the trainer is running, so that the files
+ * are newer than this check. An unreadable status file counts as absent and is reported as damaged: the next trainer
+ * writes another one.
  */
-export async function readJobFolder(folder: string, alive: boolean): Promise<TrainingStatus> {
+export async function readJobFolder(folder: string, isRunning: boolean): Promise<TrainingStatus> {
   const file = join(folder, 'status.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   const status = text === undefined ? undefined : statusOf(text);
-  if (!status && alive) return { state: 'running', step: 0, totalSteps: 0, policies: [] };
+  if (!status && isRunning) return { state: 'running', step: 0, totalSteps: 0, policies: [] };
   if (!status) return { state: 'absent', ...(text === undefined ? {} : { damaged: `${file} cannot be read` }) };
-  return toStatus(status, alive, folder, progressOf(status, await readNewestUpdate(folder)));
+  return toStatus(status, isRunning, folder, progressOf(status, await readNewestUpdate(folder)));
 }
 
 const statusFile = z.looseObject({
@@ -114,10 +115,10 @@ function isJson(text: string): boolean {
   }
 }
 
-/** What a trainer leaves with in the middle of its work: all that was done is kept, and goes on when submitted again. */
+/** Failures of an interrupted trainer: its checkpoints are kept, and the job resumes when it is submitted again. */
 const resumable = new Set(['cancelled', 'stalled']);
 
-function toStatus(status: StatusFile, alive: boolean, folder: string, progress: TrainingProgress): TrainingStatus {
+function toStatus(status: StatusFile, isRunning: boolean, folder: string, progress: TrainingProgress): TrainingStatus {
   const policies = status.policies.map((made) => toPolicy(made, folder));
   if (status.state === 'succeeded' && status.policy_hash)
     return {
@@ -131,14 +132,14 @@ function toStatus(status: StatusFile, alive: boolean, folder: string, progress: 
         ? { path: join(folder, 'trainer-state.safetensors'), sha256: status.trainer_state_sha256 }
         : null,
     };
-  // A failure on file may be an earlier try's while a later one is starting.
-  if (alive) return { state: 'running', step: status.step, totalSteps: status.total_steps, policies, progress };
+  // The stored failure can be that of an earlier trainer while the next one is starting.
+  if (isRunning) return { state: 'running', step: status.step, totalSteps: status.total_steps, policies, progress };
   if (status.state === 'failed' && status.failure && !resumable.has(status.failure.type))
     return { state: 'failed', failure: status.failure, progress };
   return { state: 'absent' };
 }
 
-/** The newest update's numbers under those of the job as a whole, which are never older. */
+/** Merges the metrics of the newest update with those of the status file, which are never older and take precedence. */
 function progressOf(status: StatusFile, newest: TrainingProgress): TrainingProgress {
   const { pid: _pid, start_time: _startTime, ...numbers } = { ...newest, ...numbersOf(status) };
   return numbers;

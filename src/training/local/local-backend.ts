@@ -4,20 +4,20 @@ import type { ArtifactStore } from '../../artifacts/artifact-store';
 import type { Config } from '../../config';
 import { logFile, startDetached, stopProcess } from '../../process/processes';
 import { findTrainer, killTrainers } from '../../process/find-trainer';
-import { forgetEnd, readJobFolder, withJobFolder, writeJobFile } from './job-folder';
+import { removeStatusFile, readJobFolder, withJobFolder, writeJobFile } from './job-folder';
 import { readCurve } from './progress-file';
 import { writeStepBatch } from './step-batch';
 import { trainerCommand } from './trainer-command';
 import type { TrainingBackend } from '../training-backend';
 
-/** More than torch's launcher gives its processes, which is 30 s. */
+/** Longer than the 30 s that torch's launcher waits for its processes. */
 const cancelGraceMs = 40_000;
 const logTailBytes = 4_000;
 
 /**
- * Trains in a detached process on this machine, or in several. They outlive whoever submitted them; a worker that comes
- * later finds them by their job folder. Workers that submit one job at the same moment take turns: a second trainer
- * would leave at once, because the first holds the folder, but its pid file would hide the first one.
+ * Trains in one or several detached processes on this machine. They outlive the worker that submitted the job, and
+ * other workers find them by their job folder. Concurrent submits of one job are serialized: a second trainer would
+ * exit immediately, because the first has locked the folder, but its pid file would replace that of the first.
  */
 export function localBackend(
   config: Pick<Config, 'python' | 'projectRoot'>,
@@ -62,7 +62,7 @@ export function localBackend(
 
     async redo(jobKey) {
       await this.cancel(jobKey);
-      await forgetEnd(artifacts.jobPath(jobKey));
+      await removeStatusFile(artifacts.jobPath(jobKey));
     },
 
     async logs(jobKey) {

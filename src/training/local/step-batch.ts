@@ -8,7 +8,7 @@ import type { Dataset } from '../training-backend';
 const batchFile = z.object({ dataset: z.string(), sha256: z.string() });
 
 /**
- * Puts the batch of a step where the trainer waits for it: whole, and once. One writer at a time.
+ * Writes the batch file of a step, for which the trainer waits, atomically and once. Callers must be serialized.
  *
  * @param folder of the job
  * @param step   from 1
@@ -27,7 +27,7 @@ export async function writeStepBatch(folder: string, step: number, { path, sha25
     );
 }
 
-/** None when there is none, or one that was torn with its machine. */
+/** Returns undefined for an empty text or a batch file that a machine crash has damaged. */
 function batchOf(text: string): z.infer<typeof batchFile> | undefined {
   try {
     return batchFile.parse(JSON.parse(text));
@@ -36,5 +36,5 @@ function batchOf(text: string): z.infer<typeof batchFile> | undefined {
   }
 }
 
-/** As the trainer names what belongs to a step. */
+/** Returns the trainer's file name of a step. */
 export const stepName = (step: number): string => `step-${String(step).padStart(6, '0')}`;

@@ -8,10 +8,11 @@ const launch = z.looseObject({
 });
 
 /**
- * How a Python interpreter is told to do the job of a folder. Several processes are started by torch's launcher, which
- * gives each its rank and ends all when one fails; nothing is restarted there: a job that died is submitted again.
+ * Returns the arguments and the environment of Python for the job of a folder. Several processes are started by torch's
+ * launcher, which assigns ranks and ends all processes when one fails. It restarts none: a failed job is submitted
+ * again.
  *
- * @param settings of the job, as the trainer spells them: `processes`, `threads` (of torch, per process)
+ * @param settings of the job, with the trainer's names `processes` and `threads` (torch threads per process)
  */
 export function trainerCommand(settings: Record<string, unknown>, folder: string): TrainerCommand {
   const { processes, threads } = launch.parse(settings);

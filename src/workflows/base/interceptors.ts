@@ -29,7 +29,7 @@ export const interceptors = (): WorkflowInterceptors => ({
 /** Read at every call: a workflow receives its memo only after its interceptors are created. */
 const memo = (): CampaignMemo | undefined => readCampaignMemo(workflowInfo().memo);
 
-/** Silence after which the work of a worker is given to another. Database calls answer sooner than rollouts. */
+/** Heartbeat timeout, after which another worker takes over. Database calls are shorter than rollouts. */
 const heartbeatTimeouts = {
   default: { store: '5s', other: '10s' },
   fast: { store: '1s', other: '2s' },

@@ -2,7 +2,7 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { trainingProgressSignalName, type JobProgress } from '../../domain/training/job-progress';
 
-/** Recorded in the log of events. */
+/** Stored with the event of the command. */
 export type Operator = { actor: string; reason?: string };
 
 export const statusQuery = defineQuery<CampaignState>('status');

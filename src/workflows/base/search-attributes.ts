@@ -12,7 +12,7 @@ const keys = {
   NeedsAttention: defineSearchAttributeKey('NeedsAttention', 'BOOL'),
 };
 
-/** The columns of the Temporal UI's list, for campaigns and what they start. */
+/** Columns of the workflow list in the Temporal UI, for campaigns and their child workflows. */
 export const searchAttributes = {
   of(
     { name, recipe, environment }: Pick<CampaignState, 'name' | 'recipe' | 'environment'>,

@@ -19,7 +19,7 @@ export type IterationResult = {
   givenUp: boolean;
 };
 
-/** One turn of the loop. Every phase commits a row before the next begins; payloads carry ids and counts, never rows. */
+/** Runs one iteration. Every phase commits a row before the next begins; payloads carry ids and counts, never rows. */
 export async function iteration(input: IterationInput): Promise<IterationResult> {
   const runner = phaseRunner(input);
   const plan = await runner.open();
@@ -31,7 +31,7 @@ export async function iteration(input: IterationInput): Promise<IterationResult>
   return { score: runner.progress.score, givenUp: false };
 }
 
-/** Iteration 0 is the supervised start: every agent learns from expert trajectories of the seed tasks. */
+/** Iteration 0 is the supervised start: every agent is trained on expert trajectories of the seed tasks. */
 const isStart = ({ iteration: number }: IterationContext): boolean => number === 0;
 
 const environmentOf = ({ environment }: IterationContext) => proxyActivities<Activities>(profiles.rollout(environment));

@@ -5,7 +5,7 @@ import { DefaultLogger } from '@temporalio/worker';
 
 export type InActivity = { signal?: AbortSignal; onHeartbeat?: (details?: unknown) => void };
 
-/** Runs an activity in a context as of a worker, which also converts service errors. `signal` cancels the activity. */
+/** Runs an activity in the context of a worker and converts service errors like a worker. `signal` cancels the activity. */
 export function inActivity<T>(work: () => Promise<T>, { signal, onHeartbeat }: InActivity = {}): Promise<T> {
   const context = new Context(
     {} as Info,

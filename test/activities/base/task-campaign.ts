@@ -12,7 +12,7 @@ import { addPolicy, attempt, candidate, hash, type NewCampaign } from '../../sto
 
 export type TaskCampaign = NewCampaign & { services: Dependencies; spec: CampaignSpec };
 
-/** A campaign of this spec, with an iteration open and nothing in it. Its services are what plans and admissions need. */
+/** Creates a campaign of this spec with an open, empty iteration, and the dependencies for plans and admissions. */
 export async function taskCampaign(
   pool: Pool,
   changes: Record<string, unknown> = {},
@@ -22,7 +22,7 @@ export async function taskCampaign(
   const name = `c-${randomUUID()}`;
   const spec = resolveSpec(
     { name, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'combined', ...changes },
-    'the test',
+    'test.yaml',
   );
   const { id: campaignId } = await store.campaigns.save({
     ...{ name, recipe: spec.recipe, environment: spec.environment.name, spec, specHash: name, seed: spec.seed },
@@ -32,25 +32,25 @@ export async function taskCampaign(
   return { store, pool, campaignId, name, key, services, spec };
 }
 
-/** Stores candidates, and an attempt at each that scored; a candidate at the reward null could not be executed. */
+/** Stores candidates with a scored validation attempt each; a candidate with reward null has no attempt. */
 export async function proposeValidated(
   { store, key }: NewCampaign,
   candidates: readonly { id: string; reward?: number | null; changes?: Partial<NewTask> }[],
 ): Promise<void> {
   await store.tasks.propose(
     key,
-    candidates.map(({ id, changes }) => candidate(id, { goal: `What is ${id} for?`, ...changes })),
+    candidates.map(({ id, changes }) => candidate(id, { goal: `How is ${id} used?`, ...changes })),
   );
   for (const { id, reward = 1 } of candidates)
     if (reward !== null)
       await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: id, reward, rawScore: reward }));
 }
 
-/** Every task's id and what became of it. */
+/** Returns the verdict of every task by id, for rejected tasks the reason. */
 export const verdictsOf = async ({ store, campaignId }: NewCampaign): Promise<Record<string, string>> =>
   Object.fromEntries((await store.tasks.list(campaignId)).map(({ id, reason, verdict }) => [id, reason ?? verdict]));
 
-/** A target's attempts at tasks in an iteration, which is opened. */
+/** Opens an iteration and stores scored attempts of the target policy in it. */
 export async function playTasks(
   campaign: NewCampaign,
   iteration: number,

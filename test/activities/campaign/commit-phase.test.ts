@@ -13,45 +13,45 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** A campaign that finds nothing, in a phase that has begun: as a database is that was restored from before its work. */
-async function begun(phase: Phase): Promise<TaskCampaign & { commit: () => Promise<string> }> {
+/** Begins a phase without its work, like a database that was restored from a backup before the work. */
+async function beginCampaign(phase: Phase): Promise<TaskCampaign & { commit: () => Promise<string> }> {
   const campaign = await taskCampaign(database.pool);
   const phaseKey = { ...campaign.key, phase, previous: null };
   await campaign.store.iterations.beginPhase(phaseKey);
   return { ...campaign, commit: () => commitPhase(campaign.services)(phaseKey) };
 }
 
-const lacks = (what: string) => ({
+const missingWork = (parts: string) => ({
   code: 'StateMismatch',
-  message: expect.stringMatching(new RegExp(`lacks its work: ${what};.*coevolve reconcile`)),
+  message: expect.stringMatching(new RegExp(`lacks its work: ${parts};.*coevolve reconcile`)),
 });
 
 test.each([
-  { phase: 'detect', work: detectSignals, piece: 'signals' },
-  { phase: 'pair', work: buildPreferencePairs, piece: 'pairs' },
-] as const)('$phase that found nothing commits, and not when its work is gone', async ({ phase, work, piece }) => {
-  const { commit, services, key } = await begun(phase);
-  await expect(commit()).rejects.toMatchObject(lacks(piece));
+  { phase: 'detect', work: detectSignals, part: 'signals' },
+  { phase: 'pair', work: buildPreferencePairs, part: 'pairs' },
+] as const)('$phase commits with an empty result, but not if its work is missing', async ({ phase, work, part }) => {
+  const { commit, services, key } = await beginCampaign(phase);
+  await expect(commit()).rejects.toMatchObject(missingWork(part));
   await work(services)(key);
   await work(services)(key);
   await expect(commit()).resolves.toEqual(expect.any(String));
 });
 
-test('synthesis commits when every aim was seen to and the validation is planned', async () => {
-  const { commit, services, key } = await begun('synthesize');
+test('synthesis commits after every aim is done and the validation is planned', async () => {
+  const { commit, services, key } = await beginCampaign('synthesize');
   for (const aim of ['forgetting', 'rare'] as const) await synthesizeTasks(services)({ ...key, aim });
-  await expect(commit()).rejects.toMatchObject(lacks('boundary, validation plan'));
+  await expect(commit()).rejects.toMatchObject(missingWork('boundary, validation plan'));
   await planValidation(services)(key);
-  await expect(commit()).rejects.toMatchObject(lacks('boundary'));
+  await expect(commit()).rejects.toMatchObject(missingWork('boundary'));
   await synthesizeTasks(services)({ ...key, aim: 'boundary' });
   await expect(commit()).resolves.toBe('candidates 0');
 });
 
-test('what a run of an earlier epoch did is no proof for a later one', async () => {
-  const { store, services, key, campaignId } = await begun('detect');
+test('work of an earlier epoch does not count in a later epoch', async () => {
+  const { store, services, key, campaignId } = await beginCampaign('detect');
   await detectSignals(services)(key);
   await store.iterations.fence(campaignId);
   const later = { ...key, epoch: key.epoch + 1, phase: 'detect', previous: null } as const;
   await store.iterations.beginPhase(later);
-  await expect(commitPhase(services)(later)).rejects.toMatchObject(lacks('signals'));
+  await expect(commitPhase(services)(later)).rejects.toMatchObject(missingWork('signals'));
 });

@@ -13,7 +13,7 @@ afterAll(() => server.stop());
 const request = { split: 'train', count: 0, seed: 7, options: {} } as const;
 const draw = () => inActivity(() => drawUntilDone(() => environmentData(server).tasks('slow', request)));
 
-test('a draw that is not done is asked for again until it is', async () => {
+test('an incomplete draw is requested again until it is complete', async () => {
   server.answerWith({ status: 504, body: { detail: '20 of 60 gold paths are ready' } });
   const drawn = draw();
   while (server.requests.length < 2) await sleep(10);
@@ -22,8 +22,8 @@ test('a draw that is not done is asked for again until it is', async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test('a draw that breaks is the next try of the activity', async () => {
-  server.answerWith({ status: 500, body: { detail: 'broke' } });
+test('a failed draw fails the activity, which is retried', async () => {
+  server.answerWith({ status: 500, body: { detail: 'draw failed' } });
   await expect(draw()).rejects.toMatchObject({ type: 'EnvironmentError.fault', nonRetryable: false });
   expect(server.requests).toHaveLength(1);
 });

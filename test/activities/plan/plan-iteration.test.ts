@@ -13,11 +13,11 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const numbered = (prefix: string, count: number): string[] =>
+const taskIds = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(2, '0')}`);
 
-/** A campaign at iteration 3 with seed tasks s00.., two held-out tasks, and admitted synthetic tasks m00... */
-async function grownCampaign(
+/** A campaign at iteration 3 with seed tasks s00.., two held-out tasks, and admitted synthesized tasks m00... */
+async function campaignWithPool(
   changes: Record<string, unknown>,
   { seeds = 10, made = 0, iteration = 3 } = {},
 ): Promise<TaskCampaign> {
@@ -25,15 +25,15 @@ async function grownCampaign(
   const { store, campaignId, key } = campaign;
   const start = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
   await store.tasks.seed(start, [
-    ...numbered('s', seeds).map((id) => task(id)),
-    ...numbered('held', 2).map((id) => task(id, { split: 'held-out' })),
+    ...taskIds('s', seeds).map((id) => task(id)),
+    ...taskIds('held', 2).map((id) => task(id, { split: 'held-out' })),
   ]);
   const earlier = { ...key, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
   await store.tasks.propose(
     earlier,
-    numbered('m', made).map((id) => candidate(id)),
+    taskIds('m', made).map((id) => candidate(id)),
   );
-  await store.admission.decide(earlier, numbered('m', made).map(admitted));
+  await store.admission.decide(earlier, taskIds('m', made).map(admitted));
   return campaign;
 }
 
@@ -42,32 +42,32 @@ const planned = async ({ store, key }: TaskCampaign, purpose: Purpose, from = 0,
 
 const plan = ({ services, key }: TaskCampaign): Promise<void> => planIteration(services)(key);
 
-test('the start plays the experts of the seed tasks alone', async () => {
-  const campaign = await grownCampaign({ recipe: 'coevolve' }, { seeds: 3, made: 2, iteration: 0 });
+test('iteration 0 only plays the reference actions of the seed tasks', async () => {
+  const campaign = await campaignWithPool({ recipe: 'coevolve' }, { seeds: 3, made: 2, iteration: 0 });
   await plan(campaign);
-  expect(await planned(campaign, 'expert')).toEqual(numbered('s', 3));
+  expect(await planned(campaign, 'expert')).toEqual(taskIds('s', 3));
   expect(await planned(campaign, 'train')).toEqual([]);
-  expect(await planned(campaign, 'evaluation')).toEqual(numbered('held', 2));
+  expect(await planned(campaign, 'evaluation')).toEqual(taskIds('held', 2));
 });
 
-describe('an iteration of a recipe without steps', () => {
-  test('plays a uniform draw from the pool: the seed’s shuffle of all tasks, cut', async () => {
-    const campaign = await grownCampaign({ rollouts: { tasksPerIteration: 6 } }, { seeds: 10, made: 5 });
+describe('a recipe without RL steps', () => {
+  test('the iteration plays a uniform draw: the first tasks of a seeded shuffle of the pool', async () => {
+    const campaign = await campaignWithPool({ rollouts: { tasksPerIteration: 6 } }, { seeds: 10, made: 5 });
     await plan(campaign);
     const random = createRandom(deriveSeed(campaign.spec.seed, 3, 'plan'));
-    const all = [...numbered('s', 10), ...numbered('m', 5)];
+    const all = [...taskIds('s', 10), ...taskIds('m', 5)];
     expect(await planned(campaign, 'train')).toEqual(random.shuffle(all).slice(0, 6));
-    expect(await planned(campaign, 'evaluation')).toEqual(numbered('held', 2));
+    expect(await planned(campaign, 'evaluation')).toEqual(taskIds('held', 2));
   });
 
-  test('plays the whole pool where no number is named', async () => {
-    const campaign = await grownCampaign({}, { seeds: 4, made: 3 });
+  test('the iteration plays the whole pool if the spec has no number of tasks', async () => {
+    const campaign = await campaignWithPool({}, { seeds: 4, made: 3 });
     await plan(campaign);
-    expect((await planned(campaign, 'train')).sort()).toEqual([...numbered('m', 3), ...numbered('s', 4)]);
+    expect((await planned(campaign, 'train')).sort()).toEqual([...taskIds('m', 3), ...taskIds('s', 4)]);
   });
 
-  test('is planned once', async () => {
-    const campaign = await grownCampaign({}, { seeds: 4 });
+  test('a second plan of the iteration changes nothing', async () => {
+    const campaign = await campaignWithPool({}, { seeds: 4 });
     await plan(campaign);
     const first = await planned(campaign, 'train');
     await campaign.store.tasks.seed(campaign.key, [task('late')]);
@@ -75,9 +75,9 @@ describe('an iteration of a recipe without steps', () => {
     expect(await planned(campaign, 'train')).toEqual(first);
   });
 
-  test('draws by strategy where a number is named: tasks in the band and unplayed ones first', async () => {
+  test('a strategy draws tasks in the band and unplayed tasks first', async () => {
     const pool = { strategy: 'rods', window: 2 };
-    const campaign = await grownCampaign({ rollouts: { tasksPerIteration: 4 }, pool }, { seeds: 8 });
+    const campaign = await campaignWithPool({ rollouts: { tasksPerIteration: 4 }, pool }, { seeds: 8 });
     await playTasks(campaign, 1, { s03: [0.5], s04: [0] });
     await playTasks(campaign, 2, {
       s00: [1, 1],
@@ -95,30 +95,30 @@ describe('an iteration of a recipe without steps', () => {
   });
 
   test.each([
-    { strategy: 'genenv', settings: { sharpness: 1000 } }, // exp(-1000 / 4) is next to nothing
+    { strategy: 'genenv', settings: { sharpness: 1000 } }, // exp(-1000 / 4) is about 0
     { strategy: 'agent0', settings: { clusterPenalty: 0.25 } },
-  ])('draws by $strategy what is neither mastered nor hopeless', async ({ strategy, settings }) => {
+  ])('$strategy draws a task that is neither mastered nor too hard', async ({ strategy, settings }) => {
     const changes = { rollouts: { tasksPerIteration: 1 }, pool: { strategy, ...settings } };
     for (const seed of [1, 2, 3]) {
-      const campaign = await grownCampaign({ seed, ...changes }, { seeds: 4 });
+      const campaign = await campaignWithPool({ seed, ...changes }, { seeds: 4 });
       await playTasks(campaign, 2, { s00: [1, 1], s01: [0, 0], s02: [1, 0], s03: [1, 1] });
       await plan(campaign);
       expect(await planned(campaign, 'train')).toEqual(['s02']);
     }
   });
 
-  test('forgets how tasks went before its window', async () => {
+  test('the draw ignores attempts before the window', async () => {
     const pool = { strategy: 'rods', window: 1 };
-    const campaign = await grownCampaign({ rollouts: { tasksPerIteration: 1 }, pool }, { seeds: 2 });
+    const campaign = await campaignWithPool({ rollouts: { tasksPerIteration: 1 }, pool }, { seeds: 2 });
     await playTasks(campaign, 1, { s00: [1] });
     await playTasks(campaign, 2, { s01: [1] });
     await plan(campaign);
     expect(await planned(campaign, 'train')).toEqual(['s00']);
   });
 
-  test('keeps the share of synthesized tasks that is asked for', async () => {
+  test('the draw keeps the share of synthesized tasks of the spec', async () => {
     const changes = { rollouts: { tasksPerIteration: 8 }, pool: { synthesizedShare: 0.25 } };
-    const campaign = await grownCampaign(changes, { seeds: 10, made: 30 });
+    const campaign = await campaignWithPool(changes, { seeds: 10, made: 30 });
     await plan(campaign);
     const drawn = await planned(campaign, 'train');
     expect(drawn).toHaveLength(8);
@@ -126,11 +126,11 @@ describe('an iteration of a recipe without steps', () => {
   });
 });
 
-describe('an iteration of a recipe of steps', () => {
+describe('a recipe with RL steps', () => {
   const rollouts = { tasksPerStep: 4, stepsPerIteration: 3 };
 
-  test('plays a batch per step, drawn anew from the whole pool without a task twice', async () => {
-    const campaign = await grownCampaign({ recipe: 'grpo', rollouts }, { seeds: 9 });
+  test('each step plays its own draw from the whole pool, without repeated tasks', async () => {
+    const campaign = await campaignWithPool({ recipe: 'grpo', rollouts }, { seeds: 9 });
     await plan(campaign);
     await plan(campaign);
     expect(await campaign.store.tasks.countPlanned(campaign.key, 'train')).toBe(12);
@@ -142,26 +142,24 @@ describe('an iteration of a recipe of steps', () => {
     expect(new Set(batches.map((batch) => batch.join())).size).toBe(3);
   });
 
-  test('plays the whole pool in every step where the pool is smaller than a batch', async () => {
-    const campaign = await grownCampaign({ recipe: 'grpo', rollouts }, { seeds: 2 });
+  test('each step plays the whole pool if the pool is smaller than a batch', async () => {
+    const campaign = await campaignWithPool({ recipe: 'grpo', rollouts }, { seeds: 2 });
     await plan(campaign);
     for (const from of [0, 4, 8])
-      expect((await planned(campaign, 'train', from, from + 4)).sort()).toEqual(numbered('s', 2));
+      expect((await planned(campaign, 'train', from, from + 4)).sort()).toEqual(taskIds('s', 2));
   });
 
-  test('plays synthetic tasks alone where the recipe begins with such', async () => {
-    const campaign = await grownCampaign({ recipe: 'coevolve', rollouts }, { seeds: 9, made: 6 });
+  test('a recipe with a synthesized first pool only plays synthesized tasks', async () => {
+    const campaign = await campaignWithPool({ recipe: 'coevolve', rollouts }, { seeds: 9, made: 6 });
     await plan(campaign);
-    for (const id of await planned(campaign, 'train')) expect(numbered('m', 6)).toContain(id);
+    for (const id of await planned(campaign, 'train')) expect(taskIds('m', 6)).toContain(id);
   });
 
-  test('stops where no task was admitted, and says where to look', async () => {
-    const campaign = await grownCampaign({ recipe: 'coevolve', rollouts }, { seeds: 9 });
+  test('the plan fails without admitted tasks, and the error contains the next command', async () => {
+    const campaign = await campaignWithPool({ recipe: 'coevolve', rollouts }, { seeds: 9 });
     await expect(plan(campaign)).rejects.toMatchObject({
       code: 'EmptyPool',
-      message: expect.stringContaining(
-        `none was admitted that training may draw; see \`coevolve tasks ${campaign.name}`,
-      ),
+      message: expect.stringContaining(`no train task was admitted; see \`coevolve tasks ${campaign.name}`),
     });
   });
 });
@@ -169,8 +167,8 @@ describe('an iteration of a recipe of steps', () => {
 describe('retirement', () => {
   const pool = { retirement: { above: 0.95, below: 0.2, patience: 2 }, window: 5 };
 
-  test('leaves out what is mastered, and what stays too hard, for good', async () => {
-    const campaign = await grownCampaign({ pool }, { seeds: 4 });
+  test('mastered tasks and tasks that remain too hard are never drawn again', async () => {
+    const campaign = await campaignWithPool({ pool }, { seeds: 4 });
     const { store, campaignId } = campaign;
     await playTasks(campaign, 1, { s00: [1, 1], s01: [0], s02: [0.5], s03: [0.1] });
     await playTasks(campaign, 2, { s01: [0.1], s02: [0.5], s03: [0.9] });
@@ -191,8 +189,8 @@ describe('retirement', () => {
     expect((await planned(next, 'train')).sort()).toEqual(['s02', 's03']);
   });
 
-  test('of every task stops the campaign, which is told how many have retired', async () => {
-    const campaign = await grownCampaign({ pool }, { seeds: 2 });
+  test('the plan fails if all tasks have retired, and the error contains their number', async () => {
+    const campaign = await campaignWithPool({ pool }, { seeds: 2 });
     await playTasks(campaign, 2, { s00: [1], s01: [1] });
     await expect(plan(campaign)).rejects.toMatchObject({
       code: 'EmptyPool',
@@ -201,8 +199,8 @@ describe('retirement', () => {
   });
 });
 
-test('every candidate of the iteration is validated, and nothing else', async () => {
-  const campaign = await grownCampaign({}, { seeds: 2, made: 2 });
+test('the validation plan contains exactly the candidates of the iteration', async () => {
+  const campaign = await campaignWithPool({}, { seeds: 2, made: 2 });
   const { store, key, services } = campaign;
   await store.tasks.propose(key, [candidate('new'), candidate('refused', { refusal: 'empty-result' })]);
   await planValidation(services)(key);

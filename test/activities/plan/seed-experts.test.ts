@@ -31,15 +31,15 @@ const record = (id: string, actions: string[] = []): TaskRecord => ({
 });
 
 const specOf = (environment: object = {}, more: object = {}) =>
-  resolveSpec({ name: 'c', seed: 7, environment: { name, ...environment }, recipe: 'combined', ...more }, 'the test');
+  resolveSpec({ name: 'c', seed: 7, environment: { name, ...environment }, recipe: 'combined', ...more }, 'test.yaml');
 
-const stored = async (...actions: string[]): Promise<string> => {
+const storeExpert = async (...actions: string[]): Promise<string> => {
   const rewards = { reward: 1, claimed_reward: 0.8, replayed: true };
   return (await saveExperts(artifacts, [{ environment: name, task_id: 'a', actions, ...rewards }])).sha256;
 };
 
-test('imported experts stand for the environment’s own, in the form that the spec asks for', async () => {
-  const experts = await stored('Thought: so\nAction: go', 'stop');
+test('imported experts replace the reference actions of the environment, in the action form of the spec', async () => {
+  const experts = await storeExpert('Thought: so\nAction: go', 'stop');
   const given = (form: string) =>
     withExperts({ artifacts }, specOf({ experts, form }), [record('a', ['own']), record('b', ['own']), record('c')]);
   expect((await given('plain')).map((task) => task.reference_actions)).toEqual([['go', 'stop'], ['own'], []]);
@@ -53,10 +53,10 @@ test('imported experts stand for the environment’s own, in the form that the s
 test.each([
   ['no task has an expert', {}, [record('b')], /coevolve experts import/],
   ['no expert has a task', { experts: '' }, [record('b', ['own'])], /none of its 1 tasks is among the 1/],
-])('a supervised start is refused when %s', async (_, environment, records, says) => {
-  const experts = 'experts' in environment ? { experts: await stored('go') } : {};
-  const refused = withExperts({ artifacts }, specOf(experts), records);
-  await expect(refused).rejects.toMatchObject({ code: 'NoExperts', message: expect.stringMatching(says) });
+])('a supervised start is rejected if %s', async (_, environment, records, message) => {
+  const experts = 'experts' in environment ? { experts: await storeExpert('go') } : {};
+  const rejected = withExperts({ artifacts }, specOf(experts), records);
+  await expect(rejected).rejects.toMatchObject({ code: 'NoExperts', message: expect.stringMatching(message) });
 });
 
 test('a campaign that starts from an imported base needs no expert', async () => {
@@ -64,13 +64,13 @@ test('a campaign that starts from an imported base needs no expert', async () =>
   expect(await withExperts({ artifacts }, specOf({}, base), [record('b')])).toHaveLength(1);
 });
 
-test('the tasks of a campaign are seeded with its experts, and only those with one are played by it', async () => {
-  const environment = { name, trainTasks: 3, heldOutTasks: 1, experts: await stored('go'), form: 'react' };
+test('tasks are seeded with imported experts, and iteration 0 plays the tasks that have reference actions', async () => {
+  const environment = { name, trainTasks: 3, heldOutTasks: 1, experts: await storeExpert('go'), form: 'react' };
   const campaign = await taskCampaign(database.pool, { environment }, { iteration: 0 });
-  const asked: unknown[] = [];
+  const requestedForms: unknown[] = [];
   const environmentData = {
     tasks: (_: string, { split, form }: { split: string; form: string }) => {
-      asked.push(form);
+      requestedForms.push(form);
       return Promise.resolve(
         split === 'train' ? [record('a', ['own']), record('b'), record('c', ['own'])] : [record('h')],
       );
@@ -84,5 +84,5 @@ test('the tasks of a campaign are seeded with its experts, and only those with o
     ['a', ['Action: go']],
     ['c', ['own']],
   ]);
-  expect(asked).toEqual(['react', 'react']);
+  expect(requestedForms).toEqual(['react', 'react']);
 });

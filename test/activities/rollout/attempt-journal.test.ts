@@ -7,7 +7,7 @@ import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../s
 import type { EnvironmentSession } from '../../../src/envs/base/environment';
 import { ReplayMismatch } from '../../../src/envs/episode/replay-turns';
 import type { TurnJournalStore } from '../../../src/store/trajectories/turn-journal';
-import { startFickleEnvironment } from './nondeterministic-environment';
+import { startNondeterministicEnvironment } from './nondeterministic-environment';
 import { attentivePolicy, worldSession } from '../../support/deterministic-session';
 import { startScriptedServer } from '../../support/scripted-server';
 import { newCampaign, raiseEpoch, turn, type NewCampaign } from '../../store/support/new-campaign';
@@ -30,32 +30,32 @@ type Open = ReturnType<typeof newAttempt>;
 const recorded = async ({ trajectoryId, ...key }: Open) =>
   (await campaign.store.turnJournal.list(key, [trajectoryId])).get(trajectoryId) ?? [];
 
-/** How one player of an attempt ends: after so many requests to the policy or actions in the environment. */
+/** Crash of one activity that plays an attempt, after `after` policy requests or environment actions. */
 type Crash = { of: 'policy' | 'environment'; after: number; killed: boolean };
 
-/** One player's work at the attempt, up to its crash; who is killed keeps nothing that was not written. */
+/** Plays the attempt until the crash. A killed activity does not write its buffered turn. */
 async function playUntil(crash: Crash, attempt: Open, length: number): Promise<void> {
   const known = await recorded(attempt);
   const journal = attemptJournal(campaign.store.turnJournal, attempt, 'observations', known);
-  let [asked, taken] = [0, 0];
+  let [policyRequests, actionCount] = [0, 0];
   const policy = attentivePolicy();
   const play: ChooseAction = (conversation, step) =>
-    crash.of === 'policy' && asked++ === crash.after ? Promise.reject(gone) : policy(conversation, step);
+    crash.of === 'policy' && policyRequests++ === crash.after ? Promise.reject(crashed) : policy(conversation, step);
   const session = worldSession({ length });
-  const mortal: EnvironmentSession = {
+  const crashingSession: EnvironmentSession = {
     ...session,
     step: (action) =>
-      crash.of === 'environment' && taken++ === crash.after ? Promise.reject(gone) : session.step(action),
+      crash.of === 'environment' && actionCount++ === crash.after ? Promise.reject(crashed) : session.step(action),
   };
-  const error: unknown = await playJournaledEpisode(mortal, request, play, { maxTurns, journal }).then(
-    () => gone, // it ended before it could crash, and was lost before it was stored
-    (broke: unknown) => broke,
+  const error: unknown = await playJournaledEpisode(crashingSession, request, play, { maxTurns, journal }).then(
+    () => crashed, // the episode ended before the crash and was not stored
+    (thrown: unknown) => thrown,
   );
-  expect(error).toBe(gone);
+  expect(error).toBe(crashed);
   if (!crash.killed) await journal.keep();
 }
 
-const gone = new Error('gone');
+const crashed = new Error('crashed');
 
 const crashes = fc.array(
   fc.record({
@@ -66,23 +66,24 @@ const crashes = fc.array(
   { maxLength: 4 },
 );
 
-test('whatever crashes in whatever order, the trajectory is the one that none would have given', async () => {
+test('any sequence of crashes gives the trajectory of an uninterrupted attempt', async () => {
   const all = fc.asyncProperty(crashes, fc.integer({ min: 1, max: 10 }), async (interruptions, length) => {
     const attempt = newAttempt();
     for (const crash of interruptions) await playUntil(crash, attempt, length);
     const turns = await recorded(attempt);
     const journal = attemptJournal(campaign.store.turnJournal, attempt, 'observations', turns);
-    const asked: number[] = [];
+    const sampledTurns: number[] = [];
     const limits = { maxTurns, journal };
-    const episode = await playJournaledEpisode(worldSession({ length }), request, attentivePolicy(asked), limits);
+    const policy = attentivePolicy(sampledTurns);
+    const episode = await playJournaledEpisode(worldSession({ length }), request, policy, limits);
     const whole = await playEpisode(worldSession({ length }), request, attentivePolicy(), maxTurns);
-    expect(episode).toEqual(whole); // to the bit: the policy's log-probabilities fit into Postgres's real
-    expect(asked).toEqual([...whole.turns.keys()].slice(turns.length));
+    expect(episode).toEqual(whole); // bitwise: the policy's log-probabilities fit into Postgres's real
+    expect(sampledTurns).toEqual([...whole.turns.keys()].slice(turns.length));
   });
   await fc.assert(all, { seed: 3, numRuns: 60 });
 });
 
-test('when the policy is asked for turn n + 2, turn n is durable, even where every write takes its time', async () => {
+test('turn n is durable before the policy is called for turn n + 2, even if every write is slow', async () => {
   const attempt = newAttempt();
   const store: TurnJournalStore = {
     ...campaign.store.turnJournal,
@@ -104,7 +105,7 @@ test('when the policy is asked for turn n + 2, turn n is durable, even where eve
   await expect(recorded(attempt)).resolves.toEqual(journal.turns);
 });
 
-test('an episode of two turns writes none, whichever way it ends', async () => {
+test('an episode of two turns writes no turn, whether the environment or the turn limit ends it', async () => {
   const attempt = newAttempt();
   for (const [length, limit] of [
     [2, maxTurns],
@@ -116,9 +117,9 @@ test('an episode of two turns writes none, whichever way it ends', async () => {
   }
 });
 
-test('who finds the turn of another player in his place writes no more, and both histories stay apart', async () => {
+test('after a turn of another worker the journal writes no more, so that two histories do not mix', async () => {
   const attempt = newAttempt();
-  const other = { ...turn(2), action: 'of another player' };
+  const other = { ...turn(2), action: 'of another worker' };
   const { turnJournal } = campaign.store;
   const journal = attemptJournal(turnJournal, attempt, 'observations', []);
   const policy = attentivePolicy();
@@ -130,26 +131,26 @@ test('who finds the turn of another player in his place writes no more, and both
   await expect(recorded(attempt)).resolves.toMatchObject([{ ordinal: 1 }]); // turn 2 follows another turn 1
 });
 
-test('an environment that says other things than it promised is played from the start, and what it says now is kept', async () => {
-  const environment = await startFickleEnvironment(4);
+test('after a replay with other observations the attempt restarts, and the new observations are recorded', async () => {
+  const environment = await startNondeterministicEnvironment(4);
   const attempt = newAttempt();
   const { signal } = new AbortController();
   const journalOf = async () =>
     attemptJournal(campaign.store.turnJournal, attempt, 'observations', await recorded(attempt));
   const playIn = async (journal: Awaited<ReturnType<typeof journalOf>>, play: ChooseAction) => {
-    const session = await openEnvClient(environment)('fickle', { signal });
+    const session = await openEnvClient(environment)('nondeterministic', { signal });
     const limits = { maxTurns, journal };
     return playJournaledEpisode(session, request, play, limits).finally(() => session.close());
   };
   try {
     const policy = attentivePolicy();
-    const leaving: ChooseAction = (conversation, step) =>
-      step === 3 ? Promise.reject(new Error('gone')) : policy(conversation, step);
+    const failingPolicy: ChooseAction = (conversation, step) =>
+      step === 3 ? Promise.reject(new Error('policy failed')) : policy(conversation, step);
     const first = await journalOf();
-    await expect(playIn(first, leaving)).rejects.toThrow('gone');
+    await expect(playIn(first, failingPolicy)).rejects.toThrow('policy failed');
     await first.keep();
 
-    environment.say('second');
+    environment.changeObservations('second');
     const next = await journalOf();
     expect(next.turns).toHaveLength(3);
     const mismatch: unknown = await playIn(next, policy).catch((error: unknown) => error);
@@ -161,7 +162,7 @@ test('an environment that says other things than it promised is played from the 
     expect(episode.turns.map(({ observation }) => observation[0]!.content)).toEqual(
       [1, 2, 3, 4].map((step) => `${step} second`),
     );
-    await expect(recorded(attempt)).resolves.toEqual(next.turns.slice(0, 2)); // one is held back
+    await expect(recorded(attempt)).resolves.toEqual(next.turns.slice(0, 2)); // one is buffered
     await expect(
       campaign.store.turnJournal.listResumes(campaign.campaignId, attempt.trajectoryId),
     ).resolves.toMatchObject([{ outcome: 'mismatch', turns: 1 }]);
@@ -170,28 +171,28 @@ test('an environment that says other things than it promised is played from the 
   }
 });
 
-test('a player of a stale epoch writes no turn and counts no resume', async () => {
-  const own = await newCampaign(database.pool);
-  const attempt = { ...own.key, trajectoryId: '1/train/p/t/0' };
-  const key = await raiseEpoch(database.pool, own.key);
-  const journal = attemptJournal(own.store.turnJournal, attempt, 'observations', []);
+test('a worker with a stale epoch writes no turn and counts no resume', async () => {
+  const { store, campaignId, key: staleKey } = await newCampaign(database.pool);
+  const attempt = { ...staleKey, trajectoryId: '1/train/p/t/0' };
+  const key = await raiseEpoch(database.pool, staleKey);
+  const journal = attemptJournal(store.turnJournal, attempt, 'observations', []);
   await playJournaledEpisode(worldSession({ length: 4 }), request, attentivePolicy(), { maxTurns, journal });
   await journal.keep();
   await journal.replayed(2);
-  await expect(own.store.turnJournal.list(key, [attempt.trajectoryId])).resolves.toEqual(new Map());
-  await expect(own.store.turnJournal.listResumes(own.campaignId, attempt.trajectoryId)).resolves.toEqual([]);
+  await expect(store.turnJournal.list(key, [attempt.trajectoryId])).resolves.toEqual(new Map());
+  await expect(store.turnJournal.listResumes(campaignId, attempt.trajectoryId)).resolves.toEqual([]);
 });
 
 const sampled = { iteration: 1, purpose: 'train' as const, policyId: 'p'.repeat(64), taskId: 't', attempt: 0 };
 const reference = { ...sampled, purpose: 'expert' as const, policyId: null };
-const promises = { variants: false, compose: false, dense_reward: false, max_turns: 10, gold: true };
+const capabilities = { variants: false, compose: false, dense_reward: false, max_turns: 10, gold: true };
 
 test.each([
-  { what: 'that promises the words', answer: { body: { ...promises, replay: 'observations' } }, journals: 1 },
-  { what: 'that promises the scores', answer: { body: { ...promises, replay: 'score' } }, journals: 1 },
-  { what: 'that promises nothing', answer: { body: { ...promises, replay: 'none' } }, journals: 0 },
-  { what: 'whose server does not tell', answer: { status: 404, body: 'no such route' }, journals: 0 },
-])('in an environment $what there are $journals journals', async ({ answer, journals }) => {
+  { replay: 'observations', answer: { body: { ...capabilities, replay: 'observations' } }, journals: 1 },
+  { replay: 'score', answer: { body: { ...capabilities, replay: 'score' } }, journals: 1 },
+  { replay: 'none', answer: { body: { ...capabilities, replay: 'none' } }, journals: 0 },
+  { replay: 'unknown', answer: { status: 404, body: 'no such route' }, journals: 0 },
+])('in an environment with replay $replay there are $journals journals', async ({ answer, journals }) => {
   const server = await startScriptedServer();
   server.answerWith(answer);
   const services = { store: campaign.store, environmentData: environmentData(server) } as Dependencies;
@@ -199,9 +200,9 @@ test.each([
     openJournals(services, campaign.key, [{ task: { environment: 'world' }, attempt }], steps);
   try {
     expect((await open(sampled, 2)).size).toBe(journals);
-    expect((await open(sampled, 1)).size).toBe(0); // of a single action there is nothing to replay
+    expect((await open(sampled, 1)).size).toBe(0); // a single action has nothing to replay
     expect((await open(reference, 2)).size).toBe(0);
-    expect(server.requests).toHaveLength(1); // the last two ask nobody
+    expect(server.requests).toHaveLength(1); // the last two send no request
   } finally {
     await server.stop();
   }

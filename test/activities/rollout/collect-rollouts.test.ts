@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([judging.stop(), small.kill()]));
 
-/** The services of a worker whose environment serves two sessions; `most` is how many it was seen to have at once. */
+/** Dependencies of a worker whose environment serves two sessions; `max` is the observed max of concurrent sessions. */
 function servicesOfSmallServer() {
   const open = openEnvClient(small);
-  const seen = { sessions: 0, most: 0, holders: new Set<string | undefined>() };
+  const seen = { sessions: 0, max: 0, holders: new Set<string | undefined>() };
   const services: Dependencies = {
     ...judging.services,
     environmentData: environmentData(small),
@@ -27,10 +27,10 @@ function servicesOfSmallServer() {
         ...session,
         async reset(request) {
           seen.holders.add(request.holder);
-          const shown = await session.reset(request);
+          const observation = await session.reset(request);
           counted = 1;
-          seen.most = Math.max(seen.most, ++seen.sessions);
-          return shown;
+          seen.max = Math.max(seen.max, ++seen.sessions);
+          return observation;
         },
         close() {
           seen.sessions -= counted;
@@ -42,7 +42,7 @@ function servicesOfSmallServer() {
   return { services, seen };
 }
 
-test('a full environment holds attempts up and fails none, in one activity and in many', async () => {
+test('attempts wait for a full environment and none fails, in several activities', async () => {
   const { key } = await judging.start();
   const { services, seen } = servicesOfSmallServer();
   const tasks = await services.store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
@@ -60,11 +60,11 @@ test('a full environment holds attempts up and fails none, in one activity and i
     [key.campaignId],
   );
   expect(rows).toEqual([{ outcome: 'scored', reward: 1, count: 12 }]);
-  expect(seen.most).toBeLessThanOrEqual(2);
+  expect(seen.max).toBeLessThanOrEqual(2);
   expect([...seen.holders]).toEqual([`campaign/${key.campaignId}`]);
 });
 
-test('a task without reference actions has no expert to play it', async () => {
+test('a task without reference actions is not played in the expert rollouts', async () => {
   const { key } = await judging.start();
   const { services } = servicesOfSmallServer();
   const tasks = await services.store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** What a phase finds: candidates with the reward of their validation (null: it could not be played), or held-out rewards. */
+/** Input of a phase: candidates with their validation reward (null: not playable), or held-out rewards. */
 type Case = { phase: 'validate' | 'evaluate'; rewards: (number | null)[] };
 
 const cases: fc.Arbitrary<Case> = fc.oneof(
@@ -43,14 +43,14 @@ const cases: fc.Arbitrary<Case> = fc.oneof(
 
 const prepare = { validate: prepareCandidates, evaluate: preparePolicy };
 
-/** The third candidate, where there is one, says what the second says. */
+/** The third candidate, if present, is a duplicate of the second. */
 async function prepareCandidates(key: IterationKey, rewards: Case['rewards']): Promise<void> {
   const { iteration } = key;
   await proposeValidated(
     { ...campaign, key },
     rewards.map((reward, n) => ({
       ...{ id: `synthesized/${iteration}/rare/${n}`, reward },
-      changes: { goal: `Number ${iteration} asks for ${n} things`, contentKey: `${iteration}/${Math.min(n, 1)}` },
+      changes: { goal: `Find ${n} things of number ${iteration}`, contentKey: `${iteration}/${Math.min(n, 1)}` },
     })),
   );
 }
@@ -71,14 +71,14 @@ async function preparePolicy(key: IterationKey, rewards: Case['rewards']): Promi
     await store.trajectories.save(attempt(key, { purpose: 'evaluation', taskId: heldOut[n]!, policyId, reward }));
 }
 
-/** The store as one attempt sees it: fast-check decides when each of its statements is let through. */
-function seenBy(scheduler: fc.Scheduler, who: string): Dependencies {
+/** The store of one attempt; fast-check schedules each of its statements. */
+function scheduledServices(scheduler: fc.Scheduler, label: string): Dependencies {
   const slow = (aggregate: object, name: string): object =>
     Object.fromEntries(
       Object.entries(aggregate).map(([method, call]: [string, (...args: unknown[]) => Promise<unknown>]) => [
         method,
         (...args: unknown[]) =>
-          scheduler.schedule(Promise.resolve(), `${who}: ${name}.${method}`).then(() => call(...args)),
+          scheduler.schedule(Promise.resolve(), `${label}: ${name}.${method}`).then(() => call(...args)),
       ]),
     );
   const store = Object.fromEntries(
@@ -89,18 +89,18 @@ function seenBy(scheduler: fc.Scheduler, who: string): Dependencies {
 
 const activityOf = { validate: admitTasks, evaluate: evaluatePolicy };
 
-/** A phase as a workflow runs it. */
-async function work(services: Dependencies, key: IterationKey, phase: Case['phase']): Promise<void> {
-  const place = { ...key, phase, previous: null };
-  if (await beginPhase(services)(place)) return;
+/** Runs a phase like the workflow. */
+async function runPhase(services: Dependencies, key: IterationKey, phase: Case['phase']): Promise<void> {
+  const phaseKey = { ...key, phase, previous: null };
+  if (await beginPhase(services)(phaseKey)) return;
   await activityOf[phase](services)(key);
-  await services.store.iterations.commitPhase(place, { done: 1 });
+  await services.store.iterations.commitPhase(phaseKey, { done: 1 });
 }
 
-/** What a fenced attempt is told ends it, as it ends the activity. */
-const staleOnly = (error: unknown): void => expect(error).toMatchObject({ code: 'StaleEpoch' });
+/** A fenced attempt fails with this error only. */
+const expectStaleEpoch = (error: unknown): void => expect(error).toMatchObject({ code: 'StaleEpoch' });
 
-async function forgetCandidates({ campaignId, iteration }: IterationKey): Promise<void> {
+async function deleteCandidates({ campaignId, iteration }: IterationKey): Promise<void> {
   const ofCandidates = `campaign_id = $1 and task_id like 'synthesized/' || $2::text || '/%'`;
   for (const rows of [
     `trajectory_turns where campaign_id = $1 and trajectory_id in (select id from trajectories where ${ofCandidates})`,
@@ -111,11 +111,11 @@ async function forgetCandidates({ campaignId, iteration }: IterationKey): Promis
     await database.pool.query(`delete from ${rows}`, [campaignId, iteration]);
 }
 
-type Left = { tasks: string[]; evaluations: string[]; promotions: string[]; phases: string[]; head: string };
+type Rows = { tasks: string[]; evaluations: string[]; promotions: string[]; phases: string[]; active: string };
 
-/** Everything that the iteration left, without the times and the epochs. */
-async function leftBy({ campaignId, iteration }: IterationKey): Promise<Left> {
-  const { rows } = await database.pool.query<Left>(
+/** Returns all rows of the iteration, without times and epochs. */
+async function rowsOf({ campaignId, iteration }: IterationKey): Promise<Rows> {
+  const { rows } = await database.pool.query<Rows>(
     `select
        array(select coalesce(reason, verdict) from tasks
          where campaign_id = $1 and created_iteration = $2 and origin <> 'seed' order by id) as tasks,
@@ -125,13 +125,13 @@ async function leftBy({ campaignId, iteration }: IterationKey): Promise<Left> {
          where campaign_id = $1 and iteration = $2) as promotions,
        array(select phase || ' ' || (finished_at is not null) from phases
          where campaign_id = $1 and iteration = $2 order by phase) as phases,
-       (select policy_id from active_policies where campaign_id = $1 and role = 'target') as head`,
+       (select policy_id from active_policies where campaign_id = $1 and role = 'target') as active`,
     [campaignId, iteration],
   );
   return rows[0]!;
 }
 
-test('two attempts of a phase leave what one leaves, however their statements interleave', async () => {
+test('two attempts of a phase store the rows of one attempt for any interleaving of their statements', async () => {
   let iteration = 1;
   const property = fc.asyncProperty(cases, fc.boolean(), fc.scheduler(), async (given, fenced, scheduler) => {
     const { phase, rewards } = given;
@@ -140,30 +140,32 @@ test('two attempts of a phase leave what one leaves, however their statements in
     const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
     await prepare[phase](key, rewards);
     const incumbent = (await store.policies.listActive(campaignId)).target!;
-    const attempts = ['first', 'second'].map((who) => work(seenBy(scheduler, who), key, phase).catch(staleOnly));
-    const { nextEpoch } = seenBy(scheduler, 'operator').store.iterations;
+    const attempts = ['first', 'second'].map((label) =>
+      runPhase(scheduledServices(scheduler, label), key, phase).catch(expectStaleEpoch),
+    );
+    const { nextEpoch } = scheduledServices(scheduler, 'operator').store.iterations;
     const fence = fenced ? nextEpoch(campaignId, iteration) : Promise.resolve(key.epoch);
     await scheduler.waitFor(Promise.all([...attempts, fence]));
 
     const last = { ...key, epoch: await fence };
-    await work(services, last, phase); // whoever comes last ends what is open, and finds the rest done
+    await runPhase(services, last, phase); // the last attempt completes an open phase
     await expectOne(key, given, incumbent);
     await store.iterations.close(last);
-    if (phase === 'validate') await forgetCandidates(key); // or every case would be slower than the one before
+    if (phase === 'validate') await deleteCandidates(key); // otherwise each case would be slower than the previous one
   });
   await fc.assert(property, { numRuns: 1_000 });
 }, 600_000);
 
-/** What one undisturbed attempt would have left. */
+/** Expects the rows of one uninterrupted attempt. */
 async function expectOne(key: IterationKey, { phase, rewards }: Case, incumbent: string): Promise<void> {
-  const left = await leftBy(key);
-  expect(left.phases).toEqual([`${phase} true`]);
-  if (phase === 'validate') expect(left.tasks).toEqual(rewards.map(verdictOf));
+  const rows = await rowsOf(key);
+  expect(rows.phases).toEqual([`${phase} true`]);
+  if (phase === 'validate') expect(rows.tasks).toEqual(rewards.map(verdictOf));
   else {
     const policy = policyOf(key.iteration);
-    expect(left.evaluations).toEqual([`${policy} ${incumbent} ${rewards.filter((reward) => reward === 1).length}`]);
-    expect(left.promotions).toEqual([expect.stringContaining(`${policy} ${incumbent} `)]);
-    expect(left.head).toBe(left.promotions[0]!.includes(' promote ') ? policy : incumbent);
+    expect(rows.evaluations).toEqual([`${policy} ${incumbent} ${rewards.filter((reward) => reward === 1).length}`]);
+    expect(rows.promotions).toEqual([expect.stringContaining(`${policy} ${incumbent} `)]);
+    expect(rows.active).toBe(rows.promotions[0]!.includes(' promote ') ? policy : incumbent);
   }
 }
 

@@ -18,14 +18,14 @@ export type Rollouts = {
   database: FreshDatabase;
   policy: ScriptedPolicy;
   services: Dependencies;
-  /** Kills the environment server and starts another. */
+  /** Kills the environment server and starts a new one. */
   replaceEnvironment(): Promise<void>;
-  /** Where the environment server listens now. */
+  /** Returns the endpoint of the current environment server. */
   environment(): Pick<EnvironmentServer, 'url' | 'token'>;
   stop(): Promise<void>;
 };
 
-/** What a worker's attempts need: a database, an environment server and a scripted policy. */
+/** Starts a database, an environment server and a scripted policy for the attempts of a worker. */
 export async function startRollouts(): Promise<Rollouts> {
   const start = () => startEnvironmentServer('--environments', 'intercode-sql,bfcl');
   const [database, policy] = await Promise.all([freshDatabase(), startScriptedPolicy()]);
@@ -35,7 +35,7 @@ export async function startRollouts(): Promise<Rollouts> {
     get environmentData() {
       return environmentData(environment);
     },
-    openEnvironment: (...asked) => openEnvClient(environment)(...asked),
+    openEnvironment: (...args) => openEnvClient(environment)(...args),
     policies: policyClient(policy),
   } as Dependencies;
   return {
@@ -53,10 +53,10 @@ export async function startRollouts(): Promise<Rollouts> {
   };
 }
 
-/** The rollout of some attempts at one task, and that task's reference actions. */
+/** Input of the rollout of one task, with the task's reference actions. */
 export type OpenRollout = { input: RolloutBatch; actions: string[]; taskId: string };
 
-/** A campaign whose longest task is to be played so many times. Campaigns of one environment have the same seeds. */
+/** Creates a campaign that plans attempts at its longest task. Campaigns of one environment have the same seeds. */
 export async function openRollout(
   { services, database }: Rollouts,
   environment: { name: string; options?: object },
@@ -66,7 +66,7 @@ export async function openRollout(
   const sizes = { trainTasks: 12, heldOutTasks: 1, maxTurns: 60 };
   const spec = resolveSpec(
     { name, seed: 5, recipe: 'combined', environment: { ...environment, ...sizes }, rollouts: { attempts } },
-    'the test',
+    'test.yaml',
   );
   const { store } = services;
   const { id: campaignId } = await store.campaigns.save({
@@ -83,11 +83,11 @@ export async function openRollout(
   return { input, actions: longest!.referenceActions, taskId: longest!.id };
 }
 
-/** As a worker plays it. */
+/** Plays a rollout like a worker. */
 export const playRollout = ({ services }: Rollouts, { input }: OpenRollout) =>
   inActivity(() => collectRollouts(services)(input));
 
-/** All that is stored of a rollout's attempts but when and how fast they were played: byte for byte. */
+/** Returns the stored rows of a rollout's attempts as text, without their times. */
 export async function storedOf({ database }: Rollouts, { input }: OpenRollout): Promise<string[]> {
   const { rows } = await database.pool.query<{ row: string }>(
     `select row (t.id, t.seed, t.outcome, t.reward, t.raw_score, t.stop_reason, t.fault, t.opening, t.turn_count,
@@ -100,7 +100,7 @@ export async function storedOf({ database }: Rollouts, { input }: OpenRollout): 
   return rows.map(({ row }) => row);
 }
 
-/** What became of the interruptions of all attempts, in order. */
+/** Returns the resumes and replay mismatches of all attempts, in order. */
 export async function resumesOf({ database }: Rollouts, { input }: OpenRollout): Promise<Resume[]> {
   const { rows } = await database.pool.query<Resume>(
     'select outcome, turns, detail from attempt_resumes where campaign_id = $1 order by id',
@@ -109,7 +109,7 @@ export async function resumesOf({ database }: Rollouts, { input }: OpenRollout):
   return rows;
 }
 
-/** Turns that are still in the journal. */
+/** Returns the number of turns in the journal. */
 export async function journaledTurns({ database }: Rollouts, { input }: OpenRollout): Promise<number> {
   const { rowCount } = await database.pool.query('select from turn_journal where campaign_id = $1', [input.campaignId]);
   return rowCount ?? 0;

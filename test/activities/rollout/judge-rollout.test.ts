@@ -23,15 +23,15 @@ afterAll(() => judging.stop());
 
 type Setting = Partial<CampaignSpecInput> & { grader?: TaskRow['grader']; calibrated?: boolean };
 
-/** A campaign with a trusted judge, a policy, and one synthesized task planned for training. */
+/** Creates a campaign with a trusted judge, a policy, and one synthesized task planned for training. */
 async function withTask({ grader = 'judge', calibrated = true, ...changes }: Setting = {}) {
   const campaign = await judging.start({ judge: { calibrationTasks: 10 }, rollouts: { attempts: 2 }, ...changes });
   const { store } = judging.services;
   const { key, name } = campaign;
   const [parent] = await store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
   const task: NewTask = {
-    ...{ ...parent!, id: 'synthesized/1/rare/0.0', origin: 'synthesized', grader, contentKey: 'its own' },
-    ...{ referenceActions: ['select count(*) from nothing in particular', 'submit'] },
+    ...{ ...parent!, id: 'synthesized/1/rare/0.0', origin: 'synthesized', grader, contentKey: 'unique' },
+    ...{ referenceActions: ['select count(*) from missing_table', 'submit'] },
   };
   await store.tasks.propose(key, [task]);
   await store.tasks.plan(key, 'train', [task.id]);
@@ -61,7 +61,7 @@ async function attemptsOf({ key }: JudgedCampaign) {
   return rows;
 }
 
-test("the reward is the judge's verdict, and the environment's score stays beside it", async () => {
+test("the reward is the judge's verdict, and the environment's score is stored too", async () => {
   const right = await withTask();
   judging.policy.answerBy(policyThatWrites(...right.reference));
   await play(right);
@@ -79,7 +79,7 @@ test("the reward is the judge's verdict, and the environment's score stays besid
   ]);
 });
 
-test("the judge is asked once per attempt, under the attempt's name", async () => {
+test('the judge is called once per attempt, with the id of the attempt', async () => {
   const campaign = await withTask();
   judging.policy.answerBy(policyThatWrites(...campaign.reference));
   await play(campaign);
@@ -91,7 +91,7 @@ test("the judge is asked once per attempt, under the attempt's name", async () =
   ]);
 });
 
-test('an attempt that is played otherwise after a crash is judged for what was played then', async () => {
+test('an attempt with other actions after a crash gets a new judgement', async () => {
   const campaign = await withTask({ rollouts: { attempts: 1 } });
   judging.policy.answerBy(policyThatWrites(...campaign.reference));
   await play(campaign);
@@ -105,7 +105,7 @@ test('an attempt that is played otherwise after a crash is judged for what was p
   expect((await attemptsOf(campaign)).map(({ reward }) => reward)).toEqual([0]);
 });
 
-test('a task that the environment checks is never judged', async () => {
+test('an attempt at a task with an environment checker is never judged', async () => {
   const campaign = await withTask({ grader: 'environment', calibrated: false });
   const before = judging.model.log.length;
   judging.policy.answerBy(policyThatWrites(campaign.gold, 'submit'));
@@ -114,7 +114,7 @@ test('a task that the environment checks is never judged', async () => {
   expect(judging.model.log).toHaveLength(before);
 });
 
-test('reference actions are scored by the environment, whoever grades the policy', async () => {
+test('the environment scores reference actions, even if the judge grades the policy', async () => {
   const { key } = await withTask({ calibrated: false });
   await judging.services.store.tasks.plan(key, 'validation', ['synthesized/1/rare/0.0']);
   const input = { ...key, purpose: 'validation', policyId: null, step: 0, from: 0, to: 1 } as const;
@@ -123,9 +123,9 @@ test('reference actions are scored by the environment, whoever grades the policy
 });
 
 test.each([
-  { said: 'no JSON', rule: () => 'I would rather not say.', fault: /^judge: malformed: / },
-  { said: 'a refusal', rule: () => ({ refusal: 'I cannot judge that.' }), fault: /^judge: refused: .*cannot judge/ },
-])("$said is no reward but a fault that is not the policy's", async ({ rule, fault }) => {
+  { answer: 'text without JSON', rule: () => 'no verdict', fault: /^judge: malformed: / },
+  { answer: 'a refusal', rule: () => ({ refusal: 'I cannot judge that.' }), fault: /^judge: refused: .*cannot judge/ },
+])('$answer of the judge is an environment fault without a reward', async ({ rule, fault }) => {
   const campaign = await withTask();
   judging.model.answerBy(rule);
   judging.policy.answerBy(policyThatWrites(...campaign.reference));
@@ -137,7 +137,7 @@ test.each([
     });
 });
 
-test('a judge that is away is no reward either: the attempt waits for another try', async () => {
+test('an unavailable judge fails the activity, and a retry judges the attempt', async () => {
   const campaign = await withTask();
   judging.model.answerBy(() => ({ status: 429, headers: { 'retry-after': '7' } }));
   judging.policy.answerBy(policyThatWrites(...campaign.reference));
@@ -151,21 +151,21 @@ test('a judge that is away is no reward either: the attempt waits for another tr
 });
 
 test.each([
-  { who: 'a policy at a synthesized task for the judge', grader: 'judge', split: 'train', policyId: 'p', judged: true },
-  { who: 'a policy at a held-out task', grader: 'judge', split: 'held-out', policyId: 'p', judged: false },
+  { played: 'a synthesized task with the grader judge', grader: 'judge', split: 'train', policyId: 'p', judged: true },
+  { played: 'a held-out task', grader: 'judge', split: 'held-out', policyId: 'p', judged: false },
   {
-    who: 'a policy at a task for the environment',
+    played: 'a task with the grader environment',
     grader: 'environment',
     split: 'train',
     policyId: 'p',
     judged: false,
   },
-  { who: 'the reference actions', grader: 'judge', split: 'train', policyId: null, judged: false },
-])('$who: judged is $judged', ({ grader, split, policyId, judged }) => {
+  { played: 'reference actions', grader: 'judge', split: 'train', policyId: null, judged: false },
+])('isGradedByJudge is $judged for an attempt at $played', ({ grader, split, policyId, judged }) => {
   expect(isGradedByJudge({ task: { grader, split }, attempt: { policyId } } as PlannedAttempt)).toBe(judged);
 });
 
-const untrusted = async (campaign: JudgedCampaign & { policyId: string }): Promise<DomainError> => {
+const playUntrusted = async (campaign: JudgedCampaign & { policyId: string }): Promise<DomainError> => {
   judging.policy.answerBy(policyThatWrites('submit'));
   const error = await play(campaign).then(
     () => undefined,
@@ -176,20 +176,25 @@ const untrusted = async (campaign: JudgedCampaign & { policyId: string }): Promi
   return error as DomainError;
 };
 
-test('a judge that was never calibrated grades nothing', async () => {
-  const error = await untrusted(await withTask({ calibrated: false }));
+test('a judge without a calibration grades no attempt', async () => {
+  const error = await playUntrusted(await withTask({ calibrated: false }));
   expect(error.code).toBe('UntrustedJudge');
   expect(error.message).toContain('"judge@1 scripted/small-1 at 0" grades attempts and was never calibrated');
 });
 
-test('a judge below its bound grades nothing, and the message says by how much and what to change', async () => {
+test('a judge below the minimum agreement grades no attempt, and the error contains the agreement and the remedies', async () => {
   const campaign = await withTask({ calibrated: false });
-  judging.model.answerBy(() => judgeAnswer(false, 'never pleased'));
+  judging.model.answerBy(() => judgeAnswer(false, 'always rejected'));
   await calibrate(judging.services, campaign.key);
-  const { message } = await untrusted(campaign);
+  const { message } = await playUntrusted(campaign);
   expect(message).toMatch(
     /agrees with 0\.5\d? \(0\.\d\d to 0\.\d\d\) of its newest calibration, judge\.minimumAgreement is 0\.7; /,
   );
-  for (const way of ['coevolve start', 'llm.models.judge', 'judge.minimumAgreement', 'synthesis.grader: environment'])
-    expect(message).toContain(way);
+  for (const remedy of [
+    'coevolve start',
+    'llm.models.judge',
+    'judge.minimumAgreement',
+    'synthesis.grader: environment',
+  ])
+    expect(message).toContain(remedy);
 });

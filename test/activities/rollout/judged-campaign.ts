@@ -22,18 +22,18 @@ import { inActivity } from '../base/in-activity';
 export type JudgedCampaigns = {
   services: Dependencies;
   pool: Pool;
-  /** The judge. */
+  /** Model that answers as the judge. */
   model: ScriptedModel;
-  /** The policy, in vLLM's dialect: `policyThatWrites`. */
+  /** Policy server with vLLM's API; answer with `policyThatWrites`. */
   policy: ScriptedModel;
-  /** A campaign with its seed tasks stored, and iteration 1 open. */
+  /** Creates a campaign with its seed tasks and an open iteration 1. */
   start(changes?: Partial<CampaignSpecInput>): Promise<JudgedCampaign>;
   stop(): Promise<void>;
 };
 
 export type JudgedCampaign = { name: string; spec: CampaignSpec; key: IterationKey };
 
-/** A database, an environment server with both environments, a scripted judge and a scripted policy. */
+/** Starts a database, an environment server with both environments, a scripted judge and a scripted policy. */
 export async function startJudging(): Promise<JudgedCampaigns> {
   const [database, environment, model, policy] = await Promise.all([
     freshDatabase(),
@@ -71,7 +71,7 @@ export async function startJudging(): Promise<JudgedCampaigns> {
   };
 }
 
-/** The calibration of an iteration, from its plan to its close. */
+/** Runs the calibration of an iteration, from its plan to its close. */
 export async function calibrate(services: Dependencies, key: IterationKey): Promise<void> {
   const { items } = await inActivity(() => planCalibration(services)(key));
   await inActivity(() => playCalibration(services)(key));
@@ -80,7 +80,7 @@ export async function calibrate(services: Dependencies, key: IterationKey): Prom
   await inActivity(() => closeCalibration(services)(key));
 }
 
-/** The iteration after this one, open. */
+/** Opens the next iteration. */
 export async function nextIteration(
   { store }: Dependencies,
   { campaignId, iteration }: IterationKey,
@@ -89,7 +89,7 @@ export async function nextIteration(
   return { campaignId, iteration: next, epoch: await store.iterations.open(campaignId, next) };
 }
 
-/** A policy that writes its actions in order, one per turn. */
+/** Policy that answers with these actions in order, one per turn. */
 export const policyThatWrites =
   (...actions: string[]): Rule =>
   ({ messages }) => {

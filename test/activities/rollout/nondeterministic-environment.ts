@@ -3,14 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer } from 'ws';
 
-export type FickleEnvironment = {
+export type NondeterministicEnvironment = {
   url: string;
-  /** What it says from now on. */ say(words: string): void;
+  /** Sets the text of all further observations. */
+  changeObservations(words: string): void;
   stop(): void;
 };
 
-/** OpenEnv's wire, and what an environment can do: it promises the same words in every replay, and lies. */
-export async function startFickleEnvironment(length: number): Promise<FickleEnvironment> {
+/** OpenEnv server that declares reproducible observations although they can change. */
+export async function startNondeterministicEnvironment(length: number): Promise<NondeterministicEnvironment> {
   let words = 'first';
   const capabilities = { variants: false, compose: false, replay: 'observations', dense_reward: false, max_turns: 10 };
   const server = createServer((_request, response) => {
@@ -31,7 +32,7 @@ export async function startFickleEnvironment(length: number): Promise<FickleEnvi
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    say: (said) => void (words = said),
+    changeObservations: (newWords) => void (words = newWords),
     stop() {
       server.closeAllConnections();
       server.close();

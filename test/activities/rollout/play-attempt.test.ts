@@ -17,19 +17,19 @@ beforeAll(async () => {
 });
 afterAll(() => judging.stop());
 
-type Said = { path: string; max_tokens?: number; model?: string; lora_name?: string; lora_path?: string };
+type PolicyRequest = { path: string; max_tokens?: number; model?: string; lora_name?: string; lora_path?: string };
 
-/** A policy server that serves a policy from its load on, unless it forgets it after the probe. */
-async function policyServer({ forgets }: { forgets: boolean }) {
-  const asked: Said[] = [];
+/** Starts a policy server that loads policies; with `unloads`, it unloads a policy after the first request. */
+async function policyServer({ unloads }: { unloads: boolean }) {
+  const requests: PolicyRequest[] = [];
   const served = new Set<string>();
-  const answer = ({ path, max_tokens: budget, model = '', lora_name: name }: Said): [number, object] => {
+  const answer = ({ path, max_tokens: budget, model = '', lora_name: name }: PolicyRequest): [number, object] => {
     if (path === '/v1/load_lora_adapter') {
       served.add(name!);
       return [200, {}];
     }
     if (!served.has(model)) return [404, { error: { message: `no model ${model}`, code: 'model_not_found' } }];
-    if (forgets) served.delete(model);
+    if (unloads) served.delete(model);
     const tokens = budget === 1 ? [5] : [5, 6];
     const logprobs = { content: tokens.map(() => ({ logprob: -0.5 })) };
     const choice = { message: { content: 'submit' }, finish_reason: 'stop', token_ids: tokens, logprobs };
@@ -37,9 +37,9 @@ async function policyServer({ forgets }: { forgets: boolean }) {
   };
   const server: Server = createServer((request, response) => {
     void json(request).then((body) => {
-      const said = { path: request.url!, ...(body as object) };
-      asked.push(said);
-      const [status, reply] = answer(said);
+      const received = { path: request.url!, ...(body as object) };
+      requests.push(received);
+      const [status, reply] = answer(received);
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply));
     });
   }).listen(0, '127.0.0.1');
@@ -49,10 +49,10 @@ async function policyServer({ forgets }: { forgets: boolean }) {
     server.closeAllConnections();
     server.close();
   };
-  return { url, asked, stop };
+  return { url, requests, stop };
 }
 
-/** Plays two attempts at one task by a policy that the server at `url` was never told of. */
+/** Plays two attempts at one task with a policy that the server at `url` has not loaded. */
 async function play(url: string) {
   const { key, name } = await judging.start({ rollouts: { attempts: 2 } });
   const services: Dependencies = {
@@ -71,19 +71,19 @@ async function play(url: string) {
   };
 }
 
-test('a policy that the server does not know is loaded from the artifact store, once for all attempts', async () => {
-  const server = await policyServer({ forgets: false });
+test('an unknown policy is loaded from the artifact store, once for all attempts', async () => {
+  const server = await policyServer({ unloads: false });
   const { policyId, result } = await play(server.url);
   server.stop();
   expect(result).toEqual({ attempts: 2, found: 0 });
-  const loads = server.asked.filter(({ path }) => path === '/v1/load_lora_adapter');
+  const loads = server.requests.filter(({ path }) => path === '/v1/load_lora_adapter');
   expect(loads).toEqual([
     { path: '/v1/load_lora_adapter', lora_name: policyId, lora_path: artifactStore(tmpdir()).policyPath(policyId) },
   ]);
 });
 
-test('a server that turns to another policy after each load is left for a later try', async () => {
-  const server = await policyServer({ forgets: true });
+test('a server that unloads the policy after each load fails the activity, which is retried', async () => {
+  const server = await policyServer({ unloads: true });
   const { result } = await play(server.url);
   server.stop();
   expect(result).toMatchObject({ type: 'ModelError.unavailable', nonRetryable: false });

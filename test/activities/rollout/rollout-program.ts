@@ -1,4 +1,4 @@
-// Plays a batch of rollouts, as a rollout worker does. Run by `runProgram`.
+// Plays a batch of rollouts like a rollout worker. Run by `runProgram`.
 import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
 import { openEnvClient } from '../../../src/envs/openenv/client';

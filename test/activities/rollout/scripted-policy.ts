@@ -5,37 +5,37 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
 
-/** One request for an action; `step` counts the actions before it. */
-export type Asked = { step: number; seed: number };
+/** One request for an action; `turn` is the number of earlier actions. */
+export type ActionRequest = { turn: number; seed: number };
 
-/** What is done before an answer is given; after `hang-up` none is. */
-export type BeforeAnswer = (asked: Asked) => Promise<'hang-up' | void>;
+/** Called before an answer; `hang-up` closes the connection without an answer. */
+export type BeforeAnswer = (request: ActionRequest) => Promise<'hang-up' | void>;
 
 export type ScriptedPolicy = {
   url: string;
-  asked: Asked[];
-  /** Acts so from now on, and forgets what it was asked. */
-  act(actions: readonly string[], before?: BeforeAnswer): void;
+  requests: ActionRequest[];
+  /** Sets the actions of all further answers and clears `requests`. */
+  setScript(actions: readonly string[], before?: BeforeAnswer): void;
   stop(): void;
 };
 
-/** A policy server in vLLM's dialect that writes actions in order; its ids are a function of the prompt and the seed. */
+/** Policy server with vLLM's API that answers with actions in order; its token ids depend on the prompt and the seed. */
 export async function startScriptedPolicy(): Promise<ScriptedPolicy> {
-  const asked: Asked[] = [];
+  const requests: ActionRequest[] = [];
   let script: { actions: readonly string[]; before: BeforeAnswer } = { actions: [], before: () => Promise.resolve() };
   const server = createServer((request, response) => {
     void json(request).then(async (body) => {
       const { messages, seed, model } = body as { messages: ChatMessage[]; seed: number; model: string };
-      const step = messages.filter(({ role }) => role === 'assistant').length;
-      asked.push({ step, seed });
-      if ((await script.before({ step, seed })) === 'hang-up') return response.destroy();
+      const turn = messages.filter(({ role }) => role === 'assistant').length;
+      requests.push({ turn, seed });
+      if ((await script.before({ turn, seed })) === 'hang-up') return response.destroy();
       const ids = [
         ...createHash('sha256')
           .update(JSON.stringify([messages, seed]))
           .digest(),
       ];
       const logprobs = { content: ids.slice(0, 5).map((id) => ({ logprob: -id / 7 })) };
-      const message = { role: 'assistant', content: script.actions[step] ?? 'submit' };
+      const message = { role: 'assistant', content: script.actions[turn] ?? 'submit' };
       const choice = { index: 0, message, finish_reason: 'stop', token_ids: ids.slice(0, 5), logprobs };
       const answer = { id: 'c', object: 'chat.completion', model, prompt_token_ids: ids, choices: [choice] };
       return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
@@ -44,9 +44,9 @@ export async function startScriptedPolicy(): Promise<ScriptedPolicy> {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    act(actions, before = () => Promise.resolve()) {
-      asked.length = 0;
+    requests,
+    setScript(actions, before = () => Promise.resolve()) {
+      requests.length = 0;
       script = { actions, before };
     },
     stop() {

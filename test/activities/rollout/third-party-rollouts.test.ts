@@ -15,30 +15,30 @@ if (!hasOpenEnv) process.stderr.write(`${whyNot}\n`);
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-third-party-'));
 let judging: JudgedCampaigns;
-let theirs: ThirdPartyServer;
+let thirdParty: ThirdPartyServer;
 let policy: ScriptedPolicy;
 
 beforeAll(async () => {
   if (!hasOpenEnv) return;
-  [judging, theirs, policy] = await Promise.all([
+  [judging, thirdParty, policy] = await Promise.all([
     startJudging(),
     startThirdPartyServer('--sessions', '2'),
     startScriptedPolicy(),
   ]);
   const file = path.join(folder, 'environments.yaml');
-  writeFileSync(file, JSON.stringify({ servers: { guess: { url: theirs.url, sessions: 4 } } })); // two too many
-  const environment = { url: 'http://127.0.0.1:9' }; // ours is not asked
+  writeFileSync(file, JSON.stringify({ servers: { guess: { url: thirdParty.url, sessions: 4 } } })); // two more than the server allows
+  const environment = { url: 'http://127.0.0.1:9' }; // never called
   const { open, data } = createEnvironments({ environment, environmentsFile: file });
   const policies = policyClient({ url: policy.url });
   Object.assign(judging.services, { openEnvironment: open, environmentData: data, policies });
 });
 afterAll(async () => {
   policy?.stop();
-  await Promise.all([judging?.stop(), theirs?.kill()]);
+  await Promise.all([judging?.stop(), thirdParty?.kill()]);
   rmSync(folder, { recursive: true, force: true });
 });
 
-real('a campaign plays the tasks of a server made with the official package', async () => {
+real('a campaign plays the tasks of a server that uses the official package', async () => {
   const environment = { name: 'guess', trainTasks: 20, heldOutTasks: 20, maxTurns: 4 };
   const changes = {
     environment,
@@ -60,7 +60,7 @@ real('a campaign plays the tasks of a server made with the official package', as
     tasks.map(({ id }) => id),
   );
   const policyId = await addPolicy({ store, pool, campaignId: key.campaignId, name, key }, { id: hash('c') });
-  policy.act(['50', '2', 'seven', '7']); // the secrets of train tasks 0 and 1 among them, and a word
+  policy.setScript(['50', '2', 'seven', '7']); // with the secrets of train tasks 0 and 1, and an invalid guess
   const input = { ...key, purpose: 'train' as const, policyId, step: 0, from: 0, to: 20 };
   await expect(inActivity(() => collectRollouts(services)(input))).resolves.toEqual({ attempts: 80, found: 0 });
 

@@ -22,7 +22,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('functions that the environment offers are shown to the explorer, which makes tasks of their calls', async () => {
+test('the explorer gets the functions of the environment, and their calls become tasks', async () => {
   const { services, key } = await flaggedCampaign(
     { pool: database.pool, environment, modelUrl: model.url },
     {

@@ -6,7 +6,7 @@ import { planValidation } from '../../../src/activities/validate/plan-validation
 import { reflect } from '../../../src/activities/synthesize/reflect';
 import { getTaskLineage } from '../../../src/store/tasks/task-lineage';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
-import { askedFor, sqlExplorer, type AskedFor } from '../../support/models/sql-explorer';
+import { requestKind, sqlExplorer, type RequestKind } from '../../support/models/sql-explorer';
 import {
   silence,
   startScriptedModel,
@@ -40,10 +40,11 @@ const campaign = (changes: Record<string, unknown> = {}) =>
 const settings = { candidatesPerSignal: 6, exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 } };
 const contextId = '1/forgetting/0';
 
-const asked = (what: AskedFor): LoggedRequest[] => model.log.filter((request) => askedFor(request) === what);
+const requestsFor = (purpose: RequestKind): LoggedRequest[] =>
+  model.log.filter((request) => requestKind(request) === purpose);
 
-/** All that the workflow asks for one context. */
-async function exploreWhole({ services, key }: FlaggedCampaign, id = contextId, rounds = 2) {
+/** Runs all activities that the workflow runs for one context. */
+async function exploreContext({ services, key }: FlaggedCampaign, id = contextId, rounds = 2) {
   const reflected = await inActivity(() => reflect(services)({ ...key, contextId: id }));
   const runs = [];
   for (let round = 0; round < rounds; round++)
@@ -59,13 +60,13 @@ test('a flagged trajectory becomes candidates whose reference actions the enviro
   const flagged = await campaign({ synthesis: settings });
   const { services, key, spec } = flagged;
   await expect(plan(flagged, 'forgetting')).resolves.toEqual({ contexts: 2 });
-  await expect(exploreWhole(flagged)).resolves.toEqual({
+  await expect(exploreContext(flagged)).resolves.toEqual({
     reflected: { usable: true },
     runs: [
       { outcome: 'finished', turns: 8 },
       { outcome: 'finished', turns: 8 },
     ],
-    abstracted: { candidates: 3 }, // of 6 for the signal, two contexts share
+    abstracted: { candidates: 3 }, // two contexts share the 6 candidates of the signal
   });
 
   const { taskId, trajectoryId, context } = await services.store.exploration.getContext(key.campaignId, contextId);
@@ -92,13 +93,13 @@ test('a flagged trajectory becomes candidates whose reference actions the enviro
   });
 });
 
-test('a second worker that does the same finds everything done and asks nobody', async () => {
+test('a repeated exploration returns the stored results without model calls', async () => {
   const flagged = await campaign({ synthesis: settings });
   await plan(flagged, 'forgetting');
-  const first = await exploreWhole(flagged);
+  const first = await exploreContext(flagged);
   const calls = model.log.length;
   await expect(plan(flagged, 'forgetting')).resolves.toEqual({ contexts: 2 });
-  await expect(exploreWhole(flagged)).resolves.toEqual(first);
+  await expect(exploreContext(flagged)).resolves.toEqual(first);
   expect(model.log).toHaveLength(calls);
   const { rows } = await database.pool.query(
     'select count(*)::integer as calls from model_calls where campaign_id = $1',
@@ -107,13 +108,13 @@ test('a second worker that does the same finds everything done and asks nobody',
   expect(rows).toEqual([{ calls }]);
 });
 
-test('an exploration that is cut off half way is resumed without paying for an answer twice', async () => {
+test('an interrupted exploration resumes without paying for an answer twice', async () => {
   const flagged = await campaign({ synthesis: settings });
   const { services, key } = flagged;
   await plan(flagged, 'random');
   const worker = new AbortController();
   model.answerBy((request) => {
-    if (asked('exploration').length < 4) return sqlExplorer()(request);
+    if (requestsFor('exploration').length < 4) return sqlExplorer()(request);
     worker.abort(new Error('the worker was stopped'));
     return silence;
   });
@@ -125,9 +126,9 @@ test('an exploration that is cut off half way is resumed without paying for an a
   await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'finished', turns: 8 });
   const [stored] = await services.store.exploration.listRuns(key.campaignId, '1/random/0');
   expect(new Set(stored!.turns.map(({ callId }) => callId)).size).toBe(8);
-  // The call that was under way when the worker stopped is asked for again, and no other is.
+  // Only the call that was running when the worker stopped is repeated.
   expect(
-    asked('exploration')
+    requestsFor('exploration')
       .map(({ end }) => end)
       .sort(),
   ).toEqual(['aborted', ...Array(8).fill('answered')]);
@@ -136,7 +137,7 @@ test('an exploration that is cut off half way is resumed without paying for an a
 describe('a reflection', () => {
   const malformed = 'The agent should have joined the tables.';
 
-  test('of another shape is repaired once', async () => {
+  test('a malformed reflection is repaired once', async () => {
     const flagged = await campaign({ synthesis: settings });
     await plan(flagged, 'forgetting');
     model.answerBy((request) => (model.log.length === 1 ? malformed : sqlExplorer()(request)));
@@ -149,20 +150,20 @@ describe('a reflection', () => {
   });
 
   test.each([
-    { answer: 'malformed twice', given: malformed, type: 'malformed', calls: 2 },
-    { answer: 'refused', given: { refusal: 'I may not' }, type: 'refused', calls: 1 },
+    { answer: 'answer that is malformed twice', given: malformed, type: 'malformed', calls: 2 },
+    { answer: 'refusal', given: { refusal: 'not allowed' }, type: 'refused', calls: 1 },
     {
-      answer: 'cut off',
+      answer: 'truncated answer',
       given: { text: '{"summary": "it', finishReason: 'length' as const },
       type: 'cut-off',
       calls: 1,
     },
-  ])('$answer is the failure of its context, which is then not explored', async ({ given, type, calls }) => {
+  ])('a $answer is stored as the failure of the context, which is not explored', async ({ given, type, calls }) => {
     const flagged = await campaign({ synthesis: settings });
     const { services, key } = flagged;
     await plan(flagged, 'forgetting');
     model.answerBy((): ModelAnswer => given);
-    await expect(exploreWhole(flagged)).resolves.toEqual({
+    await expect(exploreContext(flagged)).resolves.toEqual({
       reflected: { usable: false },
       runs: [
         { outcome: null, turns: 0 },
@@ -178,33 +179,33 @@ describe('a reflection', () => {
 });
 
 describe('a run', () => {
-  test('whose next action is refused ends there, and what it did still counts', async () => {
+  test('a run ends with a refused action, and its earlier actions are used', async () => {
     const flagged = await campaign({ synthesis: settings });
     await plan(flagged, 'random');
     model.answerBy((request) =>
-      asked('exploration').length > 6 && askedFor(request) === 'exploration'
-        ? { refusal: 'I may not' }
+      requestsFor('exploration').length > 6 && requestKind(request) === 'exploration'
+        ? { refusal: 'not allowed' }
         : sqlExplorer()(request),
     );
-    const { runs, abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    const { runs, abstracted } = await exploreContext(flagged, '1/random/0', 1);
     expect(runs).toEqual([{ outcome: 'refused', turns: 6 }]);
     expect(abstracted.candidates).toBeGreaterThan(0);
     const { services, key } = flagged;
     await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
-      { outcome: 'refused', fault: 'I may not', reward: null },
+      { outcome: 'refused', fault: 'not allowed', reward: null },
     ]);
   });
 
-  test('whose action is cut off ends there', async () => {
+  test('a run ends with a truncated action', async () => {
     const flagged = await campaign({ synthesis: settings });
     await plan(flagged, 'random');
     model.answerBy(() => ({ text: 'select', finishReason: 'length' }));
-    const { runs, abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    const { runs, abstracted } = await exploreContext(flagged, '1/random/0', 1);
     expect({ runs, abstracted }).toEqual({ runs: [{ outcome: 'cut-off', turns: 0 }], abstracted: { candidates: 0 } });
-    expect(asked('abstraction')).toEqual([]);
+    expect(requestsFor('abstraction')).toEqual([]);
   });
 
-  test('that uses up its actions is no finished session and has no reward', async () => {
+  test('a run that reaches its turn limit is not finished and has no reward', async () => {
     const flagged = await campaign({
       synthesis: { ...settings, exploration: { ...settings.exploration, maxTurns: 4 } },
     });
@@ -218,7 +219,7 @@ describe('a run', () => {
     ]);
   });
 
-  test('whose session breaks three times is an environment fault, and asks for no action twice', async () => {
+  test('a run whose session breaks three times is an environment fault, and requests no action twice', async () => {
     const flagged = await campaign({ synthesis: settings });
     const { services, key } = flagged;
     await plan(flagged, 'random');
@@ -228,7 +229,7 @@ describe('a run', () => {
         const session = await services.openEnvironment(...args);
         let turns = 0;
         const step = (action: string) => {
-          if (++turns === 3) session.close(); // the socket goes away under the third action
+          if (++turns === 3) session.close(); // the socket closes during the third action
           return session.step(action);
         };
         return { ...session, step };
@@ -236,13 +237,13 @@ describe('a run', () => {
     };
     const run = { ...key, contextId: '1/random/0', round: 0 };
     await expect(inActivity(() => explore(breaking)(run))).resolves.toEqual({ outcome: 'environment-fault', turns: 2 });
-    expect(asked('exploration')).toHaveLength(3);
+    expect(requestsFor('exploration')).toHaveLength(3);
     await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
       { reward: null, fault: expect.stringContaining('closed the session') },
     ]);
   });
 
-  test('for a signal waits for its reflection', async () => {
+  test('a run for a signal fails before the reflection', async () => {
     const flagged = await campaign({ synthesis: settings });
     const { services, key } = flagged;
     await plan(flagged, 'rare');
@@ -258,21 +259,21 @@ describe('an abstraction', () => {
     ...changes,
   });
 
-  /** The abstractor answers with these, whatever was explored. */
+  /** Explores a context with an abstractor that always answers with these candidates. */
   const abstractInto = async (candidates: object[], changes: Record<string, unknown> = {}) => {
     const flagged = await campaign({ synthesis: { ...settings, candidatesPerSignal: 20, ...changes } });
     await plan(flagged, 'random');
     model.answerBy((request) =>
-      askedFor(request) === 'abstraction' ? JSON.stringify({ candidates }) : sqlExplorer()(request),
+      requestKind(request) === 'abstraction' ? JSON.stringify({ candidates }) : sqlExplorer()(request),
     );
-    const { abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    const { abstracted } = await exploreContext(flagged, '1/random/0', 1);
     const { store } = flagged.services;
     const made = await store.tasks.list(flagged.key.campaignId, { createdIteration: 1 });
     return { abstracted, made, flagged };
   };
   const tables = "select name from sqlite_master where type = 'table'";
 
-  test('of actions that no run executed is rejected for that', async () => {
+  test('a candidate with an action that no run executed is rejected', async () => {
     const { abstracted, made } = await abstractInto([candidate([tables]), candidate([tables, 'select 42'])]);
     expect(abstracted).toEqual({ candidates: 2 });
     expect(made).toMatchObject([
@@ -281,7 +282,7 @@ describe('an abstraction', () => {
     ]);
   });
 
-  test('that the environment cannot execute or score is rejected with its reason', async () => {
+  test('a candidate that the environment cannot execute or score is rejected with the reason', async () => {
     const { made } = await abstractInto([candidate(['submit']), candidate([tables])]);
     expect(made).toMatchObject([
       {
@@ -294,26 +295,26 @@ describe('an abstraction', () => {
     ]);
   });
 
-  test('below the confidence that is asked for is not proposed', async () => {
+  test('a candidate below the minimum confidence is not proposed', async () => {
     const unsure = candidate([tables], { confidence: 0.3 });
     const { abstracted, made } = await abstractInto([unsure, candidate([tables])], { minConfidence: 0.5 });
     expect(abstracted).toEqual({ candidates: 1 });
     expect(made.map(({ id }) => id)).toEqual(['synthesized/1/random/0.1']);
   });
 
-  test('is graded by the judge where the spec says so', async () => {
+  test('the grader of candidates comes from the spec', async () => {
     const { made } = await abstractInto([candidate([tables])], { grader: 'judge' });
     expect(made).toMatchObject([{ grader: 'judge' }]);
   });
 
-  test('that is no list even after its repair leaves its failure and no candidate', async () => {
+  test('an answer that is malformed after a repair is stored as a failure without candidates', async () => {
     const flagged = await campaign({ synthesis: settings });
     const { services, key } = flagged;
     await plan(flagged, 'random');
     model.answerBy((request) =>
-      askedFor(request) === 'abstraction' ? '{"candidates": "none"}' : sqlExplorer()(request),
+      requestKind(request) === 'abstraction' ? '{"candidates": "none"}' : sqlExplorer()(request),
     );
-    const { abstracted } = await exploreWhole(flagged, '1/random/0', 1);
+    const { abstracted } = await exploreContext(flagged, '1/random/0', 1);
     expect(abstracted).toEqual({ candidates: 0 });
     await expect(services.store.exploration.findAbstraction(key.campaignId, '1/random/0')).resolves.toMatchObject({
       ...{ candidates: 0, failure: { type: 'malformed' }, callId: 'abstract/1/random/0/repair' },
@@ -321,7 +322,7 @@ describe('an abstraction', () => {
   });
 });
 
-test('synthesis commits when every context is explored to its end, and not when some of it is gone', async () => {
+test('synthesis commits after every context is explored, and not if rows of an exploration are missing', async () => {
   const flagged = await campaign({
     synthesis: { ...settings, exploration: { ...settings.exploration, contextsPerSignal: 1 } },
   });
@@ -333,10 +334,10 @@ test('synthesis commits when every context is explored to its end, and not when 
   for (const aim of aims) await plan(flagged, aim);
   await expect(commit()).rejects.toMatchObject({ message: expect.stringContaining('lacks 3 of its explorations;') });
 
-  for (const aim of aims) await exploreWhole(flagged, `1/${aim}/0`);
+  for (const aim of aims) await exploreContext(flagged, `1/${aim}/0`);
   await planValidation(services)(key);
   await pool.query(`delete from abstractions where campaign_id = $1 and context_id = '1/rare/0'`, [key.campaignId]);
   await expect(commit()).rejects.toMatchObject({ message: expect.stringContaining('lacks 1 of its explorations;') });
-  await exploreWhole(flagged, '1/rare/0');
+  await exploreContext(flagged, '1/rare/0');
   await expect(commit()).resolves.toBe('candidates 18');
 });

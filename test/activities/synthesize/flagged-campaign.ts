@@ -21,12 +21,12 @@ export type FlaggedCampaign = { services: Dependencies; key: IterationKey; spec:
 
 type Servers = { pool: Pool; environment: EnvironmentServer; modelUrl: string };
 
-/** What an attempt did that a signal flagged: a query that fails, one that answers something else, and the end. */
+/** Actions of a flagged attempt: a failing query, a wrong query, and the submission. */
 const flaggedActions = ['select nothing_of_this_name', 'select 1', 'submit'];
 
 /**
- * A campaign in its first iteration over real seed tasks, whose policy has failed at `flagged` of them, each failure
- * played in the real environment and marked by every signal.
+ * Creates a campaign in iteration 1 with real seed tasks. Its policy has failed at `flagged` of them, each failure was
+ * played in the real environment, and every signal flags it.
  */
 export async function flaggedCampaign(
   { pool, environment, modelUrl }: Servers,
@@ -54,7 +54,7 @@ export async function flaggedCampaign(
   const policyId = await addPolicy({ store, pool, campaignId, name, key }, { id: hash('a') });
   const tasks = (await store.tasks.list(campaignId, { split: 'train' })).slice(0, flagged);
   const failures: { task: TaskRow; trajectoryId: string }[] = [];
-  for (const task of tasks) failures.push({ task, trajectoryId: await fail(services, key, task, policyId) });
+  for (const task of tasks) failures.push({ task, trajectoryId: await playFailure(services, key, task, policyId) });
   const kinds: FeedbackSignalKind[] = ['forgetting', 'boundary', 'rare'];
   await store.feedbackSignals.save(
     key,
@@ -65,7 +65,12 @@ export async function flaggedCampaign(
   return { services, key, spec, pool };
 }
 
-async function fail(services: Dependencies, key: IterationKey, task: TaskRow, policyId: string): Promise<string> {
+async function playFailure(
+  services: Dependencies,
+  key: IterationKey,
+  task: TaskRow,
+  policyId: string,
+): Promise<string> {
   const session = await services.openEnvironment(task.environment, { signal: new AbortController().signal });
   const request = { task: task.definition, seed: 1, episodeId: 'flagged' };
   const play = (_: unknown, step: number) => Promise.resolve(flaggedActions[step] ?? null);

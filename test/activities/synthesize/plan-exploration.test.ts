@@ -16,7 +16,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Nobody is asked here. */
+/** The model is never called here. */
 const campaign = (changes: Record<string, unknown> = {}) =>
   flaggedCampaign({ pool: database.pool, environment, modelUrl: 'http://127.0.0.1:9' }, changes);
 
@@ -28,7 +28,7 @@ const contextsOf = async ({ services, key }: FlaggedCampaign) => {
   return Promise.all(rows.map(({ id }) => services.store.exploration.getContext(key.campaignId, id)));
 };
 
-test('one trajectory per flagged task is explored, in an order that the seed decides', async () => {
+test('one trajectory per flagged task is explored, in an order that depends on the seed', async () => {
   const orders = new Set<string>();
   for (const seed of [1, 2, 3, 4, 5, 6]) {
     const flagged = await campaign({ seed, flagged: 3, synthesis: { exploration: { contextsPerSignal: 5 } } });
@@ -44,13 +44,13 @@ test('one trajectory per flagged task is explored, in an order that the seed dec
   expect(orders.size).toBeGreaterThan(1);
 });
 
-test('no more contexts are explored than the spec allows', async () => {
+test('the spec limits the number of explored contexts', async () => {
   const flagged = await campaign({ flagged: 4, synthesis: { exploration: { contextsPerSignal: 3 } } });
   const { services, key } = flagged;
   await expect(planExploration(services)({ ...key, aim: 'boundary' })).resolves.toEqual({ contexts: 3 });
 });
 
-test('the control explores seed tasks, as many as the signals that are on, and repeats none before all had their turn', async () => {
+test('the control explores as many contexts as all enabled signals, and all seed tasks before it repeats one', async () => {
   const flagged = await campaign({
     recipe: 'random-synthesis',
     synthesis: { exploration: { contextsPerSignal: 4 } },
@@ -60,8 +60,8 @@ test('the control explores seed tasks, as many as the signals that are on, and r
   await expect(planExploration(services)({ ...key, aim: 'random' })).resolves.toEqual({ contexts: 8 });
   const contexts = await contextsOf(flagged);
   for (const context of contexts) expect(context).toMatchObject({ signalId: null, trajectoryId: null });
-  const places = contexts.map(({ taskId }) => taskId);
-  expect(new Set(places.slice(0, 6)).size).toBe(6); // all six seed tasks
+  const taskIds = contexts.map(({ taskId }) => taskId);
+  expect(new Set(taskIds.slice(0, 6)).size).toBe(6); // all six seed tasks
 });
 
 describe('without a model', () => {
@@ -71,7 +71,7 @@ describe('without a model', () => {
       ({ createdIteration }) => createdIteration === key.iteration,
     );
 
-  test('every aim gets the candidates that the spec asks for, and the control those of all signals together', async () => {
+  test('every aim gets the candidates of the spec, and the control the total of all signals', async () => {
     const flagged = await campaign(offline);
     for (const aim of ['forgetting', 'boundary', 'rare', 'random'] as const)
       await inActivity(() => synthesizeTasks(flagged.services)({ ...flagged.key, aim }));
@@ -80,7 +80,7 @@ describe('without a model', () => {
     expect(['forgetting', 'boundary', 'rare', 'random'].map(count)).toEqual([5, 5, 5, 15]);
   });
 
-  test('the control has no signal and no parent, and draws no seed task', async () => {
+  test('candidates of the control have no signal and no parent, and are no seed tasks', async () => {
     const flagged = await campaign(offline);
     const { services, key } = flagged;
     await inActivity(() => synthesizeTasks(services)({ ...key, aim: 'random' }));
@@ -95,14 +95,14 @@ describe('without a model', () => {
     }
   });
 
-  test('the start draws twice the tasks of its first pool', async () => {
+  test('iteration 0 draws twice as many candidates as the first pool has tasks', async () => {
     const flagged = await campaign({ ...offline, synthesis: { initialTasks: 7 } });
     const key = { ...flagged.key, iteration: 0 };
     await inActivity(() => synthesizeTasks(flagged.services)({ ...key, aim: 'random' }));
     await expect(made({ ...flagged, key })).resolves.toHaveLength(14);
   });
 
-  test('an environment without a generator says that the recipe needs a model there', async () => {
+  test('synthesis fails in an environment without a generator, and the error contains the missing section', async () => {
     const flagged = await campaign({
       ...offline,
       environment: { name: 'bfcl', trainTasks: 6, heldOutTasks: 2 },

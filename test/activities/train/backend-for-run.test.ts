@@ -8,8 +8,8 @@ const runs = (backends: Record<string, string>) => ({
   get: (jobKey: string) => Promise.resolve({ jobKey, backend: backends[jobKey] } as TrainingRunRow),
 });
 
-/** A backend that says who was asked. */
-const telling = (name: string): TrainingBackend => ({
+/** Backend whose logs contain its name. */
+const fakeBackend = (name: string): TrainingBackend => ({
   name,
   submit: () => Promise.resolve(),
   submitStep: () => Promise.resolve(),
@@ -20,26 +20,30 @@ const telling = (name: string): TrainingBackend => ({
   logs: (jobKey) => Promise.resolve(`${jobKey} at ${name}`),
 });
 
-test('every job is at the backend that its run names, which is made once', async () => {
-  let made = 0;
-  const near = () => (made++, telling('near'));
-  const training = backendForRun({ near, far: () => telling('far') }, runs({ a: 'near', b: 'far', c: 'near' }));
-  const asked = ['a', 'b', 'c', 'a'].map((job) => inActivity(() => training.logs(job)));
-  expect(await Promise.all(asked)).toEqual([...['a at near', 'b at far', 'c at near', 'a at near']]);
-  expect(made).toBe(1);
+test('calls are sent to the backend of the run, which is created once', async () => {
+  let created = 0;
+  const local = () => (created++, fakeBackend('local'));
+  const training = backendForRun(
+    { local, remote: () => fakeBackend('remote') },
+    runs({ a: 'local', b: 'remote', c: 'local' }),
+  );
+  const logs = ['a', 'b', 'c', 'a'].map((job) => inActivity(() => training.logs(job)));
+  expect(await Promise.all(logs)).toEqual(['a at local', 'b at remote', 'c at local', 'a at local']);
+  expect(created).toBe(1);
   await expect(inActivity(() => training.curve('a', 0))).resolves.toEqual([]);
 });
 
-test('a run of a backend that does not exist is refused, and those that exist are named', async () => {
-  const training = backendForRun({ near: () => telling('near') }, runs({ a: 'constructor' }));
+test('a run with an unknown backend is rejected, and the error lists the backends', async () => {
+  const training = backendForRun({ local: () => fakeBackend('local') }, runs({ a: 'constructor' }));
   await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
-    ...{ name: 'DomainError', code: 'UnknownBackend', message: expect.stringContaining('"constructor"') },
+    ...{ name: 'DomainError', code: 'UnknownBackend' },
+    message: expect.stringMatching(/"constructor".*local/),
   });
 });
 
-test("a backend's error becomes a failure that Temporal retries or not", async () => {
-  const refusing = { ...telling('near'), status: () => Promise.reject(new BackendError('rejected', 'no')) };
-  const training = backendForRun({ near: () => refusing }, runs({ a: 'near' }));
+test('a rejection of a backend becomes a failure that Temporal does not retry', async () => {
+  const rejecting = { ...fakeBackend('local'), status: () => Promise.reject(new BackendError('rejected', 'no')) };
+  const training = backendForRun({ local: () => rejecting }, runs({ a: 'local' }));
   await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
     type: 'BackendError.rejected',
     nonRetryable: true,

@@ -12,22 +12,22 @@ afterAll(() => database.drop());
 
 const estimate = { llmTokens: 100, usd: 0.5 };
 
-test('the end of a campaign gives back what open tries reserved, lists them still, and finds none again', async () => {
+test('the end of a campaign releases the reservations of open requests once, and still lists the requests', async () => {
   const { store, campaignId, key } = await modelCampaign(database.pool);
-  await store.modelCalls.reserve(modelCall(key, 'heard'), estimate);
-  await store.modelCalls.settle(modelCall(key, 'heard'), 1, settlement());
-  await store.modelCalls.reserve(modelCall(key, 'cut-off'), estimate);
-  for (const again of [false, true]) {
+  await store.modelCalls.reserve(modelCall(key, 'answered'), estimate);
+  await store.modelCalls.settle(modelCall(key, 'answered'), 1, settlement());
+  await store.modelCalls.reserve(modelCall(key, 'open'), estimate);
+  for (const repeated of [false, true]) {
     await store.cleanup.closeOpenRequests(campaignId);
     const { committed } = await store.budgets.get(campaignId);
-    expect({ again, committed }).toEqual({ again, committed: { llmTokens: 15, usd: expect.closeTo(0.001) } });
+    expect({ repeated, committed }).toEqual({ repeated, committed: { llmTokens: 15, usd: expect.closeTo(0.001) } });
   }
   expect(await store.modelCalls.listUnconfirmed(campaignId)).toMatchObject([{ tokens: 100, usd: 0.5 }]);
-  await store.modelCalls.release(modelCall(key, 'cut-off'), 1); // who comes late gives nothing back twice
+  await store.modelCalls.release(modelCall(key, 'open'), 1); // a late release changes nothing
   expect((await store.budgets.get(campaignId)).committed.llmTokens).toBe(15);
 });
 
-test('an entry of the log with a key is written once, and a late status does not bring a campaign back', async () => {
+test('an event with a key is written once, and a late status does not restart an aborted campaign', async () => {
   const { store, campaignId } = await modelCampaign(database.pool);
   const entry = { kind: 'paused', actor: 'ada', key: 'run/1' };
   await Promise.all([1, 2, 3].map(() => store.campaigns.recordEvent(campaignId, entry)));
@@ -40,12 +40,12 @@ test('an entry of the log with a key is written once, and a late status does not
   expect(await store.campaigns.get(campaignId)).toMatchObject({ status: 'aborted' });
 });
 
-test('a skipped phase is committed as such, also when it was never begun; a plan is not skipped', async () => {
+test('a skipped phase is committed as skipped, even if it never began, and a plan cannot be skipped', async () => {
   const { store, campaignId, key } = await modelCampaign(database.pool);
   const skip = skipPhase({ store } as Dependencies);
   await expect(skip({ ...key, phase: 'plan', previous: null })).rejects.toMatchObject({ code: 'NotSkippable' });
-  const place = { ...key, phase: 'detect', previous: null } as const;
-  for (let times = 0; times < 2; times++) await expect(skip(place)).resolves.toBe('skipped');
+  const phaseKey = { ...key, phase: 'detect', previous: null } as const;
+  for (let times = 0; times < 2; times++) await expect(skip(phaseKey)).resolves.toBe('skipped');
   expect(await store.iterations.listPhases(campaignId)).toMatchObject([{ phase: 'detect', result: { skipped: 1 } }]);
   await skip({ ...key, phase: 'report', previous: 'detect' });
   const { rows } = await database.pool.query(
@@ -55,7 +55,7 @@ test('a skipped phase is committed as such, also when it was never begun; a plan
   expect(rows).toEqual([{ closed: true }]);
 });
 
-test('a policy that was trained and never registered is not evaluated once its phase is skipped', async () => {
+test('skipping the train phase discards a trained policy that was never registered', async () => {
   const { store, key, name } = await modelCampaign(database.pool);
   const jobKey = `campaign/${name}/iteration/1/train/target`;
   const run = {
@@ -73,18 +73,21 @@ test('a policy that was trained and never registered is not evaluated once its p
   expect(await store.trainingRuns.get(jobKey)).toMatchObject({ status: 'failed', policyId: null });
 });
 
-test('a promotion waits for the first word of an operator, which the decision names; what the rule keeps waits for none', async () => {
+test('a promotion waits for the first decision of an operator, and a decision to keep needs no approval', async () => {
   const { store, campaignId, key, name, spec } = await modelCampaign(database.pool, { promotion: { approval: true } });
-  const ask = (decision: 'promote' | 'keep') =>
+  const decide = (decision: 'promote' | 'keep') =>
     approvedPromotion({ store }, { name, spec }, key, { decision, reason: 'it is better' });
-  await expect(ask('promote')).rejects.toMatchObject({
+  await expect(decide('promote')).rejects.toMatchObject({
     code: 'ApprovalNeeded',
     message: expect.stringMatching(/wait for approval.*coevolve approve \S+`.*coevolve approve \S+ --keep`/),
   });
-  await expect(ask('keep')).resolves.toEqual({ decision: 'keep', reason: 'it is better' });
-  const say = (decision: 'promote' | 'keep', actor: string) =>
+  await expect(decide('keep')).resolves.toEqual({ decision: 'keep', reason: 'it is better' });
+  const approve = (decision: 'promote' | 'keep', actor: string) =>
     store.promotionApprovals.save(campaignId, { iteration: 1, role: 'target', decision, actor });
-  await say('promote', 'ada');
-  expect(await say('keep', 'bob')).toEqual({ decision: 'promote', actor: 'ada' });
-  await expect(ask('promote')).resolves.toEqual({ decision: 'promote', reason: 'ada approved it; it is better' });
+  await approve('promote', 'ada');
+  expect(await approve('keep', 'bob')).toEqual({ decision: 'promote', actor: 'ada' });
+  await expect(decide('promote')).resolves.toEqual({
+    decision: 'promote',
+    reason: 'ada approved the candidate; it is better',
+  });
 });

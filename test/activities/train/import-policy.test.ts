@@ -33,8 +33,8 @@ async function start(changes: Record<string, unknown>): Promise<TaskCampaign> {
   return { ...campaign, services: { ...campaign.services, artifacts: artifactStore(root) } };
 }
 
-/** What the workflow does with a role that is imported. */
-async function takeOver({ services, key }: TaskCampaign, role: AgentRole | 'base'): Promise<string | undefined> {
+/** Runs the activities of the workflow for an imported role. */
+async function importRole({ services, key }: TaskCampaign, role: AgentRole | 'base'): Promise<string | undefined> {
   const step = { ...key, role, method: 'import', data: 'expert', from: 'base' } as const;
   const prepared = await prepareTraining(services)(step);
   if (!prepared?.policyId) return undefined;
@@ -42,12 +42,12 @@ async function takeOver({ services, key }: TaskCampaign, role: AgentRole | 'base
   return prepared.policyId;
 }
 
-test('the base is the model that the spec names, and agents that begin as the base are that same policy', async () => {
+test('the base is the model of the spec, and agents that start as the base have the same policy', async () => {
   const campaign = await start(imported);
   const { store, campaignId, name } = campaign;
   for (const role of ['base', 'target', 'failure', 'target'] as const)
-    // done again it changes nothing
-    expect(await takeOver(campaign, role)).toBe(base);
+    // the repetition of target changes nothing
+    expect(await importRole(campaign, role)).toBe(base);
   expect(await store.policies.listActive(campaignId)).toEqual({ base, target: base, failure: base });
   expect(await store.trainingRuns.get(trainingJobKey(name, 0, 'base'))).toMatchObject({
     ...{ method: 'import', status: 'succeeded', policyId: base, basePolicy: null, datasetRows: 0 },
@@ -56,10 +56,10 @@ test('the base is the model that the spec names, and agents that begin as the ba
   expect(await store.policies.list(campaignId)).toMatchObject([{ id: base, role: 'target', parentId: null }]);
 });
 
-test('a model whose name is gone stops the campaign with the command that brings it back', async () => {
-  const campaign = await start({ policy: { source: 'imported', model: 'gone' } });
-  await expect(takeOver(campaign, 'base')).rejects.toMatchObject({
+test('the import of a removed model fails, and the error contains the command that imports it', async () => {
+  const campaign = await start({ policy: { source: 'imported', model: 'removed' } });
+  await expect(importRole(campaign, 'base')).rejects.toMatchObject({
     code: 'UnknownModel',
-    message: expect.stringContaining('coevolve model import <source> --name gone'),
+    message: expect.stringContaining('coevolve model import <source> --name removed'),
   });
 });

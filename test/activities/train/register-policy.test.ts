@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Services whose process ends before or after one statement, once. */
-function dying(
+/** Dependencies that throw before or after one statement, like a killed process. */
+function killedAt(
   { store }: NewCampaign,
   statement: 'recordDecision' | 'setActivePolicy',
   when: 'before' | 'after',
@@ -33,7 +33,7 @@ test.each([
   ['after', 'recordDecision'],
   ['before', 'setActivePolicy'],
   ['after', 'setActivePolicy'],
-] as const)('killed %s %s, the next try leaves the head and the decision that led to it', async (when, statement) => {
+] as const)('after a kill %s %s, the retry sets the active policy and its decision', async (when, statement) => {
   const campaign = await newCampaign(database.pool);
   const { store, key, campaignId, name } = campaign;
   const jobs = { first: hash('1'), second: hash('2') };
@@ -42,7 +42,7 @@ test.each([
     await store.trainingRuns.save(key, trainingRun(input.jobKey, { role: 'failure' }), []);
     if (job === 'second') key.iteration = input.iteration = 2;
     await store.iterations.open(campaignId, key.iteration);
-    await expect(registerPolicy(dying(campaign, statement, when))(input)).rejects.toThrow('killed');
+    await expect(registerPolicy(killedAt(campaign, statement, when))(input)).rejects.toThrow('killed');
     await registerPolicy(servicesOf(store))(input);
     expect((await store.policies.listActive(campaignId)).failure).toBe(policyId);
     expect(await store.policies.findDecision(campaignId, key.iteration, 'failure')).toMatchObject({

@@ -1,4 +1,4 @@
-// Submits and watches a stored training run, as a train worker does. Run by `runProgram`.
+// Submits and watches a stored training run like a train worker. Run by `runProgram`.
 import { submitTraining } from '../../../src/activities/train/submit-training';
 import { watchTraining } from '../../../src/activities/train/watch-training';
 import { backendForRun } from '../../../src/activities/train/backend-for-run';

@@ -13,16 +13,16 @@ import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { twentyLines } from '../../support/sft-lines';
 import { inActivity } from '../base/in-activity';
 
-/** A campaign whose jobs are real trainers of this machine, in a folder of their own. */
+/** Campaign whose training jobs are real local trainers in a temporary folder. */
 export type WatchedJobs = {
   database: FreshDatabase;
   root: string;
   campaign: NewCampaign;
   services: Dependencies;
-  /** Stores a run of the twenty lines; returns its job key. */
+  /** Stores a run with `twentyLines` as its dataset; returns its job key. */
   stored(role: string, changes: Partial<NewTrainingRun>): Promise<string>;
   submit(jobKey: string): Promise<void>;
-  /** Trains the policy that the others begin from; returns its id. */
+  /** Trains the base policy of the other jobs; returns its id. */
   trainBase(): Promise<string>;
   remove(): Promise<void>;
 };

@@ -18,31 +18,31 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const made = (aim: SynthesisAim, ordinal: number, iteration = 1): string => candidateTaskId(iteration, aim, ordinal);
+const idOf = (aim: SynthesisAim, ordinal: number, iteration = 1): string => candidateTaskId(iteration, aim, ordinal);
 
 const admit = ({ services, key }: TaskCampaign): Promise<void> => admitTasks(services)(key);
 
 const admittedBy = async (campaign: TaskCampaign): Promise<string[]> =>
   Object.entries(await verdictsOf(campaign)).flatMap(([id, verdict]) => (verdict === 'admitted' ? id : []));
 
-describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not execute', () => {
+describe('1,000 candidates with 200 duplicates, 100 leaks and 100 that are not executable', () => {
   const goalOf = (n: number): string => `Count the visitors that came to museum ${n} in the year ${1500 + n}.`;
   const kinds = Array.from(
     { length: 1000 },
     (_, n) => ['duplicate', 'fresh', 'fresh', 'leak or fault', 'fresh'][n % 5]!,
   );
 
-  /** Every fifth repeats the one after it, and every tenth is a held-out question or cannot be executed. */
+  /** Every fifth repeats the next one; every tenth contains a held-out goal, and every tenth is not executable. */
   const candidates = kinds.map((kind, n) => {
-    const id = made((['forgetting', 'boundary', 'rare'] as const)[n % 3]!, n);
-    if (kind === 'duplicate') return { id, changes: { goal: `${goalOf(n + 1)} `, contentKey: `twin ${n + 1}` } };
+    const id = idOf((['forgetting', 'boundary', 'rare'] as const)[n % 3]!, n);
+    if (kind === 'duplicate') return { id, changes: { goal: `${goalOf(n + 1)} `, contentKey: `equal ${n + 1}` } };
     if (kind === 'fresh') return { id, changes: { goal: goalOf(n), contentKey: `content ${n}` } };
     return n % 10 === 3
       ? { id, changes: { goal: `Please: ${goalOf(5000 + n)}`, contentKey: `leak ${n}` } }
       : { id, reward: null, changes: { goal: goalOf(n), contentKey: `content ${n}` } };
   });
 
-  async function campaignWithThem(): Promise<TaskCampaign> {
+  async function createCampaign(): Promise<TaskCampaign> {
     const campaign = await taskCampaign(database.pool);
     const heldOut = candidates.flatMap((_, n) =>
       n % 10 === 3 ? task(`held ${n}`, { split: 'held-out', goal: goalOf(5000 + n) }) : [],
@@ -56,7 +56,7 @@ describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not exe
 
   async function requireExpected(campaign: TaskCampaign): Promise<void> {
     const verdicts = Object.entries(await verdictsOf(campaign)).filter(([id]) => id.startsWith('synthesized'));
-    const count = (what: string): number => verdicts.filter(([, verdict]) => verdict === what).length;
+    const count = (wanted: string): number => verdicts.filter(([, verdict]) => verdict === wanted).length;
     expect(count('admitted')).toBe(expected.fresh);
     for (const reason of ['duplicate', 'held-out', 'not-executable'] as const)
       expect(count(reason)).toBe(expected[reason]);
@@ -66,8 +66,8 @@ describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not exe
       expect(trails.get(id)!.at(-1)).toMatchObject(verdict === 'admitted' ? { passed: true } : { reason: verdict });
   }
 
-  test('exactly the 600 are admitted, each with its trail', async () => {
-    const campaign = await campaignWithThem();
+  test('exactly the other 600 are admitted, and every candidate has a trail', async () => {
+    const campaign = await createCampaign();
     await admit(campaign);
     await requireExpected(campaign);
     const [round] = await campaign.store.admission.listDiversity(campaign.campaignId);
@@ -75,24 +75,24 @@ describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not exe
     expect(round!.energyDistance).toBeGreaterThan(0);
   });
 
-  test('the same are admitted when ten tries are cut off on the way', async () => {
-    const campaign = await campaignWithThem();
+  test('the same candidates are admitted after ten interrupted attempts', async () => {
+    const campaign = await createCampaign();
     const killer = new Client({ connectionString: database.url });
     await killer.connect();
-    let cutOff = 0;
+    let interrupted = 0;
     for (let kill = 1; kill <= 10; kill++) {
       const outcome = admit(campaign).then(
-        () => 'through',
-        () => 'cut off',
+        () => 'completed',
+        () => 'interrupted',
       );
       await sleep(20 * kill);
       await killer.query(
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       );
-      if ((await outcome) === 'cut off') cutOff++;
+      if ((await outcome) === 'interrupted') interrupted++;
     }
     await killer.end();
-    expect(cutOff).toBeGreaterThan(0);
+    expect(interrupted).toBeGreaterThan(0);
     await admit(campaign);
     await requireExpected(campaign);
     const verdicts = await verdictsOf(campaign);
@@ -101,30 +101,30 @@ describe('of 1,000 candidates, 200 duplicates, 100 leaks and 100 that do not exe
   });
 });
 
-test('a random control may grow by as much as all signals together', async () => {
+test('the quota of a random control is the total of all signals', async () => {
   const synthesis = { quotaPerSignal: 2 };
   const campaign = await taskCampaign(database.pool, { recipe: 'random-synthesis', synthesis });
   await proposeValidated(
     campaign,
-    Array.from({ length: 9 }, (_, n) => ({ id: made('random', n) })),
+    Array.from({ length: 9 }, (_, n) => ({ id: idOf('random', n) })),
   );
   await admit(campaign);
   expect(await admittedBy(campaign)).toHaveLength(6);
 });
 
-test('the first pool is cut at its size, in the order in which it was made, and knows no quota', async () => {
+test('the first pool is limited to its size in creation order and has no quota', async () => {
   const synthesis = { initialTasks: 3, quotaPerSignal: 1, growthCap: 1 };
   const campaign = await taskCampaign(database.pool, { recipe: 'coevolve', synthesis }, { iteration: 0 });
   await campaign.store.tasks.seed(campaign.key, [task('seed')]);
-  const ids = [11, 2, 1, 10].map((n) => ({ id: made('random', n, 0), changes: { origin: 'random' as const } }));
+  const ids = [11, 2, 1, 10].map((n) => ({ id: idOf('random', n, 0), changes: { origin: 'random' as const } }));
   await proposeValidated(campaign, ids);
   await admit(campaign);
   expect(await verdictsOf(campaign)).toEqual({
     seed: 'admitted',
-    [made('random', 1, 0)]: 'admitted',
-    [made('random', 2, 0)]: 'admitted',
-    [made('random', 10, 0)]: 'admitted',
-    [made('random', 11, 0)]: 'growth-cap',
+    [idOf('random', 1, 0)]: 'admitted',
+    [idOf('random', 2, 0)]: 'admitted',
+    [idOf('random', 10, 0)]: 'admitted',
+    [idOf('random', 11, 0)]: 'growth-cap',
   });
 });
 
@@ -132,10 +132,10 @@ describe('the verdict of a candidate', () => {
   const judge = ({ store, key }: TaskCampaign, taskId: string, completed: boolean | null) =>
     store.judgements.save(key, {
       ...{ id: `1/candidate/${taskId}`, kind: 'candidate', taskId, judgeVersion: 'judge@1', callId: `judge/${taskId}` },
-      ...{ completed, reason: 'it looks so', criteria: null, failure: completed === null ? 'malformed' : null },
+      ...{ completed, reason: 'judge reason', criteria: null, failure: completed === null ? 'malformed' : null },
     });
 
-  test('is the environment’s where it has one, and else the judge’s', async () => {
+  test('the verdict comes from the environment if it has a checker, otherwise from the judge', async () => {
     const llm = { models: { explorer: scriptedModels.models.explorer } };
     const campaign = await taskCampaign(database.pool, { llm });
     const byJudge = { grader: 'judge' } as const;
@@ -160,7 +160,7 @@ describe('the verdict of a candidate', () => {
     });
   });
 
-  test('asks for success alone under the strict rule', async () => {
+  test('the strict rule only admits a full reward', async () => {
     const campaign = await taskCampaign(database.pool, { synthesis: { rule: 'strict' } });
     await proposeValidated(campaign, [
       { id: 'full', reward: 1 },
@@ -170,7 +170,7 @@ describe('the verdict of a candidate', () => {
     expect(await verdictsOf(campaign)).toEqual({ full: 'admitted', partly: 'reference-fails' });
   });
 
-  test('passes over execution and judge where validation is off, but not over a refusal', async () => {
+  test('without validation, execution and judge are skipped, but a refusal still rejects', async () => {
     const campaign = await taskCampaign(database.pool, { synthesis: { validation: 'off' } });
     await proposeValidated(campaign, [
       { id: 'unplayed', reward: null },
@@ -178,7 +178,7 @@ describe('the verdict of a candidate', () => {
     ]);
     await planValidation(campaign.services)(campaign.key);
     await expect(campaign.store.tasks.countPlanned(campaign.key, 'validation')).resolves.toBe(0);
-    for (let tries = 0; tries < 2; tries++) await admit(campaign);
+    for (let attempt = 0; attempt < 2; attempt++) await admit(campaign);
     expect(await verdictsOf(campaign)).toEqual({ unplayed: 'admitted', refused: 'empty-result' });
     const trails = await campaign.store.admission.listTrails(campaign.campaignId);
     expect(trails.get('unplayed')![0]).toEqual({
@@ -188,61 +188,61 @@ describe('the verdict of a candidate', () => {
   });
 });
 
-describe('where an operator approves', () => {
+describe('with approval by an operator', () => {
   const approvedCampaign = async (): Promise<TaskCampaign> => {
     const campaign = await taskCampaign(database.pool, { synthesis: { approval: true, growthCap: 2 } });
-    const spare = { id: made('rare', 3) };
-    const candidates = [{ id: made('rare', 0), reward: 0 }, { id: made('rare', 1) }, { id: made('rare', 2) }, spare];
+    const spare = { id: idOf('rare', 3) };
+    const candidates = [{ id: idOf('rare', 0), reward: 0 }, { id: idOf('rare', 1) }, { id: idOf('rare', 2) }, spare];
     await proposeValidated(campaign, candidates);
     return campaign;
   };
 
-  test('what passed waits, the others are decided, and the campaign is told what to do', async () => {
+  test('passed candidates wait, the others are decided, and the error contains the next command', async () => {
     const campaign = await approvedCampaign();
-    for (let tries = 0; tries < 2; tries++)
+    for (let attempt = 0; attempt < 2; attempt++)
       await expect(admit(campaign)).rejects.toMatchObject({
         code: 'ApprovalNeeded',
         message: expect.stringMatching(/^2 tasks of iteration 1 .*`coevolve approve c-[-\w]+`$/),
       });
     expect(await verdictsOf(campaign)).toEqual({
-      [made('rare', 0)]: 'reference-fails',
-      [made('rare', 1)]: 'candidate',
-      [made('rare', 2)]: 'candidate',
-      [made('rare', 3)]: 'growth-cap',
+      [idOf('rare', 0)]: 'reference-fails',
+      [idOf('rare', 1)]: 'candidate',
+      [idOf('rare', 2)]: 'candidate',
+      [idOf('rare', 3)]: 'growth-cap',
     });
     await expect(campaign.store.admission.listDiversity(campaign.campaignId)).resolves.toEqual([]);
   });
 
-  test('the approved are admitted and the others rejected, whose room nobody takes', async () => {
+  test('approved candidates are admitted, and rejected ones still count towards the cap', async () => {
     const campaign = await approvedCampaign();
     await expect(admit(campaign)).rejects.toMatchObject({ code: 'ApprovalNeeded' });
-    const detail = { iteration: 1, rejected: [made('rare', 1)] };
+    const detail = { iteration: 1, rejected: [idOf('rare', 1)] };
     await campaign.store.campaigns.recordEvent(campaign.campaignId, { kind: 'approved', actor: 'test', detail });
     await admit(campaign);
     expect(await verdictsOf(campaign)).toEqual({
-      [made('rare', 0)]: 'reference-fails',
-      [made('rare', 1)]: 'operator',
-      [made('rare', 2)]: 'admitted',
-      [made('rare', 3)]: 'growth-cap',
+      [idOf('rare', 0)]: 'reference-fails',
+      [idOf('rare', 1)]: 'operator',
+      [idOf('rare', 2)]: 'admitted',
+      [idOf('rare', 3)]: 'growth-cap',
     });
   });
 
-  test('an iteration without anything to approve waits for nobody', async () => {
+  test('an iteration without passed candidates needs no approval', async () => {
     const campaign = await taskCampaign(database.pool, { synthesis: { approval: true } });
-    await proposeValidated(campaign, [{ id: made('rare', 0), reward: 0 }]);
+    await proposeValidated(campaign, [{ id: idOf('rare', 0), reward: 0 }]);
     await expect(admit(campaign)).resolves.toBeUndefined();
   });
 });
 
-test('tasks that repeat each other are told of by an event, once', async () => {
+test('tasks that repeat each other raise one collapse event', async () => {
   const admission = { duplicates: { similarity: 1 } };
   const campaign = await taskCampaign(database.pool, { admission: { ...admission, diversity: { collapse: 0.9 } } });
   const goals = ['!', '?', '.', '...'].map((mark) => `Show the name of every singer${mark}`);
   await proposeValidated(
     campaign,
-    goals.map((goal, n) => ({ id: made('rare', n), changes: { goal } })),
+    goals.map((goal, n) => ({ id: idOf('rare', n), changes: { goal } })),
   );
-  for (let tries = 0; tries < 2; tries++) await admit(campaign);
+  for (let attempt = 0; attempt < 2; attempt++) await admit(campaign);
   const [round] = await campaign.store.admission.listDiversity(campaign.campaignId);
   expect(round).toMatchObject({ tasks: 4, collapsed: true, energyDistance: null });
   expect(round!.similarity).toBeCloseTo(1, 9);
@@ -253,7 +253,7 @@ test('tasks that repeat each other are told of by an event, once', async () => {
 });
 
 describe('with an embedding model', () => {
-  test('paraphrases are found, and admission pays for nothing that was embedded before', async () => {
+  test('paraphrases are found, and admission makes no further embedding call', async () => {
     const model = await startScriptedModel();
     try {
       const providers = scriptedProviders(model.url);
@@ -265,23 +265,23 @@ describe('with an embedding model', () => {
         task('held', { split: 'held-out', goal: 'concerts of the year 2014 sorted by name' }),
       ]);
       await proposeValidated(campaign, [
-        { id: made('rare', 0), changes: { goal: 'please: singers old, all of names' } },
-        { id: made('rare', 1), changes: { goal: 'sorted by name: 2014 concerts of the year' } },
-        { id: made('rare', 2), changes: { goal: 'how many dogs bark' } },
+        { id: idOf('rare', 0), changes: { goal: 'please: singers old, all of names' } },
+        { id: idOf('rare', 1), changes: { goal: 'sorted by name: 2014 concerts of the year' } },
+        { id: idOf('rare', 2), changes: { goal: 'how many dogs bark' } },
       ]);
       await inActivity(() => embedCandidates(services)(key));
       const paid = model.log.length;
       expect(paid).toBeGreaterThan(0);
-      for (let tries = 0; tries < 2; tries++) await admit(campaign);
+      for (let attempt = 0; attempt < 2; attempt++) await admit(campaign);
       expect(model.log).toHaveLength(paid);
       expect(await verdictsOf(campaign)).toMatchObject({
-        ...{ [made('rare', 0)]: 'duplicate', [made('rare', 1)]: 'held-out', [made('rare', 2)]: 'admitted' },
+        ...{ [idOf('rare', 0)]: 'duplicate', [idOf('rare', 1)]: 'held-out', [idOf('rare', 2)]: 'admitted' },
       });
       const [round] = await store.admission.listDiversity(campaign.campaignId);
       expect(round).toMatchObject({ encoder: 'scripted/scripted-embedding', tasks: 1, similarity: null });
 
       const next = { ...key, iteration: 2, epoch: await store.iterations.open(campaign.campaignId, 2) };
-      await store.tasks.propose(next, [candidate(made('rare', 0, 2), { goal: 'something else' })]);
+      await store.tasks.propose(next, [candidate(idOf('rare', 0, 2), { goal: 'something else' })]);
       await inActivity(() => embedCandidates(services)(next));
       expect(model.log.slice(paid).flatMap(({ input }) => input)).toEqual(['something else']);
     } finally {

@@ -15,20 +15,20 @@ afterAll(() => judging.stop());
 const judge = { calibrationTasks: 30 };
 const newest = async (campaignId: number) => (await judging.services.store.judgeCalibrations.list(campaignId)).at(-1)!;
 
-test('half of the items are gold that scores 1, the others are broken and score less', async () => {
+test('half of the items are reference actions with reward 1, the others are corrupted and score less', async () => {
   const { key } = await judging.start({ judge });
   const planned = await inActivity(() => planCalibration(judging.services)(key));
   expect(planned).toEqual({ items: 60 });
   await inActivity(() => playCalibration(judging.services)(key));
 
   const items = await judging.services.store.judgeCalibrations.listItems(key);
-  const gold = items.filter(({ corruption }) => corruption === null);
-  const broken = items.filter(({ corruption }) => corruption !== null);
-  expect([gold.length, broken.length]).toEqual([30, 30]);
-  expect(new Set(gold.map(({ reward }) => reward))).toEqual(new Set([1]));
-  expect(broken.every(({ reward }) => reward! < 1)).toBe(true);
-  expect(new Set(broken.map(({ corruption }) => corruption)).size).toBeGreaterThan(2);
-  expect(new Set(broken.map(({ taskId }) => taskId))).toEqual(new Set(gold.map(({ taskId }) => taskId)));
+  const references = items.filter(({ corruption }) => corruption === null);
+  const corrupted = items.filter(({ corruption }) => corruption !== null);
+  expect([references.length, corrupted.length]).toEqual([30, 30]);
+  expect(new Set(references.map(({ reward }) => reward))).toEqual(new Set([1]));
+  expect(corrupted.every(({ reward }) => reward! < 1)).toBe(true);
+  expect(new Set(corrupted.map(({ corruption }) => corruption)).size).toBeGreaterThan(2);
+  expect(new Set(corrupted.map(({ taskId }) => taskId))).toEqual(new Set(references.map(({ taskId }) => taskId)));
   for (const { transcript, actions } of items)
     expect(transcript!.turns.map(({ action }) => action)).toEqual(actions.slice(0, transcript!.turns.length));
 });
@@ -46,30 +46,30 @@ test('bfcl is calibrated like intercode-sql', async () => {
   expect(agreement.rate).toBe(1);
 });
 
-test('plan, play, verdicts and result are made once, however often they are asked for', async () => {
+test('a repeated calibration changes nothing and calls no judge', async () => {
   const { key } = await judging.start({ judge });
   judging.model.answerBy(judgeByReference());
   await calibrate(judging.services, key);
   const items = await judging.services.store.judgeCalibrations.listItems(key);
-  const [asked, stored] = [judging.model.log.length, await newest(key.campaignId)];
+  const [callCount, stored] = [judging.model.log.length, await newest(key.campaignId)];
 
   judging.model.answerBy(() => judgeAnswer(false, 'another judge'));
   await calibrate(judging.services, key);
-  expect(judging.model.log).toHaveLength(asked);
+  expect(judging.model.log).toHaveLength(callCount);
   expect(await judging.services.store.judgeCalibrations.listItems(key)).toEqual(items);
   expect(await judging.services.store.judgeCalibrations.list(key.campaignId)).toEqual([stored]);
 });
 
-test("the judge is shown everything but the environment's verdict and the way in which it was broken", async () => {
+test("the judge's prompt does not contain the environment's verdict or the kind of corruption", async () => {
   const { key, spec } = await judging.start({ judge: { calibrationTasks: 5 } });
   const from = judging.model.log.length;
   judging.model.answerBy(judgeByReference());
   await calibrate(judging.services, key);
-  const asked = judging.model.log.slice(from);
-  expect(asked).toHaveLength(10);
-  for (const { messages, body, id } of asked) {
+  const calls = judging.model.log.slice(from);
+  expect(calls).toHaveLength(10);
+  for (const { messages, body, id } of calls) {
     const text = messages.map(({ content }) => content).join('\n');
-    expect(text).not.toMatch(/corruption|broken|reward|dropped-call|changed-|other-task|gold/i);
+    expect(text).not.toMatch(/corrupt|broken|reward|dropped-call|changed-|other-task|gold/i);
     expect(judgeQuestion({ messages })!.reference.length).toBeGreaterThan(1);
     expect(body).toMatchObject({ temperature: 0 });
     expect(id).toContain(`${spec.name}/judge/calibration/1/calibration/`);
@@ -79,48 +79,51 @@ test("the judge is shown everything but the environment's verdict and the way in
 test.each([
   { ofCompleted: 0.1, ofNotCompleted: 0.3 },
   { ofCompleted: 0.4, ofNotCompleted: 0.1 },
-])('a judge that errs with $ofCompleted on gold and $ofNotCompleted on broken is measured as that', async (errors) => {
-  const { key } = await judging.start({ judge });
-  const from = judging.model.log.length;
-  judging.model.answerBy(judgeByReference(errors));
-  await calibrate(judging.services, key);
+])(
+  'a judge with error rates $ofCompleted on reference and $ofNotCompleted on corrupted actions is measured within the intervals',
+  async (errors) => {
+    const { key } = await judging.start({ judge });
+    const from = judging.model.log.length;
+    judging.model.answerBy(judgeByReference(errors));
+    await calibrate(judging.services, key);
 
-  const said = { gold: { completed: 0, n: 0 }, broken: { completed: 0, n: 0 } };
-  const items = await judging.services.store.judgeCalibrations.listItems(key);
-  const verdicts = await judging.services.store.judgements.list(key, 'calibration');
-  for (const { id, completed } of verdicts) {
-    const { corruption } = items[Number(id.split('/').at(-1))]!;
-    const side = said[corruption === null ? 'gold' : 'broken'];
-    side.n += 1;
-    side.completed += Number(completed);
-  }
-  expect(judging.model.log.length - from).toBe(said.gold.n + said.broken.n);
+    const counted = { references: { completed: 0, n: 0 }, corrupted: { completed: 0, n: 0 } };
+    const items = await judging.services.store.judgeCalibrations.listItems(key);
+    const verdicts = await judging.services.store.judgements.list(key, 'calibration');
+    for (const { id, completed } of verdicts) {
+      const { corruption } = items[Number(id.split('/').at(-1))]!;
+      const side = counted[corruption === null ? 'references' : 'corrupted'];
+      side.n += 1;
+      side.completed += Number(completed);
+    }
+    expect(judging.model.log.length - from).toBe(counted.references.n + counted.corrupted.n);
 
-  const { counts, agreement, recall, precision } = await newest(key.campaignId);
-  expect(counts).toEqual({
-    truePositives: said.gold.completed,
-    falseNegatives: said.gold.n - said.gold.completed,
-    falsePositives: said.broken.completed,
-    trueNegatives: said.broken.n - said.broken.completed,
-    unusable: 0,
-  });
-  const hits = 1 - errors.ofCompleted;
-  const truth = {
-    agreement: (hits + 1 - errors.ofNotCompleted) / 2,
-    recall: hits,
-    precision: hits / (hits + errors.ofNotCompleted),
-  };
-  for (const [rate, value] of [
-    [agreement, truth.agreement],
-    [recall, truth.recall],
-    [precision, truth.precision],
-  ] as const) {
-    expect(rate.low).toBeLessThanOrEqual(value);
-    expect(rate.high).toBeGreaterThanOrEqual(value);
-  }
-});
+    const { counts, agreement, recall, precision } = await newest(key.campaignId);
+    expect(counts).toEqual({
+      truePositives: counted.references.completed,
+      falseNegatives: counted.references.n - counted.references.completed,
+      falsePositives: counted.corrupted.completed,
+      trueNegatives: counted.corrupted.n - counted.corrupted.completed,
+      unusable: 0,
+    });
+    const hits = 1 - errors.ofCompleted;
+    const truth = {
+      agreement: (hits + 1 - errors.ofNotCompleted) / 2,
+      recall: hits,
+      precision: hits / (hits + errors.ofNotCompleted),
+    };
+    for (const [rate, value] of [
+      [agreement, truth.agreement],
+      [recall, truth.recall],
+      [precision, truth.precision],
+    ] as const) {
+      expect(rate.low).toBeLessThanOrEqual(value);
+      expect(rate.high).toBeGreaterThanOrEqual(value);
+    }
+  },
+);
 
-test('answers that a repair does not mend are unusable and no verdict', async () => {
+test('answers that are malformed after a repair are unusable and give no verdict', async () => {
   const { key } = await judging.start({ judge: { calibrationTasks: 4 } });
   const honest = judgeByReference();
   judging.model.answerBy((request) => {
@@ -141,7 +144,7 @@ test('answers that a repair does not mend are unusable and no verdict', async ()
     });
 });
 
-test('"completed" beside wrong parameters is not taken', async () => {
+test('the verdict "completed" with a failed criterion is rejected as malformed', async () => {
   const { key } = await judging.start({ judge: { calibrationTasks: 1 } });
   judging.model.answerBy(() => judgeAnswer(false, 'wrong value').replace('"completed":false', '"completed":true'));
   await calibrate(judging.services, key);
@@ -150,7 +153,7 @@ test('"completed" beside wrong parameters is not taken', async () => {
   expect(first!.reason).toContain('must be false when');
 });
 
-test('a judge that changes raises one event that says how', async () => {
+test('a changed judge raises one drift event with the reason', async () => {
   const { key } = await judging.start({ judge });
   judging.model.answerBy(judgeByReference());
   await calibrate(judging.services, key);
@@ -158,7 +161,7 @@ test('a judge that changes raises one event that says how', async () => {
   await calibrate(judging.services, second);
   expect((await newest(key.campaignId)).drift).toBeNull();
 
-  judging.model.answerBy(() => judgeAnswer(true, 'always pleased'));
+  judging.model.answerBy(() => judgeAnswer(true, 'always accepted'));
   const third = await nextIteration(judging.services, second);
   await calibrate(judging.services, third);
   await calibrate(judging.services, third);
@@ -174,7 +177,7 @@ test('a judge that changes raises one event that says how', async () => {
   });
 });
 
-test('an item that nobody judged keeps a calibration open', async () => {
+test('a calibration with an item without judgement cannot be closed', async () => {
   const { key } = await judging.start({ judge: { calibrationTasks: 2 } });
   judging.model.answerBy(judgeByReference());
   await inActivity(() => planCalibration(judging.services)(key));

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => judging.stop());
 
-/** Candidates that were composed, executed and wait for the judge. */
+/** Creates a campaign with candidates that were composed and executed, but not judged. */
 async function executedCandidates(
   count: number,
   change: (task: NewTask, n: number) => NewTask = (task) => task,
@@ -44,7 +44,7 @@ async function executedCandidates(
   await store.tasks.propose(campaign.key, candidates);
   await inActivity(() => planValidation(judging.services)(campaign.key));
   if (faulty) {
-    const fault = { outcome: 'environment-fault', reward: null, rawScore: null, fault: 'it broke' } as const;
+    const fault = { outcome: 'environment-fault', reward: null, rawScore: null, fault: 'session failed' } as const;
     await store.trajectories.save(
       attempt(campaign.key, { purpose: 'validation', taskId: faulty, ...fault, turns: [] }),
     );
@@ -57,15 +57,15 @@ async function executedCandidates(
 const judge = ({ key }: JudgedCampaign, from: number, to: number) =>
   inActivity(() => judgeCandidates(judging.services)({ ...key, from, to }));
 
-test('every executed candidate of a stretch is judged once, against its own query and actions', async () => {
+test('every executed candidate of a range is judged once, with its query and actions', async () => {
   const campaign = await executedCandidates(12);
   const before = judging.model.log.length;
   judging.model.answerBy(judgeByReference());
   expect(await judge(campaign, 0, 10)).toEqual({ judged: 10 });
   expect(await judge(campaign, 0, 12)).toEqual({ judged: 12 });
-  const asked = judging.model.log.slice(before);
-  expect(asked).toHaveLength(12);
-  expect(new Set(asked.map(({ messages }) => judgeQuestion({ messages })!.goal)).size).toBe(12);
+  const calls = judging.model.log.slice(before);
+  expect(calls).toHaveLength(12);
+  expect(new Set(calls.map(({ messages }) => judgeQuestion({ messages })!.goal)).size).toBe(12);
 
   const stored = await judging.services.store.judgements.list(campaign.key, 'candidate');
   expect(stored.map(({ id }) => id)).toContain('1/candidate/synthesized/1/rare/7.0');
@@ -83,7 +83,7 @@ test('every executed candidate of a stretch is judged once, against its own quer
   expect(judgeVersion(campaign.spec)).toBe('judge@1 scripted/small-1 at 0');
 });
 
-test('what could not be executed is not judged', async () => {
+test('a candidate that could not be executed is not judged', async () => {
   const campaign = await executedCandidates(3, (task) => task, 'synthesized/1/rare/1.0');
   const before = judging.model.log.length;
   judging.model.answerBy(judgeByReference());
@@ -93,14 +93,14 @@ test('what could not be executed is not judged', async () => {
   expect(judged.map(({ taskId }) => taskId)).not.toContain('synthesized/1/rare/1.0');
 });
 
-test('the report counts where judge and environment agree and where they do not', async () => {
+test('the report counts agreements and disagreements of judge and environment', async () => {
   const campaign = await executedCandidates(9, (task, n) =>
     n < 4 ? { ...task, referenceActions: ["select 'something else'", 'submit'] } : task,
   );
   judging.model.answerBy((request) => {
-    const place = Number(/Candidate (\d)/.exec(judgeQuestion(request)!.goal)![1]);
-    if (place === 8) return 'no idea';
-    return judgeAnswer([0, 4, 5].includes(place), 'as told');
+    const index = Number(/Candidate (\d)/.exec(judgeQuestion(request)!.goal)![1]);
+    if (index === 8) return 'no verdict';
+    return judgeAnswer([0, 4, 5].includes(index), 'scripted');
   });
   await judge(campaign, 0, 9);
   const client = await judging.pool.connect();
@@ -111,7 +111,7 @@ test('the report counts where judge and environment agree and where they do not'
   ]);
 });
 
-test('a server that is away fails the stretch for another try, which judges the rest alone', async () => {
+test('an unavailable model fails the activity, and a retry only judges the remaining candidates', async () => {
   const campaign = await executedCandidates(8);
   const honest = judgeByReference();
   judging.model.answerBy((request) =>

@@ -1,6 +1,6 @@
 import { duration, shortHash, table } from '../../../src/cli/base/output';
 
-test('columns are as wide as their widest cell, numbers to the right', () => {
+test('columns are as wide as their widest cell and numbers are aligned to the right', () => {
   expect(
     table(
       ['name', 'n'],
@@ -12,16 +12,16 @@ test('columns are as wide as their widest cell, numbers to the right', () => {
   ).toBe('name       n\na          5\nlonger  1000');
 });
 
-test('what is absent is a dash, and a line ends with its last character', () => {
+test('null is a dash and lines have no trailing spaces', () => {
   expect(
     table(
-      ['n', 'why'],
+      ['n', 'reason'],
       [
         [1, null],
         [null, 'x'],
       ],
     ),
-  ).toBe('n  why\n1  -\n-  x');
+  ).toBe('n  reason\n1  -\n-  x');
 });
 
 test.each([
@@ -33,10 +33,10 @@ test.each([
   { seconds: 119.8, text: '2 min 0 s' },
   { seconds: 3599.9, text: '1 h 0 min' },
   { seconds: 7_260, text: '2 h 1 min' },
-])('$seconds seconds are $text', ({ seconds, text }) => {
+])('$seconds seconds are formatted as $text', ({ seconds, text }) => {
   expect(duration(seconds)).toBe(text);
 });
 
-test('a hash is known by its first twelve digits', () => {
+test('a short hash has the first twelve digits', () => {
   expect(shortHash('0123456789abcdef')).toBe('0123456789ab');
 });

@@ -49,16 +49,17 @@ const cli = (...args: string[]) => runCli(bare, ['budget', ...args]);
 
 const estimate = { llmTokens: 100, usd: 0.01 };
 
-async function pay({ store, key }: ModelCampaign, callId: string): Promise<void> {
+async function charge({ store, key }: ModelCampaign, callId: string): Promise<void> {
   const call = modelCall(key, callId);
   const reservation = await store.modelCalls.reserve(call, estimate);
   if (reservation.kind === 'reserved') await store.modelCalls.settle(call, reservation.request, settlement());
 }
 
-test('a person sees what is committed of what limit, for what it went, and what was wasted', async () => {
+test('budget prints the committed amounts with their limits, the spending by purpose and the waste', async () => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 20_000 } });
-  await pay(c, 'reflect/1');
-  for (let tries = 0; tries < 2; tries++) await c.store.modelCalls.reserve(modelCall(c.key, 'reflect/2'), estimate);
+  await charge(c, 'reflect/1');
+  for (let requests = 0; requests < 2; requests++)
+    await c.store.modelCalls.reserve(modelCall(c.key, 'reflect/2'), estimate);
   const { stdout, code } = await cli(c.name);
   expect(code).toBe(0);
   expect(stdout).toBe(
@@ -68,7 +69,7 @@ test('a person sees what is committed of what limit, for what it went, and what 
       '',
       'iteration  purpose    provider  model          calls  tokens  usd      time',
       '        1  reflector  scripted  scripted-chat      1      15  $0.0010  0.5 s',
-      'perhaps paid and not heard (at most; --json names the requests): 1 call, 100 tokens, $0.0100',
+      'possibly charged without an answer (upper bound; --json lists the requests): 1 call, 100 tokens, $0.0100',
       '',
     ].join('\n'),
   );
@@ -79,7 +80,7 @@ test('a person sees what is committed of what limit, for what it went, and what 
   });
 });
 
-test('a raise with the same request id counts once', async () => {
+test('a raise with the same request id is applied once', async () => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 1000, usd: 1 } });
   const raise = ['raise', c.name, '--tokens', '500', '--usd', '0.5', '--request-id', 'monday'];
   await cli(...raise);
@@ -88,17 +89,17 @@ test('a raise with the same request id counts once', async () => {
 });
 
 test.each([
-  { args: [], says: 'nothing to raise: give --tokens, --usd or both' },
-  { args: ['--tokens', '0'], says: 'a number above 0' },
-  { args: ['--usd', 'much'], says: 'a number above 0' },
-  { args: ['--usd', '1'], says: 'has no limit on usd' },
-])('a raise by $args is refused: $says', async ({ args, says }) => {
+  { args: [], message: 'budget raise: found no amount, expected --tokens, --usd or both' },
+  { args: ['--tokens', '0'], message: 'a number above 0' },
+  { args: ['--usd', 'much'], message: 'a number above 0' },
+  { args: ['--usd', '1'], message: 'has no limit on usd' },
+])('a raise with $args is rejected: $message', async ({ args, message }) => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
   const { code, stdout, stderr } = await cli('raise', c.name, ...args);
-  expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(says) });
+  expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
 });
 
-test('the budget of a campaign that has ended is not raised', async () => {
+test('a campaign that has ended rejects a raise', async () => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
   await c.store.campaigns.setStatus(c.campaignId, 'finished');
   expect(await cli('raise', c.name, '--tokens', '5')).toMatchObject({
@@ -107,11 +108,11 @@ test('the budget of a campaign that has ended is not raised', async () => {
   });
 });
 
-test('a campaign that parks at its budget says how to go on, and does so by that very command', async () => {
+test('a campaign that parks at its budget names the command that continues it', async () => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 250 } });
-  const spender = scriptedActivities(c.name, {
+  const scripted = scriptedActivities(c.name, {
     async seedTasks() {
-      for (const callId of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l']) await pay(c, callId);
+      for (const callId of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l']) await charge(c, callId);
     },
     recordOperatorCommand: recordOperatorCommand({ store: c.store } as Dependencies),
   });
@@ -121,7 +122,7 @@ test('a campaign that parks at its budget says how to go on, and does so by that
     queues.map((taskQueue) =>
       Worker.create({
         ...{ ...shared, taskQueue },
-        ...(taskQueue === 'workflow' ? { workflowBundle } : { activities: spender.activities }),
+        ...(taskQueue === 'workflow' ? { workflowBundle } : { activities: scripted.activities }),
       }),
     ),
   );
@@ -135,7 +136,7 @@ test('a campaign that parks at its budget says how to go on, and does so by that
     const [, command] = /`coevolve budget (raise [^`]+)`$/.exec(progress.parked ?? '') ?? [];
     expect(command).toBe(`raise ${c.name} --tokens 250`);
     const { stderr } = await cli(...command!.split(' '));
-    expect(stderr).toContain(`${c.name} goes on`);
+    expect(stderr).toContain(`${c.name} continues`);
     await expect(handle.result()).resolves.toMatchObject({ status: 'finished' });
     const { committed } = await c.store.budgets.get(c.campaignId);
     expect(committed.llmTokens).toBe(12 * 15);

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const cli = (...args: string[]) => runCli(config, ['experts', ...args]);
 
-test('show prints lengths and rewards of experts, for people and as JSON', async () => {
+test('show prints lengths and rewards of experts as text and as JSON', async () => {
   const { stdout } = await cli('show', 'bfcl', '--count', '12', '--options', '{"split": "agentevolver"}');
   expect(stdout).toMatch(
     /^pattern +tasks +turns min +mean +max +characters mean +max +reward mean +successes\nall +12 /,
@@ -38,7 +38,7 @@ test('show prints lengths and rewards of experts, for people and as JSON', async
   ]);
 });
 
-test('what is exported as ETO’s conversations is imported again, replayed, with a hash for specs', async () => {
+test("an export in ETO's format is replayed and imported with a hash for specs", async () => {
   const file = path.join(home, 'experts.jsonl');
   const written = await cli('export', 'intercode-sql', file, '--format', 'eto', '--form', 'react', '--count', '15');
   expect(written).toMatchObject({ code: 0, stdout: `15 trajectories: ${file}\n` });
@@ -47,15 +47,15 @@ test('what is exported as ETO’s conversations is imported again, replayed, wit
   writeFileSync(file, [...rows, rows[0]!.replaceAll('SELECT', 'SELEKT').replace('"id":"', '"id":"no-')].join('\n'));
 
   const imported = await cli('import', file, '--environment', 'intercode-sql', '--count', '15');
-  expect(imported.stdout).toContain('mean reward as replayed: 1');
+  expect(imported.stdout).toContain('mean reward of the replays: 1');
   const again = await cli('import', file, '--environment', 'intercode-sql', '--count', '15', '--json');
-  const read = JSON.parse(again.stdout) as { sha256: string; imported: number; refused: unknown[]; path: string };
-  expect(read).toMatchObject({ imported: 15, refused: [{ reason: expect.stringContaining('no train task') }] });
-  expect(imported.stderr).toContain(read.sha256);
-  expect(readFileSync(read.path, 'utf8').trimEnd().split('\n')).toHaveLength(15);
+  const result = JSON.parse(again.stdout) as { sha256: string; imported: number; refused: unknown[]; path: string };
+  expect(result).toMatchObject({ imported: 15, refused: [{ reason: expect.stringContaining('no train task') }] });
+  expect(imported.stderr).toContain(result.sha256);
+  expect(readFileSync(result.path, 'utf8').trimEnd().split('\n')).toHaveLength(15);
 });
 
-test('for a spec, the tasks are those that its campaign will train on', async () => {
+test('an import for a spec uses the train tasks of its campaign', async () => {
   const spec = path.join(home, 'spec.yaml');
   writeFileSync(spec, 'name: x\nseed: 7\nrecipe: sft\nenvironment: { name: intercode-sql, trainTasks: 12 }\n');
   const seed = String(deriveSeed(7, 'tasks'));
@@ -65,8 +65,8 @@ test('for a spec, the tasks are those that its campaign will train on', async ()
   expect(JSON.parse(stdout)).toMatchObject({ environment: 'intercode-sql', imported: 12, refused: [{}, {}] });
 });
 
-test('without a replay the table says that the rewards are claims', async () => {
-  const file = path.join(home, 'claimed.json');
+test('without a replay the output states that the rewards come from the file', async () => {
+  const file = path.join(home, 'rewards.json');
   const turns = [
     { from: 'human', value: 'Buy it.' },
     { from: 'gpt', value: 'Action: buy' },
@@ -74,14 +74,14 @@ test('without a replay the table says that the rewards are claims', async () => 
   writeFileSync(file, JSON.stringify([{ id: 'shop-1', conversations: turns, reward: 0.9 }]));
   const { code, stdout } = await cli('import', file, '--environment', 'webshop', '--no-replay');
   expect(code).toBe(0);
-  expect(stdout).toContain('not replayed: the rewards above are claims of the file');
+  expect(stdout).toContain('not replayed: the rewards above are those of the file');
 });
 
 test.each([
   [['show', 'nowhere'], /nowhere/],
   [['show', 'bfcl', '--options', '{"split": "official"}'], /official/],
-])('%j is refused by name', async (args, says) => {
+])('%j is rejected with the unknown name', async (args, message) => {
   const { code, stdout, stderr } = await cli(...args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(says);
+  expect(stderr).toMatch(message);
 });

@@ -4,13 +4,13 @@ import path from 'node:path';
 import { readConfig } from '../../../src/config';
 import { runCli } from '../../support/stack';
 
-/** A home in which nothing was ever started: models need no stack. */
+/** Home in which no stack was started: models need none. */
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-model-'));
 const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: home });
 const cli = (...args: string[]) => runCli(config, ['model', ...args]);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test('without a model the list is empty and names the command that imports one', async () => {
+test('without models the list is empty and the message names the import command', async () => {
   const { code, stdout, stderr } = await cli('list', '--json');
   expect({ code, listed: JSON.parse(stdout) as unknown }).toEqual({ code: 0, listed: [] });
   expect(stderr).toContain('`coevolve model import <source>`');
@@ -21,7 +21,7 @@ test.each([
   { args: ['nowhere.gguf'], problem: 'expected a GGUF file, a folder, package:<name> or <owner>/<name> of a hub' },
   { args: ['nowhere.gguf', '--name', 'Not A Name'], problem: '--name: found "Not A Name", expected lower-case' },
   { args: ['nowhere.gguf', '--weights', 'int4'], problem: 'Allowed choices are as-found, bfloat16, float32' },
-])('model import $args is refused: $problem', async ({ args, problem }) => {
+])('model import $args is rejected: $problem', async ({ args, problem }) => {
   const { code, stdout, stderr } = await cli('import', ...args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain(problem);

@@ -5,19 +5,19 @@ import { readConfig } from '../../../src/config';
 import { prompts } from '../../../src/llm/prompts';
 import { runCli } from '../../support/stack';
 
-/** A home in which nothing was ever started: the prompts need no stack. */
+/** Home in which no stack was started: prompts need none. */
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-prompts-'));
 const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: home });
 const cli = (...args: string[]) => runCli(config, ['prompts', ...args]);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test('every prompt is listed with its version', async () => {
+test('all prompts are listed with their versions', async () => {
   const { code, stdout } = await cli();
   expect(code).toBe(0);
   for (const { name, version } of prompts) expect(stdout).toMatch(new RegExp(`^${name} +${version} `, 'm'));
 });
 
-test('one prompt is shown as it is sent, with its places, and the shape of its answer', async () => {
+test('a named prompt is printed with its template and the schema of its answer', async () => {
   const { stdout } = await cli('abstraction');
   expect(stdout).toContain('abstraction, version 1\n\nsystem:\nYou turn records');
   expect(stdout).toContain('{{runs}}');
@@ -30,7 +30,7 @@ test('one prompt is shown as it is sent, with its places, and the shape of its a
   ]);
 });
 
-test('an unknown prompt is refused with those that there are', async () => {
+test('an unknown prompt is rejected with the valid names', async () => {
   const { code, stderr } = await cli('poem');
   expect(code).toBe(1);
   expect(stderr).toContain('Allowed choices are reflection, explore-forgetting, explore-boundary');

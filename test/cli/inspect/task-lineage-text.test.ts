@@ -36,7 +36,7 @@ const lineage: TaskLineage = {
   },
 };
 
-test('a task is told from signal to validation, in this order', () => {
+test('the text of a task goes from its signal to its validation', () => {
   expect(taskLineageText(lineage)).toBe(`task synthesized/1/rare/0.0 of campaign demo
 synthesized, iteration 1, rejected: quota, rewarded by the environment
 goal: How many ships?
@@ -72,7 +72,7 @@ validation
   failed quota: quota`);
 });
 
-test('a seed task has no more than itself', () => {
+test('a seed task has only its head and its validation', () => {
   const none = { parent: null, signal: null, trajectories: [], context: null, runs: [], abstraction: null };
   const validation = { trajectory: null, verdicts: [], judgements: [] };
   expect(taskLineageText({ ...lineage, ...none, validation }).split('\n\n')).toHaveLength(2);

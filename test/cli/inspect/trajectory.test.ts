@@ -23,15 +23,15 @@ tool:
   );
 });
 
-test('an attempt that was interrupted says what became of it', () => {
+test('the text of an interrupted attempt contains the results of its resumes', () => {
   const resumes = [
-    { outcome: 'mismatch', turns: 2, detail: 'turn 2 has another observation when it is replayed' },
+    { outcome: 'mismatch', turns: 2, detail: 'turn 2 has another observation in the replay' },
     { outcome: 'resumed', turns: 1, detail: null },
   ] as const;
   expect(transcript(trajectory, resumes).split('\n').slice(0, 4)).toEqual([
     '1/train/abc/t/0: scored, reward 1, completed, seed 7',
-    'interrupted, and begun again: turn 2 has another observation when it is replayed',
-    'interrupted, and played on after 1 replayed turn',
+    'interrupted, restarted: turn 2 has another observation in the replay',
+    'interrupted, resumed after 1 replayed turn',
     '',
   ]);
 });

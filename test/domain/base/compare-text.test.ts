@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { compareNaturally, compareText } from '../../../src/domain/base/compare-text';
 
-test('texts are ordered by code unit, in every locale: capitals before small letters before accents', () => {
+test('compareText orders by code unit in every locale: capitals, small letters, accents', () => {
   expect(['é', 'b', 'a', 'B'].sort(compareText)).toEqual(['B', 'a', 'b', 'é']);
   expect(compareText('a', 'a')).toBe(0);
 });
 
-test('natural order is an order: equal to itself alone, turned round when asked the other way, and transitive', () => {
+test('compareNaturally is a total order: 0 only for equal texts, antisymmetric and transitive', () => {
   const anyId = fc.stringMatching(/^[a-c0-2./]{0,8}$/);
   fc.assert(
     fc.property(anyId, anyId, anyId, (a, b, c) => {

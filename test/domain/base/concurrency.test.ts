@@ -1,23 +1,23 @@
 import * as fc from 'fast-check';
 import { settleAll, slidingWindow, splitRange } from '../../../src/domain/base/concurrency';
 
-test('every item is worked on once, in order, and no more than the limit at a time', async () => {
+test('every item runs once, in order, and at most `limit` items run concurrently', async () => {
   const property = fc.asyncProperty(
     fc.integer({ min: 1, max: 5 }),
     fc.array(fc.integer(), { maxLength: 30 }),
     fc.scheduler(),
     async (limit, items, scheduler) => {
       const started: number[] = [];
-      let [running, most] = [0, 0];
+      let [running, maxRunning] = [0, 0];
       const window = slidingWindow(limit, items, async (item) => {
         started.push(item);
-        most = Math.max(most, ++running);
+        maxRunning = Math.max(maxRunning, ++running);
         await scheduler.schedule(Promise.resolve());
         running--;
       });
       await scheduler.waitFor(window);
       expect(started).toEqual(items);
-      expect(most).toBe(Math.min(limit, items.length));
+      expect(maxRunning).toBe(Math.min(limit, items.length));
     },
   );
   await fc.assert(property, { numRuns: 100 });

@@ -3,7 +3,7 @@ import { createRandom, xoshiro128 } from '../../../src/domain/base/seeded-random
 
 const seeds = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 
-test('the generator gives the reference sequence of xoshiro128** from the state 1, 2, 3, 4', () => {
+test('the generator returns the reference sequence of xoshiro128** for the state 1, 2, 3, 4', () => {
   const draw = xoshiro128([1, 2, 3, 4]);
 
   expect(Array.from({ length: 6 }, draw)).toEqual([11520, 0, 5927040, 70819200, 2031721883, 1637235492]);
@@ -19,7 +19,7 @@ test('equal seeds give equal sequences and different seeds different ones', () =
   );
 });
 
-test('a shuffle is a permutation and leaves its input alone', () => {
+test('a shuffle is a permutation and does not change its input', () => {
   fc.assert(
     fc.property(seeds, fc.array(fc.integer()), (seed, items) => {
       const before = [...items];
@@ -30,7 +30,7 @@ test('a shuffle is a permutation and leaves its input alone', () => {
   );
 });
 
-test('a sample holds k distinct positions, or everything when there is less', () => {
+test('a sample contains k distinct items, or all items if there are fewer', () => {
   fc.assert(
     fc.property(seeds, fc.nat(20), fc.nat(20), (seed, length, k) => {
       const items = Array.from({ length }, (_, i) => i);
@@ -41,7 +41,7 @@ test('a sample holds k distinct positions, or everything when there is less', ()
   );
 });
 
-test('every number below n is drawn about equally often, also where n divides no power of two', () => {
+test('every number below n is drawn about equally often, even if n is not a power of two', () => {
   const random = createRandom(7);
   const drawn = Array.from({ length: 30_000 }, () => random.integer(3));
 
@@ -51,7 +51,7 @@ test('every number below n is drawn about equally often, also where n divides no
   }
 });
 
-test('small numbers are not favoured where n is near the range of one draw', () => {
+test('small numbers are not more frequent if n is near the range of one draw', () => {
   const random = createRandom(7);
   const small = Array.from({ length: 9000 }, () => random.integer(3 * 2 ** 30)).filter((value) => value < 2 ** 30);
 
@@ -69,6 +69,6 @@ test('numbers lie in [0, 1) with mean 1/2 and variance 1/12', () => {
   expect(variance).toBeCloseTo(1 / 12, 2);
 });
 
-test.each([0, -1, 1.5, 2 ** 32 + 1])('a range of %p is refused', (n) => {
+test.each([0, -1, 1.5, 2 ** 32 + 1])('a range of %p is rejected', (n) => {
   expect(() => createRandom(7).integer(n)).toThrow(expect.objectContaining({ code: 'InvalidRange' }));
 });

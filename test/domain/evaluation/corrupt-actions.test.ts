@@ -44,7 +44,7 @@ test('there is at most one version of each kind, and the same seed gives the sam
   );
 });
 
-test('every kind of corruption changes the actions as its name says', () => {
+test('every kind of corruption makes the change of its name', () => {
   const count = (actions: readonly string[]) => actions.flatMap((action) => splitCalls(action).calls).length;
   const sorted = (actions: readonly string[]) => actions.flatMap((action) => splitCalls(action).calls).sort();
   fc.assert(

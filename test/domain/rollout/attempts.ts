@@ -2,24 +2,24 @@ import * as fc from 'fast-check';
 import type { AgentRole } from '../../../src/domain/base/roles';
 import type { ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 
-/** An attempt whose id says what it is, as stored ones do. */
+/** Creates an attempt whose id contains its iteration, role, task and number. */
 export function attemptOf(given: Partial<ScoredAttempt> = {}): ScoredAttempt {
   const base = { taskId: 'task-1', iteration: 1, attempt: 0, role: 'target' as AgentRole, reward: 0, ...given };
   const trajectoryId = `${base.iteration}/${base.role}/${base.taskId}/${base.attempt}`;
   return { trajectoryId, policyId: `${base.role}-${base.iteration}`, actions: [`act('${trajectoryId}')`], ...base };
 }
 
-/** One group: K attempts of one agent at one task, with these rewards. */
+/** Creates one group: K attempts of one agent at one task, with these rewards. */
 export function groupOf(rewards: readonly number[], given: Partial<ScoredAttempt> = {}): ScoredAttempt[] {
   return rewards.map((reward, attempt) => attemptOf({ ...given, reward, attempt }));
 }
 
-/** Few distinct values, with the thresholds among them, so that ties and edges are common. */
+/** Few distinct values including the thresholds, so that ties and edge cases are frequent. */
 export const rewards = fc.constantFrom(0, 0.25, 0.5, 0.6, 0.75, 1);
 
 const texts = fc.constantFrom('f(1)', 'g(2)', 'select a from t', 'submit');
 
-/** Attempts of up to three iterations, four tasks, two agents and three attempts each: few, so that they meet. */
+/** Attempts of up to three iterations, four tasks, two agents and three attempts each, so that many share a task. */
 export const attemptLists = fc.uniqueArray(
   fc
     .record({
@@ -34,7 +34,7 @@ export const attemptLists = fc.uniqueArray(
   { selector: ({ trajectoryId }) => trajectoryId, maxLength: 40 },
 );
 
-/** The items in some other order. */
+/** Permutations of the items. */
 export function reordered<T>(items: readonly T[]): fc.Arbitrary<T[]> {
   return fc.shuffledSubarray([...items], { minLength: items.length });
 }

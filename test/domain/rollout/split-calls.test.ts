@@ -11,14 +11,14 @@ test.each([
 });
 
 test.each(['SELECT a, b FROM t', 'submit', '', '[]', "[cd('a), ls()]", '[cd(a]', 'Done.'])(
-  '"%s" is one call as it is',
+  '"%s" is one unchanged call',
   (action) => {
     expect(splitCalls(action)).toEqual({ calls: [action], listed: false });
     expect(joinCalls([action], false)).toBe(action);
   },
 );
 
-test('what was split is joined again', () => {
+test('joinCalls is the inverse of splitCalls', () => {
   const call = fc.tuple(fc.stringMatching(/^[a-z]{1,8}$/), fc.stringMatching(/^[a-z, ()]{0,8}$/));
   fc.assert(
     fc.property(fc.array(call, { minLength: 1, maxLength: 6 }), (made) => {

@@ -20,7 +20,7 @@ const meanOver = (from: Embeddings, to: Embeddings): number =>
   from.flatMap((a) => to.map((b) => distance(a, b))).reduce((sum, d) => sum + d, 0) / (from.length * to.length);
 
 describe('SR@k (arXiv:2604.15840, eq. 2)', () => {
-  test('of identical intents is 1', () => {
+  test('SR@k of identical intents is 1', () => {
     fc.assert(
       fc.property(anyVector, fc.integer({ min: 2, max: 9 }), anyK, (vector, count, k) => {
         expect(neighbourSimilarity(Array(count).fill(vector), k)).toBeCloseTo(1, 9);
@@ -29,7 +29,7 @@ describe('SR@k (arXiv:2604.15840, eq. 2)', () => {
     expect(neighbourSimilarity(Array(4).fill(hashedNgrams.encode('show every name')), 3)).toBeCloseTo(1, 12);
   });
 
-  test('is the mean over intents of the mean product with their k nearest others', () => {
+  test('SR@k is the mean over intents of the mean product with their k nearest neighbours', () => {
     const [a, b, c] = [
       [1, 0],
       [0.6, 0.8],
@@ -40,7 +40,7 @@ describe('SR@k (arXiv:2604.15840, eq. 2)', () => {
     expect(neighbourSimilarity([a, b, c], 9)).toBe(neighbourSimilarity([a, b, c], 2));
   });
 
-  test('lies in [-1, 1], falls with k, and does not depend on the order', () => {
+  test('SR@k is in [-1, 1], decreases with k and does not depend on the order', () => {
     fc.assert(
       fc.property(anySample, anyK, (sample, k) => {
         const similarity = neighbourSimilarity(sample, k)!;
@@ -51,7 +51,7 @@ describe('SR@k (arXiv:2604.15840, eq. 2)', () => {
     );
   });
 
-  test('of fewer than two intents is not defined, and needs a k of 1 or more', () => {
+  test('SR@k needs two intents and k >= 1', () => {
     expect(neighbourSimilarity([], 5)).toBeNull();
     expect(neighbourSimilarity([[1, 0]], 5)).toBeNull();
     expect(() => neighbourSimilarity([], 0)).toThrow(expect.objectContaining({ code: 'InvalidSetting' }));
@@ -59,7 +59,7 @@ describe('SR@k (arXiv:2604.15840, eq. 2)', () => {
 });
 
 describe('the energy distance (eq. 3)', () => {
-  test('is its definition', () => {
+  test('the energy distance equals its definition', () => {
     fc.assert(
       fc.property(anySample, anySample, (x, y) => {
         const expected = 2 * meanOver(x, y) - meanOver(x, x) - meanOver(y, y);
@@ -68,7 +68,7 @@ describe('the energy distance (eq. 3)', () => {
     );
   });
 
-  test('as a V-statistic is 0 for the same intents and never below', () => {
+  test('the V-statistic is >= 0, symmetric and 0 for equal intents', () => {
     fc.assert(
       fc.property(anySample, anySample, (x, y) => {
         expect(energyDistance(x, x)).toBe(0);
@@ -79,7 +79,7 @@ describe('the energy distance (eq. 3)', () => {
     );
   });
 
-  test('as a U-statistic is below 0 for the same intents, as in table 15', () => {
+  test('the U-statistic is negative for equal intents, as in table 15', () => {
     const intents = [
       [1, 0],
       [0, 1],
@@ -88,14 +88,14 @@ describe('the energy distance (eq. 3)', () => {
     expect(unbiasedEnergyDistance(intents, intents)).toBeLessThan(0);
   });
 
-  test('needs intents on both sides, two of each without bias', () => {
+  test('the energy distance needs one target and one intent, the U-statistic two of each', () => {
     expect(() => energyDistance([], [[1]])).toThrow(expect.objectContaining({ code: 'EmptySample' }));
     expect(() => unbiasedEnergyDistance([[1], [1]], [[1]])).toThrow(expect.objectContaining({ code: 'EmptySample' }));
   });
 });
 
 describe('the relative energy distance (eq. 4)', () => {
-  test('is the energy distance over the mean distance of two different targets', () => {
+  test('EDrel is the energy distance divided by the mean distance between targets', () => {
     fc.assert(
       fc.property(anySample, anySample, (x, y) => {
         const n = x.length;
@@ -106,9 +106,9 @@ describe('the relative energy distance (eq. 4)', () => {
     );
   });
 
-  test('has no unit where there is one target, or all say the same', () => {
-    const alike = [0.6, 0.8];
+  test('EDrel is null for one target and for equal targets', () => {
+    const vector = [0.6, 0.8];
     expect(relativeEnergyDistance([[1, 0]], [[0, 1]])).toBeNull();
-    expect(relativeEnergyDistance([alike, alike, alike], [[0, 1]])).toBeNull();
+    expect(relativeEnergyDistance([vector, vector, vector], [[0, 1]])).toBeNull();
   });
 });

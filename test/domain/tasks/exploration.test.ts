@@ -7,7 +7,7 @@ const settings = fc.record({
   exploration: fc.record({ contextsPerSignal: fc.integer({ min: 1, max: 50 }) }),
 });
 
-test('the random control gets as many candidates from as many contexts as all signals together', () => {
+test('the random control gets the total candidates and contexts of all signals', () => {
   fc.assert(
     fc.property(
       settings,
@@ -32,7 +32,7 @@ test.each([
   expect(explorationSize({ aim: 'random', iteration: 0, signals: 3 }, given)).toEqual(size);
 });
 
-test('shares are whole, differ by at most one and make up the total', () => {
+test('shares are integers, differ by at most 1 and sum to the total', () => {
   fc.assert(
     fc.property(fc.nat(10_000), fc.integer({ min: 1, max: 200 }), (total, parts) => {
       const shares = Array.from({ length: parts }, (_, index) => shareOf(total, parts, index));
@@ -62,11 +62,11 @@ describe('the actions of a candidate', () => {
     expect(executedActions(['[f(x=1)]', written], executed)).toEqual({ unseen: written });
   });
 
-  test('any sequence out of what was executed is found as it is', () => {
+  test('any sequence of executed actions is returned unchanged', () => {
     const runs = fc.array(fc.stringMatching(/^[a-z]{1,8}(\([a-z0-9]{0,5}\))?$/), { minLength: 1, maxLength: 10 });
     fc.assert(
-      fc.property(runs, fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), (done, places) => {
-        const chosen = places.map((place) => done[place % done.length]!);
+      fc.property(runs, fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), (done, indices) => {
+        const chosen = indices.map((index) => done[index % done.length]!);
         expect(executedActions(chosen, done)).toEqual({ actions: chosen });
       }),
     );

@@ -3,7 +3,7 @@ import { defaultBoundarySettings, detectBoundary } from '../../../src/domain/sig
 import { groupAdvantages } from '../../../src/domain/training/group-advantage';
 import { groupOf } from '../rollout/attempts';
 
-/** A grid, as environments score: two different rewards differ by more than the formula's 1e-6. */
+/** Rewards on a grid, like those of environments: different rewards differ by more than the formula's 1e-6. */
 const rewards = fc.array(
   fc.integer({ min: 0, max: 100 }).map((n) => n / 100),
   { minLength: 1, maxLength: 16 },
@@ -11,7 +11,7 @@ const rewards = fc.array(
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-test('the advantages of one success among four are the hand-computed ones', () => {
+test('the advantages of one success among four equal the manual calculation', () => {
   // mean 1/4, variance 3/16: 0.75 / 0.4330127 and -0.25 / 0.4330127
   const advantages = groupAdvantages([1, 0, 0, 0]);
   [1.7320508, -0.5773503, -0.5773503, -0.5773503].forEach((expected, k) =>
@@ -19,7 +19,7 @@ test('the advantages of one success among four are the hand-computed ones', () =
   );
 });
 
-test('the advantages of a group sum to 0, and are exactly 0 when and only when all rewards are equal', () => {
+test('the advantages of a group sum to 0, and are exactly 0 if and only if all rewards are equal', () => {
   fc.assert(
     fc.property(rewards, (group) => {
       const advantages = groupAdvantages(group);
@@ -30,7 +30,7 @@ test('the advantages of a group sum to 0, and are exactly 0 when and only when a
   );
 });
 
-test('equal rewards give 0 also where their mean would round', () => {
+test('equal rewards give exactly 0, even if their mean is rounded', () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 64 }), (reward, size) => {
       expect(groupAdvantages(Array(size).fill(reward))).toEqual(Array(size).fill(0));
@@ -48,7 +48,7 @@ test('with rewards of 0 and 1 the groups that train are exactly those that the b
   );
 });
 
-test('a reward that all share changes no advantage, and a rollout keeps its own when the group is reordered', () => {
+test('a constant added to all rewards changes no advantage, and a reordered group has the reordered advantages', () => {
   fc.assert(
     fc.property(rewards, fc.integer({ min: -4, max: 4 }), (group, shift) => {
       const advantages = groupAdvantages(group);
@@ -72,7 +72,7 @@ test('a higher reward has a higher advantage', () => {
   );
 });
 
-test('no rewards give no advantages, and a reward that is no number is refused', () => {
+test('no rewards give no advantages, and a reward that is not finite is rejected', () => {
   expect(groupAdvantages([])).toEqual([]);
   for (const reward of [Number.NaN, Number.POSITIVE_INFINITY])
     expect(() => groupAdvantages([0, reward])).toThrow(expect.objectContaining({ code: 'InvalidReward' }));

@@ -3,20 +3,20 @@ import { findStackProcesses } from '../../../src/process/list-processes';
 
 export type Listener = { pid: number; program: string; address: string; port: number };
 
-/** The sockets at which processes of a home's stack listen, as Linux knows them. */
+/** Returns the listening sockets of a stack's processes, from /proc of Linux. */
 export function listenersOf(home: string): Listener[] {
   const bound = new Map(['/proc/net/tcp', '/proc/net/tcp6'].flatMap(listening));
   return findStackProcesses(home).flatMap(({ pid }) =>
     inodesOf(pid).flatMap((inode) => {
-      const place = bound.get(inode);
-      return place ? [{ pid, program: readFileSync(`/proc/${pid}/comm`, 'utf8').trim(), ...place }] : [];
+      const socket = bound.get(inode);
+      return socket ? [{ pid, program: readFileSync(`/proc/${pid}/comm`, 'utf8').trim(), ...socket }] : [];
     }),
   );
 }
 
 const listenState = '0A';
 
-/** Of each line: inode, address and port. The kernel writes addresses as hexadecimal words of the machine's byte order. */
+/** Returns inode, address and port of each listening line. Addresses are hexadecimal words in the machine's byte order. */
 function listening(table: string): [string, { address: string; port: number }][] {
   const lines = readFileSync(table, 'utf8').trim().split('\n').slice(1);
   return lines.flatMap((line): [string, { address: string; port: number }][] => {
@@ -42,10 +42,10 @@ function inodesOf(pid: number): string[] {
       try {
         return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${name}`))?.slice(1) ?? [];
       } catch {
-        return []; // closed meanwhile
+        return []; // closed during the listing
       }
     });
   } catch {
-    return []; // ended meanwhile
+    return []; // exited during the listing
   }
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 export type TlsProxy = { address: string; passed(): number; refused(): number; close(): Promise<void> };
 
-/** Stands before a gRPC server that speaks in the open: ends TLS, and lets through only calls that carry the API key. */
+/** Starts a proxy that terminates TLS for a plain gRPC server and forwards only calls with the API key. */
 export async function startTlsProxy(
   target: string,
   { certificate: cert, key }: { certificate: string; key: string },
@@ -14,7 +14,7 @@ export async function startTlsProxy(
   function connectBackend(): ClientHttp2Session {
     const session = connect(`http://${target}`);
     session.on('error', () => undefined);
-    session.on('goaway', () => (backend = connectBackend())); // a gRPC server sends every client away after minutes
+    session.on('goaway', () => (backend = connectBackend())); // a gRPC server closes every connection after minutes
     return session;
   }
   const server = createSecureServer({ cert, key });
@@ -30,19 +30,19 @@ export async function startTlsProxy(
       return stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...status }, { endStream: true });
     }
     counts.passed++;
-    const onward = backend.request(headers);
+    const upstream = backend.request(headers);
     let trailers: IncomingHttpHeaders = {};
-    onward.on('error', () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
-    onward.on('trailers', (told) => (trailers = told));
-    onward.on('response', (told, flags) => {
+    upstream.on('error', () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+    upstream.on('trailers', (received) => (trailers = received));
+    upstream.on('response', (received, flags) => {
       if (stream.destroyed) return;
-      const isWhole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-      stream.respond(told, isWhole ? { endStream: true } : { waitForTrailers: true });
-      if (!isWhole) onward.pipe(stream);
+      const isComplete = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+      stream.respond(received, isComplete ? { endStream: true } : { waitForTrailers: true });
+      if (!isComplete) upstream.pipe(stream);
     });
     stream.on('wantTrailers', () => stream.sendTrailers(trailers));
-    stream.on('close', () => onward.close(constants.NGHTTP2_CANCEL));
-    stream.pipe(onward);
+    stream.on('close', () => upstream.close(constants.NGHTTP2_CANCEL));
+    stream.pipe(upstream);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

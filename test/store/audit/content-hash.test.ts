@@ -29,21 +29,21 @@ const hash = async (): Promise<string> => (await contentHash(client, campaign.ca
 test.each([
   ['a reward', `update trajectories set reward = 0.5 where reward = 1`],
   ['an action', `update trajectory_turns set action = 'drop table'`],
-  ['one token of an answer', `update trajectory_turns set token_ids[1] = 9 where trajectory_id = '${ids.expert}'`],
+  ['one token of a completion', `update trajectory_turns set token_ids[1] = 9 where trajectory_id = '${ids.expert}'`],
   ['a log-probability', `update trajectory_turns set logprobs[1] = -0.5000001 where trajectory_id = '${ids.expert}'`],
   ['a verdict', `update tasks set verdict = 'rejected', reason = 'duplicate' where id = 'made'`],
   ['a pair', `update preference_pairs set lambda_sft = 0.25`],
-  ['a pair that is gone', `delete from training_examples; delete from preference_pairs`],
+  ['a deleted pair', `delete from training_examples; delete from preference_pairs`],
   ['a decision', `update promotions set decision = 'keep'`],
-  ['who acts', `update active_policies set policy_id = '${ids.start}'`],
+  ['an active policy', `update active_policies set policy_id = '${ids.start}'`],
   ['a checkpoint', `update training_runs set policy_id = '${ids.start}' where policy_id = '${ids.trained}'`],
   ['a setting of the spec', `update campaigns set spec = spec || '{"iterations": 9}'`],
-])('%s changes the hash', async (_what, change) => {
+])('%s changes the hash', async (_name, change) => {
   await client.query(change);
   expect(await hash()).not.toBe(untouched);
 });
 
-test('the parts say where two campaigns differ', async () => {
+test('the parts show where two campaigns differ', async () => {
   const before = await contentHash(database.pool, campaign.campaignId);
   await client.query(`update trajectories set reward = 0.5 where reward = 1`);
   const after = await contentHash(client, campaign.campaignId);
@@ -51,23 +51,23 @@ test('the parts say where two campaigns differ', async () => {
   expect(before.parts.trajectories.rows).toBe(3);
 });
 
-test('the same content under another name, at another time, in a campaign beside it, has the same hash', async () => {
+test('a second campaign with the same content but another name and time has the same hash', async () => {
   const other = await fullCampaign(database.pool);
   expect((await contentHash(database.pool, other.campaignId)).hash).toBe(untouched);
 });
 
-test('the order of insertion is no part of it', async () => {
-  const [forth, back] = [await fullCampaign(database.pool), await fullCampaign(database.pool)];
+test('the order of insertion does not change the hash', async () => {
+  const [forward, backward] = [await fullCampaign(database.pool), await fullCampaign(database.pool)];
   const attempts = [1, 2, 3].map((n) => ({ taskId: 'seed', attempt: n, seed: n }));
-  for (const one of attempts) await forth.store.trajectories.save(attempt(forth.key, one));
-  for (const one of attempts.toReversed()) await back.store.trajectories.save(attempt(back.key, one));
-  const hashes = [forth, back].map(({ campaignId }) => contentHash(database.pool, campaignId));
+  for (const one of attempts) await forward.store.trajectories.save(attempt(forward.key, one));
+  for (const one of attempts.toReversed()) await backward.store.trajectories.save(attempt(backward.key, one));
+  const hashes = [forward, backward].map(({ campaignId }) => contentHash(database.pool, campaignId));
   const [a, b] = await Promise.all(hashes);
   expect(a!.hash).toBe(b!.hash);
   expect(a!.hash).not.toBe(untouched);
 });
 
-/** Tables of what it took, who ordered what, and how far it has come. */
+/** Tables of costs, operator commands, faults and progress. */
 const leftOutTables = [
   ...[
     'attempt_faults',
@@ -100,7 +100,7 @@ const changed: Record<string, (column: string) => string> = {
   ARRAY: (column) => `coalesce(${column}, '{}') || ${column}[1:1]`,
 };
 
-test('every column of every table that belongs to a campaign is in it, or is left out by name', async () => {
+test('every column of every campaign table changes the hash or is listed as left out', async () => {
   const { rows: columns } = await client.query<{ table: string; column: string; type: string }>(
     `select c.table_name as table, c.column_name as column,
        case when c.data_type in ('smallint', 'bigint', 'real', 'double precision') then 'integer' else c.data_type end as type
@@ -113,7 +113,7 @@ test('every column of every table that belongs to a campaign is in it, or is lef
   await withoutConstraints(client);
   for (const { table, column, type } of columns) {
     const named = [column, `${table}.${column}`].some((name) => leftOutColumns.includes(name));
-    if (/^(campaign_id|job_key|training_run)$/.test(column) || (table === 'campaigns' && column === 'name')) continue; // whose it is
+    if (/^(campaign_id|job_key|training_run)$/.test(column) || (table === 'campaigns' && column === 'name')) continue; // keys of the campaign
     await client.query('savepoint one');
     await client.query(`update ${table} set ${column} = ${changed[type]!(column)}`);
     const isLeftOut = named || leftOutTables.includes(table) || type === 'timestamp with time zone';
@@ -122,7 +122,7 @@ test('every column of every table that belongs to a campaign is in it, or is lef
   }
 });
 
-/** Into the tables that the full campaign leaves empty. */
+/** Inserts rows into the tables that are empty in the full campaign. */
 async function addRareRows(into: PoolClient): Promise<void> {
   const { campaignId, name } = campaign;
   await into.query(
@@ -137,7 +137,9 @@ async function addRareRows(into: PoolClient): Promise<void> {
   );
 }
 
-/** Foreign keys are triggers, which a replica does not fire; the others are dropped. */
+/**
+ * Disables all constraints: foreign keys are triggers, which do not fire in the replica role; the others are dropped.
+ */
 async function withoutConstraints(into: PoolClient): Promise<void> {
   await into.query(`set local session_replication_role = replica`);
   await into.query(`
@@ -145,7 +147,7 @@ async function withoutConstraints(into: PoolClient): Promise<void> {
       for c in select conrelid::regclass as of, conname from pg_constraint
         where contype in ('c', 'f', 'p', 'u') and conparentid = 0 and coninhcount = 0
           and connamespace = 'public'::regnamespace
-        order by contype in ('p', 'u') -- what refers to a key first
+        order by contype in ('p', 'u') -- references before the keys
       loop execute format('alter table %s drop constraint %I', c.of, c.conname); end loop;
       drop index tasks_admitted_once;
     end $$`);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('a checkpoint traces to its runs, its examples, their tasks and the signals that asked for those', async () => {
+test('the lineage of a checkpoint has its runs, examples, tasks and signals', async () => {
   const lineage = await getLineage(database.pool, ids.trained);
   expect(lineage).toMatchObject({ campaign: campaignName, policyId: ids.trained });
   expect(lineage.ancestors).toMatchObject([
@@ -23,7 +23,7 @@ test('a checkpoint traces to its runs, its examples, their tasks and the signals
   ]);
 });
 
-test('the chain from checkpoint to signal and the attempt that raised it is whole in the database', async () => {
+test('the database links a checkpoint to its signal and the attempt that raised the signal', async () => {
   const { rows } = await database.pool.query(
     `select r.job_key as "jobKey", k.id as task, s.id as signal, raised.id as raised, raised.policy_id as by
      from policies p
@@ -39,16 +39,13 @@ test('the chain from checkpoint to signal and the attempt that raised it is whol
   expect(rows).toMatchObject([{ task: 'made', signal: ids.signal, raised: ids.failed, by: ids.start }]);
 });
 
-test('the first characters of a hash are enough', async () => {
+test('a checkpoint is found by the first characters of its hash', async () => {
   await expect(getLineage(database.pool, ids.trained.slice(0, 8))).resolves.toMatchObject({ policyId: ids.trained });
 });
 
-test.each(['ffffff', 'bbbbb', ''])(
-  'the hash "%s" names no policy and says how many characters to give',
-  async (hash) => {
-    await expect(getLineage(database.pool, hash)).rejects.toMatchObject({
-      code: 'UnknownPolicy',
-      message: expect.stringContaining('at least 6 characters'),
-    });
-  },
-);
+test.each(['ffffff', 'bbbbb', ''])('the error for the unknown hash "%s" contains the minimum length', async (hash) => {
+  await expect(getLineage(database.pool, hash)).rejects.toMatchObject({
+    code: 'UnknownPolicy',
+    message: expect.stringContaining('at least 6 characters'),
+  });
+});

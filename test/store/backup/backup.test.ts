@@ -56,7 +56,7 @@ function writeArtifact(name: string, text: string): void {
   writeFileSync(path.join(artifactsRoot, name), text);
 }
 
-/** Every row of every table as text, and where the generated ids stand. */
+/** Returns all rows of all tables as text, and the last values of the sequences. */
 async function contents({ pool }: FreshDatabase): Promise<Record<string, unknown>> {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
@@ -71,7 +71,7 @@ async function contents({ pool }: FreshDatabase): Promise<Record<string, unknown
   return { ...found, sequences: (await pool.query(sequences)).rows };
 }
 
-/** A copy of the backup with something done to it. */
+/** Returns the folder of a damaged copy of the backup. */
 function damaged(damage: (copy: string) => void): string {
   const copy = path.join(folder, randomUUID());
   cpSync(whole, copy, { recursive: true });
@@ -84,51 +84,51 @@ const isEmpty = async (): Promise<boolean> =>
     ([name, rows]) => name === 'sequences' || (rows as unknown[]).length === 0,
   );
 
-describe('refused before a row is written', () => {
+describe('a restore writes no row and fails for', () => {
   const table = 'tables/trajectories.copy.gz';
   const model = `artifacts/policies/${ids.start}/model.safetensors`;
   test.each([
     {
-      what: 'a file that is cut off',
-      says: 'is cut off',
+      problem: 'a truncated file',
+      message: 'is truncated',
       damage: (copy: string) => truncateSync(path.join(copy, table), 20),
     },
     {
-      what: 'a file that grew',
-      says: 'was changed',
+      problem: 'a file that grew',
+      message: 'was changed',
       damage: (copy: string) => appendFileSync(path.join(copy, table), 'x'),
     },
     {
-      what: 'a file of which one byte differs',
-      says: 'was changed',
+      problem: 'a file with one changed byte',
+      message: 'was changed',
       damage: (copy: string) => flipByte(path.join(copy, table), 12),
     },
-    { what: 'a file that is missing', says: 'is missing', damage: (copy: string) => rmSync(path.join(copy, table)) },
+    { problem: 'a missing file', message: 'is missing', damage: (copy: string) => rmSync(path.join(copy, table)) },
     {
-      what: 'an artifact that was changed',
-      says: 'was changed',
+      problem: 'a changed artifact',
+      message: 'was changed',
       damage: (copy: string) => writeFileSync(path.join(copy, model), 'heavier'),
     },
     {
-      what: 'a manifest that is cut off',
-      says: 'is cut off',
+      problem: 'a truncated manifest',
+      message: 'is truncated',
       damage: (copy: string) => truncateSync(path.join(copy, manifestFile), 300),
     },
     {
-      what: 'a manifest that was edited',
-      says: 'was changed',
+      problem: 'an edited manifest',
+      message: 'was changed',
       damage: (copy: string) => edit(path.join(copy, manifestFile), '"rows": 2', '"rows": 1'),
     },
     {
-      what: 'a folder without a manifest',
-      says: 'coevolve backup',
+      problem: 'a folder without a manifest',
+      message: 'coevolve backup',
       damage: (copy: string) => rmSync(path.join(copy, manifestFile)),
     },
-  ])('$what', async ({ damage, says }) => {
+  ])('$problem', async ({ damage, message }) => {
     const copy = damaged(damage);
     await expect(restoreBackup(empty.pool, { folder: copy, artifactsRoot })).rejects.toMatchObject({
       code: 'InvalidBackup',
-      message: expect.stringContaining(says),
+      message: expect.stringContaining(message),
     });
     expect(await isEmpty()).toBe(true);
   });
@@ -161,9 +161,9 @@ const lastMigration = (): string =>
     .at(-1)!
     .replace('.sql', '');
 
-function flipByte(file: string, place: number): void {
+function flipByte(file: string, index: number): void {
   const bytes = readFileSync(file);
-  bytes[place]! ^= 1;
+  bytes[index]! ^= 1;
   writeFileSync(file, bytes);
 }
 
@@ -174,7 +174,7 @@ const edit = (file: string, from: string, to: string): void => {
 };
 
 describe('a restored backup', () => {
-  test('has every row as it was, the same schema, and hashes that the source has', async () => {
+  test('has the rows, the schema and the content hashes of the source', async () => {
     const schema = await describeSchema(empty.pool);
     const { manifest, missingArtifacts } = await restoreBackup(empty.pool, { folder: whole, artifactsRoot });
     expect(await contents(empty)).toEqual(before);
@@ -186,21 +186,21 @@ describe('a restored backup', () => {
     expect(missingArtifacts).toEqual(manifest.artifacts.missing);
   });
 
-  test('is a database like any other: a campaign starts in it, and what refers to nothing is refused', async () => {
+  test('accepts a new campaign and rejects rows with dangling references', async () => {
     const { id } = await createStore(empty.pool).campaigns.save(campaignNamed('next'));
     expect(id).toBeGreaterThan(campaign.campaignId);
     const orphan = `insert into iterations (campaign_id, number) values (1000000, 0)`;
     await expect(empty.pool.query(orphan)).rejects.toThrow(/foreign key/);
   });
 
-  test('is not restored upon itself', async () => {
+  test('cannot be restored into a second time', async () => {
     await expect(restoreBackup(empty.pool, { folder: whole, artifactsRoot })).rejects.toMatchObject({
       code: 'NotEmpty',
     });
   });
 });
 
-test('restored where artifacts lie elsewhere, rows name them there, and they are there', async () => {
+test('a restore with another artifacts folder copies the artifacts there and changes the paths in rows', async () => {
   const other = await freshDatabase();
   const elsewhere = path.join(folder, 'elsewhere');
   try {
@@ -217,23 +217,23 @@ test('restored where artifacts lie elsewhere, rows name them there, and they are
   }
 });
 
-test('without its artifacts a backup names those that are not where it is restored', async () => {
+test('the restore of a backup without artifacts lists the missing ones', async () => {
   const bare = path.join(folder, 'bare');
   const { artifacts } = await writeBackup(source.pool, { folder: bare, artifactsRoot, withArtifacts: false });
   expect(readdirSync(bare).toSorted()).toEqual([manifestFile, 'tables']);
   const other = await freshDatabase();
   try {
-    const place = { folder: bare, artifactsRoot: path.join(folder, 'nowhere') };
-    const { missingArtifacts } = await restoreBackup(other.pool, place);
+    const options = { folder: bare, artifactsRoot: path.join(folder, 'nowhere') };
+    const { missingArtifacts } = await restoreBackup(other.pool, options);
     expect(missingArtifacts).toEqual([...artifacts.missing, ...artifacts.files.map((file) => file.path)]);
   } finally {
     await other.drop();
   }
 });
 
-test('a backup is one moment, whatever is written meanwhile, and leaves nothing behind when it cannot be', async () => {
+test('a backup is one snapshot during concurrent writes, and a failed backup leaves no files', async () => {
   const busy = await freshDatabase();
-  const moment = path.join(folder, 'moment');
+  const snapshotFolder = path.join(folder, 'snapshotFolder');
   try {
     const { pool } = busy;
     const { campaignId } = await fullCampaign(pool);
@@ -249,14 +249,16 @@ test('a backup is one moment, whatever is written meanwhile, and leaves nothing 
           await client.query(settled, both);
         });
     })();
-    const { tables } = await writeBackup(pool, { folder: moment, artifactsRoot, withArtifacts: false });
+    const { tables } = await writeBackup(pool, { folder: snapshotFolder, artifactsRoot, withArtifacts: false });
     done.abort();
     await writing;
     const rowsOf = (name: string): number => tables.find((table) => table.name === name)!.rows;
     expect(rowsOf('ledger') - rowsOf('events')).toBe(quiet);
-    await expect(writeBackup(pool, { folder: moment, artifactsRoot, withArtifacts: false })).rejects.toMatchObject({
+    await expect(
+      writeBackup(pool, { folder: snapshotFolder, artifactsRoot, withArtifacts: false }),
+    ).rejects.toMatchObject({
       code: 'InvalidBackup',
-      message: expect.stringContaining('exists already'),
+      message: expect.stringContaining('already exists'),
     });
     expect(readdirSync(folder).filter((name) => name.includes('staging'))).toEqual([]);
   } finally {

@@ -10,7 +10,7 @@ import { restoreBackup } from '../../../src/store/backup/restore';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign } from '../support/campaign-rows';
 
-/** Postgres's message that a copy's data has ended; how many rows they were is another, which may come later. */
+/** Postgres's CopyDone message; the row count is in a separate message, which can arrive later. */
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4]);
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-backup-pieces-'));
@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Holds back what follows the end of a copy. */
+/** Delays the data after the end of a copy. */
 const lateCounts = (): Transform =>
   new Transform({
     transform(piece: Buffer, _encoding, done) {
@@ -46,7 +46,7 @@ const lateCounts = (): Transform =>
     },
   });
 
-test('a backup counts its rows though the counts come after the rows, and can be restored', async () => {
+test('a backup has the row counts and can be restored when the counts arrive after the rows', async () => {
   const address = new URL(source.url);
   address.port = String((relay.address() as AddressInfo).port);
   const pool = createPool(address.href);

@@ -41,11 +41,11 @@ const round = {
   ...{ energyDistance: 0.1, relativeDistance: 0.1, collapsed: false },
 };
 
-/** Everything that writes rows of an iteration, as a worker of that iteration would. */
+/** A store call that writes rows of an iteration. */
 type Writer = {
   writes: string;
   write(campaign: Started): Promise<unknown>;
-  /** It is written down already: the current epoch finds it. */
+  /** Set if the row is already stored, so that the current epoch changes nothing. */
   found?: true;
 };
 
@@ -94,7 +94,7 @@ const writers: Writer[] = [
       ]),
   },
   {
-    writes: 'the begin of a phase',
+    writes: 'the start of a phase',
     write: ({ store, key }) => store.iterations.beginPhase({ ...key, phase: 'detect', previous: null }),
   },
   {
@@ -114,7 +114,7 @@ const writers: Writer[] = [
   { writes: 'an evaluation', write: ({ store, key }) => store.evaluations.save(key, evaluation) },
   { writes: 'an entry of the ledger', write: ({ store, key }) => store.ledger.settle(key, 'late', spent) },
   { writes: 'the reservation of a job', write: ({ store, job }) => store.ledger.reserveTraining(job, 10) },
-  { writes: 'what a job took', write: ({ store, job }) => store.ledger.bookTraining(job, spent, false) },
+  { writes: 'the cost of a job', write: ({ store, job }) => store.ledger.bookTraining(job, spent, false) },
   { writes: 'the success of a job', write: ({ store, job }) => store.trainingRuns.succeed(job, hash('a'), spent) },
   {
     writes: 'the failure of a job',
@@ -132,7 +132,7 @@ const writers: Writer[] = [
   },
   { writes: 'a judgement', write: ({ store, key }) => store.judgements.save(key, judgement) },
   {
-    writes: 'what is explored',
+    writes: 'exploration contexts',
     write: ({ store, key }) => store.exploration.planContexts(key, 'random', [context(null)]),
   },
   {
@@ -151,17 +151,17 @@ const writers: Writer[] = [
     found: true,
   },
   {
-    writes: 'the play of a calibration',
+    writes: 'the rollout of a calibration',
     write: ({ store, key }) => store.judgeCalibrations.saveRollout(key, { ...item, ordinal: 0, transcript, reward: 1 }),
   },
   { writes: 'a calibration', write: ({ store, key }) => store.judgeCalibrations.save(key, calibration) },
   {
-    writes: 'a try of a model call',
+    writes: 'a request of a model call',
     write: ({ store, key }) => store.modelCalls.reserve(modelCall(key, 'late'), { llmTokens: 10, usd: 0.1 }),
   },
 ];
 
-/** Saves work and decides nothing: a stale one changes nothing, and is told by the attempt that it belongs to. */
+/** Journal calls only save work: a stale call changes nothing without an error, which storing the attempt throws. */
 const journal: Writer[] = [
   {
     writes: 'a turn',
@@ -210,7 +210,7 @@ const calibration = {
 
 type Started = NewCampaign & { job: JobKey };
 
-/** A campaign with one row of what the writers refer to. */
+/** Creates a campaign with the rows that the writers refer to. */
 async function startedCampaign(): Promise<Started> {
   const campaign = await newCampaign(database.pool);
   const { store, key, campaignId, name } = campaign;
@@ -233,7 +233,7 @@ async function startedCampaign(): Promise<Started> {
   return { ...campaign, job };
 }
 
-/** Every row of every table that belongs to the campaign, but for epochs. */
+/** Returns all rows of the campaign in all tables, without epochs. */
 async function snapshot({ campaignId }: NewCampaign): Promise<unknown> {
   const { rows: tables } = await database.pool.query<{ name: string }>(
     `select c.relname as name from pg_attribute a join pg_class c on c.oid = a.attrelid
@@ -265,7 +265,7 @@ test.each([...writers, ...journal].filter(({ found }) => !found))(
   },
 );
 
-describe('a worker of an epoch that is over', () => {
+describe('a worker of a stale epoch', () => {
   let campaign: Started;
   let before: unknown;
   beforeAll(async () => {
@@ -274,7 +274,7 @@ describe('a worker of an epoch that is over', () => {
     before = await snapshot(campaign);
   });
 
-  test.each(writers)('cannot write $writes and is told so', async ({ write }) => {
+  test.each(writers)('gets StaleEpoch instead of writing $writes', async ({ write }) => {
     await expect(write(campaign)).rejects.toMatchObject({ name: 'DomainError', code: 'StaleEpoch' });
     expect(await snapshot(campaign)).toEqual(before);
   });
@@ -285,7 +285,7 @@ describe('a worker of an epoch that is over', () => {
   });
 });
 
-describe('a worker that is ahead of a restored database', () => {
+describe('a worker with a newer epoch than the restored database', () => {
   let campaign: Started;
   let before: unknown;
   beforeAll(async () => {
@@ -294,7 +294,7 @@ describe('a worker that is ahead of a restored database', () => {
     before = await snapshot(campaign);
   });
 
-  test.each(writers)('cannot write $writes and is told of the command', async ({ write }) => {
+  test.each(writers)('gets an error with the next command instead of writing $writes', async ({ write }) => {
     await expect(write(campaign)).rejects.toMatchObject({
       code: 'StateMismatch',
       message: expect.stringMatching(`coevolve reconcile ${campaign.name}\`$`),
@@ -303,13 +303,13 @@ describe('a worker that is ahead of a restored database', () => {
   });
 });
 
-describe('a worker that meets the epoch being raised', () => {
+describe('a worker that writes while the epoch is raised', () => {
   let campaign: Started;
   beforeAll(async () => {
     campaign = await startedCampaign();
   });
 
-  test.each(writers)('waits to write $writes, and is then refused', async ({ write }) => {
+  test.each(writers)('waits to write $writes and then gets StaleEpoch', async ({ write }) => {
     const { campaignId, key, job } = campaign;
     const before = await snapshot(campaign);
     const raiser = new Client({ connectionString: database.url });
@@ -318,7 +318,7 @@ describe('a worker that meets the epoch being raised', () => {
       await raiser.query('begin');
       await raiser.query('update iterations set epoch = epoch + 1 where campaign_id = $1', [campaignId]);
       const writing = expect(write(campaign)).rejects.toMatchObject({ code: 'StaleEpoch' });
-      await someoneWaitsFor(raiser);
+      await untilBlockedBy(raiser);
       await raiser.query('commit');
       await writing;
     } finally {
@@ -329,9 +329,9 @@ describe('a worker that meets the epoch being raised', () => {
   });
 });
 
-/** Until another connection waits for a lock that this one holds. */
-async function someoneWaitsFor(holder: Client): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
+/** Waits until another connection waits for a lock of `holder`. */
+async function untilBlockedBy(holder: Client): Promise<void> {
+  for (let polls = 0; polls < 500; polls++) {
     const { rowCount } = await holder.query(
       'select from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))',
     );
@@ -341,7 +341,7 @@ async function someoneWaitsFor(holder: Client): Promise<void> {
   throw new Error('the writer did not wait for the epoch');
 }
 
-test('a newer epoch does a phase again that an older one committed', async () => {
+test('a newer epoch repeats a phase that an older epoch committed', async () => {
   const { store, key } = await startedCampaign();
   const phase = { phase: 'plan', previous: null } as const;
   await store.iterations.commitPhase({ ...key, ...phase }, { tasks: 1 });

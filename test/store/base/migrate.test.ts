@@ -9,11 +9,11 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('a second migration does no harm', async () => {
+test('a second migration changes nothing', async () => {
   await expect(migrate(database.url, projectRoot)).resolves.toEqual([]);
 });
 
-test('two processes may migrate at once', async () => {
+test('two processes can migrate concurrently', async () => {
   const both = await Promise.all([migrate(database.url, projectRoot), migrate(database.url, projectRoot)]);
   expect(both).toEqual([[], []]);
 });

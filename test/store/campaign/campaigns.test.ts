@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Every table that has a campaign's rows, with how many of them. */
+/** Counts a campaign's rows in every table with a campaign_id. */
 async function rowsPerTable(campaignId: number): Promise<Record<string, number>> {
   const { rows: tables } = await database.pool.query<{ name: string }>(
     `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'campaign_id'
@@ -29,19 +29,19 @@ async function rowsPerTable(campaignId: number): Promise<Record<string, number>>
   return counts;
 }
 
-test('deleting a campaign takes all of its rows with it, in one statement, and no other campaign’s', async () => {
-  const [gone, kept] = [await fullCampaign(database.pool), await fullCampaign(database.pool)];
-  const before = await rowsPerTable(kept.campaignId);
-  expect(Object.entries(before).filter(([, count]) => count === 0)).toEqual([]); // every table took part
+test('deleting a campaign deletes all of its rows in one statement, and no rows of other campaigns', async () => {
+  const [deleted, other] = [await fullCampaign(database.pool), await fullCampaign(database.pool)];
+  const before = await rowsPerTable(other.campaignId);
+  expect(Object.entries(before).filter(([, count]) => count === 0)).toEqual([]); // every table has rows
 
-  await database.pool.query('delete from campaigns where id = $1', [gone.campaignId]);
-  const left = await rowsPerTable(gone.campaignId);
-  expect(Object.entries(left).filter(([, count]) => count > 0)).toEqual([]);
-  expect(await rowsPerTable(kept.campaignId)).toEqual(before);
-  await expect(store.campaigns.find(gone.name)).resolves.toBeUndefined();
+  await database.pool.query('delete from campaigns where id = $1', [deleted.campaignId]);
+  const remaining = await rowsPerTable(deleted.campaignId);
+  expect(Object.entries(remaining).filter(([, count]) => count > 0)).toEqual([]);
+  expect(await rowsPerTable(other.campaignId)).toEqual(before);
+  await expect(store.campaigns.find(deleted.name)).resolves.toBeUndefined();
 });
 
-test('the rows of a campaign lie in partitions of its own', async () => {
+test('each campaign has separate partitions', async () => {
   const { campaignId } = await fullCampaign(database.pool);
   const { rows } = await database.pool.query<{ parent: string; partition: string }>(
     `select i.inhparent::regclass::text as parent, i.inhrelid::regclass::text as partition
@@ -58,56 +58,56 @@ test('the rows of a campaign lie in partitions of its own', async () => {
   );
 });
 
-test('the same spec under the same name is joined, another one is refused', async () => {
+test('saving the same name and spec returns the stored campaign, and another spec is rejected', async () => {
   const first = await store.campaigns.save(campaignNamed('joined'));
-  const again = await store.campaigns.save(campaignNamed('joined'));
-  expect(again).toEqual(first);
+  const second = await store.campaigns.save(campaignNamed('joined'));
+  expect(second).toEqual(first);
   await expect(store.campaigns.save({ ...campaignNamed('joined'), specHash: 'another' })).rejects.toMatchObject({
     code: 'CampaignExists',
     message: expect.stringContaining('joined'),
   });
 });
 
-test('ten starts of one campaign at once make one', async () => {
+test('ten concurrent starts of one campaign create one campaign', async () => {
   const started = await Promise.all(Array.from({ length: 10 }, () => store.campaigns.save(campaignNamed('at-once'))));
   expect(new Set(started.map(({ id }) => id)).size).toBe(1);
 });
 
-test('campaigns start while others store what they do, and nobody fails', async () => {
+test('campaigns start while another campaign writes, without an error in either', async () => {
   const busy = await newCampaign(database.pool);
   await store.tasks.seed(busy.key, [task('t')]);
   const started = new AbortController();
-  const work = async (lane: number): Promise<number> => {
+  const work = async (writer: number): Promise<number> => {
     let attempts = 0;
     while (!started.signal.aborted) {
       const played = attempt(busy.key, {
         taskId: 't',
         attempt: attempts++,
-        purpose: lane === 0 ? 'expert' : 'validation',
+        purpose: writer === 0 ? 'expert' : 'validation',
       });
       await store.trajectories.save(played);
-      await store.tasks.plan(busy.key, lane === 0 ? 'train' : 'evaluation', ['t']);
+      await store.tasks.plan(busy.key, writer === 0 ? 'train' : 'evaluation', ['t']);
     }
     return attempts;
   };
-  const lanes = [work(0), work(1)];
+  const writers = [work(0), work(1)];
   const names = Array.from({ length: 12 }, (_, n) => `busy-${n}`);
   try {
     for (let n = 0; n < names.length; n += 2)
       await Promise.all(names.slice(n, n + 2).map((name) => store.campaigns.save(campaignNamed(name))));
   } finally {
     started.abort();
-    await Promise.all(lanes);
+    await Promise.all(writers);
   }
   const stored = (await store.campaigns.list()).map(({ name }) => name);
   expect(names.filter((name) => !stored.includes(name))).toEqual([]);
 });
 
-test.each(['', 'Upper', '-start', 'a b', 'a/b', 'x'.repeat(64)])('the database refuses the name "%s"', async (name) => {
+test.each(['', 'Upper', '-start', 'a b', 'a/b', 'x'.repeat(64)])('the database rejects the name "%s"', async (name) => {
   await expect(store.campaigns.save(campaignNamed(name))).rejects.toThrow(/campaigns_name_check/);
 });
 
-test('a campaign that is not there is refused by its name, with what to do next', async () => {
+test('the error for an unknown campaign contains its name and the next command', async () => {
   await expect(store.campaigns.getByName('nowhere')).rejects.toMatchObject({
     code: 'UnknownCampaign',
     message: expect.stringMatching(/nowhere.*coevolve list/),
@@ -120,7 +120,7 @@ test.each([
   { status: 'stopped', ended: true },
   { status: 'paused', ended: false },
   { status: 'parked', ended: false },
-] as const)('a campaign that is $status has an end: $ended', async ({ status, ended }) => {
+] as const)('a campaign that is $status has an end time: $ended', async ({ status, ended }) => {
   const { campaignId } = await newCampaign(database.pool);
   await store.campaigns.setStatus(campaignId, status);
   const row = await store.campaigns.get(campaignId);

@@ -34,7 +34,7 @@ const fork = (name: string, iteration: number, changes: Partial<NewFork> = {}) =
 const count = async (sql: string, values: unknown[]): Promise<number> =>
   (await database.pool.query<{ n: number }>(`select count(*)::integer as n ${sql}`, values)).rows[0]!.n;
 
-test('every table is copied, or left behind for a reason', async () => {
+test('every table is either copied or listed as skipped', async () => {
   const { rows } = await database.pool.query<{ name: string }>(
     `select relname as name from pg_class
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
@@ -44,7 +44,7 @@ test('every table is copied, or left behind for a reason', async () => {
   expect(rows.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
 });
 
-test('a fork has every row of the iterations that it takes over, and what the source holds stays', async () => {
+test('a fork has every row of the copied iterations, and the rows of the source stay', async () => {
   const before = await contentHash(database.pool, source.campaignId);
   const { id } = await fork('whole', 1);
   for (const table of Object.keys(copiedTables)) {
@@ -64,7 +64,7 @@ test('a fork has every row of the iterations that it takes over, and what the so
 });
 
 test.each(Object.keys(skippedTables).filter((table) => !['campaigns', 'active_policies', 'providers'].includes(table)))(
-  'a fork has nothing of %s but what it did itself',
+  'a fork copies no rows of %s',
   async (table) => {
     const { id } = await fork('whole', 1);
     const own = table === 'events' ? `from events where campaign_id = $1 and kind <> 'forked'` : '';
@@ -73,7 +73,7 @@ test.each(Object.keys(skippedTables).filter((table) => !['campaigns', 'active_po
   },
 );
 
-test('rows of later iterations are left behind, and the policy of the earlier one acts', async () => {
+test('rows of later iterations are not copied, and the policy of the earlier iteration is active', async () => {
   const { id } = await fork('early', 0);
   const later = `from trajectories where campaign_id = $1 and iteration > 0`;
   expect(await count(later, [id])).toBe(0);
@@ -85,14 +85,14 @@ test('rows of later iterations are left behind, and the policy of the earlier on
   });
 });
 
-test('job keys of a fork begin with its own name, also of a fork of a fork', async () => {
+test('job keys of a fork begin with the name of the fork, also in a fork of a fork', async () => {
   const { id } = await fork('whole', 1);
-  const again = await fork('grandchild', 1, { source: { id, name: 'whole' } });
+  const grandchild = await fork('grandchild', 1, { source: { id, name: 'whole' } });
   const { rows } = await database.pool.query<{ key: string }>(
     `select job_key as key from training_runs where campaign_id = $1
      union select training_run from policies where campaign_id = $1
      union select job_key from training_examples where campaign_id = $1 order by key`,
-    [again.id],
+    [grandchild.id],
   );
   expect(rows.map(({ key }) => key)).toEqual([
     `campaign/grandchild/${ids.start.slice(0, 8)}`,
@@ -100,7 +100,7 @@ test('job keys of a fork begin with its own name, also of a fork of a fork', asy
   ]);
 });
 
-test('the same fork asked for again, also five times at once, is one campaign', async () => {
+test('repeated and concurrent calls for the same fork create one campaign', async () => {
   const forks = await Promise.all(Array.from({ length: 5 }, () => fork('one', 1)));
   expect(new Set(forks.map(({ id }) => id)).size).toBe(1);
   expect(forks.filter(({ created }) => created)).toHaveLength(1);
@@ -108,9 +108,9 @@ test('the same fork asked for again, also five times at once, is one campaign', 
 });
 
 test.each([
-  { what: 'another spec', iteration: 1, changes: { specHash: 'another' } },
-  { what: 'another iteration', iteration: 0, changes: {} },
-])('a name that is taken by $what is refused', async ({ iteration, changes }) => {
+  { difference: 'spec', iteration: 1, changes: { specHash: 'another' } },
+  { difference: 'iteration', iteration: 0, changes: {} },
+])('a name that is taken by a fork with another $difference is rejected', async ({ iteration, changes }) => {
   await fork('taken', 1);
   await expect(fork('taken', iteration, changes)).rejects.toMatchObject({
     code: 'CampaignExists',
@@ -118,12 +118,12 @@ test.each([
   });
 });
 
-test('a campaign that was never a fork is not joined', async () => {
+test('a name that is taken by a campaign that is not a fork is rejected', async () => {
   const name = source.name;
   await expect(fork(name, 1, { specHash: `hash of ${name}` })).rejects.toMatchObject({ code: 'CampaignExists' });
 });
 
-test('an iteration that is not finished is refused with the command for the last that is', async () => {
+test('a fork of an unfinished iteration is rejected with the command for the last finished one', async () => {
   const before = await count('from campaigns', []);
   await expect(fork('ahead', 2)).rejects.toMatchObject({
     code: 'UnfinishedIteration',
@@ -132,7 +132,7 @@ test('an iteration that is not finished is refused with the command for the last
   expect(await count('from campaigns', [])).toBe(before);
 });
 
-test('a source that is deleted leaves its forks whole', async () => {
+test('the deletion of a source leaves its forks unchanged', async () => {
   const { id } = await fork('orphan', 1);
   const parent = await fork('parent', 1);
   const child = await fork('child', 1, { source: { id: parent.id, name: 'parent' } });
@@ -149,11 +149,11 @@ test('a source that is deleted leaves its forks whole', async () => {
   ]);
 });
 
-test('lineage and report of a fork say whence it comes, and a checkpoint is the campaign’s that trained it', async () => {
-  const { id } = await fork('told', 1);
+test('lineage and report of a fork contain its source, and a checkpoint belongs to the campaign that trained it', async () => {
+  const { id } = await fork('traced', 1);
   expect(await getLineage(database.pool, ids.trained)).toMatchObject({ campaign: source.name, forkedFrom: null });
   const origin = { forkedFrom: source.name, forkIteration: 1 };
-  expect(await getTaskLineage(database.pool, 'told', 'made')).toMatchObject({ campaign: 'told', ...origin });
+  expect(await getTaskLineage(database.pool, 'traced', 'made')).toMatchObject({ campaign: 'traced', ...origin });
   expect(await source.store.campaigns.get(id)).toMatchObject(origin);
   const report = await collectReport(database.pool, id);
   expect(report.campaign).toMatchObject(origin);

@@ -16,27 +16,27 @@ test('an iteration that is opened twice keeps its epoch', async () => {
   );
 });
 
-test('the phases of an iteration begin one after the other, each when the one before it has committed', async () => {
+test('each phase of an iteration begins after the previous one is committed', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
-  for (const [place, phase] of phases.entries()) {
-    const phaseKey = { ...key, phase, previous: phases[place - 1] ?? null };
+  for (const [index, phase] of phases.entries()) {
+    const phaseKey = { ...key, phase, previous: phases[index - 1] ?? null };
     await expect(store.iterations.beginPhase(phaseKey)).resolves.toBe(false);
-    await store.iterations.commitPhase(phaseKey, { place });
+    await store.iterations.commitPhase(phaseKey, { index });
   }
   const committed = await store.iterations.listPhases(campaignId);
   expect(committed.map(({ phase, result }) => [phase, result])).toEqual(
-    phases.map((phase, place) => [phase, { place }]),
+    phases.map((phase, index) => [phase, { index }]),
   );
 });
 
-test.each(phases.slice(1).map((phase, place) => ({ phase, previous: phases[place]! })))(
-  'phase $phase does not begin before $previous has committed',
+test.each(phases.slice(1).map((phase, index) => ({ phase, previous: phases[index]! })))(
+  'phase $phase does not begin before $previous is committed',
   async ({ phase, previous }) => {
     const { store, key } = await newCampaign(database.pool);
     const early = { ...key, phase, previous };
     await expect(store.iterations.beginPhase(early)).rejects.toMatchObject({ code: 'StateMismatch' });
 
-    await store.iterations.beginPhase({ ...key, phase: previous, previous: null }); // begun is not committed
+    await store.iterations.beginPhase({ ...key, phase: previous, previous: null }); // begun, not committed
     await expect(store.iterations.beginPhase(early)).rejects.toMatchObject({
       code: 'StateMismatch',
       message: expect.stringMatching(`${phase}.*${previous}`),
@@ -45,7 +45,7 @@ test.each(phases.slice(1).map((phase, place) => ({ phase, previous: phases[place
   },
 );
 
-test('the first commit of a phase stays', async () => {
+test('the first commit of a phase is kept', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
   const plan = { ...key, phase: 'plan', previous: null } as const;
   await store.iterations.beginPhase(plan);
@@ -55,7 +55,7 @@ test('the first commit of a phase stays', async () => {
   await expect(store.iterations.beginPhase(plan)).resolves.toBe(true);
 });
 
-test('a phase that never began cannot be committed', async () => {
+test('a phase that was never started cannot be committed', async () => {
   const { store, key } = await newCampaign(database.pool);
   await expect(store.iterations.commitPhase({ ...key, phase: 'pair', previous: 'plan' }, {})).rejects.toMatchObject({
     name: 'DomainError',
@@ -63,7 +63,7 @@ test('a phase that never began cannot be committed', async () => {
   await expect(store.iterations.listPhases(key.campaignId)).resolves.toEqual([]);
 });
 
-test('an iteration ends once', async () => {
+test('closing an iteration twice keeps its first end time', async () => {
   const { store, key } = await newCampaign(database.pool);
   const ended = async (): Promise<Date | null> => {
     const { rows } = await database.pool.query<{ at: Date | null }>(
@@ -79,7 +79,7 @@ test('an iteration ends once', async () => {
   expect(await ended()).toEqual(first);
 });
 
-test('a campaign that is fenced goes on in a new epoch, and keeps what its open iteration has committed', async () => {
+test('a fenced campaign continues in a new epoch and keeps the committed phases of its open iteration', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
   const plan = { ...key, phase: 'plan', previous: null } as const;
   await store.iterations.beginPhase(plan);
@@ -96,7 +96,7 @@ test('a campaign that is fenced goes on in a new epoch, and keeps what its open 
   );
 });
 
-test('another run of an iteration has an epoch above all that is known, and the next iteration opens in it', async () => {
+test('a new run of an iteration has an epoch above all known ones, and the next iteration opens in it', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
   const plan = { ...key, phase: 'plan', previous: null } as const;
   await store.iterations.beginPhase(plan);

@@ -12,7 +12,7 @@ test.each([
   ['paused', { status: 'paused', pausedBy: 'ada', stopping: false }],
   ['stopping', { status: 'running', pausedBy: null, stopping: true }],
   ['aborting', { status: 'running', pausedBy: null, abortedBy: 'ada' }],
-] as const)('a campaign that was ordered to be %s is so when it is rebuilt', async (kind, expected) => {
+] as const)('a campaign with a %s event keeps that command when it is rebuilt', async (kind, expected) => {
   const { campaignId, store } = await newCampaign(database.pool);
   expect(await rebuildState(database.pool, campaignId)).not.toHaveProperty('abortedBy');
   if (kind === 'paused') await store.campaigns.setStatus(campaignId, kind);

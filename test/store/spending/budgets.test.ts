@@ -11,14 +11,14 @@ const campaign = (budget: object = {}) => modelCampaign(database.pool, { budget 
 
 const by = (requestId: string) => ({ actor: 'ada', requestId });
 
-test('a campaign begins with the limits of its spec and nothing committed', async () => {
+test('a new campaign has the limits of its spec and nothing committed', async () => {
   const { store, campaignId } = await campaign({ llmTokens: 1000, usd: 2.5 });
   await expect(store.budgets.get(campaignId)).resolves.toEqual({
     ...{ limit: { llmTokens: 1000, usd: 2.5 }, committed: { llmTokens: 0, usd: 0 } },
   });
 });
 
-test('a spec without limits has none', async () => {
+test('a spec without limits gives a budget without limits', async () => {
   const { store, campaignId } = await campaign();
   const { limit } = await store.budgets.get(campaignId);
   expect(limit).toEqual({ llmTokens: null, usd: null });
@@ -29,7 +29,7 @@ test('an unknown campaign has no budget', async () => {
   await expect(store.budgets.get(2 ** 31 - 1)).rejects.toMatchObject({ code: 'UnknownCampaign' });
 });
 
-test('a raise adds to what it names, and the call that had not fitted fits', async () => {
+test('a raise adds to the given limit, and the rejected call then fits', async () => {
   const { store, campaignId, key } = await campaign({ llmTokens: 50, usd: 1 });
   const call = modelCall(key, 'a');
   const estimate = { llmTokens: 100, usd: 0.01 };
@@ -39,7 +39,7 @@ test('a raise adds to what it names, and the call that had not fitted fits', asy
   await expect(store.modelCalls.reserve(call, estimate)).resolves.toEqual({ kind: 'reserved', request: 1 });
 });
 
-test('the same request given many times at once raises once, and the log of events says who asked', async () => {
+test('concurrent copies of one request raise the budget once, and the event log contains the operator', async () => {
   const { store, campaignId } = await campaign({ llmTokens: 50, usd: 1 });
   const raise = () => store.budgets.raise(campaignId, { llmTokens: 10, usd: 0.5, ...by('r1') });
   await Promise.all(Array.from({ length: 8 }, raise));
@@ -56,10 +56,10 @@ test('the same request given many times at once raises once, and the log of even
   ]);
 });
 
-test('what has no limit cannot be raised, and nothing else is then', async () => {
+test('raising a unit without a limit is rejected and changes no other unit', async () => {
   const { store, campaignId } = await campaign({ llmTokens: 50 });
   await expect(store.budgets.raise(campaignId, { llmTokens: 5, usd: 1, ...by('r') })).rejects.toMatchObject({
-    ...{ code: 'NoLimit', message: 'the campaign has no limit on usd: there is nothing to raise' },
+    ...{ code: 'NoLimit', message: 'the campaign has no limit on usd: nothing to raise' },
   });
   const { limit } = await store.budgets.get(campaignId);
   expect(limit).toEqual({ llmTokens: 50, usd: null });

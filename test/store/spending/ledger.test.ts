@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('what was spent is booked once, however often it is reported', async () => {
+test('a cost is booked once, also when it is reported several times', async () => {
   const { store, campaignId, key } = await newCampaign(database.pool);
   const book = (entry: string, tokens: number) => store.ledger.settle(key, entry, { tokens, seconds: 0.5 });
   await Promise.all(Array.from({ length: 10 }, () => book('iteration/1/rollout', 100)));
@@ -17,7 +17,7 @@ test('what was spent is booked once, however often it is reported', async () => 
   await expect(store.ledger.getTotal(campaignId)).resolves.toEqual({ tokens: 120, seconds: 1 });
 });
 
-test('a campaign that has spent nothing has spent nothing of everything', async () => {
+test('the total of a campaign without costs is zero in each unit', async () => {
   const { store, campaignId } = await newCampaign(database.pool);
   await expect(store.ledger.getTotal(campaignId)).resolves.toEqual({ tokens: 0, seconds: 0 });
 });
@@ -27,7 +27,7 @@ test('a negative amount cannot be booked', async () => {
   await expect(store.ledger.settle(key, 'k', { tokens: -1, seconds: 0 })).rejects.toThrow(/check constraint/);
 });
 
-/** A campaign with a job on `gpus` GPUs at 3.60 dollars an hour each: a tenth of a cent per GPU and second. */
+/** Creates a campaign with a job on `gpus` GPUs at 3.60 dollars per hour each: 0.1 cent per GPU and second. */
 async function onGpus(
   gpus: number,
   usdLimit: number | null = null,
@@ -43,7 +43,7 @@ async function onGpus(
 const committed = async ({ store, campaignId }: NewCampaign): Promise<number> =>
   (await store.budgets.get(campaignId)).committed.usd;
 
-test('a job costs its tokens, its seconds, these times its GPUs, and their price', async () => {
+test('a job costs its tokens, its seconds, its GPU seconds and their price', async () => {
   const { store, campaignId, job } = await onGpus(4);
   await store.ledger.bookTraining(job, { tokens: 500, seconds: 100 }, true);
   await expect(store.ledger.getTrainingCost(campaignId)).resolves.toEqual({
@@ -60,11 +60,11 @@ test('a job without a GPU costs no dollars, and its campaign needs no budget', a
   await expect(store.ledger.getTrainingCost(campaignId)).resolves.toEqual(cost);
 });
 
-test('a job that failed and was resumed is booked once, with all that it took', async () => {
+test('a job that failed and was resumed is booked once with its total cost', async () => {
   const campaign = await onGpus(1);
   const { store, campaignId, job } = campaign;
-  const told = [10, 25, 25, 20, 60].map((seconds) => ({ tokens: 2 * seconds, seconds }));
-  await Promise.all(told.map((spent) => store.ledger.bookTraining(job, spent, false)));
+  const reports = [10, 25, 25, 20, 60].map((seconds) => ({ tokens: 2 * seconds, seconds }));
+  await Promise.all(reports.map((spent) => store.ledger.bookTraining(job, spent, false)));
   await store.ledger.bookTraining(job, { tokens: 160, seconds: 80 }, true);
   await store.ledger.bookTraining(job, { tokens: 160, seconds: 80 }, true);
   const usd = expect.closeTo(0.08, 9);
@@ -73,7 +73,7 @@ test('a job that failed and was resumed is booked once, with all that it took', 
   await expect(committed(campaign)).resolves.toEqual(usd);
 });
 
-test('a job reserves what it may cost once, holds it while it runs, and gives the rest back at its end', async () => {
+test('a job reserves its estimated cost once, keeps it while it runs, and releases the rest at its end', async () => {
   const campaign = await onGpus(1, 1);
   const { store, job } = campaign;
   for (let time = 0; time < 3; time++) await store.ledger.reserveTraining(job, 500);
@@ -84,18 +84,18 @@ test('a job reserves what it may cost once, holds it while it runs, and gives th
   await expect(committed(campaign)).resolves.toBeCloseTo(0.2, 9);
 });
 
-test('a job that takes more than it had reserved counts with all that it took', async () => {
+test('a job that costs more than its reservation commits its full cost', async () => {
   const campaign = await onGpus(1, 1);
   await campaign.store.ledger.reserveTraining(campaign.job, 500);
   await campaign.store.ledger.bookTraining(campaign.job, { tokens: 1, seconds: 1200 }, true);
   await expect(committed(campaign)).resolves.toBeCloseTo(1.2, 9);
 });
 
-test('a job that does not fit into the budget is refused, with the command that lets it in', async () => {
+test('a job that exceeds the budget is rejected with the command that raises the budget', async () => {
   const campaign = await onGpus(1, 1);
   const { store, name, campaignId, jobKey, job } = campaign;
   await expect(store.ledger.reserveTraining(job, 1500)).rejects.toThrow(
-    `$0.00 of $1.00 are committed, and ${jobKey} may take about $1.50; go on with \`coevolve budget raise ${name} --usd 1.00\``,
+    `$0.00 of $1.00 are committed, and ${jobKey} may take about $1.50; continue with \`coevolve budget raise ${name} --usd 1.00\``,
   );
   await expect(committed(campaign)).resolves.toBe(0);
   await store.budgets.raise(campaignId, { usd: 1, actor: 'operator', requestId: 'r' });
@@ -103,7 +103,7 @@ test('a job that does not fit into the budget is refused, with the command that 
   await expect(committed(campaign)).resolves.toBeCloseTo(1.5, 9);
 });
 
-test('a job of unknown length is let in until the limit is reached', async () => {
+test('a job of unknown duration is accepted until the limit is reached', async () => {
   const campaign = await onGpus(1, 1);
   const { store, key, name, job } = campaign;
   await store.ledger.reserveTraining(job, null);

@@ -20,7 +20,7 @@ const reserved = { kind: 'reserved', request: 1 };
 
 const committed = async ({ store, campaignId }: ModelCampaign) => (await store.budgets.get(campaignId)).committed;
 
-test('what is reserved is committed; what is settled replaces it, and the rest is given back', async () => {
+test('a reservation is committed; its settlement replaces it and releases the rest', async () => {
   const c = await campaign();
   const call = modelCall(c.key, 'reflect/1');
   await expect(c.store.modelCalls.reserve(call, estimate)).resolves.toEqual(reserved);
@@ -47,7 +47,7 @@ async function ledgerOf({ campaignId }: ModelCampaign): Promise<Entry[]> {
   return rows;
 }
 
-test('an answered call is not reserved again, and its answer is found', async () => {
+test('an answered call is not reserved again, and its answer is returned', async () => {
   const c = await campaign();
   const call = modelCall(c.key, 'reflect/1');
   await expect(c.store.modelCalls.find(call)).resolves.toBeUndefined();
@@ -58,7 +58,7 @@ test('an answered call is not reserved again, and its answer is found', async ()
   await expect(c.store.modelCalls.reserve(call, estimate)).resolves.toEqual({ kind: 'answered', answer });
 });
 
-test('the first answer of a call stays, whatever a newer prompt would ask; the second is paid and is waste', async () => {
+test('the first answer of a call is kept even if a newer prompt differs; the second is paid and counts as waste', async () => {
   const c = await campaign();
   const call = modelCall(c.key, 'reflect/1');
   const newer = { ...call, requestSha256: 'another', prompt: 'reflection@2' };
@@ -74,7 +74,7 @@ test('the first answer of a call stays, whatever a newer prompt would ask; the s
   });
 });
 
-test('settling or releasing a try again changes nothing', async () => {
+test('settling or releasing a request twice changes nothing', async () => {
   const c = await campaign();
   const [one, two] = [modelCall(c.key, 'one'), modelCall(c.key, 'two')];
   for (const call of [one, two]) await c.store.modelCalls.reserve(call, estimate);
@@ -86,7 +86,7 @@ test('settling or releasing a try again changes nothing', async () => {
   await expect(committed(c)).resolves.toEqual({ llmTokens: 15, usd: expect.closeTo(0.001, 12) });
 });
 
-test('an answer holds whatever bytes a model wrote', async () => {
+test('an answer with invalid characters is stored with replacement characters', async () => {
   const c = await campaign();
   const call = modelCall(c.key, 'reflect/1');
   await c.store.modelCalls.reserve(call, estimate);
@@ -99,7 +99,7 @@ test('an answer holds whatever bytes a model wrote', async () => {
 });
 
 describe('a limit', () => {
-  test('stops the call that does not fit, and says how to go on', async () => {
+  test('rejects a call that does not fit, with the next command', async () => {
     const c = await campaign({ llmTokens: 250, usd: 1 });
     for (const id of ['a', 'b']) {
       await c.store.modelCalls.reserve(modelCall(c.key, id), estimate);
@@ -107,11 +107,11 @@ describe('a limit', () => {
     }
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'c'), estimate)).rejects.toMatchObject({
       ...{ name: 'DomainError', code: 'BudgetReached' },
-      message: `the budget of language models is reached: 200 of 250 tokens are committed, and the next call may take 100 tokens ($0.0100); go on with \`coevolve budget raise ${c.name} --tokens 250\``,
+      message: `the budget of language models is reached: 200 of 250 tokens are committed, and the next call may take 100 tokens ($0.0100); continue with \`coevolve budget raise ${c.name} --tokens 250\``,
     });
   });
 
-  test('in dollars stops too', async () => {
+  test('in dollars rejects a call that does not fit', async () => {
     const c = await campaign({ usd: 0.015 });
     await c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate);
     await c.store.modelCalls.settle(modelCall(c.key, 'a'), 1, settlement({ usd: 0.009 }));
@@ -120,14 +120,14 @@ describe('a limit', () => {
     });
   });
 
-  test('of nothing stops the first call', async () => {
+  test('of zero rejects the first call', async () => {
     const c = await campaign({ llmTokens: 0 });
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate)).rejects.toMatchObject({
       message: expect.stringContaining('0 of 0 tokens are committed'),
     });
   });
 
-  test('that only open reservations fill is busy, not reached', async () => {
+  test('is busy, not reached, while open reservations fill it', async () => {
     const c = await campaign({ llmTokens: 150 });
     const [a, b] = [modelCall(c.key, 'a'), modelCall(c.key, 'b')];
     await c.store.modelCalls.reserve(a, estimate);
@@ -136,7 +136,7 @@ describe('a limit', () => {
     await expect(c.store.modelCalls.reserve(b, estimate)).resolves.toEqual(reserved);
   });
 
-  test('counts a reservation whose request has long timed out', async () => {
+  test('counts a reservation whose request has timed out', async () => {
     const c = await campaign({ llmTokens: 150 });
     await c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate);
     await database.pool.query(
@@ -148,7 +148,7 @@ describe('a limit', () => {
     });
   });
 
-  test('holds three calls of a third each, in dollars', async () => {
+  test('in dollars admits three calls of a third each', async () => {
     const c = await campaign({ usd: 0.3 });
     for (const id of ['a', 'b', 'c'])
       await expect(c.store.modelCalls.reserve(modelCall(c.key, id), { llmTokens: 1, usd: 0.1 })).resolves.toEqual(
@@ -158,7 +158,7 @@ describe('a limit', () => {
 });
 
 describe('a later run of the iteration', () => {
-  test('takes the answer to the same request, and asks anew what differs', async () => {
+  test('reuses the answer to the same request and sends a request that differs', async () => {
     const c = await campaign();
     for (const id of ['same', 'differs']) {
       await c.store.modelCalls.reserve(modelCall(c.key, id), estimate);
@@ -175,7 +175,7 @@ describe('a later run of the iteration', () => {
     });
   });
 
-  test('fences the earlier one off, whose answer is paid and not stored', async () => {
+  test('fences the earlier run, whose answer is paid and not stored', async () => {
     const c = await campaign();
     const call = modelCall(c.key, 'late');
     await c.store.modelCalls.reserve(call, estimate);
@@ -190,12 +190,12 @@ describe('a later run of the iteration', () => {
   });
 });
 
-describe('a try that never ended', () => {
+describe('a request without a response', () => {
   const unconfirmed = async (c: ModelCampaign) => (await c.store.modelCalls.getWaste(c.campaignId)).unconfirmed;
   const none = { calls: 0, tokens: 0, usd: 0 };
   const one = { calls: 1, tokens: 100, usd: 0.01 };
 
-  test('may be on its way, and is waste once its call was tried again', async () => {
+  test('can be in flight, and is waste once its call has another request', async () => {
     const c = await campaign();
     const call = modelCall(c.key, 'reflect/1');
     await c.store.modelCalls.reserve(call, estimate);
@@ -210,7 +210,7 @@ describe('a try that never ended', () => {
     await expect(committed(c)).resolves.toEqual({ llmTokens: 115, usd: expect.closeTo(0.011, 12) });
   });
 
-  test('is waste when the phase that it was made in is over', async () => {
+  test('is waste when its phase is committed', async () => {
     const c = await campaign();
     const phase = { ...c.key, phase: 'plan', previous: null } as const;
     await c.store.iterations.beginPhase(phase);
@@ -220,7 +220,7 @@ describe('a try that never ended', () => {
     await expect(unconfirmed(c)).resolves.toEqual(one);
   });
 
-  test('is confirmed when it ends after all', async () => {
+  test('is confirmed when its response arrives later', async () => {
     const c = await campaign();
     const call = modelCall(c.key, 'reflect/1');
     for (let i = 0; i < 2; i++) await c.store.modelCalls.reserve(call, estimate);
@@ -231,7 +231,7 @@ describe('a try that never ended', () => {
   });
 });
 
-test('what was spent is told by iteration, purpose, provider and model', async () => {
+test('spending is listed by iteration, purpose, provider and model', async () => {
   const c = await campaign();
   const pay = async (callId: string, changes: object, more: object = {}) => {
     const call = modelCall(c.key, callId, changes);
@@ -242,10 +242,10 @@ test('what was spent is told by iteration, purpose, provider and model', async (
   await pay('b', { purpose: 'explorer' }, { estimated: true });
   await pay('c', { purpose: 'judge', model: 'strict' });
   await c.store.modelCalls.reserve(modelCall(c.key, 'open'), estimate);
-  const place = { iteration: 1, provider: 'scripted' };
+  const group = { iteration: 1, provider: 'scripted' };
   await expect(c.store.modelCalls.listSpending(c.campaignId)).resolves.toEqual([
     {
-      ...place,
+      ...group,
       purpose: 'explorer',
       model: 'scripted-chat',
       calls: 2,
@@ -254,11 +254,11 @@ test('what was spent is told by iteration, purpose, provider and model', async (
       seconds: 1,
       estimated: 1,
     },
-    { ...place, purpose: 'judge', model: 'strict', calls: 1, tokens: 15, usd: 0.001, seconds: 0.5, estimated: 0 },
+    { ...group, purpose: 'judge', model: 'strict', calls: 1, tokens: 15, usd: 0.001, seconds: 0.5, estimated: 0 },
   ]);
 });
 
-test('tokens and seconds of attempts are told without what models take', async () => {
+test('the total of tokens and seconds leaves out model calls', async () => {
   const c = await campaign();
   await c.store.ledger.settle(c.key, 'iteration/1/rollout', { tokens: 7, seconds: 2 });
   await c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate);
@@ -280,20 +280,20 @@ const steps = fc.array(
 
 const perToken = 1e-5; // dollars
 
-test('the budget balances after every step of two workers, and is exceeded by underestimates alone', async () => {
+test('the budget balances after every step of two workers, and only underestimates exceed it', async () => {
   const other = createPool(database.url, 2);
   const stores = [createStore(database.pool), createStore(other)];
   const c = await campaign({ llmTokens: 0, usd: 0 });
   const property = fc.asyncProperty(fc.integer({ min: 0, max: 800 }), steps, async (limit, script) => {
-    await beginWith(c, { llmTokens: limit, usd: limit * perToken });
+    await resetBudget(c, { llmTokens: limit, usd: limit * perToken });
     const open: { call: ReturnType<typeof modelCall>; request: number; tokens: number }[] = [];
     let underestimated = 0;
     for (const [index, step] of script.entries()) {
       const { modelCalls } = stores[index % 2]!;
-      const call = modelCall(c.key, `call-${step.call}`, { timeoutSeconds: 0 }); // what is open is taken for lost
+      const call = modelCall(c.key, `call-${step.call}`, { timeoutSeconds: 0 }); // open requests count as lost
       if (step.do === 'reserve') {
-        const asked = { llmTokens: step.tokens, usd: step.tokens * perToken };
-        const got = await modelCalls.reserve(call, asked).catch((error: { code?: string }) => error);
+        const needed = { llmTokens: step.tokens, usd: step.tokens * perToken };
+        const got = await modelCalls.reserve(call, needed).catch((error: { code?: string }) => error);
         if ('kind' in got && got.kind === 'reserved') open.push({ call, request: got.request, tokens: step.tokens });
         else if ('code' in got) expect(got.code).toBe('BudgetReached');
       } else if (open.length > 0) {
@@ -313,8 +313,8 @@ test('the budget balances after every step of two workers, and is exceeded by un
   await other.end();
 }, 300_000);
 
-/** As if nothing had ever been asked: a campaign per case would cost more than the case. */
-async function beginWith({ campaignId }: ModelCampaign, budget: Spending): Promise<void> {
+/** Deletes all calls and costs: creating a campaign per case would take longer than the case. */
+async function resetBudget({ campaignId }: ModelCampaign, budget: Spending): Promise<void> {
   for (const table of ['model_calls', 'model_requests', 'ledger', 'budgets'])
     await database.pool.query(`delete from ${table} where campaign_id = $1`, [campaignId]);
   await database.pool.query(`update campaigns set spec = jsonb_set(spec, '{budget}', $2) where id = $1`, [
@@ -322,16 +322,16 @@ async function beginWith({ campaignId }: ModelCampaign, budget: Spending): Promi
   ]);
 }
 
-/** committed = reserved + underestimated - released, in both units, and not more than `most` tokens. */
-async function expectBalance(c: ModelCampaign, most: number): Promise<void> {
+/** committed = reserved + underestimated - released, in both units, and at maxTokens `maxTokens`. */
+async function expectBalance(c: ModelCampaign, maxTokens: number): Promise<void> {
   const { spent, entries } = await booksOf(c);
   const sums = { 'llm-tokens': 0, usd: 0 };
-  const tries = new Map<string, Partial<Record<Entry['entry'], number>>>();
+  const requests = new Map<string, Partial<Record<Entry['entry'], number>>>();
   for (const { key, unit, entry, amount } of entries) {
     const id = `${unit} of ${key}`;
-    tries.set(id, { ...tries.get(id), [entry]: amount });
+    requests.set(id, { ...requests.get(id), [entry]: amount });
   }
-  for (const [id, { reserve, settle, release = 0 }] of tries) {
+  for (const [id, { reserve, settle, release = 0 }] of requests) {
     const unit = id.startsWith('usd') ? 'usd' : 'llm-tokens';
     expect(reserve).toBeDefined();
     if (settle !== undefined) expect(settle + release).toBeCloseTo(Math.max(reserve!, settle), 9);
@@ -340,10 +340,10 @@ async function expectBalance(c: ModelCampaign, most: number): Promise<void> {
   }
   expect(spent.llmTokens).toBe(sums['llm-tokens']);
   expect(spent.usd).toBeCloseTo(sums.usd, 9);
-  expect(spent.llmTokens).toBeLessThanOrEqual(most);
+  expect(spent.llmTokens).toBeLessThanOrEqual(maxTokens);
 }
 
-/** Budget and ledger as they are at one moment. */
+/** Returns budget and ledger from one snapshot. */
 async function booksOf({ campaignId }: ModelCampaign): Promise<{ spent: Spending; entries: Entry[] }> {
   const { rows } = await database.pool.query<{ spent: Spending; entries: Entry[] }>(
     `select jsonb_build_object('llmTokens', b.llm_tokens, 'usd', b.usd) as spent,

@@ -7,7 +7,7 @@ import { providerStore, type Pace, type Slot } from '../../../src/store/spending
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 
 let database: FreshDatabase;
-let second: Pool; // as another worker process has
+let second: Pool; // as of a second worker process
 beforeAll(async () => {
   database = await freshDatabase();
   second = createPool(database.url);
@@ -26,7 +26,7 @@ const startOf = (slot: Slot): number => {
   return slot.startAtMs;
 };
 
-/** When requests of these sizes may start, asked for by two workers at once. */
+/** Returns the start times of requests of these sizes, taken by two workers in parallel. */
 async function startsOf(pace: Pace, sizes: readonly number[]): Promise<{ at: number; tokens: number }[]> {
   const name = `p-${randomUUID()}`;
   const stores = pools().map((pool) => providerStore(pool));
@@ -39,8 +39,8 @@ async function startsOf(pace: Pace, sizes: readonly number[]): Promise<{ at: num
   return starts.sort((a, b) => a.at - b.at);
 }
 
-/** The largest sum over the starts that lie within less than `windowMs` of each other. */
-function mostWithin(starts: readonly { at: number; weight: number }[], windowMs: number): number {
+/** Returns the largest sum of weights of starts within less than `windowMs` of each other. */
+function maxWithin(starts: readonly { at: number; weight: number }[], windowMs: number): number {
   return Math.max(
     ...starts.map(({ at }) =>
       starts.filter((other) => other.at >= at && other.at < at + windowMs).reduce((sum, { weight }) => sum + weight, 0),
@@ -48,51 +48,51 @@ function mostWithin(starts: readonly { at: number; weight: number }[], windowMs:
   );
 }
 
-const slack = 0.01; // ms: times are kept to the microsecond
+const slackMs = 0.01; // times have a resolution of 1 microsecond
 
-test('without caps every request starts at once', async () => {
+test('without rate limits every request starts immediately', async () => {
   const { pool } = database;
   const slot = await providerStore(pool).takeSlot(`p-${randomUUID()}`, unlimited, 1e9);
   expect(slot).toMatchObject({ kind: 'slot', waitMs: 0 });
 });
 
-test('within no second more requests start than the cap, from two workers', async () => {
+test('two workers together start at most the requests per second in any second', async () => {
   const rates = fc.double({ min: 1, max: 200, noNaN: true });
   const property = fc.asyncProperty(rates, fc.integer({ min: 2, max: 40 }), async (rate, count) => {
     const starts = await startsOf({ requestsPerSecond: rate, tokensPerMinute: null }, Array(count).fill(1));
-    const most = mostWithin(
+    const max = maxWithin(
       starts.map(({ at }) => ({ at, weight: 1 })),
-      1000 - slack,
+      1000 - slackMs,
     );
-    expect(most).toBeLessThanOrEqual(Math.ceil(rate));
+    expect(max).toBeLessThanOrEqual(Math.ceil(rate));
     const span = starts.at(-1)!.at - starts[0]!.at;
-    expect(span).toBeLessThan(((count - 1) / rate) * 1000 + 1000); // and no slower than that
+    expect(span).toBeLessThan(((count - 1) / rate) * 1000 + 1000); // and not slower
   });
   await fc.assert(property, { numRuns: 50 });
 });
 
-test('within no minute more tokens start than the cap, from two workers, whatever the sizes and their order', async () => {
+test('two workers together start at most the tokens per minute in any minute, for all sizes and orders', async () => {
   const caps = fc.integer({ min: 100, max: 100_000 });
   const shares = fc.array(fc.double({ min: 0.001, max: 1, noNaN: true }), { minLength: 2, maxLength: 30 });
   const property = fc.asyncProperty(caps, shares, async (cap, parts) => {
     const sizes = parts.map((part) => Math.max(1, Math.floor(part * cap)));
     const starts = await startsOf({ requestsPerSecond: null, tokensPerMinute: cap }, sizes);
-    const most = mostWithin(
+    const max = maxWithin(
       starts.map(({ at, tokens }) => ({ at, weight: tokens })),
-      60_000 - slack,
+      60_000 - slackMs,
     );
-    expect(most).toBeLessThanOrEqual(cap);
+    expect(max).toBeLessThanOrEqual(cap);
   });
   await fc.assert(property, { numRuns: 150 });
 });
 
-test('small calls use what is left of the cap', async () => {
+test('small calls use the rate limit almost fully', async () => {
   const starts = await startsOf({ requestsPerSecond: null, tokensPerMinute: 6000 }, Array(61).fill(100));
   const minutes = (starts.at(-1)!.at - starts[0]!.at) / 60_000;
-  expect(minutes).toBeCloseTo(60 / 59, 2); // 60 pauses of 1/59 of a minute: the cap less one call
+  expect(minutes).toBeCloseTo(60 / 59, 2); // 60 pauses of 1/59 of a minute: the limit less one call
 });
 
-test('a large call holds the small ones back only until the provider has rested for a minute', async () => {
+test('a large call slows small ones only until the provider was idle for a minute', async () => {
   const { pool } = database;
   const name = `p-${randomUUID()}`;
   const pace = { requestsPerSecond: null, tokensPerMinute: 6000 };
@@ -105,14 +105,14 @@ test('a large call holds the small ones back only until the provider has rested 
   expect(rested[1] - rested[0]).toBeCloseTo((60_000 * 100) / (6000 - 100), 0);
 });
 
-test('requests that wait for tokens do not bunch under the cap of requests', async () => {
+test('requests that wait for tokens do not exceed the requests per second', async () => {
   const sizes = [5900, ...Array<number>(20).fill(10)];
   const starts = await startsOf({ requestsPerSecond: 2, tokensPerMinute: 6000 }, sizes);
-  const most = mostWithin(
+  const max = maxWithin(
     starts.map(({ at }) => ({ at, weight: 1 })),
-    1000 - slack,
+    1000 - slackMs,
   );
-  expect(most).toBeLessThanOrEqual(2);
+  expect(max).toBeLessThanOrEqual(2);
 });
 
 describe('the breaker', () => {
@@ -125,7 +125,7 @@ describe('the breaker', () => {
     return { name, store, take, fail: (retryAfterMs?: number) => store.recordFailure(name, breaker, retryAfterMs) };
   };
 
-  test('opens after so many failures in a row, for every worker', async () => {
+  test('opens for every worker after three failures in a row', async () => {
     const { name, take, fail } = await start(database.pool);
     await fail();
     await fail();
@@ -137,7 +137,7 @@ describe('the breaker', () => {
     expect((seen as { retryAfterMs: number }).retryAfterMs).toBeLessThanOrEqual(60_000);
   });
 
-  test('stays closed while successes come between the failures', async () => {
+  test('stays closed when a success follows every two failures', async () => {
     const { name, store, take, fail } = await start(database.pool);
     for (let round = 0; round < 5; round++) {
       await fail();
@@ -147,14 +147,14 @@ describe('the breaker', () => {
     expect(await take()).toMatchObject({ kind: 'slot' });
   });
 
-  test('is closed by one success', async () => {
+  test('closes after one success', async () => {
     const { name, store, take, fail } = await start(database.pool);
     for (let i = 0; i < 9; i++) await fail();
     await store.recordSuccess(name);
     expect(await take()).toMatchObject({ kind: 'slot' });
   });
 
-  test('stays open for as long as the provider asked', async () => {
+  test('stays open for the Retry-After of the provider', async () => {
     const { take, fail } = await start(database.pool);
     for (let i = 0; i < 3; i++) await fail(300_000);
     const seen = (await take()) as { kind: string; retryAfterMs: number };
@@ -162,7 +162,7 @@ describe('the breaker', () => {
     expect(seen.retryAfterMs).toBeGreaterThan(295_000);
   });
 
-  test('lets requests through after its time, and opens again at the next failure', async () => {
+  test('lets requests through after the cool-down, and opens again at the next failure', async () => {
     const { name, store, take } = await start(database.pool);
     const short = { failures: 3, coolDownSeconds: 0.02 };
     for (let i = 0; i < 3; i++) await store.recordFailure(name, short);
@@ -171,7 +171,7 @@ describe('the breaker', () => {
     expect(await take()).toMatchObject({ kind: 'open' });
   });
 
-  test('while it is open takes no place in the queue', async () => {
+  test('takes no slot while it is open', async () => {
     const { name, store, fail } = await start(database.pool);
     for (let i = 0; i < 3; i++) await fail();
     const pace = { requestsPerSecond: 0.001, tokensPerMinute: 10 };

@@ -13,7 +13,7 @@ import {
 import type { Pool } from 'pg';
 import { addModelRows } from './model-rows';
 
-/** Ids of the rows of `fullCampaign`, by what they are. */
+/** Ids of the rows of `fullCampaign`. */
 export const ids = {
   expert: '0/expert/reference/seed/0',
   failed: `1/train/${hash('a').slice(0, 12)}/seed/0`,
@@ -25,8 +25,9 @@ export const ids = {
 };
 
 /**
- * A campaign with at least one row in every table: an expert run trains the start's policy, which fails at the seed
- * task; the failure raises a signal, the signal a synthesized task, and expert and failure a pair, which trains the next.
+ * Stores a campaign with at least one row in every table: an expert attempt trains the first policy, which fails the
+ * seed task; the failure gives a signal, the signal a synthesized task, and expert and failed attempt a pair, which
+ * trains the next policy.
  */
 export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   const campaign = await newCampaign(pool, 0);
@@ -45,7 +46,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.iterations.beginPhase({ ...key, phase: 'plan', previous: null });
   const played = { purpose: 'train', policyId: ids.start } as const;
   await store.trajectories.save(attempt(key, { ...played, taskId: 'seed', reward: 0 }));
-  await store.trajectories.recordFault(key, ids.failed, 'environment-fault', 'it broke once');
+  await store.trajectories.recordFault(key, ids.failed, 'environment-fault', 'the environment failed once');
   const open = { ...key, trajectoryId: `${ids.failed.slice(0, -1)}1` };
   await store.turnJournal.record(open, turn(1));
   await store.turnJournal.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });

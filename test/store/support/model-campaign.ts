@@ -9,7 +9,7 @@ import { specWithModels } from '../../support/models/scripted-provider';
 
 export type ModelCampaign = { store: Store; spec: CampaignSpec; name: string; campaignId: number; key: IterationKey };
 
-/** A campaign with language models and its first iteration open; `changes` are to its spec. */
+/** Creates a campaign with language models and an open first iteration; `changes` override fields of its spec. */
 export async function modelCampaign(pool: Pool, changes: Record<string, unknown> = {}): Promise<ModelCampaign> {
   const store = createStore(pool);
   const name = `m-${randomUUID()}`;

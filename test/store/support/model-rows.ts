@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 
 type Flagged = { signal: string; failed: string };
 
-/** A row in every table that a language model's synthesis fills, for the task `made` of `fullCampaign`. */
+/** Inserts a row in every table of model-based synthesis, for the task `made` of `fullCampaign`. */
 export async function addModelRows(pool: Pool, campaignId: number, from: Flagged): Promise<void> {
   const insert = (table: string, row: Record<string, unknown>): Promise<unknown> =>
     pool.query(

@@ -11,7 +11,7 @@ import type { NewTrajectory } from '../../../src/store/trajectories/trajectories
 
 export type NewCampaign = { store: Store; pool: Pool; campaignId: number; name: string; key: IterationKey };
 
-/** A campaign with its first iteration open and nothing in it. */
+/** Creates a campaign with an empty open iteration. */
 export async function newCampaign(pool: Pool, iteration = 1): Promise<NewCampaign> {
   const store = createStore(pool);
   const name = `c-${randomUUID()}`;
@@ -29,7 +29,7 @@ export const campaignNamed = (name: string) => ({
   seed: 7,
 });
 
-/** A deliberate repeat of the iteration: every older epoch is over. */
+/** Raises the epoch as a repetition of the iteration does: every older epoch is stale. */
 export async function raiseEpoch(pool: Pool, { campaignId, iteration }: IterationKey): Promise<IterationKey> {
   const { rows } = await pool.query<{ epoch: number }>(
     'update iterations set epoch = epoch + 1 where campaign_id = $1 and number = $2 returning epoch',
@@ -62,7 +62,7 @@ export const rejected = (id: string, reason: string): Decision => ({ id, outcome
 
 type Changes = Partial<NewTrajectory> & { taskId: string };
 
-/** A scored attempt of one step. */
+/** A scored attempt of one turn. */
 export const attempt = ({ campaignId, iteration, epoch }: IterationKey, changes: Changes): NewTrajectory => ({
   campaignId,
   iteration,
@@ -126,7 +126,7 @@ export const trainingRun = (jobKey: string, changes: Partial<NewTrainingRun> = {
 
 type NewPolicy = { id: string; role?: PolicyRole; parentId?: string; examples?: TrainingExample[] };
 
-/** A policy with the run that trained it. */
+/** Stores a policy with the run that trained it. */
 export async function addPolicy({ store, key, name }: NewCampaign, policy: NewPolicy): Promise<string> {
   const { id, role = 'target', parentId = null, examples = [] } = policy;
   const trainingRunKey = `campaign/${name}/${id.slice(0, 8)}`;

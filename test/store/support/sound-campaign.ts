@@ -10,7 +10,7 @@ export const attemptIds = {
   lost: `1/train/${hash('a').slice(0, 12)}/seed/0`,
 };
 
-/** A campaign of two iterations whose rows say what those of one say that has run: experts, attempts, a pair, a promotion. */
+/** Stores the rows of a consistent campaign of two iterations: expert attempts, attempts, a pair and a promotion. */
 export async function finishedCampaign(pool: Pool): Promise<TaskCampaign> {
   const campaign = await taskCampaign(
     pool,
@@ -111,7 +111,7 @@ async function promote(
   );
 }
 
-/** Evaluation, decision and report; what the run took is booked with the rest. */
+/** Stores the evaluation, the decision and the cost of an iteration. */
 async function finish(
   campaign: TaskCampaign,
   key: IterationKey,

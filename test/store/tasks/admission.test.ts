@@ -29,7 +29,7 @@ const stage = (name: StageVerdict['stage'], passed = true): StageVerdict => ({
 });
 
 describe('admission', () => {
-  test('of two equal candidates decided at the same time, one is admitted and the other is a duplicate', async () => {
+  test('one of two equal candidates that are decided concurrently is admitted, and the other is a duplicate', async () => {
     for (let round = 0; round < 5; round++) {
       const { store, key, campaignId } = await newCampaign(database.pool);
       await store.tasks.propose(key, [candidate('a', { contentKey: 'same' }), candidate('b', { contentKey: 'same' })]);
@@ -39,7 +39,7 @@ describe('admission', () => {
     }
   });
 
-  test('fifty equal candidates decided at once leave one in the pool', async () => {
+  test('one of fifty equal candidates in a decision is admitted', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key } = campaign;
     const ids = Array.from({ length: 50 }, (_, n) => `candidate-${n}`);
@@ -53,7 +53,7 @@ describe('admission', () => {
     );
   });
 
-  test('a candidate that equals a held-out task is rejected for that, and its trail says with which', async () => {
+  test('a candidate equal to a held-out task is rejected, and its trail contains that task', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key, campaignId } = campaign;
     await store.tasks.seed(key, [task('held', { split: 'held-out', contentKey: 'same' })]);
@@ -73,7 +73,7 @@ describe('admission', () => {
     ]);
   });
 
-  test('a decided candidate keeps its verdict and its trail whatever is decided later', async () => {
+  test('a decided candidate keeps its verdict and trail after later decisions', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key, campaignId } = campaign;
     await store.tasks.propose(key, [candidate('in'), candidate('out')]);
@@ -85,7 +85,7 @@ describe('admission', () => {
     expect(await store.admission.listTrails(campaignId, ['out'])).toEqual(new Map([['out', trail]]));
   });
 
-  test('a candidate that waits for approval stays one, without a trail', async () => {
+  test('a candidate that waits for approval stays a candidate without a trail', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key, campaignId } = campaign;
     await store.tasks.propose(key, [candidate('waits'), candidate('goes')]);
@@ -95,7 +95,7 @@ describe('admission', () => {
     expect([...(await store.admission.listTrails(campaignId)).keys()]).toEqual(['goes']);
   });
 
-  test('what was refused as it was stored gets its trail and keeps its reason', async () => {
+  test('a candidate that was rejected when it was proposed gets its trail and keeps its reason', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key, campaignId } = campaign;
     await store.tasks.propose(key, [candidate('refused', { refusal: 'empty-result' })]);
@@ -105,7 +105,7 @@ describe('admission', () => {
     expect((await store.admission.listTrails(campaignId)).get('refused')).toEqual(trail);
   });
 
-  test('a later epoch decides the candidates that an earlier one left', async () => {
+  test('a later epoch decides the open candidates of an earlier one', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key } = campaign;
     await store.tasks.propose(key, [candidate('old')]);
@@ -115,7 +115,7 @@ describe('admission', () => {
     expect(await verdictsOf(campaign)).toEqual({ old: 'admitted' });
   });
 
-  test('equal tasks of two campaigns do not know of each other', async () => {
+  test('equal tasks of two campaigns do not affect each other', async () => {
     for (const campaign of [await newCampaign(database.pool), await newCampaign(database.pool)]) {
       await campaign.store.tasks.propose(campaign.key, [candidate('a', { contentKey: 'same' })]);
       await campaign.store.admission.decide(campaign.key, [admitted('a')]);
@@ -123,7 +123,7 @@ describe('admission', () => {
     }
   });
 
-  test('whatever is decided in whatever order, the pool holds each content once and no held-out one', async () => {
+  test('after any sequence of decisions the pool has each content once and no held-out content', async () => {
     const contents = fc.array(fc.constantFrom('k1', 'k2', 'k3', 'held'), { minLength: 1, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(contents, fc.array(fc.nat(7), { minLength: 1, maxLength: 16 }), async (keys, order) => {
@@ -146,7 +146,7 @@ describe('admission', () => {
     );
   });
 
-  test('over 1,000 decisions and more, a candidate is decided once and nothing brings it back', async () => {
+  test('a candidate is decided once, and more than 1,000 later decisions do not change it', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key } = campaign;
     const ids = Array.from({ length: 100 }, (_, n) => `c${n}`);
@@ -178,7 +178,7 @@ describe('admission', () => {
     );
   });
 
-  test('a thousand candidates cut off in the middle are each decided once by whoever goes on', async () => {
+  test('after an interruption two workers decide each of a thousand candidates once', async () => {
     const campaign = await newCampaign(database.pool);
     const { store, key, campaignId } = campaign;
     const ids = Array.from({ length: 1000 }, (_, n) => `c${n}`);
@@ -203,7 +203,7 @@ describe('admission', () => {
 });
 
 describe('an approval', () => {
-  test('is the first of its iteration, with the tasks that it rejects', async () => {
+  test('is the first of its iteration and contains its rejected tasks', async () => {
     const { store, campaignId } = await newCampaign(database.pool);
     await expect(store.admission.findApproval(campaignId, 1)).resolves.toBeNull();
     for (const [iteration, rejectedIds] of [
@@ -217,7 +217,7 @@ describe('an approval', () => {
     await expect(store.admission.findApproval(campaignId, 1)).resolves.toEqual({ rejected: new Set(['a', 'b']) });
   });
 
-  test('that names nobody rejects nobody', async () => {
+  test('without rejected tasks rejects none', async () => {
     const { store, campaignId } = await newCampaign(database.pool);
     await store.campaigns.recordEvent(campaignId, { kind: 'approved', actor: 'test', detail: { iteration: 3 } });
     await expect(store.admission.findApproval(campaignId, 3)).resolves.toEqual({ rejected: new Set() });
@@ -226,7 +226,7 @@ describe('an approval', () => {
 
 const round = { encoder: 'e@1', tasks: 3, neighbours: 5, energyDistance: 0.1, relativeDistance: null };
 
-test('a round of collapsed tasks is stored once, with one event', async () => {
+test('a diversity round of collapsed tasks is stored once with one event', async () => {
   const { store, key, campaignId, pool } = await newCampaign(database.pool);
   await store.admission.saveDiversity(key, { ...round, similarity: 0.99, collapsed: true });
   await store.admission.saveDiversity(key, { ...round, similarity: 0.1, collapsed: false });
@@ -238,7 +238,7 @@ test('a round of collapsed tasks is stored once, with one event', async () => {
   expect(events.rows).toEqual([{ kind: 'collapse', iteration: 1, detail }]);
 });
 
-test('a task retires once, and only from its iteration on', async () => {
+test('a task retires once, from the iteration of its first retirement on', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool, 2);
   await store.tasks.seed(key, [task('a')]);
   await store.admission.retire(key, [{ taskId: 'a', reason: 'mastered', meanReward: 0.96 }]);

@@ -33,7 +33,7 @@ async function planned() {
   return campaign;
 }
 
-/** A context for a signal, which somebody has to reflect upon. */
+/** Creates a campaign with a context for a signal, which has no reflection yet. */
 async function flagged() {
   const campaign = await newCampaign(database.pool);
   const { store, key } = campaign;
@@ -45,7 +45,7 @@ async function flagged() {
   return campaign;
 }
 
-test('what an aim explores is written down once, in its order', async () => {
+test('the contexts of an aim are stored once and in order', async () => {
   const { store, key, campaignId } = await planned();
   await store.exploration.planContexts(key, 'random', [unguided, unguided, unguided]);
   await expect(store.exploration.countContexts(key, 'random')).resolves.toBe(2);
@@ -55,7 +55,7 @@ test('what an aim explores is written down once, in its order', async () => {
   });
 });
 
-test('twenty planners leave the plan of one of them', async () => {
+test('twenty concurrent planners store the plan of one of them', async () => {
   const { store, key } = await newCampaign(database.pool);
   await store.tasks.seed(key, [task('a')]);
   const plans = Array.from({ length: 20 }, (_, n) => Array.from({ length: n + 1 }, () => unguided));
@@ -63,23 +63,23 @@ test('twenty planners leave the plan of one of them', async () => {
   const count = await store.exploration.countContexts(key, 'random');
   expect(count).toBeGreaterThan(0);
   const { rows } = await database.pool.query(
-    'select max(ordinal) + 1 as places from exploration_contexts where campaign_id = $1',
+    'select max(ordinal) + 1 as count from exploration_contexts where campaign_id = $1',
     [key.campaignId],
   );
-  expect(rows).toEqual([{ places: count }]);
+  expect(rows).toEqual([{ count }]);
 });
 
-test('the first reflection upon a context stays, whatever bytes it holds', async () => {
+test('the first reflection on a context is kept, also with characters that Postgres rejects', async () => {
   const { store, key } = await flagged();
-  const kept = { ...reflection, summary: 'NUL \uFFFD and half \uFFFD' };
+  const stored = { ...reflection, summary: 'NUL \uFFFD and half \uFFFD' };
   await expect(store.exploration.saveReflection(key, '1/rare/0', reflection)).resolves.toMatchObject({
-    ...{ status: 'reflected', context: kept, failure: null },
+    ...{ status: 'reflected', context: stored, failure: null },
   });
   const failure = { type: 'malformed', detail: 'no JSON' } as const;
-  await expect(store.exploration.saveReflection(key, '1/rare/0', failure)).resolves.toMatchObject({ context: kept });
+  await expect(store.exploration.saveReflection(key, '1/rare/0', failure)).resolves.toMatchObject({ context: stored });
 });
 
-test('a context whose reflection failed says why', async () => {
+test('a context with a failed reflection contains the failure', async () => {
   const { store, key } = await flagged();
   const failure = { type: 'refused', detail: 'not this' } as const;
   await expect(store.exploration.saveReflection(key, '1/rare/0', failure)).resolves.toMatchObject({
@@ -87,7 +87,7 @@ test('a context whose reflection failed says why', async () => {
   });
 });
 
-test('a run is stored with its steps, once', async () => {
+test('a run is stored once with its turns', async () => {
   const { store, key, campaignId } = await planned();
   const id = `${contextId}/run/0`;
   await expect(store.exploration.findRun(campaignId, id)).resolves.toBeUndefined();
@@ -120,13 +120,13 @@ test('an abstraction is stored once', async () => {
   });
 });
 
-test('a candidate names its context, which must exist', async () => {
+test('the context of a candidate must exist', async () => {
   const { store, key } = await planned();
   await store.tasks.propose(key, [candidate('in', { contextId })]);
   await expect(store.tasks.propose(key, [candidate('out', { contextId: '9/random/0' })])).rejects.toThrow(/violates/);
 });
 
-test('an earlier run of the iteration writes nothing', async () => {
+test('an earlier run of the iteration cannot write', async () => {
   const { store, key, campaignId } = await flagged();
   await raiseEpoch(database.pool, key);
   const { exploration } = store;
@@ -142,7 +142,7 @@ test('an earlier run of the iteration writes nothing', async () => {
   await expect(exploration.listRuns(campaignId, '1/rare/0')).resolves.toEqual([]);
 });
 
-test('an unknown context is an error', async () => {
+test('reading an unknown context fails', async () => {
   const { store, campaignId } = await planned();
   await expect(store.exploration.getContext(campaignId, '1/rare/9')).rejects.toMatchObject({ code: 'UnknownContext' });
 });

@@ -24,7 +24,7 @@ async function campaignWithTask() {
   return campaign;
 }
 
-test('the first verdict on a subject stays, and every writer gets it', async () => {
+test('the first judgement of a subject is kept, and every writer gets it', async () => {
   const { store, key } = await campaignWithTask();
   const [first, second] = [judgement(), judgement({ completed: false, reason: 'wrong' })];
   expect(await store.judgements.save(key, first)).toEqual({ ...first, iteration: 1 });
@@ -33,7 +33,7 @@ test('the first verdict on a subject stays, and every writer gets it', async () 
   expect(await store.judgements.list(key, 'attempt')).toEqual([]);
 });
 
-test('of twenty writers at once one is first', async () => {
+test('one of twenty concurrent writers stores the judgement', async () => {
   const { store, key } = await campaignWithTask();
   const writers = Array.from({ length: 20 }, (_, n) =>
     store.judgements.save(key, judgement({ reason: `writer ${n}` })),
@@ -41,20 +41,20 @@ test('of twenty writers at once one is first', async () => {
   expect(new Set((await Promise.all(writers)).map(({ reason }) => reason)).size).toBe(1);
 });
 
-test('an answer that is no verdict is stored with its failure, and never with one', async () => {
+test('an unusable answer is stored with its failure, and a verdict with a failure is rejected', async () => {
   const { store, key } = await campaignWithTask();
   await expect(store.judgements.save(key, judgement(unusable))).resolves.toMatchObject(unusable);
-  const both = judgement({ id: 'other', failure: 'malformed' });
-  await expect(store.judgements.save(key, both)).rejects.toMatchObject({ code: '23514' });
+  const verdictWithFailure = judgement({ id: 'other', failure: 'malformed' });
+  await expect(store.judgements.save(key, verdictWithFailure)).rejects.toMatchObject({ code: '23514' });
 });
 
-test('whatever bytes a judge writes are stored', async () => {
+test('any text of a judge is stored', async () => {
   const { store, key } = await campaignWithTask();
-  const odd = judgement({ reason: 'a\0b\ud800', criteria: { parameters: { ok: false, note: '\0' } } });
-  await expect(store.judgements.save(key, odd)).resolves.toMatchObject({ reason: 'a\uFFFDb\uFFFD' });
+  const invalidText = judgement({ reason: 'a\0b\ud800', criteria: { parameters: { ok: false, note: '\0' } } });
+  await expect(store.judgements.save(key, invalidText)).resolves.toMatchObject({ reason: 'a\uFFFDb\uFFFD' });
 });
 
-test('nothing is written in an epoch that is over', async () => {
+test('nothing is written in a stale epoch', async () => {
   const { store, pool, key } = await campaignWithTask();
   const items = [{ taskId: 't', corruption: null, actions: ['select 1'] }];
   await store.judgeCalibrations.plan(key, items);
@@ -84,7 +84,7 @@ function calibration(completed: number, drift: string | null = null) {
   return { judgeVersion: 'judge@1 p/m at 0', counts, ...measureTrust(counts), dropped: 3, drift };
 }
 
-test('the items of a calibration are planned once, and played once', async () => {
+test('the items of a calibration are planned once and played once', async () => {
   const { store, key } = await campaignWithTask();
   const items = [
     { taskId: 't', corruption: null, actions: ['select 1'] },
@@ -108,28 +108,28 @@ test('the items of a calibration are planned once, and played once', async () =>
   expect(await store.judgeCalibrations.listItems(key, 1, 2)).toHaveLength(1);
 });
 
-test('what a calibration came to comes back with its intervals, is stored once, and an alarm is raised once', async () => {
+test('the result of a calibration is stored once with its intervals and one event for a drift', async () => {
   const { store, pool, key } = await campaignWithTask();
-  const made = calibration(3, 'it grew lenient');
+  const made = calibration(3, 'the judge became lenient');
   expect(await store.judgeCalibrations.save(key, made)).toEqual({ ...made, iteration: 1 });
   expect(await store.judgeCalibrations.save(key, calibration(1, 'another'))).toEqual({ ...made, iteration: 1 });
   const { rows } = await pool.query('select kind, iteration, detail from events where campaign_id = $1', [
     key.campaignId,
   ]);
-  expect(rows).toEqual([{ kind: 'judge-drift', iteration: 1, detail: { reason: 'it grew lenient' } }]);
+  expect(rows).toEqual([{ kind: 'judge-drift', iteration: 1, detail: { reason: 'the judge became lenient' } }]);
 
   const client = await pool.connect();
   const [reported] = await listJudgeCalibrations(client, key.campaignId);
   client.release();
   expect(reported).toEqual({
-    ...{ iteration: 1, judgeVersion: made.judgeVersion, ...made.counts, dropped: 3, drift: 'it grew lenient' },
+    ...{ iteration: 1, judgeVersion: made.judgeVersion, ...made.counts, dropped: 3, drift: 'the judge became lenient' },
     ...{ agreement: 0.75, agreementLow: made.agreement.low, agreementHigh: made.agreement.high },
     ...{ precision: 2 / 3, precisionLow: made.precision.low, precisionHigh: made.precision.high },
     ...{ recall: 1, recallLow: made.recall.low, recallHigh: made.recall.high },
   });
 });
 
-test('the newest calibration is that of the judge who is asked for', async () => {
+test('the newest calibration is that of the given judge version', async () => {
   const { store, key } = await campaignWithTask();
   const find = (version: string) => store.judgeCalibrations.findNewest(key.campaignId, version);
   expect(await find('judge@1 p/m at 0')).toBeNull();

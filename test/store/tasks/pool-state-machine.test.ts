@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** The task pool as a person would keep it on paper. */
+/** Reference model of the task pool. */
 type Model = {
   tasks: Map<string, { content: string; split: 'train' | 'held-out'; state: string; epoch: number }>;
   retired: Set<string>;
@@ -19,7 +19,7 @@ type Model = {
   epoch: number;
 };
 
-/** The pool in the database, and which run of the iteration the caller believes to be in. */
+/** Key of the iteration in the database with the caller's epoch, and the prefix of its task ids. */
 type Real = { key: IterationKey; prefix: string };
 
 type Command = fc.AsyncCommand<Model, Real>;
@@ -32,7 +32,7 @@ const admittedTwin = (model: Model, id: string) =>
     ([other, { content, state }]) => other !== id && state === 'admitted' && content === model.tasks.get(id)?.content,
   )?.[1];
 
-/** A write of the current run, twice, as a retry does it. */
+/** A write of the current run, executed twice like a retry. */
 abstract class Write implements Command {
   check = (): boolean => true;
   abstract apply(model: Model): void;
@@ -143,8 +143,8 @@ class Plan extends Write {
   toString = (): string => `plan ${this.chosen.join(' ')}`;
 }
 
-/** What an attempt of an earlier run still sends when a later one owns the iteration: it must change nothing. */
-class Zombie implements Command {
+/** A write of an earlier run after a later one owns the iteration: it must change nothing. */
+class StaleWrite implements Command {
   constructor(readonly write: Write) {}
   check = (): boolean => true;
   async run(model: Model, real: Real): Promise<void> {
@@ -152,7 +152,7 @@ class Zombie implements Command {
     await expect(this.write.write(stale)).rejects.toMatchObject({ code: 'StaleEpoch' });
     await expectEqual(model, real);
   }
-  toString = (): string => `a zombie's ${this.write.toString()}`;
+  toString = (): string => `stale ${this.write.toString()}`;
 }
 
 async function expectEqual(model: Model, { key, prefix }: Real): Promise<void> {
@@ -182,12 +182,12 @@ const write: fc.Arbitrary<Write> = fc.oneof(
   id.map((one) => new Retire(one)),
   fc.uniqueArray(id, { maxLength: 3 }).map((chosen) => new Plan(chosen)),
 );
-const commands = fc.commands([write, write, write, write.map((one) => new Zombie(one))], { maxCommands: 9 });
+const commands = fc.commands([write, write, write, write.map((one) => new StaleWrite(one))], { maxCommands: 9 });
 
-test('the task pool does what a pool on paper does, whatever is retried and whatever a stale run still sends', async () => {
+test('the task pool equals its reference model for all sequences of writes, retries and stale writes', async () => {
   let iteration = 1;
   const property = fc.asyncProperty(commands, async (script) => {
-    iteration += 1; // of its own, so that cases do not meet
+    iteration += 1; // a separate iteration for each case
     await campaign.store.iterations.open(campaign.campaignId, iteration);
     await database.pool.query('update iterations set epoch = 2 where campaign_id = $1 and number = $2', [
       ...[campaign.campaignId, iteration],

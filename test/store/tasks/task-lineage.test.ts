@@ -13,7 +13,7 @@ afterAll(() => database.drop());
 
 const lineageOf = (taskId: string) => getTaskLineage(database.pool, campaign.name, taskId);
 
-test("an environment's own variant traces to its signal, its parent and its validation", async () => {
+test('the lineage of a variant from the environment has its signal, parent and validation', async () => {
   const { context, runs, abstraction, ...links } = await lineageOf('made');
   expect({ context, runs, abstraction }).toEqual({ context: null, runs: [], abstraction: null });
   expect(links).toMatchObject({
@@ -29,7 +29,7 @@ test("an environment's own variant traces to its signal, its parent and its vali
   });
 });
 
-test('a task that a model wrote traces through its context, its runs and its abstraction', async () => {
+test('the lineage of a task from a model has its context, runs and abstraction', async () => {
   const { store, key, campaignId } = campaign;
   const origin = { parentTaskId: 'seed', parentSignalId: ids.signal, contextId: '1/forgetting/0' };
   await store.tasks.propose(key, [candidate('written', { ...origin, description: 'counts', confidence: 0.75 })]);
@@ -47,17 +47,17 @@ test('a task that a model wrote traces through its context, its runs and its abs
   expect(rows).toContainEqual({ id: 'reflect/1/forgetting/0' });
 });
 
-test('a seed task has nobody before it', async () => {
+test('the lineage of a seed task is empty', async () => {
   await expect(lineageOf('held')).resolves.toMatchObject({
     task: { origin: 'seed' },
     ...{ parent: null, signal: null, trajectories: [], context: null, runs: [], abstraction: null },
   });
 });
 
-test('a task that is not there is an error that says where to look', async () => {
+test('the error for an unknown task contains the command that lists tasks', async () => {
   await expect(lineageOf('nowhere')).rejects.toMatchObject({
     code: 'UnknownTask',
     message: expect.stringContaining(`coevolve tasks ${campaign.name}`),
   });
-  await expect(getTaskLineage(database.pool, 'nobody', 'made')).rejects.toMatchObject({ code: 'UnknownCampaign' });
+  await expect(getTaskLineage(database.pool, 'unknown', 'made')).rejects.toMatchObject({ code: 'UnknownCampaign' });
 });

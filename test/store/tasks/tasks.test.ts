@@ -10,20 +10,20 @@ afterAll(() => database.drop());
 test.each([
   { problem: 'a held-out task that was synthesized', changes: { origin: 'synthesized', split: 'held-out' } as const },
   { problem: 'an unknown split', changes: { split: 'test' as 'train' } },
-  { problem: 'a parent signal that was never found', changes: { parentSignalId: '1/rare/0' } },
-])('the database refuses $problem', async ({ changes }) => {
+  { problem: 'an unknown parent signal', changes: { parentSignalId: '1/rare/0' } },
+])('the database rejects $problem', async ({ changes }) => {
   const { store, key } = await newCampaign(database.pool);
   await expect(store.tasks.propose(key, [candidate('a', changes)])).rejects.toThrow(/violates/);
 });
 
-test('seeds that are stored twice are stored once', async () => {
+test('storing seeds twice inserts them once', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
   const seeds = [task('a'), task('b')];
   await Promise.all(Array.from({ length: 5 }, () => store.tasks.seed(key, seeds)));
   expect((await store.tasks.list(campaignId)).map(({ id }) => id)).toEqual(['a', 'b']);
 });
 
-test('a task comes back as it was stored', async () => {
+test('a task is read as it was stored', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
   const stored = task('a', { features: { pattern: 'join', difficulty: 3 }, referenceActions: ['one', 'two'] });
   await store.tasks.seed(key, [stored]);
@@ -34,7 +34,7 @@ test('a task comes back as it was stored', async () => {
   });
 });
 
-test('a candidate that is refused as it is stored is rejected for that, and cannot be admitted', async () => {
+test('a candidate with a refusal is stored as rejected and cannot be admitted', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
   const model = { description: 'counts', confidence: 0.5, completionCriterion: 'a number', grader: 'judge' } as const;
   await store.tasks.propose(key, [candidate('a', { refusal: 'empty-result', ...model }), candidate('b', model)]);
@@ -43,7 +43,7 @@ test('a candidate that is refused as it is stored is rejected for that, and cann
   await expect(store.tasks.list(campaignId, { verdict: 'candidate' })).resolves.toMatchObject([{ id: 'b', ...model }]);
 });
 
-test('whatever bytes a model writes, its candidate can be stored', async () => {
+test('a candidate with any text of a model can be stored', async () => {
   const { store, key, campaignId } = await newCampaign(database.pool);
   await store.tasks.propose(key, [candidate('a', { goal: 'NUL \0', definition: { 'half \ud800': '\udc00' } })]);
   const { goal, definition } = await store.tasks.get(campaignId, 'a');
@@ -51,7 +51,7 @@ test('whatever bytes a model writes, its candidate can be stored', async () => {
 });
 
 describe('a plan', () => {
-  test('is written once, in its order, and read in stretches', async () => {
+  test('is stored once and in order, and can be read in ranges', async () => {
     const { store, key } = await newCampaign(database.pool);
     const ids = ['c', 'a', 'd', 'b'];
     await store.tasks.seed(
@@ -68,7 +68,7 @@ describe('a plan', () => {
     expect(stretches.map((stretch) => stretch.map(({ id }) => id))).toEqual([['c', 'a', 'd'], ['b']]);
   });
 
-  test('that twenty planners write at once is the plan of one of them', async () => {
+  test('of twenty concurrent planners is the plan of one of them', async () => {
     const { store, key } = await newCampaign(database.pool);
     const ids = Array.from({ length: 30 }, (_, n) => `t${n}`);
     await store.tasks.seed(
@@ -81,7 +81,7 @@ describe('a plan', () => {
     expect(plans).toContainEqual(written);
   });
 
-  test('of one purpose does not hinder the plan of another', async () => {
+  test('of one purpose does not block the plan of another', async () => {
     const { store, key } = await newCampaign(database.pool);
     await store.tasks.seed(key, [task('a')]);
     await store.tasks.plan(key, 'train', ['a']);
@@ -89,14 +89,14 @@ describe('a plan', () => {
     await expect(store.tasks.countPlanned(key, 'evaluation')).resolves.toBe(1);
   });
 
-  test('cannot name a task that is not there, and is then not written at all', async () => {
+  test('with an unknown task is not stored at all', async () => {
     const { store, key } = await newCampaign(database.pool);
     await store.tasks.seed(key, [task('a')]);
     await expect(store.tasks.plan(key, 'train', ['a', 'nowhere'])).rejects.toThrow(/foreign key/);
     await expect(store.tasks.countPlanned(key, 'train')).resolves.toBe(0);
   });
 
-  test('of several steps is written step by step, each once, and counted by step', async () => {
+  test('of several steps is stored once per step and counted by step', async () => {
     const { store, key } = await newCampaign(database.pool);
     await store.tasks.seed(
       key,
@@ -111,14 +111,14 @@ describe('a plan', () => {
     expect(second.map(({ id }) => id)).toEqual(['a', 'c']);
   });
 
-  test('cannot name a task twice in one step', async () => {
+  test('cannot contain a task twice in one step', async () => {
     const { store, key } = await newCampaign(database.pool);
     await store.tasks.seed(key, [task('a')]);
     await expect(store.tasks.plan(key, 'train', ['a', 'a'], { step: 1, from: 0 })).rejects.toThrow(/step_task_id/);
   });
 });
 
-test('the standing of a task counts what the target agent scored before, and lately', async () => {
+test("the statistics of a task count the target agent's earlier and recent scores", async () => {
   const campaign = await newCampaign(database.pool, 1);
   const { store, key, campaignId } = campaign;
   await store.tasks.seed(key, [task('a'), task('unplayed')]);

@@ -17,7 +17,7 @@ afterAll(() => database.drop());
 const move = (expected: string | null, next: string): Promise<void> =>
   campaign.store.policies.setActivePolicy(campaign.key, 'target', expected, next);
 
-async function head(): Promise<{ id: string; version: number } | undefined> {
+async function active(): Promise<{ id: string; version: number } | undefined> {
   const { rows } = await database.pool.query<{ id: string; version: number }>(
     `select policy_id as id, version from active_policies where campaign_id = $1 and role = 'target'`,
     [campaign.campaignId],
@@ -25,34 +25,34 @@ async function head(): Promise<{ id: string; version: number } | undefined> {
   return rows[0];
 }
 
-test('a head moves from the policy that it was expected at', async () => {
+test('the active policy changes when the expected policy is active', async () => {
   await move(null, a);
   await move(a, b);
-  expect(await head()).toEqual({ id: b, version: 2 });
+  expect(await active()).toEqual({ id: b, version: 2 });
   await expect(campaign.store.policies.listActive(campaign.campaignId)).resolves.toEqual({ target: b });
 });
 
-test('moving a head back is a rollback, and counts as a move', async () => {
+test('a rollback to an earlier policy raises the version', async () => {
   await move(null, a);
   await move(a, b);
   await move(b, a);
-  expect(await head()).toEqual({ id: a, version: 3 });
+  expect(await active()).toEqual({ id: a, version: 3 });
 });
 
-test('a move that is repeated succeeds and changes nothing', async () => {
+test('a repeated change succeeds and changes nothing', async () => {
   await move(null, a);
   await move(null, a);
   await move(a, b);
   await move(a, b);
-  expect(await head()).toEqual({ id: b, version: 2 });
+  expect(await active()).toEqual({ id: b, version: 2 });
 });
 
 test.each([
-  { when: 'there is none', moves: [], expected: a, next: b },
-  { when: 'it stands elsewhere', moves: [[null, a]], expected: b, next: c },
-  { when: 'it is set and none was expected', moves: [[null, a]], expected: null, next: b },
+  { when: 'no policy is active', moves: [], expected: a, next: b },
+  { when: 'another policy is active', moves: [[null, a]], expected: b, next: c },
+  { when: 'a policy is active and none is expected', moves: [[null, a]], expected: null, next: b },
   {
-    when: 'it was moved on',
+    when: 'it has changed since',
     moves: [
       [null, a],
       [a, b],
@@ -61,27 +61,27 @@ test.each([
     next: c,
   },
 ] as { when: string; moves: [string | null, string][]; expected: string | null; next: string }[])(
-  'a head does not move when $when',
+  'the active policy does not change when $when',
   async ({ moves, expected, next }) => {
     for (const [from, to] of moves) await move(from, to);
-    const before = await head();
+    const before = await active();
     await expect(move(expected, next)).rejects.toMatchObject({ name: 'DomainError', code: 'HeadMoved' });
-    expect(await head()).toEqual(before);
+    expect(await active()).toEqual(before);
   },
 );
 
-test('of two promotions against the same incumbent one wins', async () => {
+test('one of two concurrent promotions against the same incumbent succeeds', async () => {
   for (let round = 0; round < 5; round++) {
     campaign = await newCampaign(database.pool);
     for (const id of [a, b, c]) await addPolicy(campaign, { id });
     await move(null, a);
     const outcomes = await Promise.allSettled([move(a, b), move(a, c)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    expect((await head())!.version).toBe(2);
+    expect((await active())!.version).toBe(2);
   }
 });
 
-test('whatever moves are tried, a head goes where a compare-and-set in memory goes', async () => {
+test('for all sequences of changes the active policy equals an in-memory compare-and-set', async () => {
   const policy = fc.constantFrom(a, b, c);
   const tries = fc.array(fc.tuple(fc.option(policy), policy), { maxLength: 10 });
   await fc.assert(
@@ -99,40 +99,40 @@ test('whatever moves are tried, a head goes where a compare-and-set in memory go
         ).resolves.toBe(succeeds);
         if (succeeds) model = next;
       }
-      expect((await head())?.id ?? null).toBe(model);
+      expect((await active())?.id ?? null).toBe(model);
     }),
     { numRuns: 8 },
   );
 });
 
-test('a head cannot point at a policy that is not there', async () => {
+test('an unknown policy cannot become active', async () => {
   await expect(move(null, hash('9'))).rejects.toThrow(/foreign key/);
 });
 
-test('the roles have heads of their own', async () => {
+test('each role has a separate active policy', async () => {
   await move(null, a);
   await campaign.store.policies.setActivePolicy(campaign.key, 'failure', null, b);
   await expect(campaign.store.policies.listActive(campaign.campaignId)).resolves.toEqual({ target: a, failure: b });
 });
 
-test('the first decision about a head stays', async () => {
+test('the first promotion decision is kept', async () => {
   const { policies } = campaign.store;
   const decision = { role: 'target', candidateId: b, incumbentId: a, reason: 'better' } as const;
   await policies.recordDecision(campaign.key, { ...decision, decision: 'promote' });
-  const again = { ...decision, decision: 'keep', reason: 'worse' } as const;
-  await expect(policies.recordDecision(campaign.key, again)).resolves.toMatchObject({
+  const later = { ...decision, decision: 'keep', reason: 'worse' } as const;
+  await expect(policies.recordDecision(campaign.key, later)).resolves.toMatchObject({
     decision: 'promote',
     reason: 'better',
   });
 });
 
-test('a checkpoint is registered once, under a hash and nothing else', async () => {
+test('a checkpoint is registered once and only under a hash', async () => {
   await addPolicy(campaign, { id: a });
   await expect(campaign.store.policies.list(campaign.campaignId)).resolves.toHaveLength(3);
   await expect(addPolicy(campaign, { id: 'latest' })).rejects.toThrow(/policies_id_check/);
 });
 
-test('a policy that is not there is refused by its hash', async () => {
+test('the error for an unknown policy contains its hash', async () => {
   await expect(campaign.store.policies.get(campaign.campaignId, hash('9'))).rejects.toMatchObject({
     code: 'UnknownPolicy',
     message: expect.stringContaining(hash('9')),
@@ -145,7 +145,7 @@ test.each([
   [['failure', 'target'], 'target'],
   [['base', 'failure', 'base'], 'failure'],
   [['base', 'base'], 'base'],
-] as const)('a checkpoint that %j begin as is of the role %s', async (roles, owner) => {
+] as const)('a checkpoint that is registered for %j in turn has the role %s', async (roles, owner) => {
   const { store, key, campaignId } = campaign;
   const { trainingRun } = await store.policies.get(campaignId, a);
   for (const role of roles)

@@ -18,7 +18,7 @@ afterAll(() => database.drop());
 
 const resident = { method: 'grpo', datasetSha256: null, datasetUri: null, datasetRows: 0, steps: 2 } as const;
 
-/** A campaign with a resident job and four attempts: two for each step. */
+/** Creates a campaign with an RL job and four attempts: two for each step. */
 async function withJob(): Promise<{ campaign: NewCampaign; jobKey: string; ids: string[] }> {
   const campaign = await newCampaign(database.pool);
   const { store, key, name } = campaign;
@@ -38,7 +38,7 @@ async function withJob(): Promise<{ campaign: NewCampaign; jobKey: string; ids: 
 
 const batch = (jobKey: string, step: number) => ({ jobKey, step, datasetSha256: hash('d'), datasetRows: 2 });
 
-test('a step is stored once, with the attempts that its batch is made of after those of the steps before', async () => {
+test('a step is stored once, with the attempts of its batch numbered after those of previous steps', async () => {
   const { campaign, jobKey, ids } = await withJob();
   const { store, key, pool } = campaign;
   await store.rlSteps.save(key, batch(jobKey, 1), ids.slice(0, 2));
@@ -52,7 +52,7 @@ test('a step is stored once, with the attempts that its batch is made of after t
   expect(rows).toEqual([0, 1, 2, 3].map((n) => ({ ordinal: n, step: n < 2 ? 1 : 2, id: ids[n] })));
 });
 
-test('the first policy of a step stays', async () => {
+test('the first policy of a step is kept', async () => {
   const { campaign, jobKey, ids } = await withJob();
   const { store, key } = campaign;
   await store.rlSteps.save(key, batch(jobKey, 1), ids);
@@ -72,7 +72,7 @@ test('a stale epoch stores no step', async () => {
   await expect(store.rlSteps.get(jobKey, 1)).rejects.toMatchObject({ code: 'UnknownTrainingStep' });
 });
 
-test('the batch of a step is its scored attempts with what was sampled and how likely it was', async () => {
+test('the batch of a step is its scored attempts with token ids and log-probabilities', async () => {
   const { campaign, ids } = await withJob();
   const rollouts = await campaign.store.rollouts.list(campaign.key, { from: 2, to: 4 });
   expect(rollouts.map(({ id }) => id)).toEqual(ids.slice(2));
@@ -82,7 +82,7 @@ test('the batch of a step is its scored attempts with what was sampled and how l
   });
 });
 
-test('a run is one dataset or is fed step by step, and the database knows no third kind', async () => {
+test('the database rejects a run with neither a dataset nor steps', async () => {
   const { store, key, name } = await newCampaign(database.pool);
   await expect(store.trainingRuns.save(key, trainingRun(`x/${name}`, { method: 'grpo' }), [])).rejects.toThrow(
     /training_runs_dataset/,

@@ -15,7 +15,7 @@ beforeEach(async () => {
 const heldOut = (id: string, scenario?: string) =>
   task(id, { split: 'held-out', features: { difficulty: 1, ...(scenario ? { scenario } : {}) } });
 
-/** Plays the tasks with these rewards, null for a fault, and stores the evaluation. */
+/** Stores attempts at the tasks with these rewards (null: a fault) and the evaluation. */
 async function evaluate(policyId: string, rewards: Record<string, number | null>): Promise<void> {
   const { store, key } = campaign;
   await addPolicy(campaign, { id: policyId });
@@ -48,7 +48,7 @@ test('a fault and a task that was not played leave a scenario incomplete', async
   ]);
 });
 
-test('tasks of no scenario count for nothing, and train tasks neither', async () => {
+test('tasks without a scenario and train tasks are not counted', async () => {
   const { store, key } = campaign;
   await store.tasks.seed(key, [heldOut('a1'), task('b1', { features: { scenario: 'b' } })]);
   await evaluate(hash('1'), { a1: 1 });

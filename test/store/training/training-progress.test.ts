@@ -7,17 +7,17 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('what a job tells of an update is stored once: the first word stays', async () => {
+test('the metrics of an update are stored once, and the first ones are kept', async () => {
   const { store, key, name } = await newCampaign(database.pool);
   const jobKey = `campaign/${name}/job`;
   await store.trainingRuns.save(key, trainingRun(jobKey), []);
   await expect(store.trainingProgress.getLastStep(jobKey)).resolves.toBe(0);
   await store.trainingProgress.save({ jobKey, epoch: 1 }, [{ step: 10, loss: 3 }]);
-  const again = Array.from({ length: 5 }, () => [
+  const repeated = Array.from({ length: 5 }, () => [
     { step: 10, loss: 9 },
     { step: 20, loss: 2, accuracy: 0.5 },
   ]);
-  await Promise.all(again.map((updates) => store.trainingProgress.save({ jobKey, epoch: 1 }, updates)));
+  await Promise.all(repeated.map((updates) => store.trainingProgress.save({ jobKey, epoch: 1 }, updates)));
   await store.trainingProgress.save({ jobKey, epoch: 1 }, []);
   await expect(store.trainingProgress.getLastStep(jobKey)).resolves.toBe(20);
   const { rows } = await database.pool.query(
@@ -30,7 +30,7 @@ test('what a job tells of an update is stored once: the first word stays', async
   ]);
 });
 
-test('the running jobs of a campaign are shown with the newest update that each told of', async () => {
+test('the running jobs of a campaign are listed with their newest update', async () => {
   const { store, key, name, campaignId } = await newCampaign(database.pool);
   const jobs = ['target', 'failure', 'silent'].map((role) => `campaign/${name}/${role}`);
   for (const jobKey of jobs) await store.trainingRuns.save(key, trainingRun(jobKey), []);

@@ -30,13 +30,13 @@ async function stored(): Promise<(string | null)[]> {
   return rows.map(({ id }) => id);
 }
 
-test('a run is stored with what it is trained on, in the order of the dataset', async () => {
+test('a run is stored with its training examples in the order of the dataset', async () => {
   const order = [...trajectoryIds].reverse();
   await campaign.store.trainingRuns.save(campaign.key, trainingRun(jobKey), examplesOf(order));
   expect(await stored()).toEqual(order);
 });
 
-test('of ten workers who store a run at once one wins, with its own examples and nobody else’s', async () => {
+test('one of ten workers that store a run concurrently wins, and only its examples are stored', async () => {
   const orders = Array.from({ length: 10 }, (_, n) => [...trajectoryIds.slice(n), ...trajectoryIds.slice(0, n)]);
   const runs = await Promise.all(
     orders.map((order, n) =>
@@ -49,7 +49,7 @@ test('of ten workers who store a run at once one wins, with its own examples and
 });
 
 test.each([
-  { problem: 'names a trajectory that is not there', example: { trajectoryId: 'nowhere', pairId: null } },
+  { problem: 'has an unknown trajectory', example: { trajectoryId: 'nowhere', pairId: null } },
   { problem: 'names nothing', example: { trajectoryId: null, pairId: null } },
 ])('a run whose last example $problem is not stored at all', async ({ example }) => {
   const examples = [...examplesOf(trajectoryIds), example];
@@ -60,7 +60,7 @@ test.each([
   expect(await stored()).toEqual([]);
 });
 
-test('a run that succeeded stays so, whatever a late watcher reports', async () => {
+test('a succeeded run stays succeeded when a failure is reported later', async () => {
   const { trainingRuns } = campaign.store;
   await trainingRuns.save(campaign.key, trainingRun(jobKey), examplesOf(trajectoryIds));
   await trainingRuns.fail({ jobKey, epoch: 1 }, { type: 'disk-full', message: 'no room' });
@@ -70,7 +70,7 @@ test('a run that succeeded stays so, whatever a late watcher reports', async () 
   await expect(trainingRuns.get(jobKey)).resolves.toMatchObject({ status: 'succeeded', policyId: hash('b') });
 });
 
-test('a run that nobody stored is refused by its key', async () => {
+test('the error for an unknown run contains its key', async () => {
   await expect(campaign.store.trainingRuns.get('campaign/x/nothing')).rejects.toMatchObject({
     name: 'DomainError',
     message: expect.stringContaining('campaign/x/nothing'),

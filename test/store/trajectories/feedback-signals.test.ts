@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('signals are named by their kind and their place, and an attempt may carry several', async () => {
+test('signals are numbered per kind, and an attempt can have several', async () => {
   const { feedbackSignals } = campaign.store;
   await feedbackSignals.save(campaign.key, found);
   const stored = await feedbackSignals.list(campaign.campaignId, 1);
@@ -37,9 +37,9 @@ test('signals that many workers detect are stored once', async () => {
 });
 
 test.each([
-  { problem: 'an attempt that is not there', changes: { trajectoryId: 'nowhere' } },
+  { problem: 'an unknown attempt', changes: { trajectoryId: 'nowhere' } },
   { problem: 'an unknown kind', changes: { kind: 'boredom' as 'rare' } },
-])('the database refuses a signal of $problem', async ({ changes }) => {
+])('the database rejects a signal of $problem', async ({ changes }) => {
   const other = await newCampaign(database.pool);
   await expect(other.store.feedbackSignals.save(other.key, [{ ...found[0]!, ...changes }])).rejects.toThrow(/violates/);
 });

@@ -41,21 +41,21 @@ const save = (...pairs: PreferencePair[]): Promise<void> =>
   campaign.store.preferencePairs.save(campaign.key, 'target', { pairs, dropped: [] });
 const list = () => campaign.store.preferencePairs.list(campaign.campaignId, 1);
 
-test('a pair comes back as it was stored', async () => {
+test('a pair is read as it was stored', async () => {
   const pair = pairOf(1, 0);
   await save(pair);
   await expect(list()).resolves.toEqual([{ ...pair, id: '1/target/expert-target/0', iteration: 1 }]);
 });
 
 test.each([
-  { problem: 'the chosen one with the lower reward', chosen: 0.5, rejected: 1 },
+  { problem: 'a chosen attempt with the lower reward', chosen: 0.5, rejected: 1 },
   { problem: 'a tie', chosen: 0.5, rejected: 0.5 },
-])('the database refuses $problem', async ({ chosen, rejected }) => {
+])('the database rejects $problem', async ({ chosen, rejected }) => {
   await expect(save(pairOf(chosen, rejected))).rejects.toThrow(/check constraint/);
   await expect(list()).resolves.toEqual([]);
 });
 
-test('one bad pair among good ones stores none of them', async () => {
+test('one invalid pair prevents the storage of all', async () => {
   await expect(save(pairOf(1, 0), pairOf(0, 1))).rejects.toThrow(/check constraint/);
   await expect(list()).resolves.toEqual([]);
 });
@@ -63,8 +63,8 @@ test('one bad pair among good ones stores none of them', async () => {
 test.each([
   { problem: 'a negative weight', changes: { lambdaDpo: -1 } },
   { problem: 'an unknown kind', changes: { kind: 'expert-expert' as 'expert-target' } },
-  { problem: 'a trajectory that is not there', changes: { chosenId: 'nowhere' } },
-])('the database refuses $problem', async ({ changes }) => {
+  { problem: 'an unknown trajectory', changes: { chosenId: 'nowhere' } },
+])('the database rejects $problem', async ({ changes }) => {
   await expect(save(pairOf(1, 0, changes))).rejects.toThrow(/violates/);
 });
 
@@ -73,8 +73,8 @@ test('pairs and drop counts that are saved twice are stored once', async () => {
     pairs: [pairOf(1, 0), pairOf(1, 0.5), pairOf(0.5, 0, { kind: 'failure-failure' })],
     dropped: [{ kind: 'expert-target', reason: 'tie', count: 4 }] as const,
   };
-  const twice = { ...result, dropped: [...result.dropped] };
-  for (let n = 0; n < 2; n++) await campaign.store.preferencePairs.save(campaign.key, 'target', twice);
+  const input = { ...result, dropped: [...result.dropped] };
+  for (let n = 0; n < 2; n++) await campaign.store.preferencePairs.save(campaign.key, 'target', input);
   await expect(campaign.store.preferencePairs.countByKind(campaign.campaignId, 1)).resolves.toEqual({
     'target: expert-target': 2,
     'target: failure-failure': 1,
@@ -85,18 +85,18 @@ test('pairs and drop counts that are saved twice are stored once', async () => {
   expect(rows).toEqual([{ count: 4 }]);
 });
 
-test('two roles may train on the same two trajectories', async () => {
+test('two roles can have pairs of the same two trajectories', async () => {
   await save(pairOf(1, 0));
   await campaign.store.preferencePairs.save(campaign.key, 'failure', { pairs: [pairOf(1, 0)], dropped: [] });
   await expect(list()).resolves.toHaveLength(2);
   await expect(campaign.store.preferencePairs.list(campaign.campaignId, 1, 'failure')).resolves.toHaveLength(1);
 });
 
-test('a list of twelve pairs has one fixed order', async () => {
+test('twelve pairs are listed in a fixed order', async () => {
   await save(...Array.from({ length: 12 }, () => pairOf(1, 0)).map((pair, n) => ({ ...pair, chosenId: chosen(n) })));
   const orders = [await list(), await list()].map((pairs) => pairs.map(({ id }) => id));
   expect(orders[0]).toEqual(orders[1]);
 });
 
-/** The three trajectories make two pairs; a repeated one is not stored. */
+/** The three trajectories give two pairs; a repeated pair is not stored. */
 const chosen = (n: number): string => idsByReward.get(n % 2 === 0 ? 1 : 0.5)!;

@@ -28,7 +28,7 @@ const rowsOf = async (taskId: string): Promise<number> => {
   return rows[0]!.count;
 };
 
-test('of twenty workers who save the same attempt at once, one writes it and all get that row', async () => {
+test('one of twenty workers that save an attempt concurrently writes it, and all get that row', async () => {
   const taskId = await addTask();
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
@@ -39,7 +39,7 @@ test('of twenty workers who save the same attempt at once, one writes it and all
   expect(await rowsOf(taskId)).toBe(1);
 });
 
-test('the first writer of an attempt wins, and a later one reads what was stored', async () => {
+test('the first writer of an attempt wins, and a later writer gets the stored row', async () => {
   const taskId = await addTask();
   const { trajectories } = campaign.store;
   await trajectories.save(attempt(campaign.key, { taskId, reward: 0.25, turns: [step('first')] }));
@@ -49,7 +49,7 @@ test('the first writer of an attempt wins, and a later one reads what was stored
   expect(stored).toMatchObject({ reward: 0.25, actions: ['first'] });
 });
 
-test('the attempts that differ in one part of their key are different attempts', async () => {
+test('attempts that differ in one part of their key are stored separately', async () => {
   const taskId = await addTask();
   const policyId = await addPolicy(campaign, { id: hash('a') });
   const otherPolicy = await addPolicy(campaign, { id: hash('b'), role: 'failure' });
@@ -67,7 +67,7 @@ test('the attempts that differ in one part of their key are different attempts',
 
 const faults: Outcome[] = ['environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
 
-test.each(faults)('the database refuses a reward beside the outcome %s', async (outcome) => {
+test.each(faults)('the database rejects a reward with the outcome %s', async (outcome) => {
   const taskId = await addTask();
   await expect(
     campaign.store.trajectories.save(attempt(campaign.key, { taskId, outcome, fault: 'broke', reward: 0 })),
@@ -76,7 +76,7 @@ test.each(faults)('the database refuses a reward beside the outcome %s', async (
 });
 
 test.each(faults)(
-  'an attempt that ended with %s is stored without a reward and is never read as scored',
+  'an attempt that ended with %s is stored without a reward and is not listed as scored',
   async (outcome) => {
     const taskId = await addTask();
     const { trajectories } = campaign.store;
@@ -90,11 +90,11 @@ test.each([
   { problem: 'a scored attempt without a reward', changes: { reward: null } },
   { problem: 'a reward above 1', changes: { reward: 1.5 } },
   { problem: 'a reward below 0', changes: { reward: -0.5 } },
-  { problem: 'a reward that is no number', changes: { reward: Number.NaN } },
-  { problem: 'reference actions that a policy played', changes: { policyId: hash('a') } },
-  { problem: 'a training attempt that no policy played', changes: { purpose: 'train' as const } },
-  { problem: 'a task that nobody stored', changes: { taskId: 'nowhere' } },
-])('the database refuses $problem', async ({ changes }) => {
+  { problem: 'a reward that is not a number', changes: { reward: Number.NaN } },
+  { problem: 'an expert attempt with a policy', changes: { policyId: hash('a') } },
+  { problem: 'a training attempt without a policy', changes: { purpose: 'train' as const } },
+  { problem: 'an unknown task', changes: { taskId: 'nowhere' } },
+])('the database rejects $problem', async ({ changes }) => {
   const taskId = await addTask();
   await expect(campaign.store.trajectories.save(attempt(campaign.key, { taskId, ...changes }))).rejects.toThrow(
     /violates/,
@@ -109,7 +109,7 @@ const anyText = fc.string({
 });
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-test('whatever text a policy or an environment writes is stored, unstorable characters as U+FFFD', async () => {
+test('any text of a policy or environment is stored, with U+FFFD for characters that Postgres rejects', async () => {
   const { trajectories } = campaign.store;
   await fc.assert(
     fc.asyncProperty(anyText, anyText, anyText, async (action, content, fault) => {
@@ -133,7 +133,7 @@ test('whatever text a policy or an environment writes is stored, unstorable char
   );
 });
 
-test('token ids come back as they were sampled, step by step in order', async () => {
+test('token ids are read as they were sampled, in the order of turns', async () => {
   const taskId = await addTask();
   const turns = Array.from({ length: 12 }, (_, n) => ({ ...step(`action ${n}`), tokenIds: [n, n + 1] }));
   const { id } = await campaign.store.trajectories.save(attempt(campaign.key, { taskId, turns }));
@@ -143,7 +143,7 @@ test('token ids come back as they were sampled, step by step in order', async ()
   );
 });
 
-test('a trajectory that is not there is refused by its id', async () => {
+test('the error for an unknown trajectory contains its id', async () => {
   await expect(campaign.store.trajectories.get(campaign.campaignId, '9/train/x/y/0')).rejects.toMatchObject({
     code: 'UnknownTrajectory',
     message: expect.stringContaining('9/train/x/y/0'),

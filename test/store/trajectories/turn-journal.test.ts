@@ -21,7 +21,7 @@ const recorded = async (key = campaign.key) =>
   (await campaign.store.turnJournal.list(key, [trajectoryId, 'another'])).get(trajectoryId) ?? [];
 const ordinals = async (key = campaign.key) => (await recorded(key)).map(({ ordinal }) => ordinal);
 
-/** All rows, also those that no replay would read. */
+/** Counts all rows, also those that no replay reads. */
 async function rows(): Promise<number> {
   const { rowCount } = await database.pool.query('select from turn_journal where campaign_id = $1', [
     campaign.campaignId,
@@ -29,30 +29,30 @@ async function rows(): Promise<number> {
   return rowCount ?? 0;
 }
 
-test('turns come back as they were recorded, in order, whatever text they hold', async () => {
-  const strange = 'a \0 NUL, half a pair \ud800, "quotes" and \\u0000';
+test('turns with any text are read in order as they were recorded', async () => {
+  const anyText = 'a \0 NUL, an unpaired surrogate \ud800, "quotes" and \\u0000';
   const turns = [
-    turn(1, { action: strange, shown: [{ role: 'tool', content: strange }], score: 0.1 }),
+    turn(1, { action: anyText, shown: [{ role: 'tool', content: anyText }], score: 0.1 }),
     turn(2, { promptTokenIds: null, tokenIds: null, logprobs: null }),
   ];
   await record(...turns);
   await expect(recorded()).resolves.toEqual(turns);
 });
 
-test('of ten players who record the same turn at once, one writes it', async () => {
+test('one of ten workers that record the same turn concurrently writes it', async () => {
   const written = await record(...Array.from({ length: 10 }, (_, n) => turn(1, { action: `action ${n}` })));
   expect(written.filter(Boolean)).toHaveLength(1);
   await expect(recorded()).resolves.toMatchObject([{ action: `action ${written.indexOf(true)}` }]);
 });
 
-test('what follows a gap, or belongs to the history of another player, is not given', async () => {
+test('turns after a gap or from the history of another worker are not listed', async () => {
   await record(turn(1), turn(2), turn(3, { beforeSha256: hash('f') }), turn(4));
   await expect(ordinals()).resolves.toEqual([1, 2]);
   await database.pool.query('delete from turn_journal where ordinal = 1 and campaign_id = $1', [campaign.campaignId]);
   await expect(ordinals()).resolves.toEqual([]);
 });
 
-test('a stale epoch writes nothing and counts nothing, and its turns are of no use to the next', async () => {
+test('a stale epoch stores neither turns nor resumes, and the next epoch does not read its turns', async () => {
   await record(turn(1));
   const key = await raiseEpoch(database.pool, campaign.key);
   await expect(record(turn(2))).resolves.toEqual([false]);
@@ -65,7 +65,7 @@ test('a stale epoch writes nothing and counts nothing, and its turns are of no u
   await expect(ordinals(key)).resolves.toEqual([1]);
 });
 
-test('the statement that stores an attempt removes its turns, and no other attempt’s', async () => {
+test('storing an attempt deletes its turns and no turns of other attempts', async () => {
   const other = { ...open(), trajectoryId: 'another' };
   await record(turn(1), turn(2));
   await campaign.store.turnJournal.record(other, turn(1));
@@ -77,7 +77,7 @@ test('the statement that stores an attempt removes its turns, and no other attem
   await expect(ordinals()).resolves.toEqual([]);
 });
 
-test('an iteration that ends takes its leftover turns with it, unless a later run owns it', async () => {
+test('closing an iteration deletes its remaining turns unless a later run owns it', async () => {
   const { iterations, turnJournal } = campaign.store;
   const next = { ...open(), iteration: 2, epoch: await iterations.open(campaign.campaignId, 2) };
   await turnJournal.record({ ...next, trajectoryId: 'of the next' }, turn(1));
@@ -88,7 +88,7 @@ test('an iteration that ends takes its leftover turns with it, unless a later ru
   await expect(rows()).resolves.toBe(1);
 });
 
-test('a campaign that has ended keeps no turns; one that is paused keeps them', async () => {
+test('an ended campaign keeps no turns, and a paused campaign keeps them', async () => {
   await record(turn(1));
   await campaign.store.campaigns.setStatus(campaign.campaignId, 'paused');
   await expect(rows()).resolves.toBe(1);
@@ -96,7 +96,7 @@ test('a campaign that has ended keeps no turns; one that is paused keeps them', 
   await expect(rows()).resolves.toBe(0);
 });
 
-test('what became of an attempt’s interruptions is kept in order, beyond its turns', async () => {
+test('the results of resuming an attempt are kept in order, also after its turns are deleted', async () => {
   const { turnJournal, trajectories } = campaign.store;
   const mismatch = { outcome: 'mismatch', turns: 2, detail: 'turn 2 has another observation' } as const;
   await turnJournal.recordResume(open(), mismatch);

@@ -1,15 +1,14 @@
-import { askedFor } from './sql-explorer';
+import { requestKind } from './sql-explorer';
 import type { ModelRequest, Rule } from './scripted-model';
 
 /**
- * A model that explores bfcl: it calls the functions that it is shown and that need no argument, from one on that its
- * seed names, and makes a task of each call that worked, and of each two in a row. What asks for something else is left
- * to `others`.
+ * Model that explores bfcl: it calls the shown functions without required arguments, starting at the function of its
+ * seed, and makes a task of each successful call and of each two consecutive ones. Other requests go to `others`.
  */
 export const functionCaller =
   (others: Rule = () => undefined): Rule =>
   (request) => {
-    switch (askedFor(request)) {
+    switch (requestKind(request)) {
       case 'exploration':
         return nextCall(request);
       case 'abstraction':
@@ -25,8 +24,8 @@ type ShownFunction = { name: string; parameters: { required?: string[] } };
 
 function nextCall({ messages, body }: ModelRequest): string {
   const free = shownFunctions(messages[0]!.content).filter(({ parameters }) => !parameters.required?.length);
-  const place = Number(body['seed']) % free.length; // a run adds 1 per action to its seed
-  return `[${free[place]!.name}()]`;
+  const index = Number(body['seed']) % free.length; // the seed of a run grows by 1 per action
+  return `[${free[index]!.name}()]`;
 }
 
 const shownFunctions = (text: string): ShownFunction[] =>
@@ -38,17 +37,17 @@ function abstract({ messages, model }: ModelRequest): string {
   const steps = messages[1]!.content.matchAll(/^\[(\d+\.\d+)\] action:\n(.*)\n\[\1\] observation:\n(.*)$/gm);
   const worked = [...steps].filter(([, , , observation]) => !observation!.includes('rror'));
   const calls = worked.map(([, , action]) => action!);
-  const pairs = calls.slice(1).map((call, place) => [calls[place]!, call]);
+  const pairs = calls.slice(1).map((call, index) => [calls[index]!, call]);
   const candidates = [...calls.map((call) => [call]), ...pairs].map((actions) => ({
     ...{ description: `Calls ${actions.length}.`, query: `Please do ${actions.join(' and ')}.`, actions },
-    ...{ confidence: 0.9, completionCriterion: `${model} has seen it` },
+    ...{ confidence: 0.9, completionCriterion: `${model} has observed it` },
   }));
   return JSON.stringify({ candidates });
 }
 
 const reflect = (): string =>
   JSON.stringify({
-    ...{ summary: 'The agent called nothing that was asked for.', failureCause: 'It did not read the functions.' },
+    ...{ summary: 'The agent called none of the requested functions.', failureCause: 'It did not read the functions.' },
     ...{ instabilityPattern: 'none', focusPatterns: ['calls without arguments'] },
-    ...{ explorationObjectives: ['call every function once'], doNotRepeat: ['calls of functions that are not there'] },
+    ...{ explorationObjectives: ['call every function once'], doNotRepeat: ['calls of unknown functions'] },
   });

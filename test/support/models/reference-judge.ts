@@ -3,7 +3,7 @@ import type { ModelRequest, Rule } from './scripted-model';
 
 export type JudgeQuestion = { goal: string; reference: string[]; played: string[]; end: string };
 
-/** What a request asks a judge, or null when it asks for something else; repairs quote the question too. */
+/** Returns the question of a judge request, null for other requests; repair requests also contain it. */
 export function judgeQuestion({ messages }: Pick<ModelRequest, 'messages'>): JudgeQuestion | null {
   if (!messages[0]?.content.startsWith('You decide whether an agent fulfilled a request')) return null;
   const text = messages[1]!.content;
@@ -21,16 +21,16 @@ export function judgeQuestion({ messages }: Pick<ModelRequest, 'messages'>): Jud
   };
 }
 
-/** Completed when the attempt ended in order and did what the reference does, letter by letter but for spaces. */
+/** Returns whether the attempt ended regularly with the actions of the reference, except for white space. */
 export const isCompleted = ({ reference, played, end }: JudgeQuestion): boolean =>
   end === 'completed' && JSON.stringify(reference) === JSON.stringify(played);
 
-/** Chances in [0, 1] to say the opposite of what is so. */
+/** Probabilities in [0, 1] of a wrong verdict. */
 export type JudgeErrors = { ofCompleted: number; ofNotCompleted: number };
 
 /**
- * A judge that compares what was played with the reference, and errs as often as it is told: whether it errs follows
- * from the words of the question. What asks for something else is left to `others`.
+ * Judge that compares the played actions with the reference and errs with the given probabilities; each error is a
+ * function of the question. Other requests go to `others`.
  */
 export const judgeByReference =
   (errors: JudgeErrors = { ofCompleted: 0, ofNotCompleted: 0 }, others: Rule = () => undefined): Rule =>
@@ -38,11 +38,11 @@ export const judgeByReference =
     const question = judgeQuestion(request);
     if (!question) return others(request);
     const truth = isCompleted(question);
-    const errs = chanceOf(question) < (truth ? errors.ofCompleted : errors.ofNotCompleted);
-    return judgeAnswer(truth !== errs, `${question.played.length} of ${question.reference.length} actions`);
+    const isWrong = uniformOf(question) < (truth ? errors.ofCompleted : errors.ofNotCompleted);
+    return judgeAnswer(truth !== isWrong, `${question.played.length} of ${question.reference.length} actions`);
   };
 
-/** An answer in the asked shape. */
+/** Returns an answer in the requested schema. */
 export function judgeAnswer(completed: boolean, note: string): string {
   const finding = { ok: completed, note };
   return JSON.stringify({
@@ -57,6 +57,6 @@ export function judgeAnswer(completed: boolean, note: string): string {
 
 const plain = (action: string): string => action.trim().replace(/\s+/g, ' ');
 
-/** Uniform in [0, 1). */
-const chanceOf = (question: JudgeQuestion): number =>
+/** Returns a uniform number in [0, 1) from a hash of the question. */
+const uniformOf = (question: JudgeQuestion): number =>
   createHash('sha256').update(JSON.stringify(question)).digest().readUInt32BE() / 2 ** 32;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
 
-/** What a rule sees of a request. */
+/** Request as a rule gets it. */
 export type ModelRequest = {
   kind: 'chat' | 'embeddings';
   model: string;
@@ -14,11 +14,11 @@ export type ModelRequest = {
   headers: IncomingHttpHeaders;
   /** The header x-client-request-id. */
   id: string | undefined;
-  /** How many requests came before this one. */
+  /** Number of previous requests. */
   ordinal: number;
 };
 
-/** What a rule answers with; undefined is "ok" to a chat and `wordVector` of each text to embeddings. */
+/** Answer of a rule; undefined means "ok" for a chat and `wordVector` of each text for embeddings. */
 export type ModelAnswer =
   | undefined
   | string
@@ -26,34 +26,34 @@ export type ModelAnswer =
   | { refusal: string }
   | { vectors: number[][] }
   | { status: number; headers?: Record<string, string>; message?: string; code?: string }
-  | { raw: string } // a body as it is, JSON or not
+  | { raw: string } // the body unchanged, JSON or not
   | { lost: string } // computed and charged, but the connection breaks before it is sent
   | typeof hangUp
   | typeof silence;
 
-/** Closes the connection, and charges nothing. */
+/** Closes the connection and charges nothing. */
 export const hangUp = { ends: 'hung-up' } as const;
 
-/** Never answers, and charges nothing. */
+/** Sends no response and charges nothing. */
 export const silence = { ends: 'never' } as const;
 
 export type Usage = { promptTokens: number; completionTokens: number };
 
 export type LoggedRequest = ModelRequest & {
-  /** `open`: not answered yet; `aborted`: the caller went away; `hung-up`: the server closed the connection. */
+  /** `open`: no response yet; `aborted`: the caller disconnected; `hung-up`: the server closed the connection. */
   end: 'open' | 'answered' | 'aborted' | 'hung-up';
-  /** HTTP status; null while there is none. */
+  /** HTTP status; null before the response. */
   status: number | null;
-  /** What the server charged for it, delivered or not; null when nothing. */
+  /** Charged tokens, also of an undelivered answer; null without a charge. */
   usage: Usage | null;
 };
 
 export type ScriptedModel = {
   url: string;
   log: LoggedRequest[];
-  /** Answers every later request by another rule; the log goes on. */
+  /** Changes the rule for later requests; the log is kept. */
   answerBy(rule: Rule): void;
-  /** Resolves when `count` requests have come in since the start. */
+  /** Waits until `count` requests have arrived since the start. */
   arrived(count: number): Promise<void>;
   stop(): Promise<void>;
 };
@@ -61,20 +61,20 @@ export type ScriptedModel = {
 export type Rule = (request: ModelRequest) => ModelAnswer | Promise<ModelAnswer>;
 
 /**
- * A language model behind the OpenAI protocol that answers by a rule: chat completions and embeddings, slow, malformed,
- * refused and failing answers. It logs every request with what it charged: one token for each four characters begun.
+ * Starts a language model with the OpenAI protocol that answers by a rule: chat completions and embeddings, also slow,
+ * malformed, refused and failing answers. It logs every request with its charge: a token per four characters, rounded up.
  */
 export async function startScriptedModel(initial: Rule = () => undefined): Promise<ScriptedModel> {
   let rule = initial;
   const log: LoggedRequest[] = [];
   const server = createServer((request, response) => {
-    void readRequest(request, log.length).then(async (asked) => {
-      const entry: LoggedRequest = { ...asked, ordinal: log.length, end: 'open', status: null, usage: null };
+    void readRequest(request, log.length).then(async (received) => {
+      const entry: LoggedRequest = { ...received, ordinal: log.length, end: 'open', status: null, usage: null };
       log.push(entry);
       response.on('close', () => {
         if (entry.end === 'open') entry.end = 'aborted';
       });
-      await answer(response, entry, await ruled(rule, entry));
+      await respond(response, entry, await applyRule(rule, entry));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -100,7 +100,7 @@ export const tokensOf = (text: string): number => Math.ceil(text.length / 4);
 
 const dimension = 64;
 
-/** A bag of words: each adds 1 at a place of its own, so that texts with the same words point the same way. */
+/** Returns a bag-of-words vector: each word adds 1 at the index of its hash, so texts with the same words are parallel. */
 export function wordVector(text: string): number[] {
   const vector = Array.from({ length: dimension }, () => 0);
   for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ['']) {
@@ -128,8 +128,8 @@ async function readRequest(request: IncomingMessage, ordinal: number): Promise<M
   };
 }
 
-/** A rule that throws, by an assertion of a test say, is told to the caller, which does not ask again. */
-async function ruled(rule: Rule, entry: LoggedRequest): Promise<ModelAnswer> {
+/** Applies a rule; an exception, such as a failed assertion, becomes status 400, which callers do not retry. */
+async function applyRule(rule: Rule, entry: LoggedRequest): Promise<ModelAnswer> {
   try {
     return await rule(entry);
   } catch (error) {
@@ -137,55 +137,56 @@ async function ruled(rule: Rule, entry: LoggedRequest): Promise<ModelAnswer> {
   }
 }
 
-async function answer(response: ServerResponse, entry: LoggedRequest, given: ModelAnswer): Promise<void> {
-  if (given === undefined) return answer(response, entry, entry.kind === 'chat' ? 'ok' : wordVectors(entry));
-  if (typeof given === 'string') return answer(response, entry, { text: given });
-  if ('ends' in given) return given.ends === 'never' ? undefined : cut(response, entry);
-  if ('status' in given) {
-    const { status, headers, message = `status ${status}`, code = null } = given;
+async function respond(response: ServerResponse, entry: LoggedRequest, answer: ModelAnswer): Promise<void> {
+  if (answer === undefined) return respond(response, entry, entry.kind === 'chat' ? 'ok' : wordVectors(entry));
+  if (typeof answer === 'string') return respond(response, entry, { text: answer });
+  if ('ends' in answer) return answer.ends === 'never' ? undefined : cut(response, entry);
+  if ('status' in answer) {
+    const { status, headers, message = `status ${status}`, code = null } = answer;
     return send(response, entry, { status, headers, body: { error: { message, type: 'error', code } } });
   }
-  if ('raw' in given) return send(response, entry, { body: given.raw });
-  entry.usage = usageOf(entry, given);
-  if ('lost' in given) return cut(response, entry);
-  if ('text' in given && given.delayMs) await sleep(given.delayMs, undefined, { ref: false });
-  send(response, entry, { body: bodyOf(entry, given) });
+  if ('raw' in answer) return send(response, entry, { body: answer.raw });
+  entry.usage = usageOf(entry, answer);
+  if ('lost' in answer) return cut(response, entry);
+  if ('text' in answer && answer.delayMs) await sleep(answer.delayMs, undefined, { ref: false });
+  send(response, entry, { body: bodyOf(entry, answer) });
 }
 
 type Computed = Exclude<ModelAnswer, string | undefined | { status: number } | { raw: string } | { ends: string }>;
 
 const wordVectors = ({ input }: ModelRequest): ModelAnswer => ({ vectors: input.map(wordVector) });
 
-function usageOf({ messages, input }: ModelRequest, given: Computed): Usage {
-  const asked = [...messages.map(({ content }) => content), ...input].join('');
-  const said = 'text' in given ? given.text : 'lost' in given ? given.lost : 'refusal' in given ? given.refusal : '';
-  return { promptTokens: tokensOf(asked), completionTokens: tokensOf(said) };
+function usageOf({ messages, input }: ModelRequest, answer: Computed): Usage {
+  const prompt = [...messages.map(({ content }) => content), ...input].join('');
+  const completion =
+    'text' in answer ? answer.text : 'lost' in answer ? answer.lost : 'refusal' in answer ? answer.refusal : '';
+  return { promptTokens: tokensOf(prompt), completionTokens: tokensOf(completion) };
 }
 
-function bodyOf({ kind, model, usage }: LoggedRequest, given: Computed): unknown {
+function bodyOf({ kind, model, usage }: LoggedRequest, answer: Computed): unknown {
   const counts = {
     prompt_tokens: usage!.promptTokens,
     ...(kind === 'chat' ? { completion_tokens: usage!.completionTokens } : {}),
     total_tokens: usage!.promptTokens + usage!.completionTokens,
   };
-  if ('vectors' in given) {
-    const data = given.vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }));
+  if ('vectors' in answer) {
+    const data = answer.vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }));
     return { object: 'list', model, data, usage: counts };
   }
-  const refusal = 'refusal' in given ? given.refusal : null;
-  const content = 'text' in given ? given.text : null;
-  const finish = 'text' in given ? (given.finishReason ?? 'stop') : 'stop';
+  const refusal = 'refusal' in answer ? answer.refusal : null;
+  const content = 'text' in answer ? answer.text : null;
+  const finish = 'text' in answer ? (answer.finishReason ?? 'stop') : 'stop';
   return {
     ...{ id: 'chatcmpl-scripted', object: 'chat.completion', created: 0, model },
     choices: [{ index: 0, message: { role: 'assistant', content, refusal }, finish_reason: finish, logprobs: null }],
-    ...('text' in given && given.withoutUsage ? {} : { usage: counts }),
+    ...('text' in answer && answer.withoutUsage ? {} : { usage: counts }),
   };
 }
 
 type Sent = { status?: number; headers?: Record<string, string> | undefined; body: unknown };
 
 function send(response: ServerResponse, entry: LoggedRequest, { status = 200, headers = {}, body }: Sent): void {
-  if (response.destroyed) return; // the caller has gone: `aborted`
+  if (response.destroyed) return; // the caller has disconnected: `aborted`
   entry.end = 'answered';
   entry.status = status;
   response.writeHead(status, { 'content-type': 'application/json', ...headers });

@@ -2,7 +2,7 @@ import { resolveSpec } from '../../../src/spec/read-spec';
 import type { CampaignSpec } from '../../../src/spec/campaign-spec';
 import type { Provider, Providers } from '../../../src/llm/providers';
 
-/** A provider called `scripted`, without caps and with a breaker that the tests of other things do not open. */
+/** Returns the provider `scripted`, without rate limits and with a circuit breaker that rarely opens. */
 export const scriptedProvider = (url: string, changes: Partial<Provider> = {}): Provider => ({
   name: 'scripted',
   url,
@@ -21,7 +21,7 @@ export const scriptedProviders = (url: string, changes: Partial<Provider> = {}):
 
 const price = { inputPerMillion: 1, outputPerMillion: 10 };
 
-/** The spec's part that sends every purpose to the provider `scripted`, at $1 and $10 per million tokens. */
+/** Spec section that uses the provider `scripted` for every purpose, at $1 and $10 per million tokens. */
 export const scriptedModels = {
   models: {
     explorer: { provider: 'scripted', model: 'scripted-chat', price, maxTokens: 100 },
@@ -29,7 +29,7 @@ export const scriptedModels = {
   },
 };
 
-/** A whole spec that does. */
+/** Returns a spec with these models. */
 export const specWithModels = (name: string, changes: Record<string, unknown> = {}): CampaignSpec =>
   resolveSpec(
     {

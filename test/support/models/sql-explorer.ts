@@ -1,10 +1,10 @@
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
 import type { ModelRequest, Rule } from './scripted-model';
 
-export type AskedFor = 'reflection' | 'exploration' | 'abstraction' | 'other';
+export type RequestKind = 'reflection' | 'exploration' | 'abstraction' | 'other';
 
-/** What a request asks for, by how its prompt begins. */
-export function askedFor({ messages }: Pick<ModelRequest, 'messages'>): AskedFor {
+/** Returns the kind of a request by the start of its prompt. */
+export function requestKind({ messages }: Pick<ModelRequest, 'messages'>): RequestKind {
   const first = messages[0]?.content ?? '';
   if (first.startsWith('You study how an agent behaves')) return 'reflection';
   if (first.startsWith('You explore an interactive environment')) return 'exploration';
@@ -12,14 +12,13 @@ export function askedFor({ messages }: Pick<ModelRequest, 'messages'>): AskedFor
 }
 
 /**
- * A model that reflects, explores intercode-sql with SQL over the tables that it finds, and abstracts what it saw
- * succeed into tasks. A function of the request alone, its seed included: the same call gets the same answer. What asks
- * for something else is left to `others`.
+ * Model that reflects, explores intercode-sql with SQL over the tables that it finds, and makes tasks of successful
+ * queries. A function of the request and its seed: equal requests get equal answers. Other requests go to `others`.
  */
 export const sqlExplorer =
   (others: Rule = () => undefined): Rule =>
   (request) => {
-    switch (askedFor(request)) {
+    switch (requestKind(request)) {
       case 'reflection':
         return reflect(request);
       case 'exploration':
@@ -47,13 +46,13 @@ function reflect({ messages }: ModelRequest): string {
   });
 }
 
-/** Tables first, then the columns of one of them, then queries over it, one of which fails; at last the end. */
+/** Returns the next action: list the tables, describe one, query it (one query fails), and submit at the end. */
 function nextAction({ messages, body }: ModelRequest): string {
   const actions = messages.filter(({ role }) => role === 'assistant').map(({ content }) => content);
   const step = actions.length;
-  const run = Number(body['seed']) - step; // a run adds 1 per action to its seed
+  const run = Number(body['seed']) - step; // the seed of a run grows by 1 per action
   const limit = Number(/You have (\d+) actions/.exec(messages[0]!.content)?.[1]);
-  if (step === Math.min(limit, 10) - 1) return 'submit'; // an attempt has ten actions here
+  if (step === Math.min(limit, 10) - 1) return 'submit'; // attempts have at most ten actions
   if (step === 0) return "select name from sqlite_master where type = 'table'";
   const tables = firstColumn(messages[3]!.content);
   const table = tables[run % tables.length]!;
@@ -63,23 +62,23 @@ function nextAction({ messages, body }: ModelRequest): string {
   return queryOver(table, columns, run + step);
 }
 
-/** First values of the rows of an observation such as `[('a', 1), ('b', 2)]`, which may be cut off at its end. */
+/** Returns the first values of the rows of an observation such as `[('a', 1), ('b', 2)]`, which may be truncated. */
 const firstColumn = (observation: string): string[] =>
   [...observation.matchAll(/\('([^']+)',/g)].map(([, name]) => name!);
 
-function queryOver(table: string, columns: readonly string[], place: number): string {
-  const column = columns[Math.floor(place / 7) % columns.length]!;
-  const most = 1 + (Math.floor(place / 3) % 9);
+function queryOver(table: string, columns: readonly string[], index: number): string {
+  const column = columns[Math.floor(index / 7) % columns.length]!;
+  const limit = 1 + (Math.floor(index / 3) % 9);
   const queries = [
     `select count(*) from ${table}`,
     `select count(distinct ${column}) from ${table}`,
     `select max(${column}) from ${table}`,
     `select min(${column}) from ${table}`,
-    `select distinct ${column} from ${table} order by ${column} limit ${most}`,
-    `select ${column}, count(*) from ${table} group by ${column} order by count(*) desc, ${column} limit ${most}`,
+    `select distinct ${column} from ${table} order by ${column} limit ${limit}`,
+    `select ${column}, count(*) from ${table} group by ${column} order by count(*) desc, ${column} limit ${limit}`,
     `select count(*) from ${table} where ${column} = (select max(${column}) from ${table})`,
   ];
-  return queries[place % queries.length]!;
+  return queries[index % queries.length]!;
 }
 
 type Tuple = { action: string; observation: string };
@@ -87,14 +86,14 @@ type Tuple = { action: string; observation: string };
 function abstract({ messages }: ModelRequest): string {
   const limit = Number(/at most (\d+) in all/.exec(messages[0]!.content)?.[1]);
   const database = /Database: (\w+)/.exec(messages[1]!.content)?.[1];
-  const seen = new Map(tuplesOf(messages[1]!.content).map((tuple) => [tuple.action, tuple]));
-  const worked = [...seen.values()].filter(
+  const unique = new Map(tuplesOf(messages[1]!.content).map((tuple) => [tuple.action, tuple]));
+  const successful = [...unique.values()].filter(
     ({ action, observation }) =>
       action.startsWith('select ') &&
       !action.includes('sqlite_master') &&
       !/^(?:Error|\[\]|\[\(None,\)\])/.test(observation),
   );
-  const candidates = worked.slice(0, limit).map(({ action }, index) => ({
+  const candidates = successful.slice(0, limit).map(({ action }, index) => ({
     description: `Reads ${database} with one query.`,
     query: requestFor(action, database!),
     actions: [action],
@@ -111,7 +110,7 @@ const tuplesOf = (text: string): Tuple[] =>
     ),
   ].map(([, , action, observation]) => ({ action: action!, observation: observation! }));
 
-/** One wording per query: two tasks with different answers never read alike. */
+/** Returns a different goal per query, so that tasks with different answers have different goals. */
 function requestFor(sql: string, database: string): string {
   const words = sql
     .replace('select ', '')

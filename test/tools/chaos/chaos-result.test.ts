@@ -4,7 +4,7 @@ import type { CampaignCheck } from '../../../tools/chaos/verify-campaign';
 import type { ContentHash } from '../../../src/store/audit/content-hash';
 
 const content = { hash: 'h', parts: {} } as ContentHash;
-const well: CampaignCheck = { name: 'eto-1', content, hashEqual: true, differs: [], broken: [], unfinished: null };
+const correct: CampaignCheck = { name: 'eto-1', content, hashEqual: true, differs: [], broken: [], unfinished: null };
 const broken = (breaks: 'lost' | 'duplicated' | 'wrong', count: number) => ({
   invariant: 'i',
   breaks,
@@ -13,8 +13,8 @@ const broken = (breaks: 'lost' | 'duplicated' | 'wrong', count: number) => ({
 });
 
 const generation = (changes: Partial<Generation> = {}): Generation => ({
-  ...{ number: 1, seconds: 10, twice: false, kills: [], parked: [], verdicts: [well] },
-  ...{ busy: { samples: 100, busy: 95 }, work: { done: 100, again: 1 } },
+  ...{ number: 1, seconds: 10, twice: false, kills: [], parked: [], checks: [correct] },
+  ...{ busy: { samples: 100, busy: 95 }, work: { done: 100, repeated: 1 } },
   ...changes,
 });
 const undisturbed = generation({ number: 0 });
@@ -22,7 +22,7 @@ const kill = (ms: number | null, overlaps = false) => ({
   ...{ target: 'trainer' as const, afterSeconds: 1, ms, cutOff: ms ? 1 : 0, overlaps },
 });
 
-test('a run of which every campaign came out as it should is well', () => {
+test('a run with only correct campaigns is ok', () => {
   expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation()] })).toMatchObject({
     ...{ ok: true, lost: 0, duplicated: 0, hashEqual: true, wasteRatio: 0.01, ettr: 0.95, mttrP50Ms: null },
   });
@@ -34,20 +34,20 @@ test.each([
   ['another contradiction', { broken: [broken('wrong', 1)] }, { wrong: 1 }],
   ['another content', { hashEqual: false }, { hashEqual: false }],
   ['a campaign that did not finish', { unfinished: 'aborted' }, { lost: 1 }],
-])('%s makes it fail', (_what, changes, told) => {
+])('%s makes the run fail', (_label, changes, expected) => {
   const result = chaosResult({
     attemptsKilled: 0,
     undisturbed,
-    generations: [generation({ verdicts: [well, { ...well, ...changes }] })],
+    generations: [generation({ checks: [correct, { ...correct, ...changes }] })],
   });
-  expect(result).toMatchObject({ ok: false, ...told, failures: [{ name: 'eto-1' }] });
+  expect(result).toMatchObject({ ok: false, ...expected, failures: [{ name: 'eto-1' }] });
 });
 
-test('a run without a generation proves nothing', () => {
+test('a run without a generation is not ok', () => {
   expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [] }).ok).toBe(false);
 });
 
-test('kills that cut nothing off are counted, and are in no percentile', () => {
+test('kills that interrupt nothing are counted but are in no percentile', () => {
   const kills = [kill(100), kill(null), kill(null, true), kill(300)];
   const { mttrP50Ms, mttrP95Ms, targets, ...rest } = chaosResult({
     attemptsKilled: 0,
@@ -58,12 +58,12 @@ test('kills that cut nothing off are counted, and are in no percentile', () => {
   expect(targets['trainer']).toEqual({ kills: 4, cutOff: 2, p50Ms: 100, p95Ms: 300 });
 });
 
-test('work that was doubled on purpose is no waste', () => {
-  const doubled = generation({ twice: true, work: { done: 100, again: 100 } });
+test('activities that are executed twice on purpose are no waste', () => {
+  const doubled = generation({ twice: true, work: { done: 100, repeated: 100 } });
   expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation(), doubled] }).wasteRatio).toBe(0.01);
 });
 
-test('a percentile is the smallest value that so many are not above', () => {
+test('a percentile is the nearest-rank percentile', () => {
   const values = Array.from({ length: 100 }, (_, n) => 100 - n);
   expect([percentile(values, 0.5), percentile(values, 0.95), percentile([], 0.5)]).toEqual([50, 95, null]);
 });

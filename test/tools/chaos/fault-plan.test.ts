@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { faultNames, faultPlan, faultText, killShares, type FaultName } from '../../../tools/chaos/fault-plan';
 
-const killers = Object.keys(killShares) as FaultName[];
+const targets = Object.keys(killShares) as FaultName[];
 
 test('the plan is a pure function of seed, kills and faults', () => {
   expect(faultPlan(7, 200)).toEqual(faultPlan(7, 200));
@@ -9,12 +9,12 @@ test('the plan is a pure function of seed, kills and faults', () => {
   expect(faultPlan(7, 300).slice(0, 150)).toEqual(faultPlan(7, 200).slice(0, 150));
 });
 
-test('it kills as often as it was asked to, and does nothing that it was not asked for', () => {
+test('a plan has the requested number of kills and only allowed faults', () => {
   fc.assert(
     fc.property(
       fc.nat(2 ** 31 - 1),
       fc.nat(300),
-      fc.subarray([...faultNames]).filter((names) => names.some((name) => killers.includes(name))),
+      fc.subarray([...faultNames]).filter((names) => names.some((name) => targets.includes(name))),
       (seed, kills, names) => {
         const plan = faultPlan(seed, kills, names);
         expect(plan.filter(({ kind }) => kind === 'kill')).toHaveLength(kills);
@@ -24,14 +24,14 @@ test('it kills as often as it was asked to, and does nothing that it was not ask
   );
 });
 
-test('a thousand kills restart Postgres a hundred times and kill Temporal fifty times, give or take a quarter', () => {
-  const targets = faultPlan(1, 1000).flatMap((fault) => (fault.kind === 'kill' ? [fault.target] : []));
-  const postgres = targets.filter((target) => target === 'postgres' || target === 'postmaster').length;
-  const temporal = targets.filter((target) => target === 'temporal').length;
+test('a thousand kills contain 100 restarts of Postgres and 50 kills of Temporal, within 25 %', () => {
+  const killed = faultPlan(1, 1000).flatMap((fault) => (fault.kind === 'kill' ? [fault.target] : []));
+  const postgres = killed.filter((target) => target === 'postgres' || target === 'postmaster').length;
+  const temporal = killed.filter((target) => target === 'temporal').length;
   expect([postgres > 75, postgres < 125, temporal > 37, temporal < 63]).toEqual([true, true, true, true]);
 });
 
-test('a fault is said in a word', () => {
+test('a fault is formatted as a short text', () => {
   expect(faultText({ kind: 'kill', target: 'trainer', afterMs: 12, overlaps: false })).toBe('trainer+12');
   expect(faultText({ kind: 'kill', target: 'temporal', afterMs: 7, overlaps: true })).toBe('temporal+7&');
   expect(faultText({ kind: 'delay', target: 'temporal', afterMs: 3, forMs: 500, byMs: 40 })).toBe(

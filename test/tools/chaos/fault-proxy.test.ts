@@ -21,46 +21,46 @@ const open = async (): Promise<Socket> => {
   return socket;
 };
 
-async function say(socket: Socket, text: string): Promise<string> {
-  let heard = '';
-  socket.on('data', (piece: Buffer) => (heard += piece.toString()));
+async function echoOf(socket: Socket, text: string): Promise<string> {
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
   socket.write(text);
-  while (heard.length < text.length) await once(socket, 'data');
-  return heard;
+  while (received.length < text.length) await once(socket, 'data');
+  return received;
 }
 
-test('what goes in comes out, both ways and in order', async () => {
+test('the proxy forwards all bytes in order in both directions', async () => {
   const text = Array.from({ length: 20_000 }, (_, n) => n).join(' ');
   const socket = await open();
-  expect(await say(socket, text)).toBe(text);
+  expect(await echoOf(socket, text)).toBe(text);
   socket.destroy();
 });
 
-test('delayed, it still comes whole and in order', async () => {
+test('delayed bytes arrive complete and in order', async () => {
   proxy.delay(20);
   const text = Array.from({ length: 20_000 }, (_, n) => n).join(' ');
   const socket = await open();
-  expect(await say(socket, text)).toBe(text);
-  proxy.mend();
+  expect(await echoOf(socket, text)).toBe(text);
+  proxy.restore();
   socket.destroy();
 });
 
-test('cut, every connection ends and none is let through; mended, a new one is', async () => {
+test('a cut closes all connections and rejects new ones until the restore', async () => {
   const before = await open();
-  await say(before, 'x');
+  await echoOf(before, 'x');
   const ends = once(before, 'close');
   proxy.cut();
   await ends;
   const refused = await open();
   await once(refused, 'close');
-  proxy.mend();
+  proxy.restore();
   const after = await open();
-  expect(await say(after, 'again')).toBe('again');
+  expect(await echoOf(after, 'again')).toBe('again');
   after.destroy();
 });
 
-test('a server that is away ends the connection', async () => {
-  const nowhere = await openFaultProxy(1); // nothing listens at a port of the system's own
+test('a connection to an unavailable server is closed', async () => {
+  const nowhere = await openFaultProxy(1); // no process listens on port 1
   const socket = connect(nowhere.port, '127.0.0.1').on('error', () => undefined);
   await once(socket, 'close');
   await nowhere.close();

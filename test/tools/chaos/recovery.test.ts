@@ -18,6 +18,6 @@ test.each([
   ['the rollouts before a step', workflow('campaign/a-1/iteration/1', { begun: 'collectRollouts' }), false],
   ['a campaign with a longer name', workflow('campaign/a-10/iteration/1', { begun: 'trainStep' }), false],
   ['a campaign with a shorter name', workflow('campaign/a', { begun: 'trainStep' }), false],
-])('%s: whether its trainer is missed', (_, open, missed) => {
-  expect(waitsForTrainer(open, 'artifacts/jobs/campaign/a-1/iteration/1/train/target')).toBe(missed);
+])('the check for workflows that wait for a trainer covers %s', (_, open, waits) => {
+  expect(waitsForTrainer(open, 'artifacts/jobs/campaign/a-1/iteration/1/train/target')).toBe(waits);
 });

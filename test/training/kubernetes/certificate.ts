@@ -2,7 +2,10 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 
 export type Certificate = { key: string; certificate: string };
 
-/** Creates a certificate for 127.0.0.1 that is its own authority (X.509 in DER, RFC 5280), valid for one day; no file holds the key. */
+/**
+ * Creates a self-signed certificate for 127.0.0.1 (X.509 in DER, RFC 5280), valid for one day; the key is not stored in
+ * a file.
+ */
 export function selfSigned(): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = sequence(oid([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02])); // ecdsa-with-SHA256

@@ -37,7 +37,7 @@ type Fault =
 
 export type FakeCluster = {
   server: string;
-  /** PEM of the certificate, which is its own authority. */
+  /** The self-signed certificate as PEM. */
   certificate: string;
   /** Folder of the kubeconfigs. */
   folder: string;
@@ -45,7 +45,7 @@ export type FakeCluster = {
   pods: FakePod[];
   /** `POST jobs`, `GET pods` and so on, in order. */
   requests: string[];
-  /** The only token and the only client certificate that the server accepts; a test may change them. */
+  /** The only token and the only client certificate that the server accepts; tests can change them. */
   accepts: { token: string; certificate?: string };
   /** Writes a kubeconfig with changed entries and returns its path. Its contexts: one (current), two, broken. */
   kubeconfig(changes?: { user?: object; cluster?: object }): string;

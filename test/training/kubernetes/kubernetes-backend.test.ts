@@ -122,7 +122,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     expect(cluster.requests.filter((route) => route === 'POST jobs')).toHaveLength(2);
   });
 
-  test('a running Job of another stack with the same name is not touched, and the submit is refused with its name', async () => {
+  test('a running Job of another stack with the same name is not changed, and the submit is rejected with its name', async () => {
     await newBackend().submit(job());
     cluster.jobs[0]!.metadata.annotations['coevolve.dev/spec-sha256'] = 'f'.repeat(64);
     await expect(state()).resolves.toBe('absent');
@@ -159,7 +159,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     expect(running).not.toHaveProperty('waiting');
   });
 
-  test('a complete Job has succeeded when its status file says so, and names its policy folder', async () => {
+  test('a complete Job with a succeeded status file has succeeded and returns its policy folder', async () => {
     await newBackend().submit(job());
     cluster.pod({ phase: 'Succeeded' });
     cluster.end('Complete');
@@ -306,7 +306,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     expect(cluster.jobs).toHaveLength(1);
   });
 
-  test('a wrong token is refused after one reload of the kubeconfig, and the error does not contain it', async () => {
+  test('a wrong token is rejected after one reload of the kubeconfig, and the error does not contain it', async () => {
     const kubeconfig = cluster.kubeconfig({ user: { token: 'wrong-token' } });
     const refused = newBackend({ kubeconfig }).submit(job());
     await expect(refused).rejects.toMatchObject({
@@ -317,7 +317,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     expect(cluster.requests).toEqual(['GET jobs', 'GET jobs']);
   });
 
-  test('a server with a certificate of another authority is refused before a token is sent', async () => {
+  test('a server with a certificate of another authority is rejected before a token is sent', async () => {
     const authority = Buffer.from(selfSigned().certificate).toString('base64');
     const kubeconfig = cluster.kubeconfig({ cluster: { 'certificate-authority-data': authority } });
     await expect(newBackend({ kubeconfig }).status(jobKey)).rejects.toMatchObject({
@@ -353,7 +353,7 @@ describe('against a fake API server (no real cluster was available)', () => {
     { answer: 'a page of HTML', body: '<html>', type: 'text/html' },
     { answer: 'broken JSON', body: '{', type: 'application/json' },
     { answer: 'JSON of another API', body: '{"ok":true}', type: 'application/json' },
-  ])('a server that returns $answer is refused because it is not a Kubernetes API', async ({ body, type }) => {
+  ])('a server that returns $answer is rejected because it is not a Kubernetes API', async ({ body, type }) => {
     const newRequest = () => clusterJobs(connectCluster({ kubeconfig: cluster.kubeconfig() }));
     const message = expect.stringContaining('the server is not a Kubernetes API');
     cluster.fault({ route: 'GET jobs', body, type });

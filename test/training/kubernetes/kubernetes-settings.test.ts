@@ -39,7 +39,7 @@ test.each([
   { text: 'image: i\nclaim: c\nnamespace: My Space\n', field: 'namespace' },
   { text: 'image: i\nclaim: c\ngpus: 4\n', field: 'gpus' },
   { text: 'image: [', field: 'kubernetes.yaml' },
-])('an invalid file is refused with its name and the field: $field', ({ text, field }) => {
+])('the error for an invalid file contains its name and the field $field', ({ text, field }) => {
   expect(() => read(text)).toThrow(
     expect.objectContaining({ name: 'ConfigError', message: expect.stringContaining(field) }),
   );

@@ -49,7 +49,7 @@ describe('the service account of a pod', () => {
     await expect(account.find('absent')).resolves.toBeUndefined();
   });
 
-  test('a worker outside a pod is refused, with the name of the missing setting', async () => {
+  test('the error outside a pod contains the missing setting', async () => {
     await expect(connect({}, { podRoot: cluster.folder }).location()).rejects.toMatchObject({
       ...{ kind: 'rejected', message: expect.stringMatching(/no service account at .*`kubeconfig`.*coevolve resume/) },
     });
@@ -210,14 +210,14 @@ test.each([
     server: { server: 'http://127.0.0.1:1' },
     message: 'found http://127.0.0.1:1, expected https',
   },
-])('a kubeconfig with $fault is refused', async ({ context, server, message }) => {
+])('a kubeconfig with $fault is rejected', async ({ context, server, message }) => {
   const kubeconfig = cluster.kubeconfig({ cluster: server });
   await expect(connect({ kubeconfig, context }).location()).rejects.toMatchObject({
     ...{ kind: 'rejected', message: expect.stringContaining(message) },
   });
 });
 
-test('a file that is absent or is not a kubeconfig is refused by its name', async () => {
+test('the error for a missing or invalid kubeconfig contains its path', async () => {
   const kubeconfig = path.join(cluster.folder, 'other');
   await expect(request(kubeconfig)).rejects.toThrow(`${kubeconfig}: the file does not exist`);
   for (const text of ['- 1\n', '', 'token: a-secret\nusers: [\n', 'users:\n  - user: {}\n']) {

@@ -89,14 +89,14 @@ test.each([
   },
   { fault: 'another kind', from: 'kind: Job', to: 'kind: CronJob', message: 'kind' },
   { fault: 'invalid YAML', from: 'kind: Job', to: 'kind: [', message: 'job.yaml' },
-])('a template with $fault is refused, and the error names it', async ({ from, to, message }) => {
+])('the error for a template with $fault contains the problem', async ({ from, to, message }) => {
   await expect(renderJob(changed(from, to), request)).rejects.toMatchObject({
     kind: 'rejected',
     message: expect.stringContaining(message),
   });
 });
 
-test('a missing template is refused by its name', async () => {
+test('the error for a missing template contains its path', async () => {
   await expect(renderJob({ ...settings, template: '/nowhere.yaml' }, request)).rejects.toThrow('/nowhere.yaml');
 });
 

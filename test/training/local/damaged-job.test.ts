@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
-import { mendJobFile, readJobFolder, withJobFolder } from '../../../src/training/local/job-folder';
+import { repairJobFile, readJobFolder, withJobFolder } from '../../../src/training/local/job-folder';
 import { writeStepBatch } from '../../../src/training/local/step-batch';
 import type { TrainingJob } from '../../../src/training/training-backend';
 
@@ -20,7 +20,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 const sha256 = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex');
 const status = JSON.stringify({ state: 'running', step: 3, total_steps: 9, policy_hash: null, tokens: 5, seconds: 1 });
 
-/** A file as a machine that died left it: cut, with zeros for pages that never came to the disk, or anything at all. */
+/** Generates damaged contents of a file: truncated, with zeros for pages that were not written, or arbitrary bytes. */
 const damaged = (whole: string): fc.Arbitrary<Buffer> =>
   fc
     .oneof(
@@ -31,20 +31,20 @@ const damaged = (whole: string): fc.Arbitrary<Buffer> =>
     )
     .filter((bytes) => bytes.toString('utf8') !== whole);
 
-test('a status that cannot be read is none, whatever is in it, and said to be damaged', async () => {
+test('a damaged status file counts as absent and is reported as damaged', async () => {
   const file = path.join(folder, 'status.json');
   await fc.assert(
     fc.asyncProperty(damaged(status), async (bytes) => {
       writeFileSync(file, bytes);
       await expect(readJobFolder(folder, true)).resolves.toMatchObject({ state: 'running' });
-      const dead = await readJobFolder(folder, false);
-      expect(dead).toEqual({ state: 'absent', damaged: `${file} cannot be read` });
+      const ended = await readJobFolder(folder, false);
+      expect(ended).toEqual({ state: 'absent', damaged: `${file} cannot be read` });
     }),
     { numRuns: 300, seed: 1 },
   );
 });
 
-test('a progress file of anything at all hides no status', async () => {
+test('a damaged progress file does not hide the status', async () => {
   writeFileSync(path.join(folder, 'status.json'), status);
   await fc.assert(
     fc.asyncProperty(damaged('{"event":"step","step":3,"loss":1}\n'), async (bytes) => {
@@ -56,27 +56,27 @@ test('a progress file of anything at all hides no status', async () => {
 });
 
 test.each(['', '\0\0\0\0', '{"pid": 1'])(
-  'a lock that was torn with its machine (%j) is taken, by one at a time',
-  async (torn) => {
-    writeFileSync(path.join(folder, 'run', 'lock'), torn);
-    let [inside, most, done] = [0, 0, 0];
+  'a damaged lock file (%j) is replaced, and one caller at a time holds the lock',
+  async (damagedLock) => {
+    writeFileSync(path.join(folder, 'run', 'lock'), damagedLock);
+    let [inside, maxInside, done] = [0, 0, 0];
     const work = async (): Promise<void> => {
-      most = Math.max(most, ++inside);
+      maxInside = Math.max(maxInside, ++inside);
       await new Promise((resolve) => setTimeout(resolve, 5));
       inside -= 1;
       done += 1;
     };
     await Promise.all([1, 2, 3].map(() => withJobFolder(folder, work)));
-    expect([most, done]).toEqual([1, 3]);
+    expect([maxInside, done]).toEqual([1, 3]);
     expect(readdirSync(path.join(folder, 'run'))).toEqual([]);
   },
 );
 
-test('a batch that was torn is written again, and one that was not stays', async () => {
+test('a damaged batch file is written again, and a valid one is kept', async () => {
   const file = path.join(folder, 'batches', 'step-000001.json');
   mkdirSync(path.dirname(file));
-  for (const torn of ['', '{"dataset":"/d', '[]']) {
-    writeFileSync(file, torn);
+  for (const text of ['', '{"dataset":"/d', '[]']) {
+    writeFileSync(file, text);
     await writeStepBatch(folder, 1, { path: '/d.jsonl', sha256: 'a' });
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ dataset: '/d.jsonl', sha256: 'a' });
   }
@@ -85,7 +85,7 @@ test('a batch that was torn is written again, and one that was not stays', async
   });
 });
 
-test('what a job was told is written again where it was torn, and only there', async () => {
+test('a damaged job file is written again, and an absent or valid one is not', async () => {
   const file = path.join(folder, 'job.json');
   const job = {
     jobKey: 'k',
@@ -95,13 +95,13 @@ test('what a job was told is written again where it was torn, and only there', a
     dataset: null,
     settings: {},
   } as unknown as TrainingJob;
-  await mendJobFile(job, folder);
+  await repairJobFile(job, folder);
   expect(existsSync(file)).toBe(false);
   writeFileSync(file, '{"job_key": "k');
-  await mendJobFile(job, folder);
+  await repairJobFile(job, folder);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ job_key: 'k', method: 'sft' });
   writeFileSync(file, '{}');
-  await mendJobFile(job, folder);
+  await repairJobFile(job, folder);
   expect(readFileSync(file, 'utf8')).toBe('{}');
 });
 
@@ -112,47 +112,47 @@ const manifest = JSON.stringify({
 });
 const hash = sha256(manifest);
 
-function policyIn(place: string): string {
-  mkdirSync(place, { recursive: true });
+function policyIn(directory: string): string {
+  mkdirSync(directory, { recursive: true });
   for (const [name, text] of Object.entries({ ...files, 'manifest.json': manifest }))
-    writeFileSync(path.join(place, name), text);
-  return place;
+    writeFileSync(path.join(directory, name), text);
+  return directory;
 }
 
-const aFile = fc.constantFrom('manifest.json' as const, ...(Object.keys(files) as (keyof typeof files)[]));
-const aDamage = aFile.chain((name) =>
+const anyFile = fc.constantFrom('manifest.json' as const, ...(Object.keys(files) as (keyof typeof files)[]));
+const anyDamage = anyFile.chain((name) =>
   fc.tuple(
     fc.constant(name),
     fc.option(damaged(name === 'manifest.json' ? manifest : files[name]), { nil: undefined }),
   ),
 );
 
-function damage(place: string, [name, bytes]: [string, Buffer | undefined]): void {
-  if (bytes) writeFileSync(path.join(place, name), bytes);
-  else rmSync(path.join(place, name));
+function damage(directory: string, [name, bytes]: [string, Buffer | undefined]): void {
+  if (bytes) writeFileSync(path.join(directory, name), bytes);
+  else rmSync(path.join(directory, name));
 }
 
-test('a policy of which any file is damaged is never stored, and a whole one takes the place of one that is', async () => {
+test('a policy with any damaged file is not stored, and a valid one replaces a damaged stored one', async () => {
   const store = artifactStore(root);
   await fc.assert(
-    fc.asyncProperty(aDamage, aDamage, async (ofJob, ofHome) => {
-      const [home, made] = [store.policyPath(hash), path.join(folder, 'policy')];
-      damage(policyIn(made), ofJob);
-      await expect(store.adoptPolicy(made, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
-      damage(policyIn(home), ofHome);
-      await expect(store.adoptPolicy(made, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
-      await Promise.all([1, 2].map(() => store.adoptPolicy(policyIn(made), hash).catch(() => undefined)));
-      await expect(store.adoptPolicy(policyIn(made), hash)).resolves.toBe(hash);
-      expect(readFileSync(path.join(home, 'model.safetensors'), 'utf8')).toBe(files['model.safetensors']);
-      expect(readdirSync(path.dirname(home))).toEqual([hash]);
-      rmSync(made, { recursive: true, force: true });
-      rmSync(home, { recursive: true });
+    fc.asyncProperty(anyDamage, anyDamage, async (damageOfOutput, damageOfStored) => {
+      const [stored, output] = [store.policyPath(hash), path.join(folder, 'policy')];
+      damage(policyIn(output), damageOfOutput);
+      await expect(store.adoptPolicy(output, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
+      damage(policyIn(stored), damageOfStored);
+      await expect(store.adoptPolicy(output, hash)).rejects.toMatchObject({ code: 'CorruptCheckpoint' });
+      await Promise.all([1, 2].map(() => store.adoptPolicy(policyIn(output), hash).catch(() => undefined)));
+      await expect(store.adoptPolicy(policyIn(output), hash)).resolves.toBe(hash);
+      expect(readFileSync(path.join(stored, 'model.safetensors'), 'utf8')).toBe(files['model.safetensors']);
+      expect(readdirSync(path.dirname(stored))).toEqual([hash]);
+      rmSync(output, { recursive: true, force: true });
+      rmSync(stored, { recursive: true });
     }),
     { numRuns: 60, seed: 1 },
   );
 });
 
-test('a dataset that was damaged where it lies is written again', async () => {
+test('a damaged stored dataset is written again', async () => {
   const store = artifactStore(root);
   const { path: file } = await store.saveDataset(['{"a":1}']);
   writeFileSync(file, '{"a"');

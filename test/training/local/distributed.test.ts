@@ -42,8 +42,8 @@ const job = (name: string, settings: Record<string, unknown>): TrainingJob => ({
   ...{ jobKey: keyOf(name), method: 'sft', base, dataset, seed: 2, reference: null, trainerState: null, settings },
 });
 
-const twice = { processes: 2, sharding: 'ddp', batch_size: 10, max_length: 64 };
-const long = { ...twice, epochs: 900, checkpoint_every: 1, log_every: 1 };
+const twoProcesses = { processes: 2, sharding: 'ddp', batch_size: 10, max_length: 64 };
+const long = { ...twoProcesses, epochs: 900, checkpoint_every: 1, log_every: 1 };
 
 async function until(name: string, reached: (status: TrainingStatus) => boolean): Promise<TrainingStatus> {
   for (;;) {
@@ -73,23 +73,23 @@ const processesOf = (name: string): number =>
     command.trimEnd().endsWith(`coevolve_trainer run ${artifacts.jobPath(keyOf(name))}`),
   ).length;
 
-test('two processes share a job, and say so', async () => {
-  await backend.submit(job('two', { ...twice, epochs: 1 }));
+test('two processes share a job and log their number', async () => {
+  await backend.submit(job('two', { ...twoProcesses, epochs: 1 }));
   await adopted('two');
   const started = readFileSync(path.join(artifacts.jobPath(keyOf('two')), 'progress.jsonl'), 'utf8').split('\n')[0]!;
   expect(JSON.parse(started)).toMatchObject({ event: 'started', processes: 2, sharding: 'ddp' });
-  while (processesOf('two') > 0) await sleep(50); // the launcher leaves last
+  while (processesOf('two') > 0) await sleep(50); // the launcher exits last
 });
 
-test('a launcher that is killed leaves an absent job; submitted again it ends the orphans and goes on; cancelled, all end', async () => {
+test('after a kill of the launcher a submit ends the orphans and resumes the job, and cancel ends all processes', async () => {
   await backend.submit(job('killed', long));
   await until('killed', isTraining);
-  expect(processesOf('killed')).toBe(3); // the launcher and its two
+  expect(processesOf('killed')).toBe(3); // the launcher and two processes
   process.kill(findProcess(artifacts.jobPath(keyOf('killed')), 'trainer')!.pid, 'SIGKILL');
   await until('killed', ({ state }) => state === 'absent');
 
   await backend.submit(job('killed', long));
-  const before = stepsOf('killed'); // the orphans have ended, and the next processes are still starting
+  const before = stepsOf('killed'); // the orphans have ended, and the new processes are still starting
   await until('killed', (status) => status.state === 'running' && status.step > before);
   expect(processesOf('killed')).toBe(3);
   await backend.cancel(keyOf('killed'));
@@ -97,8 +97,8 @@ test('a launcher that is killed leaves an absent job; submitted again it ends th
   await expect(backend.status(keyOf('killed'))).resolves.toEqual({ state: 'absent' });
 });
 
-test('a job for two processes whose model is not to be shared is refused by the trainer', async () => {
-  await backend.submit(job('unsharded', { ...twice, sharding: 'none', epochs: 1 }));
+test('the trainer rejects a job of two processes without sharding', async () => {
+  await backend.submit(job('unsharded', { ...twoProcesses, sharding: 'none', epochs: 1 }));
   const status = await until('unsharded', ({ state }) => state === 'failed');
   expect(status).toMatchObject({ failure: { type: 'bad-input', message: expect.stringContaining('sharding') } });
 });

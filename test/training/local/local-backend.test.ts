@@ -19,7 +19,7 @@ let base: { hash: string; path: string };
 beforeAll(async () => {
   root = mkdtempSync(path.join(tmpdir(), 'coevolve-training-'));
   artifacts = artifactStore(root);
-  backend = aBackend();
+  backend = newBackend();
   dataset = await artifacts.saveDataset(twentyLines);
   const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
   const job = sft('base', { jobKey: 'campaign/x/base', method: 'init', base: null, settings });
@@ -28,12 +28,12 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** A worker that knows nothing of the one before. */
-const aBackend = (): TrainingBackend =>
+/** Returns the backend of a new worker. */
+const newBackend = (): TrainingBackend =>
   localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
 
 const quick = { epochs: 1, batch_size: 10, max_length: 64 };
-/** Long enough to be caught in the middle: it checkpoints after every update. */
+/** Long enough to be interrupted; it writes a checkpoint after every update. */
 const long = { epochs: 200, batch_size: 10, max_length: 64, checkpoint_every: 1, log_every: 1 };
 
 const sft = (name: string, changes: Partial<TrainingJob> = {}): TrainingJob => ({
@@ -72,25 +72,25 @@ test('a job that was never submitted is absent', async () => {
   await expect(backend.logs('campaign/x/never')).resolves.toBe('');
 });
 
-test('a job that is submitted five times, by several workers and after its end, trains once', async () => {
+test('a job that several workers submit five times, also after its end, trains once', async () => {
   const job = sft('once');
   await backend.submit(job);
-  await Promise.all([backend, aBackend(), aBackend()].map((worker) => worker.submit(job)));
+  await Promise.all([backend, newBackend(), newBackend()].map((worker) => worker.submit(job)));
   const first = await ended(job.jobKey);
   expect(first).toMatchObject({ state: 'succeeded', policyPath: path.join(artifacts.jobPath(job.jobKey), 'policy') });
-  await aBackend().submit(job);
-  expect(await aBackend().status(job.jobKey)).toEqual(first);
+  await newBackend().submit(job);
+  expect(await newBackend().status(job.jobKey)).toEqual(first);
   const last = progressOf(job.jobKey).filter(({ event, step }) => event === 'step' && step === 2);
   expect(last).toHaveLength(1); // 20 rows in batches of 10 are 2 updates
 });
 
-test('a job that two workers submit at the same moment trains once and succeeds', async () => {
+test('a job that two workers submit concurrently succeeds', async () => {
   const job = sft('at-once');
-  await Promise.all([aBackend().submit(job), aBackend().submit(job)]);
+  await Promise.all([newBackend().submit(job), newBackend().submit(job)]);
   await expect(ended(job.jobKey)).resolves.toMatchObject({ state: 'succeeded' });
 });
 
-test('a trainer that is killed leaves an absent job, which resumes where it was and ends with the same policy', async () => {
+test('the job of a killed trainer is absent, resumes from its checkpoint and gives the same policy', async () => {
   const settings = { ...long, epochs: 20 };
   const [undisturbed, killed] = [sft('undisturbed', { settings }), sft('killed', { settings })];
   await backend.submit(killed);
@@ -102,13 +102,13 @@ test('a trainer that is killed leaves an absent job, which resumes where it was 
   const { hash } = await adopted(killed.jobKey);
 
   const checkpoints = progressOf(killed.jobKey).filter(({ event }) => event === 'checkpoint');
-  const again = checkpoints.filter(({ step }, n) => checkpoints.findIndex((first) => first.step === step) < n);
-  expect(again.length).toBeLessThanOrEqual(1); // the one that was being written when the trainer died
+  const repeated = checkpoints.filter(({ step }, n) => checkpoints.findIndex((first) => first.step === step) < n);
+  expect(repeated.length).toBeLessThanOrEqual(1); // the checkpoint during which the trainer was killed
   await backend.submit(undisturbed);
   await expect(adopted(undisturbed.jobKey)).resolves.toMatchObject({ hash });
 });
 
-test('a job that is cancelled stops after a checkpoint and goes on when it is submitted again', async () => {
+test('a cancelled job stops after a checkpoint and continues when it is submitted again', async () => {
   const job = sft('cancelled', { settings: long });
   await backend.submit(job);
   await until(job.jobKey, isTraining);
@@ -123,57 +123,60 @@ test('a job that is cancelled stops after a checkpoint and goes on when it is su
   await backend.cancel(job.jobKey);
 });
 
-test('a trainer whose pid file was torn is found all the same: it is not started beside itself, and can be stopped', async () => {
+test('a trainer with a damaged pid file is found, so that it is not started twice and can be cancelled', async () => {
   const job = sft('unknown', { settings: long });
   await backend.submit(job);
   await until(job.jobKey, isTraining);
   const folder = artifacts.jobPath(job.jobKey);
   const { pid } = findProcess(folder, 'trainer')!;
-  for (const torn of ['', '12', '\0\0\0\0', 'anything at all\n']) {
-    writeFileSync(path.join(folder, 'run', 'trainer.pid'), torn);
-    await aBackend().submit(job);
+  for (const text of ['', '12', '\0\0\0\0', 'arbitrary text\n']) {
+    writeFileSync(path.join(folder, 'run', 'trainer.pid'), text);
+    await newBackend().submit(job);
     expect(findTrainer(folder)).toMatchObject({ pid });
     await expect(backend.status(job.jobKey)).resolves.toMatchObject({ state: 'running' });
   }
   expect(progressOf(job.jobKey).filter(({ event }) => event === 'started')).toHaveLength(1);
   await backend.cancel(job.jobKey);
-  expect(isAlive({ pid, startTime: startTimeOf(pid) ?? 'gone' })).toBe(false);
+  expect(isAlive({ pid, startTime: startTimeOf(pid) ?? 'none' })).toBe(false);
   await expect(backend.status(job.jobKey)).resolves.toEqual({ state: 'absent' });
 });
 
-test('cancelling a job that does not run is no error', async () => {
+test('cancelling a job that does not run succeeds', async () => {
   await expect(backend.cancel('campaign/x/never')).resolves.toBeUndefined();
 });
 
 const badJobs = [
   {
-    fault: 'a dataset that is not the one its hash names',
+    fault: 'a dataset with another hash',
     changes: { dataset: { path: '', sha256: 'f'.repeat(64) } },
-    says: 'dataset',
+    field: 'dataset',
   },
-  { fault: 'an unknown setting', changes: { settings: { epochs: 1, speed: 9 } }, says: 'settings.speed' },
+  { fault: 'an unknown setting', changes: { settings: { epochs: 1, speed: 9 } }, field: 'settings.speed' },
   {
-    fault: 'a base that is not the one its hash names',
+    fault: 'a base with another hash',
     changes: { base: { path: '', hash: 'f'.repeat(64) } },
-    says: 'base',
+    field: 'base',
   },
 ];
 
-test.each(badJobs)('a job with $fault fails as bad input and says so', async ({ fault, changes, says }) => {
-  const job = sft(fault.replaceAll(' ', '-'), {
-    ...changes,
-    ...(changes.dataset ? { dataset: { ...changes.dataset, path: dataset.path } } : {}),
-    ...(changes.base ? { base: { ...changes.base, path: base.path } } : {}),
-  });
-  await backend.submit(job);
-  await expect(ended(job.jobKey)).resolves.toMatchObject({
-    ...{ state: 'failed', failure: { type: 'bad-input', message: expect.stringContaining(says) } },
-  });
-  await expect(backend.logs(job.jobKey)).resolves.toContain(says);
-});
+test.each(badJobs)(
+  'a job with $fault fails as bad input, and message and log name the field',
+  async ({ fault, changes, field }) => {
+    const job = sft(fault.replaceAll(' ', '-'), {
+      ...changes,
+      ...(changes.dataset ? { dataset: { ...changes.dataset, path: dataset.path } } : {}),
+      ...(changes.base ? { base: { ...changes.base, path: base.path } } : {}),
+    });
+    await backend.submit(job);
+    await expect(ended(job.jobKey)).resolves.toMatchObject({
+      ...{ state: 'failed', failure: { type: 'bad-input', message: expect.stringContaining(field) } },
+    });
+    await expect(backend.logs(job.jobKey)).resolves.toContain(field);
+  },
+);
 
-test('a job that failed is tried again when it is submitted again, and succeeds once its input is right', async () => {
-  const job = sft('mended', { settings: { ...quick, epochs: 0 } });
+test('a failed job that is submitted again with valid input succeeds', async () => {
+  const job = sft('corrected', { settings: { ...quick, epochs: 0 } });
   await backend.submit(job);
   await expect(ended(job.jobKey)).resolves.toMatchObject({ state: 'failed' });
   await backend.submit({ ...job, settings: quick });

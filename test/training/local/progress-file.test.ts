@@ -9,17 +9,17 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const told = (step: number, loss: number): string => JSON.stringify({ event: 'step', step, loss, method: 'sft' });
+const updateLine = (step: number, loss: number): string => JSON.stringify({ event: 'step', step, loss, method: 'sft' });
 
 const write = (...lines: string[]): void => writeFileSync(path.join(folder, 'progress.jsonl'), lines.join('\n'));
 
-test('a job that has told nothing has no curve', async () => {
+test('a job without updates has an empty curve', async () => {
   await expect(readCurve(folder, 0)).resolves.toEqual([]);
   await expect(readNewestUpdate(folder)).resolves.toEqual({});
 });
 
-test('the curve holds the numbers of every update after the one asked for', async () => {
-  write(told(10, 3), JSON.stringify({ event: 'checkpoint', step: 10 }), told(20, 2), told(30, 1), '');
+test('the curve has the numbers of every update after the given one', async () => {
+  write(updateLine(10, 3), JSON.stringify({ event: 'checkpoint', step: 10 }), updateLine(20, 2), updateLine(30, 1), '');
   await expect(readCurve(folder, 10)).resolves.toEqual([
     { step: 20, loss: 2 },
     { step: 30, loss: 1 },
@@ -27,18 +27,25 @@ test('the curve holds the numbers of every update after the one asked for', asyn
   await expect(readNewestUpdate(folder)).resolves.toEqual({ step: 30, loss: 1 });
 });
 
-test('updates that a resumed job repeats are told once, in their order', async () => {
-  write(told(10, 3), told(20, 2), JSON.stringify({ event: 'resumed', step: 10 }), told(20, 2), told(30, 1), '');
+test('updates that a resumed job repeats are returned once and in order', async () => {
+  write(
+    updateLine(10, 3),
+    updateLine(20, 2),
+    JSON.stringify({ event: 'resumed', step: 10 }),
+    updateLine(20, 2),
+    updateLine(30, 1),
+    '',
+  );
   expect((await readCurve(folder, 0)).map(({ step }) => step)).toEqual([10, 20, 30]);
 });
 
-test('a line that is being written is left for the next look', async () => {
-  write(told(10, 3), told(20, 2).slice(0, 20));
+test('an incomplete last line is ignored', async () => {
+  write(updateLine(10, 3), updateLine(20, 2).slice(0, 20));
   await expect(readCurve(folder, 0)).resolves.toEqual([{ step: 10, loss: 3 }]);
   await expect(readNewestUpdate(folder)).resolves.toEqual({ step: 10, loss: 3 });
 });
 
 test('the newest update of a long file is found at its end', async () => {
-  write(...Array.from({ length: 5_000 }, (_, n) => told(n + 1, 1 / (n + 1))), '');
+  write(...Array.from({ length: 5_000 }, (_, n) => updateLine(n + 1, 1 / (n + 1))), '');
   await expect(readNewestUpdate(folder)).resolves.toEqual({ step: 5_000, loss: 1 / 5_000 });
 });

@@ -37,7 +37,7 @@ const messages = [
   { role: 'assistant', content: 'SELECT COUNT(*) FROM table' },
 ];
 
-/** Four rollouts at two tasks; the ids are any that the vocabulary has. */
+/** Stores a batch of four rollouts at two tasks, with arbitrary ids of the vocabulary. */
 const batchOf = (seed: number): Promise<Dataset> =>
   artifacts.saveDataset(
     [0, 1, 2, 3].map((k) => {
@@ -70,7 +70,7 @@ type Succeeded = Extract<TrainingStatus, { state: 'succeeded' }>;
 
 const succeeded = (jobKey: string): Promise<Succeeded> =>
   until(jobKey, (status): status is Succeeded => status.state === 'succeeded');
-const madeUpTo = (jobKey: string, step: number): Promise<Running> =>
+const untilPolicy = (jobKey: string, step: number): Promise<Running> =>
   until(jobKey, (status): status is Running => status.state === 'running' && status.policies.length === step);
 
 async function trained(job: TrainingJob): Promise<Succeeded> {
@@ -79,12 +79,12 @@ async function trained(job: TrainingJob): Promise<Succeeded> {
   return succeeded(job.jobKey);
 }
 
-test('a resident job makes a policy of each batch as it comes, and one of its own at the end', async () => {
+test('an RL job writes a policy after each batch, and the last one is its result', async () => {
   const job = grpo('as-they-come');
   await backend.submit(job);
   for (const step of [1, 2]) {
     await backend.submitStep(job.jobKey, step, batches[step - 1]!);
-    const { policies, totalSteps } = await madeUpTo(job.jobKey, step);
+    const { policies, totalSteps } = await untilPolicy(job.jobKey, step);
     const { policyHash, policyPath, metrics } = policies.at(-1)!;
     expect(totalSteps).toBe(3);
     expect(metrics).toMatchObject({ loss: expect.any(Number), kl: expect.any(Number), trajectories: 4, groups: 2 });
@@ -100,12 +100,12 @@ test('a resident job makes a policy of each batch as it comes, and one of its ow
   });
 });
 
-test('a resident job that is killed between two batches resumes and ends as an undisturbed one', async () => {
+test('an RL job that is killed between two batches resumes and gives the same policies', async () => {
   const undisturbed = await trained(grpo('undisturbed'));
   const job = grpo('killed');
   await backend.submit(job);
   await backend.submitStep(job.jobKey, 1, batches[0]!);
-  await madeUpTo(job.jobKey, 1);
+  await untilPolicy(job.jobKey, 1);
   process.kill(findProcess(artifacts.jobPath(job.jobKey), 'trainer')!.pid, 'SIGKILL');
   await until(job.jobKey, (status): status is { state: 'absent' } => status.state === 'absent');
   const status = await trained(job);
@@ -114,15 +114,15 @@ test('a resident job that is killed between two batches resumes and ends as an u
   expect(status.trainerState!.sha256).toBe(undisturbed.trainerState!.sha256);
 });
 
-test('a job that takes over the trainer state of another goes on from it', async () => {
+test('a job continues from the trainer state of another job', async () => {
   const first = await trained(grpo('first'));
-  const onward = { base: { hash: first.policyHash, path: first.policyPath } };
-  const continued = await trained({ ...grpo('continued'), ...onward, trainerState: first.trainerState });
-  const afresh = await trained({ ...grpo('afresh'), ...onward });
-  expect(continued.policyHash).not.toBe(afresh.policyHash);
+  const changes = { base: { hash: first.policyHash, path: first.policyPath } };
+  const continued = await trained({ ...grpo('continued'), ...changes, trainerState: first.trainerState });
+  const fromNewOptimizer = await trained({ ...grpo('fromNewOptimizer'), ...changes });
+  expect(continued.policyHash).not.toBe(fromNewOptimizer.policyHash);
 });
 
-test('a step can be submitted again and before its job, but not with another dataset', async () => {
+test('a step can be submitted repeatedly and before its job, but not with another dataset', async () => {
   const { jobKey } = grpo('steps');
   await Promise.all([1, 2, 3].map(() => backend.submitStep(jobKey, 1, batches[0]!)));
   const file = path.join(artifacts.jobPath(jobKey), 'batches', 'step-000001.json');
@@ -133,10 +133,10 @@ test('a step can be submitted again and before its job, but not with another dat
   expect(readFileSync(file, 'utf8')).toContain(batches[0]!.sha256);
 });
 
-test('a batch that lacks a field fails its job as bad input, naming line and field', async () => {
+test('a batch without a required field fails the job as bad input, with line and field', async () => {
   const job = { ...grpo('bad-batch'), steps: 1 };
-  const dataset = await artifacts.saveDataset(['{"trajectory_id":"t","group":"g","advantage":1,"steps":[{}]}']);
+  const dataset = await artifacts.saveDataset(['{"trajectory_id":"t","group":"g","advantage":1,"turns":[{}]}']);
   await backend.submit(job);
   await backend.submitStep(job.jobKey, 1, dataset);
-  await expect(succeeded(job.jobKey)).rejects.toThrow(/batch 1 line 1\.steps\[0\]\.prompt_token_ids: found None/);
+  await expect(succeeded(job.jobKey)).rejects.toThrow(/batch 1 line 1\.turns\[0\]\.prompt_token_ids: found None/);
 });

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => campaigns?.remove());
 
-test('goes through the phases of its recipe in order and carries the scores from run to run', async () => {
+test('a campaign runs the phases of its recipe in order and passes the scores from run to run', async () => {
   const script = scriptedActivities('in-order');
   const state = await campaigns.run('in-order', { recipe: 'combined', iterations: 1 }, script);
   const begun = script.callsOf('beginPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
@@ -33,20 +33,20 @@ test('goes through the phases of its recipe in order and carries the scores from
   });
 });
 
-test('paused at the end of an iteration, it starts no other until it is resumed', async () => {
+test('a campaign that is paused at the end of an iteration starts the next one after the resume', async () => {
   const script = scriptedActivities('pauses', {
     async writeReport({ iteration }) {
-      if (iteration === 0) await campaigns.order('pauses', 'pause');
+      if (iteration === 0) await campaigns.send('pauses', 'pause');
     },
   });
   const state = await campaigns.run('pauses', { recipe: 'eto', iterations: 1 }, script, async () => {
-    const held = await until(async () => {
+    const paused = await until(async () => {
       const status = await campaigns.status('pauses');
       return status.progress.iteration === 1 && status;
     });
-    expect(held).toMatchObject({ status: 'paused', pausedBy: 'ada' });
+    expect(paused).toMatchObject({ status: 'paused', pausedBy: 'ada' });
     expect(script.callsOf('openIteration')).toHaveLength(1);
-    await campaigns.order('pauses', 'resume');
+    await campaigns.send('pauses', 'resume');
   });
   expect(state).toMatchObject({ status: 'finished', pausedBy: null });
 });
@@ -55,30 +55,33 @@ test.each([
   ['resume', 'finished'],
   ['stop', 'finished'],
   ['abort', 'aborted'],
-] as const)('paused at its very end, it ends by %s only', async (verb, status) => {
-  const name = `lingers-${verb}`;
-  const script = scriptedActivities(name, {
-    async writeReport() {
-      await campaigns.order(name, 'pause');
-    },
-  });
-  const state = await campaigns.run(name, { recipe: 'eto', iterations: 0 }, script, async () => {
-    await until(async () => {
-      const query = `WorkflowId = "campaign/${name}/iteration/0" and ExecutionStatus = "Completed"`;
-      return (await campaigns.client.workflow.count(query)).count === 1;
+] as const)(
+  'a campaign that is paused after its last iteration ends only after the command %s',
+  async (command, status) => {
+    const name = `paused-at-end-${command}`;
+    const script = scriptedActivities(name, {
+      async writeReport() {
+        await campaigns.send(name, 'pause');
+      },
     });
-    await sleep(1_000); // time enough to end if nothing held it
-    expect(await campaigns.status(name)).toMatchObject({ status: 'paused', pausedBy: 'ada' });
-    expect(script.callsOf('closeCampaign')).toEqual([]);
-    await campaigns.order(name, verb);
-  });
-  expect(state).toMatchObject({ status, scores: [{ iteration: 0, score: 0.5 }] });
-});
+    const state = await campaigns.run(name, { recipe: 'eto', iterations: 0 }, script, async () => {
+      await until(async () => {
+        const query = `WorkflowId = "campaign/${name}/iteration/0" and ExecutionStatus = "Completed"`;
+        return (await campaigns.client.workflow.count(query)).count === 1;
+      });
+      await sleep(1_000); // long enough to end without the pause
+      expect(await campaigns.status(name)).toMatchObject({ status: 'paused', pausedBy: 'ada' });
+      expect(script.callsOf('closeCampaign')).toEqual([]);
+      await campaigns.send(name, command);
+    });
+    expect(state).toMatchObject({ status, scores: [{ iteration: 0, score: 0.5 }] });
+  },
+);
 
-test('paused in mid-iteration, it goes through no further phase until it is resumed', async () => {
+test('a campaign that is paused during an iteration runs no further phase until the resume', async () => {
   const script = scriptedActivities('holds', {
     async planIteration() {
-      await campaigns.order('holds', 'pause');
+      await campaigns.send('holds', 'pause');
     },
   });
   await campaigns.run('holds', { recipe: 'eto', iterations: 0 }, script, async () => {
@@ -86,7 +89,7 @@ test('paused in mid-iteration, it goes through no further phase until it is resu
     const status = await campaigns.status('holds');
     expect(status).toMatchObject({ status: 'paused', progress: { iteration: 0, phase: 'plan' } });
     expect(script.callsOf('collectRollouts')).toEqual([]);
-    await campaigns.order('holds', 'resume');
+    await campaigns.send('holds', 'resume');
   });
   expect(script.callsOf('recordOperatorCommand')).toMatchObject([
     { kind: 'paused', status: 'paused', actor: 'ada' },
@@ -94,10 +97,10 @@ test('paused in mid-iteration, it goes through no further phase until it is resu
   ]);
 });
 
-test('told to stop, it ends after the iteration that it is in', async () => {
+test('a stopped campaign ends after its current iteration', async () => {
   const script = scriptedActivities('stops', {
     async planIteration() {
-      await campaigns.order('stops', 'stop');
+      await campaigns.send('stops', 'stop');
     },
   });
   const state = await campaigns.run('stops', { recipe: 'eto', iterations: 5 }, script);
@@ -105,27 +108,27 @@ test('told to stop, it ends after the iteration that it is in', async () => {
   expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'stopped' }]);
 });
 
-test('orders that come all the time, also while children start and end, break nothing', async () => {
-  const script = scriptedActivities('nervous');
-  const campaignNow = { ended: false };
-  let obeyed = 0;
-  const order = async (): Promise<void> => {
-    while (!campaignNow.ended)
-      for (const verb of ['pause', 'resume'] as const) {
-        await campaigns.order('nervous', verb);
-        obeyed += 1;
+test('a campaign finishes under continuous commands, also while children start and end', async () => {
+  const script = scriptedActivities('commanded');
+  const current = { ended: false };
+  let acceptedCount = 0;
+  const sendCommands = async (): Promise<void> => {
+    while (!current.ended)
+      for (const command of ['pause', 'resume'] as const) {
+        await campaigns.send('commanded', command);
+        acceptedCount += 1;
       }
   };
-  const state = await campaigns.run('nervous', { recipe: 'co-evolving-agents', iterations: 1 }, script, async () => {
-    const ordering = order().catch((error: unknown) => {
-      if (!(error instanceof WorkflowNotFoundError)) throw error; // it ended between two orders
+  const state = await campaigns.run('commanded', { recipe: 'co-evolving-agents', iterations: 1 }, script, async () => {
+    const sending = sendCommands().catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error; // the campaign ended between two commands
     });
     await campaigns
-      .handleOf('nervous')
+      .handleOf('commanded')
       .result()
-      .finally(() => (campaignNow.ended = true));
-    await ordering;
+      .finally(() => (current.ended = true));
+    await sending;
   });
   expect(state).toMatchObject({ status: 'finished', scores: { length: 2 } });
-  expect(obeyed).toBeGreaterThan(10);
+  expect(acceptedCount).toBeGreaterThan(10);
 });

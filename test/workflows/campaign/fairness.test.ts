@@ -14,19 +14,19 @@ beforeAll(async () => {
 });
 afterAll(() => temporal?.remove());
 
-test('memo, heartbeats, retries and share of a campaign reach all that it schedules, in every run', async () => {
-  const told = new Set<string>();
-  const tell = (): void => {
+test('memo, heartbeat timeouts, retries and weight of a campaign apply to all its activities and children in every run', async () => {
+  const recorded = new Set<string>();
+  const record = (): void => {
     const { activityType, heartbeatTimeoutMs, priority, retryPolicy } = Context.current().info;
     const { fairnessKey, fairnessWeight } = priority ?? {};
     const { initialInterval, backoffCoefficient } = retryPolicy ?? {};
     const retries = [initialInterval, backoffCoefficient];
-    told.add([activityType, heartbeatTimeoutMs, fairnessKey, fairnessWeight, ...retries].join(' '));
+    recorded.add([activityType, heartbeatTimeoutMs, fairnessKey, fairnessWeight, ...retries].join(' '));
   };
   const script = scriptedActivities('carried', {
-    planIteration: () => Promise.resolve(tell()),
-    collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }).finally(tell),
-    submitTraining: () => Promise.resolve(tell()),
+    planIteration: () => Promise.resolve(record()),
+    collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }).finally(record),
+    submitTraining: () => Promise.resolve(record()),
   });
   const workflowId = 'campaign/carried';
   await temporal.withWorkers(queues, script.activities, async () => {
@@ -36,7 +36,7 @@ test('memo, heartbeats, retries and share of a campaign reach all that it schedu
     });
     expect(await handle.result()).toMatchObject({ status: 'finished' });
   });
-  expect([...told].sort()).toEqual([
+  expect([...recorded].sort()).toEqual([
     'collectRollouts 2000 carried 2.5 200 1',
     'planIteration 1000 carried 2.5 200 1',
     'submitTraining 2000 carried 2.5 200 1',
@@ -50,15 +50,15 @@ test('memo, heartbeats, retries and share of a campaign reach all that it schedu
   for (const memo of memos) expect(memo).toEqual({ recovery: 'fast', weight: 2.5 });
 });
 
-/** Attempts that the one set of workers plays at a time. */
+/** Concurrent attempts of the one set of workers. */
 const slots = 4;
 
-/** So long that a campaign's next task is queued before its share of the slots is due, on a busy machine too. */
+/** Long enough that the next task of a campaign is queued before its turn, even on a busy machine. */
 const attemptMs = 200;
 
 type Entrant = { name: string; weight?: number; tasks?: number };
 
-/** Rollouts of several campaigns on one set of workers. An attempt takes a while; the first begin when all wait. */
+/** Runs rollouts of several campaigns on one set of workers. The first attempts start when all campaigns wait. */
 async function race(entrants: Entrant[], work: (played: string[]) => Promise<void>): Promise<void> {
   const played: string[] = [];
   let open!: () => void;
@@ -70,7 +70,7 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
     return { attempts: 1, found: 0 };
   }
   const options = { maxConcurrentActivityTaskExecutions: slots, interceptors: { activity: [autoHeartbeat] } };
-  const enter = async () => {
+  const runAll = async () => {
     const handles = await Promise.all(entrants.map(start));
     for (const handle of handles)
       await until(async () => (await handle.describe()).raw.pendingActivities?.length === 4);
@@ -78,7 +78,7 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
     await work(played);
     await Promise.all(handles.map((handle) => handle.terminate().catch(() => undefined))); // some have ended
   };
-  await temporal.withWorkers(['workflow', `rollout-${environment}`], { collectRollouts }, enter, options);
+  await temporal.withWorkers(['workflow', `rollout-${environment}`], { collectRollouts }, runAll, options);
 }
 
 function start({ name, weight = 1, tasks = 1000 }: Entrant) {
@@ -94,7 +94,8 @@ function start({ name, weight = 1, tasks = 1000 }: Entrant) {
   });
 }
 
-const countOf = (played: string[], name: string): number => played.filter((one) => one === name).length;
+const countOf = (played: string[], name: string): number =>
+  played.filter((campaignName) => campaignName === name).length;
 
 test('ten campaigns progress in proportion to their weights', async () => {
   const weights = [1, 1, 1, 1, 1, 2, 2, 3, 4, 4];
@@ -102,16 +103,16 @@ test('ten campaigns progress in proportion to their weights', async () => {
   const entrants = weights.map((weight, n) => ({ name: `share-${n}`, weight }));
   await race(entrants, async (played) => {
     await until(() => Promise.resolve(played.length >= slots + 200));
-    const fair = played.slice(slots, slots + 200); // the first were given out before the others waited
+    const fair = played.slice(slots, slots + 200); // the first slots were filled before the other campaigns waited
     const shares = entrants.map(({ name, weight }) => countOf(fair, name) / ((200 * weight) / total));
     expect(Math.min(...shares)).toBeGreaterThan(0.8);
     expect(Math.max(...shares)).toBeLessThan(1.25);
   });
 });
 
-test('a campaign of a thousand tasks does not starve one of ten', async () => {
-  await race([{ name: 'large' }, { name: 'little', tasks: 10 }], async (played) => {
-    await until(() => Promise.resolve(countOf(played, 'little') === 10));
+test('a campaign with a thousand tasks does not starve a campaign with ten', async () => {
+  await race([{ name: 'large' }, { name: 'small', tasks: 10 }], async (played) => {
+    await until(() => Promise.resolve(countOf(played, 'small') === 10));
     expect(countOf(played, 'large')).toBeLessThan(3 * 10 + 2 * slots);
   });
 });

@@ -10,9 +10,9 @@ beforeAll(async () => {
 afterAll(() => temporal?.remove());
 
 test.each([
-  { start: 'sft', trained: ['failure', 'target'], taken: ['base'] },
-  { start: 'base', trained: [], taken: ['base', 'failure', 'target'] },
-])('an imported model is taken over without a job; start: $start', async ({ start, trained, taken }) => {
+  { start: 'sft', trained: ['failure', 'target'], imported: ['base'] },
+  { start: 'base', trained: [], imported: ['base', 'failure', 'target'] },
+])('an imported model is registered without a training job; start: $start', async ({ start, trained, imported }) => {
   const name = `imported-${start}`;
   const script = scriptedActivities(
     name,
@@ -34,8 +34,8 @@ test.each([
   const registered = script.callsOf('registerPolicy');
   expect(registered[0]).toMatchObject({ role: 'base', policyId: base });
   const asBase = registered.filter(({ policyId }) => policyId === base);
-  expect(sorted(asBase.map(({ role }) => role))).toEqual(taken);
+  expect(sorted(asBase.map(({ role }) => role))).toEqual(imported);
 });
 
-/** Agents are trained side by side, in no order. */
+/** Agents are trained concurrently, so their order varies. */
 const sorted = (names: unknown[]): unknown[] => names.map(String).toSorted();

@@ -9,13 +9,13 @@ beforeAll(async () => {
 });
 afterAll(() => campaigns?.remove());
 
-/** As an activity throws it: what a person needs to know, with what a library said below. */
-const broken = (message: string): ApplicationFailure =>
-  ApplicationFailure.create({ message, type: 'Broken', nonRetryable: true, cause: new Error('ECONNREFUSED') });
-const resume = (name: string) => campaigns.order(name, 'resume');
+/** Failure of an activity: a message for operators with the error of a library as its cause. */
+const failure = (message: string): ApplicationFailure =>
+  ApplicationFailure.create({ message, type: 'TestFailure', nonRetryable: true, cause: new Error('ECONNREFUSED') });
+const resume = (name: string) => campaigns.send(name, 'resume');
 const parked = (name: string) => campaigns.parked(name);
 
-/** The supervised start, and nothing after it. */
+/** Only the supervised start. */
 const start: Plan = { recipe: 'eto', iterations: 0 };
 
 const run: ScriptedCampaigns['run'] = async (...args) => {
@@ -24,7 +24,7 @@ const run: ScriptedCampaigns['run'] = async (...args) => {
   return state;
 };
 
-test('a phase whose commit exists is not done again', async () => {
+test('a committed phase is not run again', async () => {
   const script = scriptedActivities('committed', {
     beginPhase: ({ phase }) => Promise.resolve(['plan', 'rollout'].includes(phase)),
   });
@@ -34,47 +34,44 @@ test('a phase whose commit exists is not done again', async () => {
   expect(script.callsOf('submitTraining')).toHaveLength(2);
 });
 
-test('what cannot be done parks the campaign, which says why; resumed, it tries that phase again and no other', async () => {
-  let tries = 0;
+test('a failed phase parks the campaign with the reason, and a resume retries only this phase', async () => {
+  let attempts = 0;
   const script = scriptedActivities('parks', {
-    evaluatePolicy: () =>
-      tries++ < 2 ? Promise.reject(broken('the reading glass is lost')) : Promise.resolve({ score: 1 }),
+    evaluatePolicy: () => (attempts++ < 2 ? Promise.reject(failure('evaluate failed')) : Promise.resolve({ score: 1 })),
   });
   await run('parks', start, script, async () => {
-    for (const told of [1, 2]) {
-      expect(await parked('parks')).toMatchObject({
-        progress: { phase: 'evaluate', parked: 'the reading glass is lost' },
-      });
-      await until(() => Promise.resolve(script.callsOf('recordOperatorCommand').filter(isParking).length === told));
+    for (const count of [1, 2]) {
+      expect(await parked('parks')).toMatchObject({ progress: { phase: 'evaluate', parked: 'evaluate failed' } });
+      await until(() => Promise.resolve(script.callsOf('recordOperatorCommand').filter(isParking).length === count));
       await resume('parks');
     }
   });
-  expect(tries).toBe(3);
+  expect(attempts).toBe(3);
   const committed = script.callsOf('commitPhase').map(({ phase }) => phase);
   expect(committed).toEqual(['plan', 'rollout', 'train', 'evaluate', 'report']);
 });
 
-test('a campaign that is told to stop while it is parked ends there, also in its last iteration', async () => {
-  const script = scriptedActivities('given-up', { detectSignals: () => Promise.reject(broken('the ink has dried')) });
+test('a stop of a parked campaign ends it at once, even in its last iteration', async () => {
+  const script = scriptedActivities('given-up', { detectSignals: () => Promise.reject(failure('detect failed')) });
   const state = await campaigns.run('given-up', { recipe: 'eto', iterations: 1 }, script, async () => {
     await parked('given-up');
-    await campaigns.order('given-up', 'stop');
+    await campaigns.send('given-up', 'stop');
   });
   expect(state).toMatchObject({
     ...{ status: 'stopped', scores: [{ iteration: 0 }] },
     progress: { iteration: 1, phase: 'detect', parked: null },
   });
   expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'stopped' }]);
-  expect(script.callsOf('writeReport')).toHaveLength(1); // of the start
+  expect(script.callsOf('writeReport')).toHaveLength(1); // of iteration 0
 });
 
 const isParking = ({ kind, status, actor, reason }: Record<string, unknown>): boolean =>
-  kind === 'parked' && status === 'parked' && actor === 'coevolve' && reason === 'the reading glass is lost';
+  kind === 'parked' && status === 'parked' && actor === 'coevolve' && reason === 'evaluate failed';
 
-test('a parked campaign can be found, and shows what it needs', async () => {
-  let mended = false;
+test('a parked campaign is found by its search attribute and shows its reason', async () => {
+  let isRepaired = false;
   const script = scriptedActivities('found', {
-    planIteration: () => (mended ? Promise.resolve() : Promise.reject(broken('no map'))),
+    planIteration: () => (isRepaired ? Promise.resolve() : Promise.reject(failure('plan failed'))),
   });
   await run('found', start, script, async () => {
     await until(async () => {
@@ -85,21 +82,21 @@ test('a parked campaign can be found, and shows what it needs', async () => {
       const { currentDetails } = await campaigns.client.workflow
         .getHandle(id)
         .query<{ currentDetails: string }>('__temporal_workflow_metadata');
-      expect(currentDetails).toContain('Needs attention: no map');
+      expect(currentDetails).toContain('Needs attention: plan failed');
     }
-    mended = true;
+    isRepaired = true;
     await resume('found');
   });
 });
 
-test('when one of two jobs side by side fails, the other is awaited and not repeated', async () => {
+test('if one of two concurrent jobs fails, the other one completes and is not repeated', async () => {
   const ends: string[] = [];
   let fails = true;
   const script = scriptedActivities('two-jobs', {
     async watchTraining({ jobKey }) {
       const role = jobKey.split('/').pop()!;
-      if (role === 'failure' && fails) throw broken('the kiln is cold');
-      // The job that succeeds is still at work when the other has failed.
+      if (role === 'failure' && fails) throw failure('train failed');
+      // The successful job still runs when the other one has failed.
       if (role === 'target') await until(() => childFailed('two-jobs', 'train/failure'));
       ends.push(jobKey);
       return { policyId: role.padEnd(64, '0'), seconds: 1 };
@@ -118,12 +115,12 @@ test('when one of two jobs side by side fails, the other is awaited and not repe
   expect(submitted.filter((key) => key === 'iteration/0/train/target')).toHaveLength(1);
 });
 
-test('when one of two rollouts side by side fails, only that one is tried again', async () => {
+test('if one of two concurrent rollouts fails, only this rollout is retried', async () => {
   let fails = true;
   const script = scriptedActivities('two-agents', {
     collectRollouts: ({ policyId, purpose }) =>
       fails && purpose === 'train' && policyId?.startsWith('failure')
-        ? Promise.reject(broken('the board is gone'))
+        ? Promise.reject(failure('rollout failed'))
         : Promise.resolve({ attempts: 1, found: 0 }),
   });
   await run('two-agents', { recipe: 'co-evolving-agents', iterations: 1 }, script, async () => {
@@ -140,7 +137,7 @@ const childFailed = async (name: string, child: string): Promise<boolean> => {
   return (await campaigns.client.workflow.count(query)).count === 1;
 };
 
-test('a policy that nothing could be trained for is not registered', async () => {
+test('without training data no policy is registered', async () => {
   const script = scriptedActivities('no-data', {
     prepareTraining: ({ iteration, role }) =>
       Promise.resolve(iteration === 1 ? null : { jobKey: `campaign/no-data/iteration/0/train/${role}`, rows: 1 }),
@@ -152,7 +149,7 @@ test('a policy that nothing could be trained for is not registered', async () =>
   ]);
 });
 
-test('a long rollout is cut into shards of 200 activities, one after the other, each stretch of tasks played once', async () => {
+test('a long rollout is split into consecutive shards of 200 activities, and each range of tasks is played once', async () => {
   const script = scriptedActivities('shards', {
     choosePolicies: ({ roles, purpose }) => {
       const [to, tasksPerActivity] = purpose === 'evaluation' ? [603, 3] : [1, 1];
@@ -161,10 +158,10 @@ test('a long rollout is cut into shards of 200 activities, one after the other, 
     },
   });
   await run('shards', start, script);
-  const stretches = script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'evaluation');
-  const sorted = stretches.map(({ from, to }) => [Number(from), Number(to)]).sort(([a], [b]) => a! - b!);
+  const ranges = script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'evaluation');
+  const sorted = ranges.map(({ from, to }) => [Number(from), Number(to)]).sort(([a], [b]) => a! - b!);
   expect(sorted).toEqual(Array.from({ length: 201 }, (_, n) => [3 * n, 3 * n + 3]));
-  expect(stretches.at(-1)).toMatchObject({ from: 600 }); // the second shard began when the first had ended
+  expect(ranges.at(-1)).toMatchObject({ from: 600 }); // the second shard starts after the end of the first
 });
 
 const llm = {
@@ -172,7 +169,7 @@ const llm = {
 };
 const rl = { rollouts: { stepsPerIteration: 3 } };
 
-test('a reinforcement iteration plays and updates F times, each step with a rollout of its own, before it synthesizes', async () => {
+test('an RL iteration plays and updates F times, with a separate rollout per step, before it synthesizes', async () => {
   const script = scriptedActivities('steps', {}, rl);
   await run('steps', { recipe: 'coevolve', iterations: 1 }, script);
   const order = script.calls
@@ -199,7 +196,7 @@ test('a reinforcement iteration plays and updates F times, each step with a roll
   ]);
 });
 
-test('without a language model the environment’s generator synthesizes, with one contexts are explored and judged', async () => {
+test('without a language model the generator synthesizes tasks, with one contexts are explored and judged', async () => {
   const offline = scriptedActivities('offline', {}, rl);
   await run('offline', { recipe: 'random-synthesis', iterations: 1 }, offline);
   expect(offline.callsOf('synthesizeTasks').map(({ iteration, aim }) => [iteration, aim])).toEqual([
@@ -208,15 +205,15 @@ test('without a language model the environment’s generator synthesizes, with o
   ]);
   expect([...offline.callsOf('explore'), ...offline.callsOf('judgeCandidates')]).toEqual([]);
 
-  const asked = scriptedActivities('asked', {}, { ...rl, ...llm, synthesis: { exploration: { rounds: 2 } } });
-  await run('asked', { recipe: 'coevolve', iterations: 1 }, asked);
-  expect(asked.callsOf('synthesizeTasks')).toEqual([]);
-  const inFirst = (name: Parameters<typeof asked.callsOf>[0]) =>
-    asked.callsOf(name).filter((call) => call['iteration'] === 1);
+  const online = scriptedActivities('online', {}, { ...rl, ...llm, synthesis: { exploration: { rounds: 2 } } });
+  await run('online', { recipe: 'coevolve', iterations: 1 }, online);
+  expect(online.callsOf('synthesizeTasks')).toEqual([]);
+  const inFirst = (name: Parameters<typeof online.callsOf>[0]) =>
+    online.callsOf(name).filter((call) => call['iteration'] === 1);
   expect(inFirst('reflect')).toHaveLength(6); // two contexts for each of three signals
   expect(inFirst('explore')).toHaveLength(12);
   expect(inFirst('abstractTasks')).toHaveLength(6);
   expect(inFirst('judgeCandidates')).toHaveLength(1);
   expect(inFirst('closeCalibration')).toHaveLength(1);
-  expect(asked.callsOf('reflect').filter(({ iteration }) => iteration === 0)).toEqual([]); // nothing to reflect upon yet
+  expect(online.callsOf('reflect').filter(({ iteration }) => iteration === 0)).toEqual([]); // no flagged attempt yet
 });

@@ -16,7 +16,7 @@ const shard: RolloutShard = {
   ...{ purpose: 'train', from: 0, to: 10, tasksPerActivity: 1 },
 };
 
-test('four activities of a shard are in flight; paused, they end and no other begins', async () => {
+test('four activities of a shard run concurrently, and after a pause they end and no other starts', async () => {
   let release: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => {
     release = resolve;

@@ -12,7 +12,7 @@ import { queues, scriptedActivities, stateOf, type Script } from '../scripted-ac
 
 let temporal: TestTemporal;
 let metricsAddress: string;
-/** Jobs wait for it; a test that fails lets them go too. */
+/** The jobs wait until it is open. It is also opened after a failed test. */
 const gate = { open: false };
 beforeEach(() => {
   gate.open = false;
@@ -38,8 +38,8 @@ const withWorkers = (script: Script, work: () => Promise<void>): Promise<void> =
     }),
   );
 
-/** A store that forgets what it is told. */
-const forgetful = {
+/** Dependencies with a store that discards all writes. */
+const discarding = {
   store: {
     trainingProgress: { getLastStep: () => Promise.resolve(0), save: () => Promise.resolve() },
     ledger: {
@@ -58,12 +58,12 @@ const detailsOf = async (workflowId: string): Promise<string> => {
 
 const metrics = async (): Promise<string> => (await fetch(`http://${metricsAddress}/metrics`)).text();
 
-test('how a job gets on is seen on its page, on its campaign’s page and in the metrics, by at most twenty signals', async () => {
+test('the progress of a job is shown in its details, in the details of its campaign and in the metrics, by at most twenty signals', async () => {
   const watched: string[] = [];
-  const script = scriptedActivities('news', {
+  const script = scriptedActivities('progress', {
     async watchTraining({ jobKey }) {
       if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
-      const monitor = reportProgress(forgetful, run(jobKey), { signalMs: 0, recordMs: 0, stallMs: 60_000 });
+      const monitor = reportProgress(discarding, run(jobKey), { signalMs: 0, recordMs: 0, stallMs: 60_000 });
       for (let step = 0; step <= 500; step++) await monitor.report(running(step));
       watched.push(activityInfo().workflowExecution!.workflowId);
       await until(() => Promise.resolve(gate.open));
@@ -73,9 +73,9 @@ test('how a job gets on is seen on its page, on its campaign’s page and in the
   });
   await withWorkers(script, async () => {
     const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
-      workflowId: 'campaign/news',
+      workflowId: 'campaign/progress',
       taskQueue: 'workflow',
-      args: [stateOf('news', 'sft', 0)],
+      args: [stateOf('progress', 'sft', 0)],
     });
     const line = 'step 500 of 1000, loss 0.512, 18,400 tokens/s, 2 min left';
     const job = await until(() => Promise.resolve(watched[0]));
@@ -85,16 +85,16 @@ test('how a job gets on is seen on its page, on its campaign’s page and in the
     });
     expect(details).toContain('sft on 1 rows');
     expect(details).toContain('`████████████░░░░░░░░░░░░ 50 %`');
-    await until(async () => (await detailsOf('campaign/news')).includes(`training **target**: ${line}`));
+    await until(async () => (await detailsOf('campaign/progress')).includes(`training **target**: ${line}`));
 
     const scraped = await metrics();
     const label = `job="${job}"`;
     const valueOf = (name: string): string[] =>
-      scraped.split('\n').filter((one) => one.startsWith(`${name}{`) && one.includes(label));
+      scraped.split('\n').filter((metric) => metric.startsWith(`${name}{`) && metric.includes(label));
     expect(valueOf('coevolve_training_step')).toEqual([expect.stringMatching(/ 500$/)]);
     expect(valueOf('coevolve_training_loss')).toEqual([expect.stringMatching(/ 0.51234$/)]);
     expect(valueOf('coevolve_training_tokens_per_second')).toEqual([expect.stringMatching(/ 18400.4$/)]);
-    expect(valueOf('coevolve_training_accuracy')).toEqual([]); // of pairs alone
+    expect(valueOf('coevolve_training_accuracy')).toEqual([]); // only for jobs on pairs
 
     gate.open = true;
     await handle.result();
@@ -103,15 +103,15 @@ test('how a job gets on is seen on its page, on its campaign’s page and in the
     expect(signals.length).toBeGreaterThan(10);
     expect(signals.length).toBeLessThanOrEqual(20);
     expect(await detailsOf(job)).toBe('sft on 1 rows: policy aaaaaaaaaaaa in 1.0 s');
-    expect(await detailsOf('campaign/news')).not.toContain('training **');
+    expect(await detailsOf('campaign/progress')).not.toContain('training **');
   });
 });
 
-test('a job that makes no update is reported, and left to run', async () => {
-  const script = scriptedActivities('still', {
+test('a job without updates is reported and continues', async () => {
+  const script = scriptedActivities('stalled', {
     async watchTraining({ jobKey }) {
       if (!jobKey.endsWith('target')) return { policyId: 'b'.repeat(64), seconds: 1 };
-      const monitor = reportProgress(forgetful, run(jobKey), { signalMs: 0, recordMs: 0, stallMs: 1 });
+      const monitor = reportProgress(discarding, run(jobKey), { signalMs: 0, recordMs: 0, stallMs: 1 });
       while (!gate.open) {
         await monitor.report(running(7));
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -122,19 +122,19 @@ test('a job that makes no update is reported, and left to run', async () => {
   });
   await withWorkers(script, async () => {
     const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
-      workflowId: 'campaign/still',
+      workflowId: 'campaign/stalled',
       taskQueue: 'workflow',
-      args: [stateOf('still', 'sft', 0)],
+      args: [stateOf('stalled', 'sft', 0)],
     });
-    const job = 'campaign/still/iteration/0/train/target';
+    const job = 'campaign/stalled/iteration/0/train/target';
     const details = () => detailsOf(job).catch(() => '');
-    const told = await until(async () => {
+    const shown = await until(async () => {
       const text = await details();
       return text.includes('Needs attention') && text;
     });
-    expect(told).toContain('step 7 of 1000');
-    expect(told).toMatch(/no update for \d+ s/);
-    expect(await metrics()).toMatch(/coevolve_training_idle_seconds\{[^}]*still[^}]*\} 0?\.?\d+/);
+    expect(shown).toContain('step 7 of 1000');
+    expect(shown).toMatch(/no update for \d+ s/);
+    expect(await metrics()).toMatch(/coevolve_training_idle_seconds\{[^}]*stalled[^}]*\} 0?\.?\d+/);
     gate.open = true;
     await handle.result();
   });

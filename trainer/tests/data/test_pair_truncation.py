@@ -20,11 +20,11 @@ def conversation(actions: int, *, ends_with_observation: bool = False) -> dict[s
 
 
 def recorded(actions: int) -> dict[str, Any]:
-    return {"steps": [{"prompt_token_ids": [1, k], "token_ids": [7]} for k in range(actions)]}
+    return {"turns": [{"prompt_token_ids": [1, k], "token_ids": [7]} for k in range(actions)]}
 
 
 def sizes(pair: Any) -> tuple[int, int, bool]:
-    sides = [side.get("messages", side.get("steps")) for side in (pair.chosen, pair.rejected)]
+    sides = [side.get("messages", side.get("turns")) for side in (pair.chosen, pair.rejected)]
     return len(sides[0]), len(sides[1]), pair.is_cut
 
 

@@ -70,7 +70,7 @@ class Rollouts:
             start = len(turn["prompt_token_ids"])
             turn["logprobs"] = self.old[index][start : start + len(turn["token_ids"])]
         ids = {"trajectory_id": f"rollout-{index}", "group": f"group-{self.groups[index]}"}
-        return {**ids, "advantage": self.advantages[index], "steps": turns}
+        return {**ids, "advantage": self.advantages[index], "turns": turns}
 
 
 @torch.no_grad()

@@ -11,18 +11,18 @@ from job_folder import rl_job, write_rows
 from sampled_rollouts import Rows
 
 TURN = {"prompt_token_ids": [1, 5], "token_ids": [7, 8], "logprobs": [-1.0, -2.0]}
-ROW = {"trajectory_id": "t", "group": "g", "advantage": 1.0, "reward": 1.0, "steps": [TURN]}
+ROW = {"trajectory_id": "t", "group": "g", "advantage": 1.0, "reward": 1.0, "turns": [TURN]}
 REJECTED_ROWS: list[tuple[str, list[dict[str, Any]], str]] = [
-    ("grpo", [ROW, {**ROW, "trajectory_id": "u", "steps": [{**TURN, "logprobs": None}]}],
-     r"batch 1 line 2.steps\[0\].logprobs: found nothing, expected 2 finite numbers, one for each of"),
-    ("grpo", [{**ROW, "steps": [{**TURN, "logprobs": [-1.0]}]}],
-     r"line 1.steps\[0\].logprobs: found a list of 1"),
-    ("grpo", [{**ROW, "steps": [{**TURN, "logprobs": [-1, "-2"]}]}],
+    ("grpo", [ROW, {**ROW, "trajectory_id": "u", "turns": [{**TURN, "logprobs": None}]}],
+     r"batch 1 line 2.turns\[0\].logprobs: found nothing, expected 2 finite numbers, one for each of"),
+    ("grpo", [{**ROW, "turns": [{**TURN, "logprobs": [-1.0]}]}],
+     r"line 1.turns\[0\].logprobs: found a list of 1"),
+    ("grpo", [{**ROW, "turns": [{**TURN, "logprobs": [-1, "-2"]}]}],
      r"logprobs: found a list of 2, expected 2 finite numbers"),
-    ("grpo", [{**ROW, "steps": [{**TURN, "token_ids": [7, 10**6]}]}],
-     r"batch 1 line 1.steps\[0\].token_ids: found a list of 2, expected a list of ids below \d+"),
-    ("grpo", [{**ROW, "steps": "none"}], "batch 1 line 1.steps: found str, expected a list"),
-    ("grpo", [{**ROW, "steps": []}], "no action token in the first 512 tokens"),
+    ("grpo", [{**ROW, "turns": [{**TURN, "token_ids": [7, 10**6]}]}],
+     r"batch 1 line 1.turns\[0\].token_ids: found a list of 2, expected a list of ids below \d+"),
+    ("grpo", [{**ROW, "turns": "none"}], "batch 1 line 1.turns: found str, expected a list"),
+    ("grpo", [{**ROW, "turns": []}], "no action token in the first 512 tokens"),
     ("grpo", [{**ROW, "group": ""}], "batch 1 line 1.group: found '', expected a non-empty string"),
     ("grpo", [{**ROW, "advantage": None}], "batch 1 line 1.advantage: found None, expected a finite number"),
     ("grpo", [{**ROW, "advantage": float("nan")}], "batch 1 line 1.advantage: found nan"),
@@ -84,7 +84,7 @@ def test_a_wrong_rl_job_is_rejected_with_the_field(
 
 
 def test_a_loss_that_is_not_finite_fails_as_diverged_with_the_update(tmp_path: Path, trained: Path) -> None:
-    row = {**ROW, "steps": [{**TURN, "logprobs": [-200.0, -1.0]}], "advantage": -1.0}
+    row = {**ROW, "turns": [{**TURN, "logprobs": [-200.0, -1.0]}], "advantage": -1.0}
     job = rl_job(tmp_path / "job", trained)
     job.submit(1, [row])
     assert job.run() == EXIT_CODES["diverged"]

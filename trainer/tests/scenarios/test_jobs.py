@@ -117,7 +117,7 @@ def test_token_ids_of_the_policy_server_are_trained_on_without_tokenization(
         {"prompt_token_ids": [1, 5, 6], "token_ids": [7, 8, 2]},
         {"prompt_token_ids": [1, 5, 6, 9], "token_ids": [2]},
     ]
-    dataset = write_rows(tmp_path / "turns.jsonl", [{"trajectory_id": "sampled", "steps": turns}])
+    dataset = write_rows(tmp_path / "turns.jsonl", [{"trajectory_id": "sampled", "turns": turns}])
     job = JobFolder(tmp_path / "job", method="sft", base=base, dataset=dataset, settings={"epochs": 1})
     assert job.run() == 0
     assert job.status["segments"] == 2
@@ -175,7 +175,7 @@ REJECTED_ROWS: list[tuple[str, dict[str, Any] | str, str]] = [
     ("sft", {"trajectory_id": "x"}, "dataset line 1: found an object with trajectory_id"),
     ("sft", {"messages": [{"role": "user"}]}, r"dataset line 1.messages\[0\].content"),
     ("sft", {"messages": [{"role": "user", "content": "hi"}]}, "no action token in the first 512 tokens"),
-    ("sft", {"steps": [{"prompt_token_ids": [1], "token_ids": [10**6]}]}, r"token_ids: found a list of 1"),
+    ("sft", {"turns": [{"prompt_token_ids": [1], "token_ids": [10**6]}]}, r"token_ids: found a list of 1"),
     ("sft", {**expert_rows(1)[0], "weight": -1}, "dataset line 1.weight: found -1, expected a number >= 0"),
     ("target", {**pair_rows(1)[0], "lambda_sft": None}, "dataset line 1.lambda_sft: found None"),
     ("target", {**pair_rows(1)[0], "chosen": None}, "dataset line 1.chosen: found None"),

@@ -51,9 +51,11 @@ def test_a_job_killed_at_random_moments_ends_with_the_policy_of_an_uninterrupted
     uninterrupted, killed = create_job(tmp_path / "uninterrupted"), create_job(tmp_path / "killed")
     assert uninterrupted.run() == 0
     draw = random.Random(name)
+    must_resume = 0
     for kill in range(kills):
         updates = draw.choice((0, 1, 2) if method == "grpo" else (0, 1, 2, 4))
-        target = killed.newest_checkpoint + updates
+        before = killed.newest_checkpoint
+        target = before + updates
         child = killed.fork()
         wait_until(lambda t=target, c=child: killed.newest_checkpoint >= t or has_exited(c))  # type: ignore[misc]
         # Without updates the kill falls into the loading of the policy; otherwise shortly before, into or
@@ -61,12 +63,15 @@ def test_a_job_killed_at_random_moments_ends_with_the_policy_of_an_uninterrupted
         time.sleep(draw.uniform(0, 0.05) if updates else draw.uniform(0, 0.25))
         os.kill(child, signal.SIGKILL)
         assert exit_code(child) == -signal.SIGKILL, f"the job had ended before kill {kill}"
-        assert killed.status["state"] == "running"
+        if updates:  # otherwise the process may have been killed before its first write
+            assert killed.status["state"] == "running"
+            must_resume += before > 0
 
     assert not killed.output.exists()
+    assert killed.newest_checkpoint > 0
     assert killed.run() == 0
     resumed = killed.resumed_steps
-    assert len(resumed) >= kills / 2  # a process killed while it loads the policy does not log "resumed"
+    assert len(resumed) >= must_resume + 1
     assert resumed == sorted(resumed)
     assert policy_bytes(killed.output) == policy_bytes(uninterrupted.output)
     assert killed.status["policy_hash"] == uninterrupted.status["policy_hash"]

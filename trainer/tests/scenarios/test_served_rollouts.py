@@ -19,7 +19,7 @@ def test_the_trainer_computes_the_logprobs_that_the_server_recorded(
             "token_ids": choice["token_ids"],
             "logprobs": [entry["logprob"] for entry in choice["logprobs"]["content"]],
         }
-        rows.append({"trajectory_id": str(attempt), "group": "task", "advantage": 1.0, "steps": [turn]})
+        rows.append({"trajectory_id": str(attempt), "group": "task", "advantage": 1.0, "turns": [turn]})
     job = rl_job(tmp_path / "job", trained, steps=1)
     job.submit(1, rows)
     assert job.run() == 0

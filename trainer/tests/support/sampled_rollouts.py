@@ -37,7 +37,7 @@ def sample_rollouts(policy: Path, *, tasks: int = 3, attempts: int = 4, seed: in
                     "group": f"task-{task}",
                     "advantage": draw.uniform(-2, 2),
                     "reward": float(draw.random() < 0.5),
-                    "steps": turns,
+                    "turns": turns,
                 }
             )
     return rows

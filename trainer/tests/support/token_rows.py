@@ -49,7 +49,7 @@ def turns_of(row: TokenRow) -> list[dict[str, list[int]]]:
 
 
 def sft_file(path: Path, rows: Sequence[TokenRow]) -> Path:
-    return write_rows(path, [{"trajectory_id": str(i), "steps": turns_of(r)} for i, r in enumerate(rows)])
+    return write_rows(path, [{"trajectory_id": str(i), "turns": turns_of(r)} for i, r in enumerate(rows)])
 
 
 def pair_file(path: Path, pairs: Sequence[Pair], lambdas: Sequence[tuple[float, float]] = ()) -> Path:
@@ -60,7 +60,7 @@ def pair_file(path: Path, pairs: Sequence[Pair], lambdas: Sequence[tuple[float, 
             "pair_id": f"pair-{index}",
             "lambda_dpo": lambda_dpo,
             "lambda_sft": lambda_sft,
-            **{side: {"trajectory_id": f"{side}-{index}", "steps": turns_of(row)} for side, row in sides},
+            **{side: {"trajectory_id": f"{side}-{index}", "turns": turns_of(row)} for side, row in sides},
         }
 
     return write_rows(path, [line(index, pair) for index, pair in enumerate(pairs)])

@@ -112,7 +112,7 @@ def test_loss_and_gradient_are_those_of_eq_1_computed_per_trajectory(
     model, reference = load_model(trained), load_model(base)
     groups: dict[str, list[torch.Tensor]] = {}
     for row in rows:
-        for turn in row["steps"]:
+        for turn in row["turns"]:
             prompt, action = turn["prompt_token_ids"], turn["token_ids"]
             ids, old = torch.tensor([prompt + action]), torch.tensor(turn["logprobs"])
             sources = range(len(prompt) - 1, len(prompt) + len(action) - 1)
@@ -174,7 +174,7 @@ def test_rollouts_of_another_policy_have_a_large_logp_gap(
 def test_group_and_batch_means_differ_when_groups_differ_in_length(
     rows: Rows, read_batch: ReadBatch, trained: Path
 ) -> None:
-    short = [{**row, "steps": row["steps"][:1]} if row["group"] == "task-0" else row for row in rows]
+    short = [{**row, "turns": row["turns"][:1]} if row["group"] == "task-0" else row for row in rows]
     losses = []
     for aggregation in ("group", "batch"):
         settings = GrpoSettings(aggregation=aggregation)
@@ -199,7 +199,7 @@ def test_grpo_increases_the_probability_of_rewarded_actions(read_batch: ReadBatc
         rewarded = [turn["token_ids"][0] % 2 == 0 for turn in turns]
         mean = sum(rewarded) / len(rewarded)
         rows = [
-            {"trajectory_id": str(k), "group": "task", "advantage": 2 * (reward - mean), "steps": [turn]}
+            {"trajectory_id": str(k), "group": "task", "advantage": 2 * (reward - mean), "turns": [turn]}
             for k, (reward, turn) in enumerate(zip(rewarded, turns, strict=True))
         ]
         make_update(train_state, reference, read_batch(rows, settings), settings)

@@ -13,26 +13,27 @@ import {
 import { createComparisons } from './compare-candidate';
 import { executed, judged, valid } from './validate-candidate';
 
-/** `waiting`: it passed everything but an approval that nobody has given yet. */
+/** `waiting`: the candidate passed all stages and waits for an operator's approval. */
 export type Decision = {
   id: string;
   outcome: 'admitted' | 'rejected' | 'waiting';
   /** null unless rejected. */
   reason: string | null;
-  /** One verdict per stage, up to the one that decided. */
+  /** One verdict per stage, up to the deciding stage. */
   trail: StageVerdict[];
 };
 
 /**
- * Decides all candidates of an iteration, one after the other in a fixed order (`inDecisionOrder`): each runs through
- * the stages until one stops it, and those that pass them all are what later ones are compared with. A function of its
- * arguments alone, whatever their order: whoever decides again decides the same.
+ * Decides all candidates of an iteration, one after the other in a fixed order (`inDecisionOrder`). Each candidate goes
+ * through the stages until one rejects it. Later candidates are compared with those that passed all stages. The result
+ * depends only on the arguments and not on their order, so a repeated call makes the same decisions.
  *
- * One that an operator rejects keeps the room that it took: what was decided before the operator was asked stays.
+ * A candidate that an operator rejects still counts in quota, growth cap and comparisons: decisions made before the
+ * approval do not change.
  *
  * @param pool    the train tasks admitted before this iteration's candidates
  * @param heldOut every held-out task
- * @returns       decisions in the order in which they were taken
+ * @returns       decisions in decision order
  */
 export function admit(
   candidates: readonly Candidate[],
@@ -86,7 +87,7 @@ function approve(id: string, trail: StageVerdict[], approval: AdmissionRules['ap
   return { id, outcome: passed ? 'admitted' : 'rejected', reason, trail: [...trail, verdict] };
 }
 
-/** The stages that count: how many an aim and the whole pool may gain. `add` counts one that was admitted. */
+/** Stages that limit how many candidates are admitted per aim and in total. `add` counts an admitted candidate. */
 export function createLimits({ quotaOf, growthCap }: AdmissionRules) {
   const perAim = new Map<string, number>();
   let total = 0;
@@ -102,13 +103,13 @@ export function createLimits({ quotaOf, growthCap }: AdmissionRules) {
 
 function within(limitName: string, admitted: number, limit: number | null): Finding {
   if (limit === null) return pass('no limit');
-  return admitted < limit ? pass('room left', { admitted, limit }) : fail(limitName, { admitted, limit });
+  return admitted < limit ? pass('below the limit', { admitted, limit }) : fail(limitName, { admitted, limit });
 }
 
 /**
- * The order in which candidates are decided, which is the same whatever order they are read in: within an aim as they
- * were made (numbers in ids by value, so `.../2` before `.../10`), and the aims in turn, one candidate each. Whoever
- * comes first takes the room under a growth cap and the place of its duplicates; in turn, no aim takes them all.
+ * Sorts candidates into the order of their decisions, independent of the input order: round-robin over the aims, and
+ * within an aim in creation order (numbers in ids by value, so `.../2` before `.../10`). Earlier candidates use up the
+ * growth cap and displace their duplicates; the round-robin prevents that one aim gets the whole cap.
  */
 export function inDecisionOrder<T extends { id: string; aim: string }>(candidates: readonly T[]): T[] {
   const queues = [...groupBy(candidates, ({ aim }) => aim)]

@@ -1,48 +1,48 @@
-/** A task that was synthesized and is to be decided, with all that is known of it. */
+/** Synthesized task before its decision, with the data of every stage. */
 export type Candidate = {
   id: string;
-  /** What it was synthesized for. */
+  /** Feedback signal that it was synthesized for, or `random`. */
   aim: string;
   goal: string;
   contentKey: string;
   actions: readonly string[];
-  /** Why it was rejected as it was stored, before it was a task of the environment; null: it is one. */
+  /** Why it was rejected at synthesis, before it became a task of the environment; null: it is a valid task. */
   refusal: string | null;
   execution: Execution;
   judgement: Judgement | null;
-  /** Unit sentence embedding of the goal; null where no stage compares embeddings. */
+  /** Unit sentence embedding of the goal; null if no stage compares embeddings. */
   vector: readonly number[] | null;
 };
 
-/** How the reference actions ran in a fresh environment. */
+/** Result of the reference actions in a fresh environment. */
 export type Execution = {
   played: boolean;
-  /** In [0, 1]; null where the environment cannot tell: it did not run, or has no checker for this task. */
+  /** In [0, 1]; null if the actions did not run or the environment has no checker for this task. */
   reward: number | null;
 };
 
-/** What the judge said of that run; null where its answer was of no use. */
+/** Verdict of the judge on that run; `completed` is null if the answer is unusable. */
 export type Judgement = { completed: boolean | null; reason: string };
 
 /** A task that candidates are compared with. */
 export type KnownTask = { id: string; goal: string; contentKey: string; vector: readonly number[] | null };
 
 export type AdmissionRules = {
-  /** Off: candidates are neither executed nor judged. */
+  /** `off`: candidates are neither executed nor judged. */
   validation: 'on' | 'off';
   rule: AcceptanceRule;
-  /** Most actions of an attempt. */
+  /** Max actions per attempt. */
   maxActions: number;
   duplicates: { similarity: number; cosine: number };
   decontamination: { ngram: number | null; share: number; cosine: number };
   diversity: { floor: number; neighbours: number };
-  /** Whether the vectors are of an embedding model, so that a cosine tells of meaning. */
+  /** True if the vectors come from an embedding model, so that their cosine measures meaning. */
   embedded: boolean;
-  /** Most admitted for an aim; null: no limit. */
+  /** Max admitted candidates of an aim; null: no limit. */
   quotaOf: (aim: string) => number | null;
-  /** Most admitted over all aims; null: no limit. */
+  /** Max admitted candidates of all aims; null: no limit. */
   growthCap: number | null;
-  /** null: nobody is asked; `pending`: somebody is, and has not answered. */
+  /** null: no approval is needed; `pending`: the operator has not decided yet. */
   approval: null | 'pending' | { rejected: ReadonlySet<string> };
 };
 
@@ -63,18 +63,18 @@ export const admissionStages = [
 
 export type AdmissionStage = (typeof admissionStages)[number];
 
-/** Why a candidate is rejected; whatever else a rejected one's reason says, it was refused as it was stored. */
+/** Reasons for which admission rejects a candidate. Any other reason of a rejected task is from its synthesis. */
 export const admissionReasons = [
   ...['not-executable', 'no-query', 'no-action', 'too-many-actions', 'reference-fails', 'not-completed', 'not-judged'],
   ...['duplicate', 'held-out', 'too-near', 'quota', 'growth-cap', 'operator'],
 ] as const;
 
-/** What one stage said of a candidate. */
+/** Verdict of one stage on a candidate. */
 export type StageVerdict = {
   stage: AdmissionStage;
   passed: boolean;
   reason: string;
-  /** The numbers, and the task that it was compared with. */
+  /** Measured values and limits, and the id of the compared task. */
   detail: Record<string, string | number>;
 };
 

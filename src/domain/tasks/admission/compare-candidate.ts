@@ -1,72 +1,76 @@
 import { fail, pass, type AdmissionRules, type Candidate, type Finding, type KnownTask } from './candidate';
-import { createGramIndex, jaccard, shareOfOwn, type Match, tokenize } from './ngrams';
+import { createGramIndex, jaccard, containment, type Match, tokenize } from './ngrams';
 import { createVectorIndex, largest, meanOfLargest } from './vector-index';
 
 /**
- * The stages that hold a candidate against the tasks there are. `add` puts an admitted one among them.
+ * Stages that compare a candidate with existing tasks. `add` adds an admitted candidate to the pool.
  *
  * @param pool    train tasks that were admitted before
- * @param heldOut tasks that nothing admitted may resemble
+ * @param heldOut tasks that no admitted task may resemble
  */
 export function createComparisons(pool: readonly KnownTask[], heldOut: readonly KnownTask[], rules: AdmissionRules) {
   const known = createKnownTasks(3);
-  const held = createKnownTasks(rules.decontamination.ngram);
+  const heldOutTasks = createKnownTasks(rules.decontamination.ngram);
   for (const task of pool) known.add(task);
-  for (const task of heldOut) held.add(task);
+  for (const task of heldOut) heldOutTasks.add(task);
   return {
     unique: (candidate: Candidate): Finding => unique(candidate, known, rules),
-    decontaminated: (candidate: Candidate): Finding => decontaminated(candidate, held, rules),
+    decontaminated: (candidate: Candidate): Finding => decontaminated(candidate, heldOutTasks, rules),
     diverse: (candidate: Candidate): Finding => diverse(candidate, known, rules),
     add: known.add,
   };
 }
 
-/** Neither the content nor the text of a task of the pool, nor nearly its words or its meaning. */
+/** Rejects a candidate with the content or text of a pool task, or with nearly the same words or meaning. */
 function unique(candidate: Candidate, known: KnownTasks, { duplicates, embedded }: AdmissionRules): Finding {
-  const twin = known.byContent.get(candidate.contentKey);
-  if (twin) return fail('duplicate', { with: twin, by: 'content' });
-  const namesake = known.byText.get(textKey(candidate.goal));
-  if (namesake) return fail('duplicate', { with: namesake, by: 'text' });
+  const sameContent = known.byContent.get(candidate.contentKey);
+  if (sameContent) return fail('duplicate', { with: sameContent, by: 'content' });
+  const sameText = known.byText.get(textKey(candidate.goal));
+  if (sameText) return fail('duplicate', { with: sameText, by: 'text' });
 
-  const like = duplicates.similarity < 1 ? known.grams?.closest(tokenize(candidate.goal), jaccard) : undefined;
-  if (like && like.value >= duplicates.similarity) return fail('duplicate', { ...told(like), by: 'trigrams' });
+  const similar = duplicates.similarity < 1 ? known.grams?.closest(tokenize(candidate.goal), jaccard) : undefined;
+  if (similar && similar.value >= duplicates.similarity)
+    return fail('duplicate', { ...matchDetail(similar), by: 'trigrams' });
   const near = embedded ? nearest(candidate, known) : undefined;
-  if (near && near.value >= duplicates.cosine) return fail('duplicate', { ...told(near), by: 'embedding' });
-  return pass('unlike any task', { ...(like && { trigrams: like.value }), ...(near && { cosine: near.value }) });
+  if (near && near.value >= duplicates.cosine) return fail('duplicate', { ...matchDetail(near), by: 'embedding' });
+  return pass('no similar task', { ...(similar && { trigrams: similar.value }), ...(near && { cosine: near.value }) });
 }
 
-/** Neither the content of a held-out task, nor too many of its runs of words, nor nearly its meaning. */
-function decontaminated(candidate: Candidate, held: KnownTasks, rules: AdmissionRules): Finding {
+/** Rejects a candidate with the content of a held-out task, with too many of its n-grams, or nearly the same meaning. */
+function decontaminated(candidate: Candidate, heldOutTasks: KnownTasks, rules: AdmissionRules): Finding {
   const { share, cosine } = rules.decontamination;
-  const twin = held.byContent.get(candidate.contentKey);
-  if (twin) return fail('held-out', { with: twin, by: 'content' });
+  const sameContent = heldOutTasks.byContent.get(candidate.contentKey);
+  if (sameContent) return fail('held-out', { with: sameContent, by: 'content' });
 
-  const like = held.grams?.closest(tokenize(candidate.goal), shareOfOwn);
-  if (like && like.value >= share) return fail('held-out', { ...told(like), by: 'n-grams' });
-  const near = rules.embedded ? nearest(candidate, held) : undefined;
-  if (near && near.value >= cosine) return fail('held-out', { ...told(near), by: 'embedding' });
-  return pass('unlike any held-out task', { ...(like && { share: like.value }), ...(near && { cosine: near.value }) });
+  const similar = heldOutTasks.grams?.closest(tokenize(candidate.goal), containment);
+  if (similar && similar.value >= share) return fail('held-out', { ...matchDetail(similar), by: 'n-grams' });
+  const near = rules.embedded ? nearest(candidate, heldOutTasks) : undefined;
+  if (near && near.value >= cosine) return fail('held-out', { ...matchDetail(near), by: 'embedding' });
+  return pass('no similar held-out task', {
+    ...(similar && { share: similar.value }),
+    ...(near && { cosine: near.value }),
+  });
 }
 
-/** Far enough from its nearest neighbours in the pool: 1 - SR@k, with the candidate as the only i of eq. 2. */
+/** Requires a minimum distance 1 - SR@k from the nearest neighbours in the pool; the candidate is the only i of eq. 2. */
 function diverse({ vector }: Candidate, known: KnownTasks, { diversity }: AdmissionRules): Finding {
   if (diversity.floor === 0 || !vector) return pass('no floor');
   const similarity = meanOfLargest(known.similarities(vector), diversity.neighbours);
-  if (similarity === null) return pass('nothing to be near to');
+  if (similarity === null) return pass('empty pool');
   const detail = { distance: 1 - similarity, floor: diversity.floor };
   return 1 - similarity >= diversity.floor ? pass('far enough', detail) : fail('too-near', detail);
 }
 
-const told = ({ id, value }: Match): Finding['detail'] => ({ with: id, similarity: value });
+const matchDetail = ({ id, value }: Match): Finding['detail'] => ({ with: id, similarity: value });
 
 function nearest({ vector }: Candidate, { vectors, similarities }: KnownTasks): Match | undefined {
   const found = vector && largest(similarities(vector));
-  return found ? { id: vectors.ids[found.place]!, value: found.value } : undefined;
+  return found ? { id: vectors.ids[found.index]!, value: found.value } : undefined;
 }
 
 type KnownTasks = ReturnType<typeof createKnownTasks>;
 
-/** Tasks by all that a candidate is compared by. The first added of two equal ones is the one that is named. */
+/** Index of tasks by content, text, n-grams and embedding. Of two equal tasks, the first one is returned. */
 function createKnownTasks(ngram: number | null) {
   const [byContent, byText] = [new Map<string, string>(), new Map<string, string>()];
   const grams = ngram === null ? null : createGramIndex(ngram);
@@ -78,7 +82,7 @@ function createKnownTasks(ngram: number | null) {
     grams,
     vectors,
 
-    /** Two stages ask the same of one candidate. */
+    /** Cached, because two stages compare the same candidate. */
     similarities(vector: readonly number[]): Float64Array {
       if (last?.vector !== vector || last.among !== vectors.ids.length)
         last = { vector, among: vectors.ids.length, similarities: vectors.similarities(vector) };
@@ -95,5 +99,5 @@ function createKnownTasks(ngram: number | null) {
   };
 }
 
-/** Unlike words, punctuation counts: a formula may differ in nothing else. */
+/** Keeps punctuation, unlike `tokenize`: two formulas may differ only in punctuation. */
 const textKey = (text: string): string => text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim();

@@ -1,15 +1,15 @@
 /**
- * The words of a text: lower case, compatibility forms folded (NFKC). Numbers with their sign and identifiers are words
- * and stay whole (`-3.5`, `user_id`), so are comparisons (`<=`); scripts written without spaces give one word per
- * character; other punctuation gives none.
+ * Splits a text into words: lower case, compatibility forms folded (NFKC). Signed numbers, identifiers and comparisons
+ * are single words (`-3.5`, `user_id`, `<=`). Scripts without spaces have one word per character. Other punctuation is
+ * dropped.
  */
 export function tokenize(text: string): string[] {
   return text.normalize('NFKC').toLowerCase().match(word) ?? [];
 }
 
 /**
- * The runs of `n` words, each once and written with single spaces. A text of fewer words is one run, the whole of it:
- * it equals another short text or nothing. A text without words has no runs.
+ * Returns the distinct n-grams of a text, joined with single spaces. A text of fewer than `n` words is one n-gram, so it
+ * only matches an equal short text. A text without words has no n-grams.
  *
  * @param n an integer >= 1
  */
@@ -28,18 +28,19 @@ const word = new RegExp([signedNumber, character, wordOrIdentifier, comparison].
 
 export type Match = { id: string; value: number };
 
-/** How alike two texts are, from the runs that they share and the runs that each has. */
-export type Measure = (shared: number, own: number, theirs: number) => number;
+/** Similarity of a query and an indexed text, from the counts of shared n-grams and of the n-grams of each. */
+export type Measure = (sharedCount: number, queryCount: number, indexedCount: number) => number;
 
 /** |A ∩ B| / |A ∪ B|, in [0, 1]. */
-export const jaccard: Measure = (shared, own, theirs) => shared / (own + theirs - shared);
+export const jaccard: Measure = (sharedCount, queryCount, indexedCount) =>
+  sharedCount / (queryCount + indexedCount - sharedCount);
 
-/** Share of the asker's own runs, in [0, 1]. */
-export const shareOfOwn: Measure = (shared, own) => shared / own;
+/** |A ∩ B| / |A|: share of the query's n-grams that the indexed text contains, in [0, 1]. */
+export const containment: Measure = (sharedCount, queryCount) => sharedCount / queryCount;
 
 /**
- * Texts by their runs of `n` words (`ngramsOf`). An inverted index: a question costs the postings of its own runs, not
- * the number of texts.
+ * Inverted index of texts by their n-grams (`ngramsOf`). The time of a query depends on the postings of its n-grams, not
+ * on the number of texts.
  */
 export function createGramIndex(n: number) {
   const postings = new Map<string, number[]>();
@@ -57,17 +58,17 @@ export function createGramIndex(n: number) {
       sizes.push(grams.size);
     },
 
-    /** The text most like this one, the first added among equals; undefined when none shares a run with it. */
+    /** Returns the most similar text, on ties the first one added; undefined if no text shares an n-gram. */
     closest(words: readonly string[], measure: Measure): Match | undefined {
       const grams = ngramsOf(words, n);
       const shared = new Map<number, number>();
       for (const gram of grams) for (const i of postings.get(gram) ?? []) shared.set(i, (shared.get(i) ?? 0) + 1);
 
-      let best: (Match & { place: number }) | undefined;
-      for (const [place, count] of shared) {
-        const value = measure(count, grams.size, sizes[place]!);
-        if (!best || value > best.value || (value === best.value && place < best.place))
-          best = { id: ids[place]!, value, place };
+      let best: (Match & { index: number }) | undefined;
+      for (const [index, count] of shared) {
+        const value = measure(count, grams.size, sizes[index]!);
+        if (!best || value > best.value || (value === best.value && index < best.index))
+          best = { id: ids[index]!, value, index };
       }
       return best && { id: best.id, value: best.value };
     },

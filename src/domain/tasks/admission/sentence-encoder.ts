@@ -1,13 +1,13 @@
 import { murmur3 } from '../../base/murmur3';
 import { ngramsOf, tokenize } from './ngrams';
 
-/** Turns texts into unit vectors of one dimension; the name says which vectors may be compared. */
+/** Encodes texts as unit vectors of one dimension. Only vectors of encoders with the same name are comparable. */
 export type SentenceEncoder = { name: string; encode(text: string): number[] };
 
 /**
- * The encoder that needs no model: the words and pairs of neighbouring words of a text, each once, hashed into 512
- * counts and scaled to length 1 (feature hashing, Weinberger et al. 2009, without signs, so that no text is the zero
- * vector). It sees shared wording, not meaning. A text without words is hashed as it stands.
+ * Encoder without a model: distinct words and word pairs of a text, hashed into 512 counts and scaled to length 1
+ * (feature hashing, Weinberger et al. 2009, without signs, so that no text gives the zero vector). It measures shared
+ * words, not meaning. A text without words is hashed as a whole.
  */
 export const hashedNgrams: SentenceEncoder = {
   name: 'hashed-ngrams@1',
@@ -22,10 +22,10 @@ export const hashedNgrams: SentenceEncoder = {
 
 const dimension = 512;
 
-/** Unlike runs of one, a run of two is none at all in a text of one word. */
+/** Returns no pair for a text of one word, unlike `ngramsOf`, which returns the word itself. */
 const pairsOf = (words: readonly string[]): Set<string> => (words.length < 2 ? new Set() : ngramsOf(words, 2));
 
-/** The vector scaled to Euclidean length 1; the zero vector as it is. */
+/** Scales a vector to Euclidean length 1; returns the zero vector unchanged. */
 export function toUnit(vector: readonly number[]): number[] {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   return length === 0 ? [...vector] : vector.map((value) => value / length);

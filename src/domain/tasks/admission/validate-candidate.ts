@@ -1,16 +1,16 @@
 import { isSuccess } from '../../rollout/trajectory';
 import { fail, pass, type AcceptanceRule, type AdmissionRules, type Candidate, type Finding } from './candidate';
 
-/** Whether the reference actions ran in a fresh environment to an end that could be scored. */
+/** Passes if the reference actions ran in a fresh environment until it could score them. */
 export function executed({ refusal, execution }: Candidate, { validation }: AdmissionRules): Finding {
-  if (refusal === 'not-executable') return fail('not-executable', { refused: 'as it was composed' });
+  if (refusal === 'not-executable') return fail('not-executable', { refused: 'at synthesis' });
   if (validation === 'off') return pass('validation is off');
   return execution.played ? pass('played') : fail('not-executable');
 }
 
-/** Whether the environment took it for a task, and an attempt can reach its reference actions. */
+/** Passes if the environment accepted the task and an attempt has enough actions for its reference actions. */
 export function valid({ refusal, goal, actions }: Candidate, { maxActions }: AdmissionRules): Finding {
-  if (refusal !== null) return fail(refusal, { refused: 'as it was composed' });
+  if (refusal !== null) return fail(refusal, { refused: 'at synthesis' });
   if (goal.trim() === '') return fail('no-query');
   if (actions.length === 0 || actions.some((action) => action.trim() === '')) return fail('no-action');
   if (actions.length > maxActions) return fail('too-many-actions', { actions: actions.length, limit: maxActions });
@@ -18,10 +18,10 @@ export function valid({ refusal, goal, actions }: Candidate, { maxActions }: Adm
 }
 
 /**
- * Whether the objective was reached. What the environment verified by replay outranks the judge, which decides where
- * the environment has no checker. In arXiv:2604.15840, section 3.3, the judge decides always; but judges tell good runs
- * from bad ones with an AUROC of 0.65 at most (arXiv:2606.09863). A task whose checker was made from its own reference
- * actions passes its replay whatever its query says: under `agreed` the judge has to agree.
+ * Passes if the reference actions reach the goal. The environment's checker has priority over the judge, which decides
+ * only for tasks without a checker. In arXiv:2604.15840, section 3.3, the judge always decides, but judges separate good
+ * runs from bad ones with an AUROC of at most 0.65 (arXiv:2606.09863). A task whose checker was made from its reference
+ * actions passes its replay for any query, so the rule `agreed` also requires the judge's approval.
  */
 export function judged(candidate: Candidate, { validation, rule }: AdmissionRules): Finding {
   if (validation === 'off') return pass('validation is off');
@@ -38,7 +38,7 @@ function judgedByEnvironment(reward: number, rule: AcceptanceRule): Finding {
 
 function judgedByModel({ judgement }: Candidate): Finding {
   if (!judgement) return fail('not-judged');
-  const said = { judge: judgement.reason };
-  if (judgement.completed === null) return fail('not-judged', said);
-  return judgement.completed ? pass('completed', said) : fail('not-completed', said);
+  const detail = { judge: judgement.reason };
+  if (judgement.completed === null) return fail('not-judged', detail);
+  return judgement.completed ? pass('completed', detail) : fail('not-completed', detail);
 }

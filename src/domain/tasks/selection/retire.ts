@@ -1,9 +1,9 @@
 import type { TaskStanding } from './strategy';
 
 export type RetirementSettings = {
-  /** Mean reward above which a task retires at once: nothing is left to learn from it. */
+  /** Mean reward above which a task retires at once: it gives no more training signal. */
   above: number;
-  /** Mean reward below which it retires after `patience` iterations in which it was played. */
+  /** Mean reward below which a task retires after `patience` iterations in which it was played. */
   below: number;
   patience: number;
 };
@@ -11,8 +11,8 @@ export type RetirementSettings = {
 export type Retirement = { taskId: string; reason: 'mastered' | 'too-hard'; meanReward: number };
 
 /**
- * Tasks that are no longer drawn: mastered ones (RODS, arXiv:2606.19047: mean reward above 0.95), and those that stay too
- * hard. What was not played lately stays.
+ * Returns the tasks to retire: mastered tasks (RODS, arXiv:2606.19047: mean reward above 0.95) and tasks that remain too
+ * hard. Tasks that were not played recently do not retire.
  */
 export function retire(
   tasks: readonly (Pick<TaskStanding, 'taskId' | 'meanReward'> & { iterations: number })[],

@@ -8,7 +8,7 @@ import { anyGoal, candidate, known, rules } from './candidates';
 const outcomes = (decisions: readonly Decision[]) =>
   Object.fromEntries(decisions.map(({ id, outcome, reason }) => [id, reason ?? outcome]));
 
-describe('whatever the candidates', () => {
+describe('for any candidates, admission', () => {
   const anyTask = fc.record({ goal: anyGoal(), contentKey: fc.constantFrom('k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7') });
   const anyPool = fc
     .array(anyTask, { maxLength: 5 })
@@ -75,7 +75,7 @@ describe('whatever the candidates', () => {
     return { ...input, decisions, admitted };
   }
 
-  test('each is decided once, for a known reason or the environment’s own', () => {
+  test('decides each candidate once, with an admission reason or the reason of the environment', () => {
     property(({ candidates, decisions }) => {
       expect(decisions.map(({ id }) => id).sort()).toEqual(candidates.map(({ id }) => id).sort());
       for (const { outcome, reason } of decisions) {
@@ -85,7 +85,7 @@ describe('whatever the candidates', () => {
     });
   });
 
-  test('no two admitted ones share their content or text, nor one with the pool', () => {
+  test('admits no two candidates with equal content or text, and none that equals a task of the pool', () => {
     property(({ admitted, pool }) => {
       const tasks = [...admitted, ...dedupe(pool)];
       const fresh = admitted.map(({ contentKey }) => contentKey);
@@ -101,19 +101,21 @@ describe('whatever the candidates', () => {
     ...new Map(tasks.map((task) => [task.contentKey, task])).values(),
   ];
 
-  test('no admitted one shares content with a held-out task, nor its runs of words to the share', () => {
+  test('admits no candidate with the content of a held-out task or with too many of its n-grams', () => {
     property(({ admitted, heldOut, settings: { decontamination } }) => {
       for (const { goal, contentKey } of admitted)
-        for (const held of heldOut) {
-          expect(held.contentKey).not.toBe(contentKey);
-          const [own, theirs] = [goal, held.goal].map((text) => ngramsOf(tokenize(text), decontamination.ngram!));
-          const share = [...own!].filter((gram) => theirs!.has(gram)).length / own!.size;
+        for (const task of heldOut) {
+          expect(task.contentKey).not.toBe(contentKey);
+          const [grams, heldOutGrams] = [goal, task.goal].map((text) =>
+            ngramsOf(tokenize(text), decontamination.ngram!),
+          );
+          const share = [...grams!].filter((gram) => heldOutGrams!.has(gram)).length / grams!.size;
           expect(share === 0 || share < decontamination.share).toBe(true);
         }
     });
   });
 
-  test('the cap and the quotas hold', () => {
+  test('never exceeds the growth cap or a quota', () => {
     property(({ admitted, settings }) => {
       expect(admitted.length).toBeLessThanOrEqual(settings.growthCap ?? Infinity);
       for (const aim of ['boundary', 'rare'])
@@ -123,14 +125,14 @@ describe('whatever the candidates', () => {
     });
   });
 
-  test('the decisions are the same in whatever order rows are loaded', () => {
+  test('makes the same decisions for any order of the rows', () => {
     property(({ candidates, pool, heldOut, settings, decisions }) => {
       const reversed = admit([...candidates].reverse(), [...pool].reverse(), [...heldOut].reverse(), settings);
       expect(reversed).toEqual(decisions);
     });
   });
 
-  test('what the environment verified is not for the judge to decide', () => {
+  test('ignores the judge if the environment scored the candidate', () => {
     property(({ candidates, pool, heldOut, settings, decisions }) => {
       const verified = new Set(candidates.filter(({ execution }) => execution.reward !== null).map(({ id }) => id));
       const denied = candidates.map((each) =>

@@ -8,14 +8,14 @@ const outcomes = (decisions: readonly Decision[]) =>
 
 const lastOf = ({ trail }: Decision) => trail.at(-1)!;
 
-describe('a candidate', () => {
-  test('that passes everything is admitted, and its trail names every stage', () => {
+describe('stages', () => {
+  test('a candidate that passes all stages is admitted with a verdict per stage', () => {
     const [decision] = admit([candidate('a')], [], [], rules());
     expect(decision).toMatchObject({ outcome: 'admitted', reason: null });
     expect(decision!.trail.map(({ stage }) => stage)).toEqual(admissionStages.slice(0, -1));
   });
 
-  test('that a stage stops has a trail up to there', () => {
+  test('the trail of a rejected candidate ends with the rejecting stage', () => {
     const [decision] = admit([candidate('a', { contentKey: 'k' })], [known('p', { contentKey: 'k' })], [], rules());
     expect(decision!.trail.map(({ stage, passed }) => [stage, passed])).toEqual([
       ['executed', true],
@@ -29,19 +29,19 @@ describe('a candidate', () => {
   test.each([
     { by: 'text', goal: 'Is  P known?' },
     { by: 'trigrams', goal: 'is p known' },
-  ])('that has the $by of a task is its duplicate', ({ by, goal }) => {
+  ])('a candidate with the $by of a task is a duplicate', ({ by, goal }) => {
     const [decision] = admit([candidate('a', { goal })], [known('p')], [], rules());
     expect(lastOf(decision!)).toMatchObject({ reason: 'duplicate', detail: { with: 'p', by } });
   });
 
-  test('that differs in punctuation alone is no duplicate where whole texts are compared', () => {
+  test('a candidate that differs only in punctuation is no duplicate if whole texts are compared', () => {
     const strict = rules({ duplicates: { similarity: 1, cosine: 1 } });
     expect(outcomes(admit([candidate('a', { goal: 'is p known' })], [known('p')], [], strict))).toEqual({
       a: 'admitted',
     });
   });
 
-  test('whose meaning is near a task is its duplicate where a model embeds, and no duplicate elsewhere', () => {
+  test('a candidate with the meaning of a task is a duplicate only if a model embeds the goals', () => {
     const [near, far] = [
       [1, 0],
       [0.96, 0.28],
@@ -56,49 +56,49 @@ describe('a candidate', () => {
     expect(decide(0.95, false)).toEqual({ a: 'admitted' });
   });
 
-  test('is compared with those admitted before it', () => {
-    const twins = ['synthesized/1/rare/0', 'synthesized/1/rare/1'].map((id) => candidate(id, { contentKey: 'k' }));
-    const third = candidate('synthesized/1/rare/2', { goal: twins[0]!.goal });
-    expect(outcomes(admit([third, ...twins].reverse(), [], [], rules()))).toEqual({
+  test('a candidate is compared with the candidates that were admitted before it', () => {
+    const equals = ['synthesized/1/rare/0', 'synthesized/1/rare/1'].map((id) => candidate(id, { contentKey: 'k' }));
+    const third = candidate('synthesized/1/rare/2', { goal: equals[0]!.goal });
+    expect(outcomes(admit([third, ...equals].reverse(), [], [], rules()))).toEqual({
       'synthesized/1/rare/0': 'admitted',
       'synthesized/1/rare/1': 'duplicate',
       'synthesized/1/rare/2': 'duplicate',
     });
   });
 
-  const goal = 'show the name and the age of every singer from france'; // 11 words: four runs of eight
+  const goal = 'show the name and the age of every singer from france'; // 11 words: four 8-grams
 
   test.each([
     {
       share: 0,
-      words: 'of one word',
+      words: 'of which one 8-gram is used',
       leak: `${goal.split(' ').slice(0, 8).join(' ')} who likes to sing at night`,
       leaks: true,
     },
-    { share: 0.5, words: 'in a polite frame', leak: `please now ${goal} thanks a`, leaks: true },
-    { share: 0.51, words: 'in a polite frame', leak: `please now ${goal} thanks a`, leaks: false },
-    { share: 1, words: 'whole', leak: goal.toUpperCase(), leaks: true },
-    { share: 0, words: 'of other words', leak: 'count all concerts that were held in the year 2014', leaks: false },
-  ])('leaks at share $share: a held-out goal $words: $leaks', ({ share, leak, leaks }) => {
+    { share: 0.5, words: 'with polite words around', leak: `please now ${goal} thanks a`, leaks: true },
+    { share: 0.51, words: 'with polite words around', leak: `please now ${goal} thanks a`, leaks: false },
+    { share: 1, words: 'in upper case', leak: goal.toUpperCase(), leaks: true },
+    { share: 0, words: 'with other words', leak: 'count all concerts that were held in the year 2014', leaks: false },
+  ])('at share $share, a held-out goal $words is rejected: $leaks', ({ share, leak, leaks }) => {
     const settings = rules({ decontamination: { ngram: 8, share, cosine: 1 } });
     const decisions = admit([candidate('a', { goal: leak })], [], [known('h', { goal })], settings);
     expect(outcomes(decisions)).toEqual({ a: leaks ? 'held-out' : 'admitted' });
   });
 
-  test('leaks by content whatever its words, and by its words not at all when none are compared', () => {
+  test('without n-grams, a held-out task is found by content but not by words', () => {
     const settings = rules({ decontamination: { ngram: null, share: 0, cosine: 1 } });
     const heldOut = [known('h', { goal, contentKey: 'k' })];
     const candidates = [candidate('key', { contentKey: 'k' }), candidate('words', { goal })];
     expect(outcomes(admit(candidates, [], heldOut, settings))).toEqual({ key: 'held-out', words: 'admitted' });
   });
 
-  test('leaks by a meaning that is near a held-out one, where a model embeds', () => {
+  test('a candidate with the meaning of a held-out task is rejected if a model embeds the goals', () => {
     const heldOut = [known('h', { vector: [1, 0] })];
     const near = candidate('a', { vector: [0.98, Math.sqrt(1 - 0.98 ** 2)] });
     expect(outcomes(admit([near], [], heldOut, rules({ embedded: true })))).toEqual({ a: 'held-out' });
   });
 
-  test('nearer to its neighbours than the floor is rejected, and an empty pool is near to nobody', () => {
+  test('a candidate below the diversity floor is rejected, and an empty pool rejects no candidate', () => {
     const settings = rules({ diversity: { floor: 0.3, neighbours: 2 } });
     const embedded = (id: string, text: string) => ({ goal: text, contentKey: id, vector: hashedNgrams.encode(text) });
     const texts = ['show the name of every singer', 'show the name of every old singer', 'how many dogs bark'];
@@ -111,7 +111,7 @@ describe('limits', () => {
   const many = (aim: string, count: number) =>
     Array.from({ length: count }, (_, n) => candidate(`synthesized/1/${aim}/${n}`, { aim }));
 
-  test('the cap is shared by the aims in turn', () => {
+  test('the aims fill the growth cap in turn', () => {
     const candidates = [...many('boundary', 10), ...many('forgetting', 10), ...many('rare', 2)];
     const decisions = admit(candidates, [], [], rules({ growthCap: 9 }));
     const counts = ['boundary', 'forgetting', 'rare'].map(
@@ -120,14 +120,14 @@ describe('limits', () => {
     expect(counts).toEqual([4, 3, 2]);
   });
 
-  test('a quota holds for each aim, and is told apart from the cap', () => {
+  test('each aim has a quota, and quota and cap have different reasons', () => {
     const candidates = [...many('rare', 3), ...many('random', 3)];
     const quotaOf = (aim: string) => (aim === 'rare' ? 1 : null);
     const reasons = Object.values(outcomes(admit(candidates, [], [], rules({ quotaOf, growthCap: 3 }))));
     expect(reasons.sort()).toEqual(['admitted', 'admitted', 'admitted', 'growth-cap', 'quota', 'quota']);
   });
 
-  test('what is rejected takes no room', () => {
+  test('a rejected candidate does not count towards the cap', () => {
     const [first, second] = many('rare', 2);
     const decisions = admit([{ ...first!, actions: [] }, second!], [], [], rules({ growthCap: 1 }));
     expect(Object.values(outcomes(decisions))).toEqual(['no-action', 'admitted']);
@@ -137,14 +137,14 @@ describe('limits', () => {
 describe('approval', () => {
   const candidates = ['a', 'b', 'bad'].map((id) => candidate(id, id === 'bad' ? { actions: [] } : {}));
 
-  test('is waited for by those alone that passed everything else', () => {
+  test('only candidates that passed all other stages wait for approval', () => {
     const decisions = admit(candidates, [], [], rules({ approval: 'pending' }));
     expect(outcomes(decisions)).toEqual({ a: 'waiting', b: 'waiting', bad: 'no-action' });
     for (const { outcome, trail } of decisions)
       if (outcome === 'waiting') expect(trail.map(({ stage }) => stage)).not.toContain('approved');
   });
 
-  test('admits the others and rejects the named, who keep the room that they took', () => {
+  test('approval rejects the listed candidates, which still count towards the cap', () => {
     const approval = { rejected: new Set(['a']) };
     const decisions = admit([...candidates, candidate('c')], [], [], rules({ approval, growthCap: 2 }));
     expect(outcomes(decisions)).toEqual({ a: 'operator', b: 'admitted', bad: 'no-action', c: 'growth-cap' });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { AdmissionRules, Candidate, KnownTask } from '../../../../src/domain/tasks/admission/candidate';
 
-/** A candidate that nothing speaks against. */
+/** Candidate that passes all stages. */
 export const candidate = (id: string, changes: Partial<Candidate> = {}): Candidate => ({
   id,
   aim: 'rare',
@@ -23,7 +23,7 @@ export const known = (id: string, changes: Partial<KnownTask> = {}): KnownTask =
   ...changes,
 });
 
-/** The defaults, with nothing that limits. */
+/** Default rules without limits. */
 export const rules = (changes: Partial<AdmissionRules> = {}): AdmissionRules => ({
   validation: 'on',
   rule: 'paper',
@@ -38,7 +38,7 @@ export const rules = (changes: Partial<AdmissionRules> = {}): AdmissionRules => 
   ...changes,
 });
 
-/** Texts of few words, so that they often share some. */
+/** Texts from a small vocabulary, so that they often share words. */
 export const anyGoal = (maxLength = 14): fc.Arbitrary<string> =>
   fc
     .array(fc.constantFrom('show', 'the', 'name', 'of', 'every', 'singer', 'older', 'than', '20', '30'), {

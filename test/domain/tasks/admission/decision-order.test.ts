@@ -4,7 +4,7 @@ import { inDecisionOrder } from '../../../../src/domain/tasks/admission/admit';
 
 const made = (aim: string, ordinal: number | string) => ({ id: candidateTaskId(1, aim, ordinal), aim });
 
-test('aims take turns, and each goes by the numbers in its ids', () => {
+test('aims alternate, and candidates of one aim follow the numbers in their ids', () => {
   const candidates = [made('rare', 10), made('rare', 2), made('boundary', 0), made('rare', 1), made('boundary', 1)];
   expect(inDecisionOrder(candidates).map(({ id }) => id)).toEqual([
     'synthesized/1/boundary/0',
@@ -15,12 +15,12 @@ test('aims take turns, and each goes by the numbers in its ids', () => {
   ]);
 });
 
-test('candidates of one exploration follow one another by context and number', () => {
+test('candidates of explorations are ordered by context and number', () => {
   const ids = ['3.10', '3.2', '12.0', '3.1'].map((ordinal) => made('rare', ordinal));
   expect(inDecisionOrder(ids).map(({ id }) => id.split('/').at(-1))).toEqual(['3.1', '3.2', '3.10', '12.0']);
 });
 
-test('the order is the same whatever order candidates are read in, and holds each once', () => {
+test('the order does not depend on the input order and contains each candidate once', () => {
   const anyCandidates = fc.uniqueArray(
     fc.tuple(fc.constantFrom('forgetting', 'boundary', 'rare', 'random'), fc.nat(30)).map(([aim, n]) => made(aim, n)),
     { selector: ({ id }) => id },
@@ -41,7 +41,7 @@ test('the order is the same whatever order candidates are read in, and holds eac
 const shuffled = <T>(items: T[]): fc.Arbitrary<T[]> =>
   fc.shuffledSubarray(items, { minLength: items.length, maxLength: items.length });
 
-test('under a cap that all aims could fill alone, none gets more than one above another', () => {
+test('if every aim could fill the cap alone, the counts of the aims differ by at most 1', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 30 }), (cap) => {
       const aims = ['boundary', 'forgetting', 'rare'];

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import {
   createGramIndex,
   jaccard,
-  shareOfOwn,
+  containment,
   ngramsOf,
   tokenize,
 } from '../../../../src/domain/tasks/admission/ngrams';
@@ -20,7 +20,7 @@ test.each([
   expect(tokenize(text)).toEqual(words);
 });
 
-test('case and punctuation between words make no other words', () => {
+test('case and punctuation between words do not change the words', () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[a-z]{1,6}$/)), (words) => {
       expect(tokenize(words.join(', ').toUpperCase())).toEqual(words);
@@ -28,7 +28,7 @@ test('case and punctuation between words make no other words', () => {
   );
 });
 
-test('a text has as many runs as places, each of n words, and a shorter one is one run', () => {
+test('a text of m distinct words has m - n + 1 n-grams, and a shorter text has one', () => {
   const anyWords = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(anyWords, fc.integer({ min: 1, max: 12 }), (words, n) => {
@@ -39,24 +39,24 @@ test('a text has as many runs as places, each of n words, and a shorter one is o
   );
 });
 
-test('a text without words has no runs', () => {
+test('a text without words has no n-grams', () => {
   expect(ngramsOf([], 8)).toEqual(new Set());
 });
 
-test('a run that occurs twice is one run', () => {
+test('an n-gram that occurs twice is returned once', () => {
   expect(ngramsOf(['a', 'b', 'a', 'b'], 2)).toEqual(new Set(['a b', 'b a']));
 });
 
-test('the index finds what comparing with every text would', () => {
+test('the index returns the result of a comparison with every text', () => {
   fc.assert(
     fc.property(fc.array(anyGoal()), anyGoal(), fc.constantFrom(1, 2, 3), (texts, text, n) => {
       const index = createGramIndex(n);
       for (const [i, each] of texts.entries()) index.add(String(i), tokenize(each));
-      const own = ngramsOf(tokenize(text), n);
-      for (const measure of [jaccard, shareOfOwn]) {
+      const grams = ngramsOf(tokenize(text), n);
+      for (const measure of [jaccard, containment]) {
         const values = texts.map((each) => {
-          const theirs = ngramsOf(tokenize(each), n);
-          return measure(shared(own, theirs), own.size, theirs.size);
+          const otherGrams = ngramsOf(tokenize(each), n);
+          return measure(countShared(grams, otherGrams), grams.size, otherGrams.size);
         });
         const best = Math.max(0, ...values);
         const expected = best === 0 ? undefined : { id: String(values.indexOf(best)), value: best };
@@ -66,25 +66,25 @@ test('the index finds what comparing with every text would', () => {
   );
 });
 
-const shared = (a: Set<string>, b: Set<string>): number => [...a].filter((gram) => b.has(gram)).length;
+const countShared = (a: Set<string>, b: Set<string>): number => [...a].filter((gram) => b.has(gram)).length;
 
-test('a text is like itself, and unlike one of other words', () => {
+test('a text has similarity 1 to itself and no match among texts with other words', () => {
   const index = createGramIndex(3);
   index.add('a', tokenize('show the name of every singer'));
   expect(index.closest(tokenize('Show the name of every singer!'), jaccard)).toEqual({ id: 'a', value: 1 });
   expect(index.closest(tokenize('count all concerts in town'), jaccard)).toBeUndefined();
 });
 
-test('four of six shared 8-grams are a share of two thirds', () => {
+test('the containment of four shared 8-grams of six is two thirds', () => {
   const words = 'a b c d e f g h i j k l m'.split(' ');
   const index = createGramIndex(8);
   index.add('held', words.slice(0, 11));
-  expect(index.closest(words, shareOfOwn)).toEqual({ id: 'held', value: 4 / 6 });
+  expect(index.closest(words, containment)).toEqual({ id: 'held', value: 4 / 6 });
 });
 
-test('a text shorter than a run equals the same short text alone', () => {
+test('a text of fewer than n words only matches an equal text', () => {
   const index = createGramIndex(8);
   index.add('short', tokenize('how many singers are there'));
-  expect(index.closest(tokenize('How many singers are there?'), shareOfOwn)).toEqual({ id: 'short', value: 1 });
-  expect(index.closest(tokenize('how many singers are there in the whole of france'), shareOfOwn)).toBeUndefined();
+  expect(index.closest(tokenize('How many singers are there?'), containment)).toEqual({ id: 'short', value: 1 });
+  expect(index.closest(tokenize('how many singers are there in the whole of france'), containment)).toBeUndefined();
 });

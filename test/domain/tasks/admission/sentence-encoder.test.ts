@@ -6,7 +6,7 @@ const cosine = (a: string, b: string): number => {
   return x.reduce((sum, value, i) => sum + value * y[i]!, 0);
 };
 
-test('every text, whatever its characters, is a unit vector of dimension 512', () => {
+test('every text is encoded as a unit vector of dimension 512', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const vector = hashedNgrams.encode(text);
@@ -16,11 +16,11 @@ test('every text, whatever its characters, is a unit vector of dimension 512', (
   );
 });
 
-test('the same words are the same vector, whatever their case and punctuation', () => {
+test('case and punctuation do not change the vector', () => {
   expect(cosine('Show the name, please!', 'show THE name please')).toBeCloseTo(1, 12);
 });
 
-test('texts are the nearer the more words they share', () => {
+test('texts with more shared words have a larger cosine', () => {
   const text = 'show the name of every singer from france';
   const near = cosine(text, 'show the name of every singer from spain');
   const far = cosine(text, 'show the year of every concert');
@@ -28,10 +28,10 @@ test('texts are the nearer the more words they share', () => {
   expect(far).toBeGreaterThan(cosine(text, 'how many dogs bark loudly'));
 });
 
-test('the order of the words counts', () => {
+test('the order of words changes the vector', () => {
   expect(cosine('dog bites man', 'man bites dog')).toBeLessThan(0.9);
 });
 
-test('a vector without length has none when scaled', () => {
+test('toUnit returns the zero vector unchanged', () => {
   expect(toUnit([0, 0])).toEqual([0, 0]);
 });

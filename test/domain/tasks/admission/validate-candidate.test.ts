@@ -1,7 +1,7 @@
 import { executed, judged, valid } from '../../../../src/domain/tasks/admission/validate-candidate';
 import { candidate, rules } from './candidates';
 
-const said = (completed: boolean | null) => ({ completed, reason: 'as it looks' });
+const verdictOf = (completed: boolean | null) => ({ completed, reason: 'judge reason' });
 const ran = (reward: number | null) => ({ played: true, reward });
 
 test.each([
@@ -18,28 +18,28 @@ test.each([
   { reward: 1, judge: null, rule: 'agreed', passed: false, reason: 'not-judged' },
   { reward: 0.4, judge: true, rule: 'agreed', passed: false, reason: 'reference-fails' },
 ] as const)(
-  'at reward $reward, judged $judge, the rule $rule says $reason',
+  'at reward $reward and judge verdict $judge, the rule $rule gives $reason',
   ({ reward, judge, rule, passed, reason }) => {
-    const candidateRun = candidate('a', { execution: ran(reward), judgement: said(judge) });
+    const candidateRun = candidate('a', { execution: ran(reward), judgement: verdictOf(judge) });
     expect(judged(candidateRun, rules({ rule }))).toMatchObject({ passed, reason });
   },
 );
 
-test('where nobody can tell, a candidate is not admitted', () => {
+test('a candidate without reward and judgement is not admitted', () => {
   expect(judged(candidate('a', { execution: ran(null) }), rules())).toMatchObject({
     passed: false,
     reason: 'not-judged',
   });
 });
 
-test('without validation nothing is executed or judged, and the verdicts say so', () => {
+test('without validation the stages pass with the reason that validation is off', () => {
   const off = rules({ validation: 'off' });
   const unplayed = candidate('a', { execution: { played: false, reward: null } });
   for (const stage of [executed, judged])
     expect(stage(unplayed, off)).toEqual({ passed: true, reason: 'validation is off', detail: {} });
 });
 
-test('what was not played could not be executed', () => {
+test('a candidate that was not played is not executable', () => {
   const unplayed = candidate('a', { execution: { played: false, reward: null } });
   expect(executed(unplayed, rules())).toMatchObject({ passed: false, reason: 'not-executable' });
 });
@@ -58,11 +58,11 @@ test.each([
   expect(valid(candidate('a', changes), rules())).toMatchObject({ passed: false, reason });
 });
 
-test('as many actions as an attempt may have are valid', () => {
+test('the max number of actions of an attempt is valid', () => {
   expect(valid(candidate('a', { actions: Array(6).fill('a') }), rules())).toMatchObject({ passed: true });
 });
 
-test('what could not be executed as it was composed fails there, validated or not', () => {
+test('a candidate that was not executable at synthesis fails with and without validation', () => {
   for (const validation of ['on', 'off'] as const) {
     const refused = candidate('a', { refusal: 'not-executable' });
     expect(executed(refused, rules({ validation }))).toMatchObject({ passed: false, reason: 'not-executable' });

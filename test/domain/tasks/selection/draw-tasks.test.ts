@@ -4,7 +4,7 @@ import { createRandom } from '../../../../src/domain/base/seeded-random';
 
 const anyWeight = fc.oneof(fc.constant(0), fc.double({ min: 1e-6, max: 1e6, noNaN: true }));
 
-test('a draw holds every item once, those of weight 0 last, and is the same for the same seed', () => {
+test('a draw contains every item once, items of weight 0 last, and depends only on the seed', () => {
   fc.assert(
     fc.property(fc.array(anyWeight), fc.nat(2 ** 31 - 1), (weights, seed) => {
       const items = weights.map((_, i) => i);
@@ -17,7 +17,7 @@ test('a draw holds every item once, those of weight 0 last, and is the same for 
   );
 });
 
-test('items come first, and second after another, as often as their weights say', () => {
+test('the frequencies of the first and second item follow the weights', () => {
   const weights = [1, 2, 5];
   const random = createRandom(3);
   const trials = 20_000;
@@ -29,7 +29,7 @@ test('items come first, and second after another, as often as their weights say'
   expect(share(zeroThenTwo)).toBeCloseTo((1 / 8) * (5 / 7), 1.5);
 });
 
-test('equal weights draw as a shuffle does: every order alike', () => {
+test('with equal weights every order is equally likely', () => {
   const random = createRandom(4);
   const counts = new Map<string, number>();
   for (let trial = 0; trial < 12_000; trial++) {
@@ -40,7 +40,7 @@ test('equal weights draw as a shuffle does: every order alike', () => {
   for (const count of counts.values()) expect(Math.abs(count - 2000)).toBeLessThan(200); // five standard deviations
 });
 
-test.each([-1, Number.NaN, Infinity])('a weight of %p is refused', (weight) => {
+test.each([-1, Number.NaN, Infinity])('a weight of %p is rejected', (weight) => {
   expect(() => weightedOrder(['a'], [weight], createRandom(1))).toThrow(
     expect.objectContaining({ code: 'InvalidSetting' }),
   );
@@ -57,11 +57,14 @@ test.each([
   { ordered: 'sssshh', size: 6, share: 0.5, drawn: 'sshh' },
   { ordered: 'ssssh', size: 3, share: 1, drawn: 'sss' },
   { ordered: 'shshs', size: 9, share: 0, drawn: 'hh' },
-])('of $ordered, $size with at most $share synthesized are $drawn', ({ ordered, size, share, drawn }) => {
-  expect(kindsOf(mix(tasksOf(ordered), size, share))).toBe(drawn);
-});
+])(
+  'a mix of $size tasks from $ordered with share $share of synthesized tasks is $drawn',
+  ({ ordered, size, share, drawn }) => {
+    expect(kindsOf(mix(tasksOf(ordered), size, share))).toBe(drawn);
+  },
+);
 
-test('the share holds, the order stays, and no more could be drawn', () => {
+test('a mix keeps the share, the order and the size, and uses every seed task that fits', () => {
   const kinds = fc.array(fc.constantFrom('s', 'h'), { maxLength: 40 }).map((all) => all.join(''));
   fc.assert(
     fc.property(

@@ -15,7 +15,7 @@ test.each([
   expect(retirement?.reason).toBe(reason);
 });
 
-test('what is neither mastered nor too hard stays, however often it was played', () => {
+test('a task between the two thresholds never retires', () => {
   const middle = fc.double({ min: settings.below, max: settings.above, noNaN: true });
   fc.assert(
     fc.property(fc.array(fc.tuple(middle, fc.nat())), (played) => {

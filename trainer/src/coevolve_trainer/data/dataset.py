@@ -167,7 +167,7 @@ class _Reader:
         if "messages" in trajectory:
             segments = [self.encoder.segment(trajectory["messages"])]
         else:
-            segments = merge_turns(trajectory["steps"])
+            segments = merge_turns(trajectory["turns"])
         if not any(any(segment.action_mask[1:]) for segment in segments):
             found = f"no action token in the first {self.max_length} tokens"
             raise bad_input(location, found, "an action to train on")
@@ -178,12 +178,12 @@ class _Reader:
         return truncated.segments
 
     def _check_trajectory(self, location: str, trajectory: Any) -> None:
-        if not isinstance(trajectory, dict) or ("steps" in trajectory) == ("messages" in trajectory):
-            raise bad_input(location, describe(trajectory), "a trajectory with either messages or steps")
+        if not isinstance(trajectory, dict) or ("turns" in trajectory) == ("messages" in trajectory):
+            raise bad_input(location, describe(trajectory), "a trajectory with either messages or turns")
         if "messages" in trajectory:
             check_messages(location, trajectory)
         else:
-            check_turns(location, trajectory["steps"], self.encoder.tokenizer.get_vocab_size())
+            check_turns(location, trajectory["turns"], self.encoder.tokenizer.get_vocab_size())
 
 
 def _weight(location: str, row: dict[str, Any], name: str) -> float:

@@ -36,15 +36,15 @@ def check_messages(location: str, trajectory: Any) -> list[Any]:
 
 
 def check_turns(location: str, turns: Any, vocabulary_size: int) -> list[Any]:
-    """Checks the `steps` of a trajectory, whose token ids must be below `vocabulary_size`."""
+    """Checks the `turns` of a trajectory, whose token ids must be below `vocabulary_size`."""
     if not isinstance(turns, list):
-        raise bad_input(f"{location}.steps", type(turns).__name__, "a list")
+        raise bad_input(f"{location}.turns", type(turns).__name__, "a list")
     for index, turn in enumerate(turns):
         for name in ("prompt_token_ids", "token_ids"):
             ids = turn.get(name) if isinstance(turn, dict) else None
             if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < vocabulary_size for i in ids):
                 expected = f"a list of ids below {vocabulary_size}"
-                raise bad_input(f"{location}.steps[{index}].{name}", describe(ids), expected)
+                raise bad_input(f"{location}.turns[{index}].{name}", describe(ids), expected)
     return turns
 
 

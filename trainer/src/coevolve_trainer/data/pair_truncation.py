@@ -21,9 +21,9 @@ class TruncatedPair(NamedTuple):
 def truncate_pair(chosen: dict[str, Any], rejected: dict[str, Any]) -> TruncatedPair | None:
     """Truncates the rejected side to the chosen side's messages plus ten; None if a side has no final action.
 
-    Messages after a trajectory's last action are removed first. If a side has steps, each of which is an
+    Messages after a trajectory's last action are removed first. If a side has turns, each of which is an
     action, instead of messages, the limit is the chosen side's actions plus five. A side has either messages
-    or steps.
+    or turns.
     """
     chosen, rejected = _until_last_action(chosen), _until_last_action(rejected)
     if not _action_count(chosen) or not _action_count(rejected):
@@ -39,8 +39,8 @@ def truncate_pair(chosen: dict[str, Any], rejected: dict[str, Any]) -> Truncated
 
 
 def _action_count(trajectory: dict[str, Any]) -> int:
-    if "steps" in trajectory:
-        return len(trajectory["steps"])
+    if "turns" in trajectory:
+        return len(trajectory["turns"])
     return sum(message["role"] == "assistant" for message in trajectory["messages"])
 
 
@@ -50,8 +50,8 @@ def _until_last_action(trajectory: dict[str, Any]) -> dict[str, Any]:
 
 def _first_actions(trajectory: dict[str, Any], count: int) -> dict[str, Any]:
     """Returns the trajectory up to its `count`-th action; all of it if it has fewer."""
-    if "steps" in trajectory:
-        return {**trajectory, "steps": trajectory["steps"][:count]}
+    if "turns" in trajectory:
+        return {**trajectory, "turns": trajectory["turns"][:count]}
     actions = [i for i, message in enumerate(trajectory["messages"]) if message["role"] == "assistant"]
     end = actions[min(count, len(actions)) - 1] + 1 if actions and count else 0
     return {**trajectory, "messages": trajectory["messages"][:end]}

@@ -58,12 +58,12 @@ def read_rollouts(
         trajectory = _string(location, row, "trajectory_id")
         if trajectory in group_of:
             raise bad_input(f"{location}.trajectory_id", repr(trajectory), "an id of no earlier line")
-        turns = check_turns(location, row.get("steps"), vocabulary_size)
+        turns = check_turns(location, row.get("turns"), vocabulary_size)
         _check_logprobs(location, turns)
         truncated = truncate_segments(merge_turns(turns), max_length)
         if not truncated.segments:
             found = f"no action token in the first {max_length} tokens"
-            raise bad_input(f"{location}.steps", found, "an action to train on")
+            raise bad_input(f"{location}.turns", found, "an action to train on")
         owners += [len(scores)] * len(truncated.segments)
         segments += truncated.segments
         truncated_rows += truncated.rows
@@ -106,7 +106,7 @@ def _check_logprobs(location: str, turns: list[Any]) -> None:
         if not are_numbers or len(logprobs) != count:
             found = "nothing" if logprobs is None else describe(logprobs)
             expected = f"{count} finite numbers, one for each of token_ids"
-            raise bad_input(f"{location}.steps[{index}].logprobs", found, expected)
+            raise bad_input(f"{location}.turns[{index}].logprobs", found, expected)
 
 
 def _score(location: str, row: dict[str, Any], name: str) -> float:

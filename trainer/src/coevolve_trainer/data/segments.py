@@ -10,7 +10,7 @@ from ..chat.encoder import Segment
 
 
 class RecordedTurn(TypedDict):
-    """The policy server's response for one action; an element of a trajectory's `steps`."""
+    """The policy server's response for one action; an element of a trajectory's `turns`."""
 
     prompt_token_ids: list[int]
     token_ids: list[int]
