@@ -40,8 +40,8 @@ async function checkExternalWorkers(config: Config, role: WorkerRole): Promise<s
   const unpolled = [...polled].flatMap(([queue, pollers]) => (pollers.length === 0 ? [queue] : []));
   const list = [...identities].sort().join(', ');
   if (unpolled.length > 0)
-    throw new CheckFailed(`running elsewhere (${list}), but no worker polls ${unpolled.join(', ')}`);
-  return `polls ${[...polled.keys()].join(', ')} elsewhere (${list})`;
+    throw new CheckFailed(`running on other machines (${list}), but no worker polls ${unpolled.join(', ')}`);
+  return `polls ${[...polled.keys()].join(', ')} on other machines (${list})`;
 }
 
 /** Returns the task queues of a worker of that role without further options. */

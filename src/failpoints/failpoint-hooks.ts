@@ -23,7 +23,7 @@ export function failpointHooks(
   activities: readonly string[],
 ): FailpointHooks {
   const failpoints = readFailpoints(variables.COEVOLVE_FAILPOINT ?? '', activities);
-  const twice = readShare(variables, 'COEVOLVE_TWICE');
+  const duplicated = readShare(variables, 'COEVOLVE_DUPLICATE_SHARE');
   const killed = readShare(variables, 'COEVOLVE_KILL_SHARE');
   const wrappers = failpoints.length > 0 ? killAtFailpoints(failpoints, home) : undefined;
   return {
@@ -32,7 +32,7 @@ export function failpointHooks(
     interceptors: [
       ...(wrappers ? [wrappers.interceptor] : []),
       ...(killed ? [killShare(killed, home)] : []),
-      ...(twice ? [duplicateExecutions(twice)] : []),
+      ...(duplicated ? [duplicateExecutions(duplicated)] : []),
     ],
   };
 }

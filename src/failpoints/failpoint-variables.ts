@@ -1,6 +1,6 @@
 import type { Env } from '../base/read-variable';
 
-const names = ['COEVOLVE_FAILPOINT', 'COEVOLVE_TWICE', 'COEVOLVE_KILL_SHARE'] as const;
+const names = ['COEVOLVE_FAILPOINT', 'COEVOLVE_DUPLICATE_SHARE', 'COEVOLVE_KILL_SHARE'] as const;
 
 export type FailpointVariables = Partial<Record<(typeof names)[number], string>>;
 
@@ -9,7 +9,7 @@ export type FailpointVariables = Partial<Record<(typeof names)[number], string>>
  * presence makes a worker load `failpoint-hooks.ts`:
  *
  * - COEVOLVE_FAILPOINT: where workers kill themselves, see `readFailpoints`
- * - COEVOLVE_TWICE: fraction of activity executions that run twice at once, in [0, 1]
+ * - COEVOLVE_DUPLICATE_SHARE: fraction of activity executions that run twice at once, in [0, 1]
  * - COEVOLVE_KILL_SHARE: fraction of activity attempts whose worker is killed, in [0, 1]
  */
 export const failpointVariables = (env: Env = process.env): FailpointVariables =>

@@ -6,8 +6,8 @@ import { readState, type PortName } from './stack-state';
 
 export type ServiceStatus = {
   name: ServiceName;
-  /** `elsewhere`: the configuration names an external server. */
-  state: 'running' | 'stopped' | 'elsewhere';
+  /** `external`: the configuration names an external server. */
+  state: 'running' | 'stopped' | 'external';
   pid?: number;
   /** By port name. */
   ports?: Partial<Record<PortName, number>>;
@@ -23,7 +23,7 @@ export function stackStatus(config: Config): ServiceStatus[] {
 function statusOf(config: Config, service: Service, assigned: Partial<Record<PortName, number>>): ServiceStatus {
   const { name } = service;
   const address = service.externalAddress(config);
-  if (address) return { name, state: 'elsewhere', address };
+  if (address) return { name, state: 'external', address };
   const running = findProcess(config.home, name);
   if (!running) return { name, state: 'stopped' };
   const ports = Object.fromEntries(service.ports.map((port) => [port, assigned[port]]));

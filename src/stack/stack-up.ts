@@ -57,7 +57,7 @@ async function stopExternal({ config }: Stack, report: (line: string) => void): 
   for (const service of allServices) {
     const address = service.externalAddress(config);
     if (!address) continue;
-    report(`${service.name}: elsewhere (${address})`);
+    report(`${service.name}: external (${address})`);
     for (const { pid } of await stopService(config, service))
       report(`${service.name}: embedded one stopped (pid ${pid})`);
   }

@@ -36,7 +36,7 @@ test('running services pass, here or elsewhere, and missing ones fail', async ()
     const found = await find('worker-train');
     return found?.ok && found;
   });
-  expect(polled.detail).toBe(`polls train elsewhere (${worker.options.identity})`);
+  expect(polled.detail).toBe(`polls train on other machines (${worker.options.identity})`);
   worker.shutdown();
   await running;
   await connection.close();

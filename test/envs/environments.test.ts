@@ -149,7 +149,7 @@ real('a server made with the official package', () => {
 
   test('is rejected before the first episode if its actions lack the configured field', async () => {
     await expect(environments.open('wrong', { signal })).rejects.toMatchObject({
-      ...{ name: 'DomainError', code: 'UnclearAction' },
+      ...{ name: 'DomainError', code: 'AmbiguousAction' },
       message:
         'servers.wrong.action: found "message", expected one of guess (integer), the fields of the server\'s actions, or json',
     });

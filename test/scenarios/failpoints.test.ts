@@ -208,7 +208,7 @@ test('campaigns with a kill at every position of every activity have the content
 });
 
 test('campaigns with every activity executed twice concurrently have the content of undisturbed ones', async () => {
-  const variables = { COEVOLVE_TWICE: '1' };
+  const variables = { COEVOLVE_DUPLICATE_SHARE: '1' };
   await command(variables, 'up');
   await start('doubled', variables);
   for (const name of names) expect(await contentOf(name, 'doubled')).toEqual(undisturbed[name]);

@@ -59,7 +59,7 @@ test('with an external database no embedded one is started', async () => {
 
   const filled = await stackUp(config, { services: ['postgres'] });
   expect(filled.databaseUrl).toBe(databaseUrl);
-  expect(stackStatus(config)[0]).toMatchObject({ name: 'postgres', state: 'elsewhere' });
+  expect(stackStatus(config)[0]).toMatchObject({ name: 'postgres', state: 'external' });
   expect(existsSync(path.join(config.home, 'postgres'))).toBe(false);
   await removeHome(config);
   await removeHome(own);

@@ -41,7 +41,7 @@ export function chaosResult({ undisturbed, generations, attemptsKilled }: ChaosR
   const checks = [undisturbed, ...generations].flatMap((generation) => generation.checks);
   const broken = checks.flatMap((check) => check.broken);
   const kills = generations.flatMap((generation) => generation.kills);
-  const undoubled = generations.filter(({ twice }) => !twice).map(({ work }) => work);
+  const undoubled = generations.filter(({ duplicate }) => !duplicate).map(({ work }) => work);
   const recoveries = times(kills);
   return {
     kills: kills.length,

@@ -46,7 +46,7 @@ export type ChaosStack = Session & {
    * @param shares fractions of activities that are executed twice concurrently, and whose worker is killed mid-run
    * @throws ChaosError when the workers do not respond within three minutes; the signal's reason
    */
-  restartWorkers(shares: { twice: number; killShare: number }, signal: AbortSignal): Promise<void>;
+  restartWorkers(shares: { duplicateShare: number; killShare: number }, signal: AbortSignal): Promise<void>;
   /** Stops all processes and removes the home unless `keepHome` is set. */
   remove(options: { keepHome: boolean }): Promise<void>;
 };
@@ -109,8 +109,8 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
         .flatMap((service) => findProcess(home, service.name) ?? []);
     },
     isUp: () => areReady(stack, services),
-    async restartWorkers({ twice, killShare }, signal) {
-      variables['COEVOLVE_TWICE'] = twice > 0 ? String(twice) : '';
+    async restartWorkers({ duplicateShare, killShare }, signal) {
+      variables['COEVOLVE_DUPLICATE_SHARE'] = duplicateShare > 0 ? String(duplicateShare) : '';
       variables['COEVOLVE_KILL_SHARE'] = killShare > 0 ? String(killShare) : '';
       await restart(stack, { restarted: workerServices, all: services, signal });
     },

@@ -19,8 +19,8 @@ export type KillTarget = keyof typeof killShares;
 /** Targets that always have a process. */
 export type ServiceTarget = Exclude<KillTarget, 'trainer'>;
 
-/** Faults that are no kills; `twice` applies to a whole generation and has no point in time. */
-export const otherFaults = ['cut', 'delay', 'fill', 'twice'] as const;
+/** Faults that are no kills; `duplicate` applies to a whole generation and has no point in time. */
+export const otherFaults = ['cut', 'delay', 'fill', 'duplicate'] as const;
 
 export const proxied = ['postgres', 'temporal', 'environment-server', 'policy-server'] as const;
 export type Proxied = (typeof proxied)[number];

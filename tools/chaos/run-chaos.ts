@@ -41,7 +41,7 @@ export type ChaosOptions = {
 export type Generation = {
   number: number;
   seconds: number;
-  twice: boolean;
+  duplicate: boolean;
   kills: Kill[];
   parked: ParkedCampaigns[];
   checks: CampaignCheck[];
@@ -59,7 +59,7 @@ export type ChaosRun = {
 /** Kills between two lines of progress. */
 const killsPerLine = 25;
 /** Every third generation executes a fifth of its activities twice concurrently. */
-const [twiceEvery, twiceShare] = [3, 0.2];
+const [duplicateEvery, duplicateShare] = [3, 0.2];
 
 /**
  * Runs campaigns undisturbed, then repeats them under the faults of a plan and verifies each campaign when it has ended.
@@ -103,9 +103,12 @@ async function runGeneration(
   { number, faultsLeft, hashes }: GenerationInput,
 ): Promise<Generation> {
   const specs = specsOf(number, options.campaigns, options.epochs);
-  const twice = number % twiceEvery === twiceEvery - 1 && options.faults.includes('twice');
-  if (number > 0 && (twice || number === 1 || number % twiceEvery === 0))
-    await stack.restartWorkers({ twice: twice ? twiceShare : 0, killShare: options.killShare }, options.signal);
+  const duplicate = number % duplicateEvery === duplicateEvery - 1 && options.faults.includes('duplicate');
+  if (number > 0 && (duplicate || number === 1 || number % duplicateEvery === 0))
+    await stack.restartWorkers(
+      { duplicateShare: duplicate ? duplicateShare : 0, killShare: options.killShare },
+      options.signal,
+    );
   const startedAt = Date.now();
   const generatedBefore = stack.modelProxy.generated();
   for (const spec of specs) await retryUntilUp(() => startCampaign(stack, spec));
@@ -122,7 +125,7 @@ async function runGeneration(
     sampleEffectiveTime(stack, names, watched.signal),
   ]).finally(() => ended.abort());
   options.signal.throwIfAborted();
-  const result = { number, seconds: (Date.now() - startedAt) / 1000, twice, parked, kills, busy };
+  const result = { number, seconds: (Date.now() - startedAt) / 1000, duplicate, parked, kills, busy };
   const checks = await retryUntilUp(() =>
     Promise.all(campaigns.map((campaign, n) => verifyCampaign(stack.pool, campaign, hashes[n]))),
   );
@@ -161,11 +164,11 @@ async function injectFaults(
 const retryUntilUp = <T>(query: () => Promise<T>): Promise<T> =>
   retry(query, { shouldRetry: () => true, timeoutMs: 60_000, firstMs: 250 });
 
-function summary({ seconds, kills, parked, checks, twice }: Generation): string {
+function summary({ seconds, kills, parked, checks, duplicate }: Generation): string {
   const correct = checks.filter(isCorrect).length;
   return [
     `${seconds.toFixed(0)} s, ${kills.length} kills, ${correct} of ${checks.length} campaigns correct`,
-    ...(twice ? ['a fifth of the activities executed twice'] : []),
+    ...(duplicate ? ['a fifth of the activities executed twice'] : []),
     ...(parked.length > 0 ? [`parked ${parked.length} times`] : []),
   ].join(', ');
 }

@@ -27,7 +27,7 @@ export const saveExperts = (
 /**
  * Loads the experts that a spec names, by task id.
  *
- * @throws DomainError `UnknownExperts` when no intact file is stored under the hash; `ForeignExperts` when they are experts
+ * @throws DomainError `UnknownExperts` when no intact file is stored under the hash; `WrongEnvironment` when they are experts
  *   of another environment
  */
 export async function loadExperts(
@@ -52,7 +52,7 @@ export async function loadExperts(
   const other = experts.find((expert) => expert.environment !== environment);
   if (other)
     throw new DomainError(
-      'ForeignExperts',
+      'WrongEnvironment',
       `environment.experts: found experts of ${other.environment}, expected experts of the spec's environment ${environment}; import them with \`coevolve experts import <file> --environment ${environment}\``,
     );
   return new Map(experts.map((expert) => [expert.task_id, expert]));

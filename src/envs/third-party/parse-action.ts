@@ -21,7 +21,7 @@ const reservedField = 'metadata';
  * Returns the parser of a server's actions, from its settings or else from its `/schema`. The schema is read in both
  * cases, so that an unknown field is reported before the first episode.
  *
- * @throws DomainError `UnclearAction`; EnvironmentError
+ * @throws DomainError `AmbiguousAction`; EnvironmentError
  */
 export async function actionParserOf({ name, endpoint, action }: ThirdPartyServer): Promise<ParseAction> {
   if (action === 'json') return wholeAction;
@@ -32,7 +32,7 @@ export async function actionParserOf({ name, endpoint, action }: ThirdPartyServe
   const found = Object.entries(fields).map(([key, { type = 'any' }]) => `${key} (${type})`);
   const expected = `one of ${found.join(', ') || 'none'}, the fields of the server's actions, or json`;
   throw new DomainError(
-    'UnclearAction',
+    'AmbiguousAction',
     `servers.${name}.action: found ${action ? `"${action}"` : 'nothing'}, expected ${expected}`,
   );
 }

@@ -23,13 +23,14 @@ export const promptId = ({ name, version }: { name: string; version: number }): 
 /**
  * Replaces the placeholders of a template. Values are inserted unchanged: double braces in them are text.
  *
- * @throws DomainError `UnfilledPlace` when a placeholder has no value
+ * @throws DomainError `MissingPromptValue` when a placeholder has no value
  */
 export function fillTemplate(template: readonly ChatMessage[], values: Record<string, string>): ChatMessage[] {
   const fill = (text: string): string =>
     text.replaceAll(/\{\{(\w+)\}\}/g, (_, placeholder: string) => {
       const value = values[placeholder];
-      if (value === undefined) throw new DomainError('UnfilledPlace', `a prompt has no value for {{${placeholder}}}`);
+      if (value === undefined)
+        throw new DomainError('MissingPromptValue', `a prompt has no value for {{${placeholder}}}`);
       return value;
     });
   return template.map(({ role, content }) => ({ role, content: fill(content) }));

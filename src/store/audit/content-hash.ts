@@ -43,7 +43,7 @@ const parts = {
   campaign: `select recipe, environment, spec - 'name' as spec, seed from campaigns where id = $1::integer`,
   iterations: `select number, finished_at is not null as finished from iterations where campaign_id = $1::integer`,
   phases: `select iteration, phase, result, finished_at is not null as finished,
-      row_number() over (partition by iteration order by started_at, finished_at) as place
+      row_number() over (partition by iteration order by started_at, finished_at) as position
     from phases where campaign_id = $1::integer`,
   tasks: `select id, environment, split, origin, goal, definition, features, reference_actions, content_key,
       created_iteration, parent_task_id, parent_signal_id, verdict, reason, description, confidence,
@@ -58,7 +58,7 @@ const parts = {
   trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score,
       stop_reason, opening, turn_count
     from trajectories where campaign_id = $1::integer`,
-  steps: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
+  turns: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
     from trajectory_turns where campaign_id = $1::integer`,
   signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, detail from feedback_signals
     where campaign_id = $1::integer`,
@@ -66,7 +66,7 @@ const parts = {
     from exploration_contexts where campaign_id = $1::integer`,
   explorationRuns: `select id, context_id, round, seed, outcome, opening, reward from exploration_runs
     where campaign_id = $1::integer`,
-  explorationSteps: `select run_id, ordinal, action, observation from exploration_turns where campaign_id = $1::integer`,
+  explorationTurns: `select run_id, ordinal, action, observation from exploration_turns where campaign_id = $1::integer`,
   abstractions: `select id, context_id, candidates, failure from abstractions where campaign_id = $1::integer`,
   judgements: `select id, iteration, kind, task_id, judge_version, completed, reason, criteria, failure
     from judgements where campaign_id = $1::integer`,
@@ -81,13 +81,13 @@ const parts = {
   trainingRuns: `select ${job('job_key')} as job, iteration, role, method, base_policy, reference_policy, dataset_sha256,
       dataset_rows, settings, seed, status, policy_id
     from training_runs where campaign_id = $1::integer`,
-  trainingSteps: `select ${job('x.job_key')} as job, x.step, x.dataset_sha256, x.dataset_rows, x.policy_id
+  rlSteps: `select ${job('x.job_key')} as job, x.step, x.dataset_sha256, x.dataset_rows, x.policy_id
     from ${ofRuns('rl_steps')}`,
   examples: `select ${job('job_key')} as job, step, ordinal, trajectory_id, pair_id from training_examples
     where campaign_id = $1::integer`,
   policies: `select id, role, parent_id, iteration, step, ${job('training_run')} as job from policies
     where campaign_id = $1::integer`,
-  heads: `select role, policy_id from active_policies where campaign_id = $1::integer`,
+  activePolicies: `select role, policy_id from active_policies where campaign_id = $1::integer`,
   promotions: `select iteration, role, candidate_id, incumbent_id, decision, reason from promotions
     where campaign_id = $1::integer`,
   approvals: `select iteration, role, decision from promotion_approvals where campaign_id = $1::integer`,

@@ -73,7 +73,7 @@ export const policyStore = (pool: Pool) => ({
    * Makes `next` the active policy of a role if `expected` (null: none) still is. Setting the policy that is already
    * active succeeds, so a retry after a lost response is safe.
    *
-   * @throws DomainError `HeadMoved` when another policy has become active, `StaleEpoch` when a later run owns the
+   * @throws DomainError `ActivePolicyChanged` when another policy has become active, `StaleEpoch` when a later run owns the
    *   iteration
    */
   async setActivePolicy(key: IterationKey, role: PolicyRole, expected: string | null, next: string): Promise<void> {
@@ -92,7 +92,10 @@ export const policyStore = (pool: Pool) => ({
     );
     if (rowCount === 1) return;
     await assertEpoch(pool, key);
-    throw new DomainError('HeadMoved', `the active ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`);
+    throw new DomainError(
+      'ActivePolicyChanged',
+      `the active ${role} policy is no longer ${expected?.slice(0, 12) ?? 'unset'}`,
+    );
   },
 
   /**

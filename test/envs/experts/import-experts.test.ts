@@ -89,7 +89,7 @@ test('stored experts are identified by the hash of their content and loaded only
   expect([...(await loadExperts(artifacts, sha256, sql)).keys()].sort()).toEqual(
     played.map(({ task_id: id }) => id).sort(),
   );
-  await expect(loadExperts(artifacts, sha256, 'bfcl')).rejects.toMatchObject({ code: 'ForeignExperts' });
+  await expect(loadExperts(artifacts, sha256, 'bfcl')).rejects.toMatchObject({ code: 'WrongEnvironment' });
   writeFileSync(file, readFileSync(file, 'utf8').replace('Action', 'action'));
   await expect(loadExperts(artifacts, sha256, sql)).rejects.toMatchObject({ code: 'UnknownExperts' });
   await expect(loadExperts(artifacts, 'f'.repeat(64), sql)).rejects.toMatchObject({ code: 'UnknownExperts' });

@@ -79,7 +79,7 @@ describe('a rendered prompt contains its input unchanged', () => {
 
   test('a placeholder without a value is an error', () => {
     expect(() => fillTemplate([{ role: 'user', content: '{{a}}' }], {})).toThrow(
-      expect.objectContaining({ code: 'UnfilledPlace' }),
+      expect.objectContaining({ code: 'MissingPromptValue' }),
     );
   });
 });

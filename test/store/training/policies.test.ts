@@ -65,7 +65,7 @@ test.each([
   async ({ moves, expected, next }) => {
     for (const [from, to] of moves) await move(from, to);
     const before = await readActive();
-    await expect(move(expected, next)).rejects.toMatchObject({ name: 'DomainError', code: 'HeadMoved' });
+    await expect(move(expected, next)).rejects.toMatchObject({ name: 'DomainError', code: 'ActivePolicyChanged' });
     expect(await readActive()).toEqual(before);
   },
 );

@@ -13,7 +13,7 @@ const broken = (breaks: 'lost' | 'duplicated' | 'wrong', count: number) => ({
 });
 
 const generation = (changes: Partial<Generation> = {}): Generation => ({
-  ...{ number: 1, seconds: 10, twice: false, kills: [], parked: [], checks: [correct] },
+  ...{ number: 1, seconds: 10, duplicate: false, kills: [], parked: [], checks: [correct] },
   ...{ busy: { samples: 100, busy: 95 }, work: { done: 100, repeated: 1 } },
   ...changes,
 });
@@ -59,7 +59,7 @@ test('kills that interrupt nothing are counted but are in no percentile', () => 
 });
 
 test('activities that are executed twice on purpose are no waste', () => {
-  const doubled = generation({ twice: true, work: { done: 100, repeated: 100 } });
+  const doubled = generation({ duplicate: true, work: { done: 100, repeated: 100 } });
   expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation(), doubled] }).wasteRatio).toBe(0.01);
 });
 
