@@ -71,7 +71,7 @@ create table tasks (
   definition           jsonb not null,   -- input of the environment to open and score the task
   features             jsonb not null,   -- pattern, difficulty, group
   reference_actions    jsonb not null check (jsonb_typeof(reference_actions) = 'array'),
-  content_key          text not null,    -- sha256 of the normalised content: equal key, equal task
+  content_key          text not null,    -- sha256 of the normalized content: equal key, equal task
   created_iteration    smallint not null,
   parent_task_id       text,
   parent_signal_id     text,

@@ -12,7 +12,7 @@ export type ImportedModel = {
   policyId: string;
   /** Origin: a GGUF file, a folder, a package or a hub, with its identifier. */
   source: Record<string, string>;
-  licence: string;
+  license: string;
   chatFormat: string;
   architecture: string;
   parameters: number;

@@ -89,7 +89,7 @@ export const trainingSettingsSchema = z.strictObject({
       gamma: z.number().min(0).max(1).default(1),
       /** Lambda of generalised advantage estimation. */
       gaeLambda: z.number().min(0).max(1).default(0.95),
-      advantages: z.enum(['normalised', 'plain']).default('normalised'),
+      advantages: z.enum(['normalized', 'plain']).default('normalized'),
       valueCoefficient: z.number().min(0).max(1e3).default(0.5),
       /** Learning rate of the value head. */
       valueLearningRate: z.number().min(1e-12).max(1e6).default(1e-3),

@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const imported = z.object({
   policy_hash: z.string().regex(/^[0-9a-f]{64}$/),
   source: z.record(z.string(), z.string()),
-  licence: z.string(),
+  license: z.string(),
   chat_format: z.string(),
   architecture: z.string(),
   parameters: z.number().int(),
@@ -45,7 +45,7 @@ export async function importModel(
     return {
       policyId: await artifacts.adoptPolicy(output, facts.policy_hash),
       source: facts.source,
-      licence: facts.licence,
+      license: facts.license,
       chatFormat: facts.chat_format,
       architecture: facts.architecture,
       parameters: facts.parameters,

@@ -33,7 +33,7 @@ test('a transformers folder is imported as a policy, a second import gives the s
   execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
   const first = await importModel(config, artifacts, folder, { weights: 'as-found' });
   expect(first).toMatchObject({
-    ...{ source: { kind: 'folder', name: 'tiny' }, licence: 'not stated', chatFormat: 'smollm2' },
+    ...{ source: { kind: 'folder', name: 'tiny' }, license: 'not stated', chatFormat: 'smollm2' },
     ...{ architecture: 'LlamaForCausalLM', weights: 'float32' },
   });
   const manifest: unknown = JSON.parse(

@@ -58,11 +58,11 @@ function nameOf(source: string): string {
 
 const modelTable = (models: readonly ImportedModel[]): string =>
   table(
-    ['name', 'policy', 'architecture', 'parameters', 'weights', 'chat format', 'licence', 'from'],
+    ['name', 'policy', 'architecture', 'parameters', 'weights', 'chat format', 'license', 'from'],
     models.map((m) => [
       ...[m.name, shortHash(m.policyId), m.architecture],
       m.parameters,
-      ...[m.weights, m.chatFormat, m.licence, origin(m)],
+      ...[m.weights, m.chatFormat, m.license, origin(m)],
     ]),
   );
 

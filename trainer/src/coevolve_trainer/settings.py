@@ -165,7 +165,7 @@ class PpoSettings(RlSettings):
     gamma: float = setting(1.0, 0.0, 1.0)
     """Discount per action token; 1, because there is one reward, at the end."""
     gae_lambda: float = setting(0.95, 0.0, 1.0)
-    advantages: str = setting("normalised", choices=("normalised", "plain"))
+    advantages: str = setting("normalized", choices=("normalized", "plain"))
     """Normalized over the action tokens of a batch, or unchanged."""
     value_coefficient: float = setting(0.5, 0.0, 1e3)
     """Weight of the value loss, whose gradient also flows into the decoder."""

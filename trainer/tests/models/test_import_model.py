@@ -72,7 +72,7 @@ def create_folder(folder: Path) -> Path:
 def test_the_manifest_contains_the_source_and_no_path(smollm2: Path) -> None:
     manifest = read_manifest(smollm2)
     assert manifest["method"] == "import"
-    assert manifest["licence"] == "Apache-2.0"
+    assert manifest["license"] == "Apache-2.0"
     assert manifest["chat_format"] == "smollm2"
     assert manifest["architecture"] == "LlamaForCausalLM"
     assert manifest["parameters"] == 134_515_008
@@ -126,7 +126,7 @@ def test_the_chat_format_of_a_vendors_template_is_detected(family: str, template
 def test_a_folder_in_the_format_of_transformers_becomes_a_policy(tmp_path: Path) -> None:
     folder = create_folder(tmp_path / "model")
     fields = import_model(str(folder), tmp_path / "policy")
-    assert (fields["chat_format"], fields["licence"], fields["weights"]) == (
+    assert (fields["chat_format"], fields["license"], fields["weights"]) == (
         "smollm2",
         "apache-2.0",
         "bfloat16",

@@ -1,7 +1,7 @@
 """Imports a pretrained model as a policy.
 
 The same source gives the same bytes, and therefore the same policy hash. The manifest contains the source,
-its licence and its chat format.
+its license and its chat format.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SourceModel(NamedTuple):
     tokenizer: Tokenizer
     template: str | None
     bos_token: str | None  # may occur in the template
-    licence: str | None
+    license: str | None
 
 
 def import_model(
@@ -70,7 +70,7 @@ def import_model(
     fields = {
         "method": "import",
         "source": found.record,
-        "licence": found.licence or model.licence or "not stated",
+        "license": found.license or model.license or "not stated",
         "chat_format": format_.name,
         **_write_files(model, format_, weights, staging),
     }
@@ -136,7 +136,7 @@ def _read_gguf(source: Source) -> SourceModel:
         tokenizer=tokenizer,
         template=fields.get("tokenizer.chat_template"),
         bos_token=None if bos_id is None else fields["tokenizer.ggml.tokens"][bos_id],
-        licence=fields.get("general.license"),
+        license=fields.get("general.license"),
     )
 
 
@@ -163,7 +163,7 @@ def _read_folder(source: Source) -> SourceModel:
         tokenizer=tokenizer,
         template=template.read_text() if template.is_file() else tokenizer_config.get("chat_template"),
         bos_token=bos_token["content"] if isinstance(bos_token, dict) else bos_token,
-        licence=None,
+        license=None,
     )
 
 

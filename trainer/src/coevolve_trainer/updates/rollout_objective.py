@@ -84,7 +84,7 @@ def prepare_rollouts(
             for trajectory, reward in zip(torch.split(values, lengths), batch.score.tolist(), strict=True)
         ]
     )
-    advantage = normalize_advantages(plain) if settings.advantages == "normalised" else plain
+    advantage = normalize_advantages(plain) if settings.advantages == "normalized" else plain
     return PreparedRollouts(batch, reference_logp, advantage, plain + values)
 
 

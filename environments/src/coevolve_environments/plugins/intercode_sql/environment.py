@@ -79,7 +79,7 @@ class InterCodeSql(Environment):
         sources = {"file": questions.read} if questions else {}
         self._published = PublishedTasks(self.name, engine, {**sources, "wheel": read_wheel_questions})
         self.license = terms
-        self.description = f"{self.summary} Licence: {terms}."
+        self.description = f"{self.summary} License: {terms}."
         if questions:
             log.info("%s: questions from %s, license: %s", self.name, questions.location, terms)
 
