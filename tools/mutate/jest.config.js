@@ -6,4 +6,5 @@ module.exports = {
   rootDir: process.cwd(),
   testMatch: ['<rootDir>/test/domain/**/*.test.ts'],
   testEnvironment: 'jest-environment-node',
+  setupFilesAfterEnv: ['<rootDir>/tools/mutate/fewer-runs.js'],
 };
