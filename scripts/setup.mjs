@@ -149,8 +149,7 @@ function run(command, args) {
 
 function requireNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major < 20 || (major === 20 && minor < 20))
-    fail(`found Node ${process.versions.node}, expected 20.20 or newer`);
+  if (major < 20 || (major === 20 && minor < 20)) fail(`found Node ${process.versions.node}, expected 20.20 or newer`);
 }
 
 function findPython() {
