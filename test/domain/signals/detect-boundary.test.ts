@@ -87,7 +87,25 @@ test('order of storage and repetition change nothing, and a group is marked as a
 
 test('no attempt is marked when the signal is disabled, and a threshold outside [0, 1] is rejected', () => {
   expect(detectBoundary(groupOf([1, 0]), { ...literal, enabled: false })).toEqual([]);
-  expect(() => detectBoundary([], { ...literal, threshold: -1 })).toThrow(
-    expect.objectContaining({ code: 'InvalidSetting' }),
-  );
+  for (const threshold of [-1, 1.1])
+    expect(() => detectBoundary([], { ...literal, threshold })).toThrow(
+      expect.objectContaining({
+        code: 'InvalidSetting',
+        message: expect.stringMatching(/boundary\.threshold.*\[0, 1\]/),
+      }),
+    );
+});
+
+test('thresholds of 0 and 1 are accepted', () => {
+  for (const threshold of [0, 1]) expect(detectBoundary(groupOf([1, 0]), { ...literal, threshold })).toEqual([]);
+});
+
+test('signals are sorted by trajectory id', () => {
+  const groups = ['task-2', 'task-1'].flatMap((taskId) => groupOf([1, 0], { taskId }));
+  expect(detectBoundary(groups, literal).map(({ trajectoryId }) => trajectoryId)).toEqual([
+    '1/target/task-1/0',
+    '1/target/task-1/1',
+    '1/target/task-2/0',
+    '1/target/task-2/1',
+  ]);
 });

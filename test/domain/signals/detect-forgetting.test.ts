@@ -123,10 +123,36 @@ test('per task type, a success at another task of the type counts', () => {
   expect(detectForgetting([now], [before], { ...literal, scope: 'task-type' })).toHaveLength(1);
 });
 
-test('per task type, an attempt without a type is rejected', () => {
-  expect(() => detectForgetting([attemptOf()], [], { ...literal, scope: 'task-type' })).toThrow(
-    expect.objectContaining({ code: 'MissingTaskType' }),
+test('per task type, a success of another agent or type does not count', () => {
+  const now = attemptOf({ iteration: 2, taskType: 'join', reward: 0 });
+  const others = [{ taskType: 'group' }, { taskType: 'join', role: 'failure' as const }];
+
+  for (const other of others)
+    expect(detectForgetting([now], [attemptOf({ reward: 1, ...other })], { ...literal, scope: 'task-type' })).toEqual(
+      [],
+    );
+});
+
+test('per task type, an attempt without a type is rejected with its id', () => {
+  const attempt = attemptOf();
+  expect(() => detectForgetting([attempt], [], { ...literal, scope: 'task-type' })).toThrow(
+    expect.objectContaining({
+      code: 'MissingTaskType',
+      message: expect.stringContaining(attempt.trajectoryId),
+    }),
   );
+});
+
+test('signals are sorted by trajectory id, and a history in reverse order is the same history', () => {
+  const tasks = ['task-2', 'task-1'];
+  const history = [2, 1].flatMap((iteration) =>
+    tasks.map((taskId) => attemptOf({ taskId, iteration, reward: 2 - iteration })),
+  );
+  const current = tasks.map((taskId) => attemptOf({ taskId, iteration: 3 }));
+
+  const signals = detectForgetting(current, history, { ...literal, window: 2 });
+  expect(idsOf(signals)).toEqual(['3/target/task-1/0', '3/target/task-2/0']);
+  expect(detectForgetting(current, history, { ...literal, window: 1 })).toEqual([]);
 });
 
 test('with any settings, order of storage, repetition and later iterations change nothing', () => {
@@ -176,13 +202,17 @@ test('no attempt is marked when the signal is disabled', () => {
   expect(detectForgetting(now, before, { ...literal, enabled: false })).toEqual([]);
 });
 
-test.each([{ window: 0 }, { window: 1.5 }, { threshold: 1.1 }])(
-  'the settings %p are rejected with the name of the setting',
+test.each([{ window: 1 }, { threshold: 0 }, { threshold: 1 }])('the settings %p are accepted', (limit) => {
+  expect(detectForgetting([], [], { ...literal, ...limit })).toEqual([]);
+});
+
+test.each([{ window: 0 }, { window: 1.5 }, { threshold: 1.1 }, { threshold: -0.1 }])(
+  'the settings %p are rejected with the name of the setting and its range',
   (wrong) => {
     expect(() => detectForgetting([], [], { ...literal, ...wrong })).toThrow(
       expect.objectContaining({
         code: 'InvalidSetting',
-        message: expect.stringContaining(`forgetting.${Object.keys(wrong)[0]}`),
+        message: expect.stringMatching(new RegExp(`forgetting\\.${Object.keys(wrong)[0]}.*(>= 1|\\[0, 1\\])`)),
       }),
     );
   },

@@ -96,13 +96,17 @@ test('no attempt is marked when the signal is disabled', () => {
   expect(detectRare(callers('odd', 1, 2), callers('usual', 99), { ...settings, enabled: false })).toEqual([]);
 });
 
+test('a percentage of 100 is accepted', () => {
+  expect(detectRare([], [], { ...settings, thetaPercent: 100 })).toEqual([]);
+});
+
 test.each([{ thetaPercent: 0 }, { thetaPercent: 101 }, { minTotal: 0 }, { minCount: 0 }])(
-  'the settings %p are rejected with the name of the setting',
+  'the settings %p are rejected with the name of the setting and its range',
   (wrong) => {
     expect(() => detectRare([], [], { ...settings, ...wrong })).toThrow(
       expect.objectContaining({
         code: 'InvalidSetting',
-        message: expect.stringContaining(`rare.${Object.keys(wrong)[0]}`),
+        message: expect.stringMatching(new RegExp(`rare\\.${Object.keys(wrong)[0]}.*(>= 1|\\(0, 100\\])`)),
       }),
     );
   },
