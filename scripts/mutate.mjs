@@ -1,5 +1,5 @@
 // Measures how many faults in src/domain and in the trainer's losses the tests detect: StrykerJS and mutmut change the code
-// in one place at a time and run the tests. Installs both tools first; takes about an hour on two cores.
+// in one place at a time and run the tests. Installs both tools first; takes some hours on two cores.
 //   npm run mutate                 both
 //   npm run mutate -- domain       src/domain alone; further arguments go to Stryker
 //   npm run mutate -- losses       trainer/src/coevolve_trainer/losses alone

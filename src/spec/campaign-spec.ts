@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { patternExtractors } from '../domain/signals/action-pattern';
 import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
 import { defaultPromotionSettings } from '../domain/evaluation/promotion';
 import { recipeNames, recipes } from '../domain/campaign/recipe';
@@ -42,7 +43,7 @@ const signalsSchema = z.strictObject({
       thetaPercent: z.number().positive().max(100).default(rare.thetaPercent),
       minTotal: count.default(rare.minTotal),
       minCount: count.default(rare.minCount),
-      pattern: z.enum(['whole', 'bigram', 'trigram', 'name-set']).default(rare.pattern),
+      pattern: z.enum(patternExtractors).default(rare.pattern),
       countUnit: z.enum(['patterns', 'trajectories']).default(rare.countUnit),
     })
     .prefault({}),

@@ -5,14 +5,10 @@ import type { AgentRole } from '../base/roles';
 /** End of an attempt. Only `scored` attempts reach signals, pairs and evaluations: a fault is never a reward of 0. */
 export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-limit' | 'cancelled';
 
-export const outcomes: readonly Outcome[] = ['scored', 'environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
-
 export type TaskSplit = 'train' | 'held-out';
 
 /** Purpose of an attempt. */
 export type Purpose = 'train' | 'evaluation' | 'expert' | 'validation';
-
-export const purposes: readonly Purpose[] = ['train', 'evaluation', 'expert', 'validation'];
 
 /** Stored, scored attempt, as signals and pairs read it. */
 export type ScoredAttempt = {

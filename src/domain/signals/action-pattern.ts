@@ -8,9 +8,8 @@ import { compareText } from '../base/compare-text';
  * - `bigram`, `trigram`: every sequence of two or three names; a shorter trajectory is one pattern
  * - `name-set`: the distinct names, in alphabetical order
  */
-export type PatternExtractor = 'whole' | 'bigram' | 'trigram' | 'name-set';
-
-export const patternExtractors: readonly PatternExtractor[] = ['whole', 'bigram', 'trigram', 'name-set'];
+export const patternExtractors = ['whole', 'bigram', 'trigram', 'name-set'] as const;
+export type PatternExtractor = (typeof patternExtractors)[number];
 
 /** Returns the patterns of one trajectory, in order and with repetitions; none without actions. Arguments are ignored. */
 export function actionPatterns(actions: readonly string[], extractor: PatternExtractor): string[] {

@@ -16,11 +16,20 @@ test('attempts are returned sorted by id, each once', () => {
 });
 
 test.each([-0.1, 1.1, Number.NaN])('a reward of %d is rejected', (reward) => {
-  expect(() => distinctAttempts([attemptOf({ reward })])).toThrow(expect.objectContaining({ code: 'InvalidReward' }));
+  expect(() => distinctAttempts([attemptOf({ reward })])).toThrow(
+    expect.objectContaining({
+      code: 'InvalidReward',
+      message: `the reward of 1/target/task-1/0 must lie in [0, 1], got ${reward}`,
+    }),
+  );
 });
 
-test('one id with two rewards is rejected', () => {
-  expect(() => distinctAttempts([attemptOf({ reward: 0 }), attemptOf({ reward: 1 })])).toThrow(
-    expect.objectContaining({ code: 'ConflictingTrajectory' }),
+test.each([{ reward: 1 }, { taskId: 'task-2' }])('one id with another %p is rejected', (change) => {
+  const attempt = attemptOf();
+  expect(() => distinctAttempts([attempt, { ...attempt, ...change }])).toThrow(
+    expect.objectContaining({
+      code: 'ConflictingTrajectory',
+      message: '1/target/task-1/0 occurs with different rewards or tasks',
+    }),
   );
 });
