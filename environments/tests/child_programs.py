@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from coevolve_environments.protocol import BadRequest, Unavailable
@@ -43,12 +42,6 @@ class Counter:
     def spawn(self, own_session: bool = False) -> int:
         """Starts a grandchild that ignores the end of its input, as a JVM may do."""
         return subprocess.Popen(["sleep", "600"], start_new_session=own_session).pid
-
-    def read(self, path: str) -> str:
-        return Path(path).read_text()
-
-    def signal(self, pid: int) -> None:
-        os.kill(pid, 0)
 
     def see(self) -> dict[str, Any]:
         return {"environ": dict(os.environ), "uid": os.getuid(), "cwd": os.getcwd(), "pid": os.getpid()}

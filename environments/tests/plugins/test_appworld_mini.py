@@ -1,7 +1,6 @@
 """appworld-mini and appworld through the server: AppWorld's real engine and evaluator, in our small world."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,9 +157,7 @@ def test_a_policys_code_finds_no_credentials(
     assert TOKEN not in seen
     assert "MODEL_API_KEY" not in seen
     token = python(f"print(open({str(folder / 'token')!r}).read())")
-    user = int(text_of(session.step(python("import os", "print(os.getuid())"))))
-    if user != os.getuid():  # if the system allows another user
-        assert TOKEN not in text_of(session.step(token))
+    assert TOKEN not in text_of(session.step(token))
 
 
 def test_the_childs_world_contains_no_gold_even_after_an_attempt(session: Session, tasks: list[Task]) -> None:

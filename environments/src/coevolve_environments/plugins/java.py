@@ -36,7 +36,7 @@ class JavaEngine:
     def program(self, module: str, factory: str) -> ChildProgram:
         """Returns a child program whose object is made by `factory(java, jar, heap_mb)`."""
         arguments = {"java": str(self.java), "jar": str(self.jar), "heap_mb": self.heap_mb}
-        return ChildProgram(module, factory, arguments, readable_paths=[self.java, self.jar])
+        return ChildProgram(module, factory, arguments, readable_paths=[self.java, self.jar], sockets="tcp")
 
 
 def find_engine(

@@ -1,10 +1,13 @@
 """Starts one JVM with memory limits inside a child. The module imports little, to start fast."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from coevolve_environments.processes.wall import PORT_VARIABLE
 
 
 def start_jvm(java: str, jar: str, heap_mb: int) -> Any:
@@ -25,6 +28,7 @@ def start_jvm(java: str, jar: str, heap_mb: int) -> Any:
     order_options = ["-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=2"]
     try:
         port, secret, process = launch_gateway(
+            port=int(os.environ.get(PORT_VARIABLE, 0)),
             java_path=java,
             classpath=jar,
             cwd=str(Path(jar).parent),  # the engine searches its data here

@@ -5,33 +5,30 @@ The module imports only the standard library and the plugin contract, because it
 another virtual environment, without the packages of the server.
 """
 
-import ctypes
 import importlib
 import json
 import os
 import resource
 import signal
-import struct
 import sys
 import traceback
 from typing import IO, Any
 
-from coevolve_environments.processes.landlock import hide_from_self
+from coevolve_environments.processes.wall import Wall, exit_with_parent, raise_wall
 from coevolve_environments.protocol import BadRequest, NotSupported, Unavailable
 
-_CAPABILITIES_VERSION_3 = 0x20080522
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 _FORWARDED = (BadRequest, NotSupported, Unavailable)
 
 
 def main() -> None:
-    _exit_with_parent()
+    exit_with_parent()
     requests, replies = _take_pipes()
-    first = json.loads(requests.readline() or "{}")
-    _set_limits(first.get("limits", {}))
-    _drop_capabilities()
-    hide_from_self(first.get("hidden", []))
+    line = requests.readline()
+    if not line:
+        return
+    first = json.loads(line)
+    _set_limits(first["limits"])
+    raise_wall(Wall(**first["wall"]))
     made = _reply(lambda: _make(sys.argv[1], sys.argv[2], first["arguments"]))
     _write(replies, {key: value for key, value in made.items() if key != "result"})
     if "error" not in made:
@@ -39,14 +36,6 @@ def main() -> None:
             _write(replies, _reply(lambda line=line: _call(made["result"], json.loads(line))))
     # Also kills the processes of the environment, which may ignore the end of their own input.
     os.killpg(0, signal.SIGKILL)
-
-
-def _exit_with_parent() -> None:
-    """Makes the kernel kill this process with the thread that started it, and adopts orphans (Linux only)."""
-    if sys.platform == "linux":
-        prctl = ctypes.CDLL(None, use_errno=True).prctl
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _take_pipes() -> tuple[IO[str], IO[str]]:
@@ -67,13 +56,6 @@ def _set_limits(limits: dict[str, int]) -> None:
         hard = resource.getrlimit(limit)[1]
         value = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
         resource.setrlimit(limit, (value, value))
-
-
-def _drop_capabilities() -> None:
-    """Without capabilities, root reads its own files, but no files or processes of other users."""
-    if sys.platform == "linux":
-        none = struct.pack("6I", *[0] * 6)
-        ctypes.CDLL(None, use_errno=True).capset(struct.pack("Ii", _CAPABILITIES_VERSION_3, 0), none)
 
 
 def _make(module: str, factory: str, arguments: dict[str, Any]) -> Any:

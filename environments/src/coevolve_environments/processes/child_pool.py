@@ -46,9 +46,14 @@ class ChildPool:
     """Starts children on demand: at most `size` for episodes, and one more for data requests."""
 
     def __init__(self, name: str, program: ChildProgram, limits: PoolLimits) -> None:
+        """
+        Raises:
+            Unavailable: a policy's code runs in the children, and this machine cannot confine it.
+        """
         self.name = name
         self.limits = limits
         self._launcher = Launcher(name, program)
+        self._launcher.check()
         self._lock = threading.Lock()
         self._alive: set[Child] = set()
         self._in_use: set[Child] = set()
@@ -143,13 +148,14 @@ class ChildPool:
                 self._starter.start()
             self._start_requests.put(launched)
         limits = ChildLimits(self.limits.memory_mb, self.limits.start_seconds, self.limits.call_seconds)
-        child = Child(self.name, launched.result(), limits, self._on_free)
+        process = launched.result()
+        child = Child(self.name, process, limits, self._on_free)
         with self._lock:
             self._alive.add(child)
             closed = self._closed
         if closed:
             child.end()
-        child.start(self._launcher.first_message())
+        child.start(process.first_message)
         return child
 
     def _on_free(self, child: Child, released: bool) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from coevolve_environments.plugins.appworld.world import World, load
+from coevolve_environments.plugins.appworld.world import TASK_PARTS, World, load
+from coevolve_environments.processes.wall import confine_code
 from coevolve_environments.protocol import Json
 
 _LINKED = ("api_docs", "base_dbs")
@@ -50,7 +51,7 @@ class Engine:
         parent_end, child_end = socket.socketpair()
         self._fork = os.fork()
         if self._fork == 0:
-            _serve(child_end, lambda: World(*self._tasks, self._memory_mb))
+            _serve(child_end, lambda: self._make_world(task))
         child_end.close()
         self._lines = parent_end.makefile("rw", encoding="utf8")
         parent_end.close()
@@ -71,6 +72,12 @@ class Engine:
         tests: Json = self._call("evaluate", gold=gold)
         self._end()
         return tests
+
+    def _make_world(self, task: str) -> World:
+        """Makes a world in the fork, behind a further wall: not even the gold of its own task can be read."""
+        folder = self._tasks[0] / task
+        confine_code([folder / name for name in TASK_PARTS], hidden=self._tasks[0])
+        return World(*self._tasks, self._memory_mb)
 
     def _call(self, method: str, **arguments: Any) -> Any:
         if self._fork is None:

@@ -89,6 +89,7 @@ class AppWorld(Environment):
             # The package would read every `.env` in its parent folders, including ours.
             environ={"PYTHON_DOTENV_DISABLED": "1"},
             readable_paths=[data],
+            runs_code=True,
         )
         self._pool = ChildPool(self.name, program, limits)
         self._make_dataset = dataset

@@ -14,6 +14,8 @@ from typing import Any
 from coevolve_environments.protocol import Json
 
 _EXPERIMENT = "coevolve"
+TASK_PARTS = ("specs.json", "dbs")
+"""Files and folders of a task that the engine reads during an attempt; the others are gold."""
 _MEGABYTE = 2**20
 _MAX_OUTPUT_CHARACTERS = 200_000  # per block; the observation is much shorter
 
@@ -54,7 +56,7 @@ class World:
     def open(self, task: str, code_seconds: int) -> Json:
         folder = self._tasks / task
         folder.mkdir(exist_ok=True)
-        for name in ("specs.json", "dbs"):
+        for name in TASK_PARTS:
             if not (folder / name).is_symlink():
                 (folder / name).symlink_to(self._data / task / name)
         opened: Json = self._post(

@@ -1,0 +1,166 @@
+"""How far this machine can confine the children of a pool: their user, and the files that they may read."""
+
+import itertools
+import json
+import logging
+import os
+import pwd
+import random
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from coevolve_environments.processes.hidden_files import hidden_files
+from coevolve_environments.processes.landlock import SIGNAL_VERSION, landlock_version
+from coevolve_environments.processes.system_calls import Sockets, can_filter
+from coevolve_environments.processes.wall import Wall
+from coevolve_environments.protocol import Unavailable
+
+log = logging.getLogger(__name__)
+
+USERS = range(60_706, 61_184)
+"""User ids that no distribution assigns (systemd's table of ids); each child of a server of root gets one."""
+_READ_SEARCH = 1 << 2  # CAP_DAC_READ_SEARCH
+_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/proc", "/sys")
+_SETTINGS = ("alternatives", "fonts", "ld.so.conf.d", "localtime", "ssl/certs")
+"""Folders of /etc that programs read, in addition to its files that every user may read."""
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+_PACKAGE = Path(__file__).parent.parent
+_FOLDERS_OF_INTERPRETER = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, *sys.path[1:]]))"
+_READS_PROGRAM = (
+    "import importlib.util, os, sys, coevolve_environments.protocol;"
+    "found = importlib.util.find_spec(sys.argv[1]);"
+    "open(found.origin).close();"
+    "denied = [p for p in sys.argv[2:] if not os.access(p, os.R_OK | os.X_OK * os.path.isdir(p))];"
+    "sys.exit(f'{denied[0]} is not readable' if denied else 0)"
+)
+Probe = Callable[[str, int | None], "subprocess.CompletedProcess[str]"]
+
+_users = itertools.cycle(USERS)
+for _ in range(random.randrange(len(USERS))):  # two servers on one machine begin at different ids
+    next(_users)
+
+
+class Confinement:
+    """Where the server is root, each child has its own user, which owns no other process and no file.
+
+    A user that cannot read the interpreter, for example below /root, reads it with a capability; then only
+    the files that the child needs are readable, whatever their modes. Where the server is not root, its
+    children keep its user, and the files of `hidden_files` are hidden.
+    """
+
+    def __init__(self, name: str, probe: Probe, readable_paths: Sequence[Path]) -> None:
+        """
+        Args:
+            probe: runs code in the child's interpreter, as a user or (None) as the server.
+            readable_paths: see `ChildProgram`.
+        """
+        self._name = name
+        self._readable: list[str] | None = None
+        self._weakness: str | None = None  # reason for which a policy's code may not run here
+        self._has_users = os.geteuid() == 0 and self._can_change_user(probe, readable_paths)
+        self._log()
+
+    def wall(self, sockets: Sockets) -> Wall:
+        """Returns the wall of the next child."""
+        user = _unused_user() if self._has_users else None
+        if self._readable is not None:
+            return Wall(user=user, readable=self._readable, sockets=sockets)
+        return Wall(user=user, hidden=hidden_files(), sockets=sockets)
+
+    def require_for_code(self) -> None:
+        """
+        Raises:
+            Unavailable: this machine cannot confine a policy's code.
+        """
+        reason = self._weakness
+        if not landlock_version():
+            reason = "this kernel has no Landlock"
+        elif not can_filter():
+            reason = "the filter of system calls supports Linux on x86_64 and aarch64 only"
+        elif os.geteuid() != 0 and landlock_version() < SIGNAL_VERSION:
+            reason = "the server is not root, and this kernel's Landlock does not restrict signals"
+        if reason:
+            raise Unavailable(
+                f"{self._name} runs a policy's code, which this machine cannot confine: {reason}; "
+                "expected a server of root with Linux 5.13 or later, for example in a container, "
+                "or of an ordinary user with Linux 6.12 or later"
+            )
+
+    def _can_change_user(self, probe: Probe, readable_paths: Sequence[Path]) -> bool:
+        user = _unused_user()
+        try:
+            probe_user = subprocess.run(["/bin/true"], user=user, group=user, extra_groups=[], check=False)
+            probe_user.check_returncode()
+        except (OSError, subprocess.SubprocessError) as error:
+            self._weakness = f"the server is root and cannot start a process of another user ({error})"
+            return False
+        reason = _failure(probe, user)
+        if reason is None:
+            return True
+        if not _capabilities() & _READ_SEARCH or not landlock_version():
+            self._weakness = f"another user than root cannot run its program: {reason}"
+            return False
+        self._readable = _needed_files(probe, readable_paths)
+        return True
+
+    def _log(self) -> None:
+        sandbox = f"Landlock {landlock_version()}" if landlock_version() else "no Landlock in this kernel"
+        calls = "filtered system calls" if can_filter() else "no filter of system calls"
+        if self._weakness:
+            log.warning("%s: children run as root: %s; %s, %s", self._name, self._weakness, sandbox, calls)
+            return
+        user = "their own users" if self._has_users else "the server's user"
+        log.info("%s: children run as %s, %s, %s", self._name, user, sandbox, calls)
+
+
+def _unused_user() -> int:
+    return next(user for user in _users if not _is_known(user))
+
+
+def _is_known(user: int) -> bool:
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        return False
+    return True
+
+
+def _failure(probe: Probe, user: int) -> str | None:
+    """Returns why the user cannot run the program; None if a test process of that user succeeded."""
+    try:
+        completed = probe(_READS_PROGRAM, user)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    lines = completed.stderr.strip().splitlines() or ["the test process failed"]
+    return lines[-1] if completed.returncode else None
+
+
+def _needed_files(probe: Probe, readable_paths: Sequence[Path]) -> list[str]:
+    completed = probe(_FOLDERS_OF_INTERPRETER, None)
+    completed.check_returncode()
+    found = {Path(path) for path in (*_SYSTEM, *_DEVICES, *json.loads(completed.stdout))}
+    found |= {_PACKAGE, *readable_paths, *_public_settings()}
+    # A program, such as Java, lies in the folder `bin` beside its libraries.
+    found |= {path.resolve().parent.parent for path in readable_paths if path.resolve().parent.name == "bin"}
+    return sorted({str(path.resolve()) for path in found} - {"/"})
+
+
+def _public_settings() -> Iterator[Path]:
+    folder = Path("/etc")
+    yield from (folder / name for name in _SETTINGS)
+    yield from (path for path in folder.glob("java*"))
+    for path in folder.iterdir():
+        if path.is_file() and path.stat().st_mode & stat.S_IROTH:
+            yield path
+
+
+def _capabilities() -> int:
+    """Returns the server's effective capabilities as bits."""
+    if sys.platform != "linux":
+        return 0
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("CapEff:")).split()[1], 16)

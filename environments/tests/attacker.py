@@ -1,0 +1,100 @@
+"""A program that attacks the machine from inside a child. It imports only the standard library."""
+
+import ctypes
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_PTRACE_ATTACH = 16
+
+
+class Attacker:
+    def attempt(self, attack: str, target: Any = None) -> str:
+        """Returns `done` if the attack succeeded, otherwise the type of its error."""
+        try:
+            getattr(self, attack)(target)
+        except BaseException as error:
+            return type(error).__name__
+        return "done"
+
+    def port(self) -> str:
+        return os.environ["COEVOLVE_CHILD_PORT"]
+
+    def read(self, path: str) -> None:
+        Path(path).read_text()
+
+    def write(self, path: str) -> None:
+        with open(path, "r+b") as file:
+            file.write(b"x")
+
+    def create(self, folder: str) -> None:
+        (Path(folder) / "created").touch()
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def truncate(self, path: str) -> None:
+        os.truncate(path, 0)
+
+    def rename(self, path: str) -> None:
+        os.rename(path, f"{path}-renamed")
+
+    def link(self, path: str) -> None:
+        os.link(path, "linked")
+
+    def make_folder(self, folder: str) -> None:
+        os.mkdir(Path(folder) / "made")
+
+    def make_link(self, folder: str) -> None:
+        os.symlink("/", Path(folder) / "link")
+
+    def connect(self, port: int) -> None:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+
+    def connect_unix(self, path: str) -> None:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path.replace("@", "\0"))
+
+    def send_datagram(self, port: int) -> None:
+        with socket.socket(type=socket.SOCK_DGRAM) as client:
+            client.sendto(b"x", ("127.0.0.1", port))
+
+    def listen(self, port: int) -> None:
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", port))
+
+    def signal(self, pid: int) -> None:
+        os.kill(pid, 0)
+
+    def trace(self, pid: int) -> None:
+        process = ctypes.CDLL(None, use_errno=True)
+        if process.ptrace(_PTRACE_ATTACH, pid, None, None):
+            raise OSError(ctypes.get_errno(), "ptrace")
+
+    def become_root(self, _: None) -> None:
+        os.setuid(0)
+
+    def spawn(self, _: None) -> None:
+        subprocess.run(["/bin/true"], check=True)
+
+    def fork_bomb(self, count: int) -> None:
+        """Starts processes and threads until it fails; they end with the child."""
+        for _ in range(count):
+            subprocess.Popen(["/bin/sleep", "60"])
+
+    def start_thread(self, _: None) -> None:
+        threading.Thread(target=int).start()
+
+    def change_mode(self, path: str) -> None:
+        os.chmod(path, 0o777)
+        if os.stat(path).st_mode & 0o777 != 0o777:
+            raise PermissionError("the mode is unchanged")
+
+
+def attempt_all(attacks: list[tuple[str, Any]]) -> dict[str, str]:
+    attempt: Callable[[str, Any], str] = Attacker().attempt
+    return {f"{attack} {target}": attempt(attack, target) for attack, target in attacks}

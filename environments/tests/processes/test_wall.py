@@ -1,0 +1,251 @@
+"""A child that attacks the machine from behind its wall, as root and as an ordinary user."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coevolve_environments.processes import confinement
+from coevolve_environments.processes.child_pool import Child, ChildPool, ChildProgram, PoolLimits
+from coevolve_environments.processes.confinement import USERS
+from coevolve_environments.processes.hidden_files import hide_from_children
+from coevolve_environments.processes.landlock import landlock_version
+from coevolve_environments.processes.wall import Wall
+from coevolve_environments.protocol import Unavailable
+from conftest import TESTS
+
+pytestmark = pytest.mark.skipif(landlock_version() < 6, reason="needs a kernel with Landlock 6")
+
+SOURCES = TESTS.parent / "src"
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Targets of the attacks, each of which a process outside the wall reaches."""
+
+    folder: Path
+    file: Path
+    secret: Path
+    tcp_port: int
+    udp_port: int
+    unix_socket: str
+    abstract_socket: str
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """Modes are wide open: only the wall can protect these files, whoever the child is."""
+    folder = tmp_path / "installation"
+    for path in (folder, *list(folder.parents)[:3]):
+        path.mkdir(exist_ok=True)
+        path.chmod(0o777 if path == folder else 0o755)
+    file, secret = folder / "code.py", folder / "secret"
+    for path in (file, secret):
+        path.write_text("content")
+        path.chmod(0o666)
+    hide_from_children(secret)
+    unix, abstract = str(folder / "socket"), f"@coevolve-test-{os.getpid()}"
+    tcp, udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+    streams = [socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
+    for server, address in zip(streams, (unix, abstract.replace("@", "\0")), strict=True):
+        server.bind(address)
+        server.listen()
+    Path(unix).chmod(0o777)
+    for internet in (tcp, udp):
+        internet.bind(("127.0.0.1", 0))
+    tcp.listen()
+    yield Machine(folder, file, secret, tcp.getsockname()[1], udp.getsockname()[1], unix, abstract)
+    for each in (tcp, udp, *streams):
+        each.close()
+
+
+def attacks(machine: Machine) -> list[tuple[str, Any]]:
+    folder, file = str(machine.folder), str(machine.file)
+    this = os.getpid()
+    return [
+        *((attack, file) for attack in ("write", "truncate", "rename", "link", "remove")),
+        *((attack, folder) for attack in ("create", "make_folder", "make_link")),
+        *(("create", path) for path in ("/etc", "/etc/cron.d", "/tmp", "/dev/shm", str(SOURCES))),
+        *(("write", path) for path in ("/etc/passwd", str(SOURCES / "coevolve_environments/protocol.py"))),
+        *(("read", str(path)) for path in (machine.secret, "/etc/shadow", f"/proc/{this}/environ")),
+        ("write", f"/proc/{this}/mem"),
+        ("connect", machine.tcp_port),
+        ("send_datagram", machine.udp_port),
+        ("connect_unix", machine.unix_socket),
+        ("connect_unix", machine.abstract_socket),
+        ("listen", 0),
+        ("signal", this),
+        ("trace", this),
+        ("become_root", None),
+    ]
+
+
+def attacker(python: Path, **options: Any) -> ChildPool:
+    environ = {"PYTHONPATH": f"{TESTS}:{SOURCES}"}
+    program = ChildProgram("attacker", "Attacker", {}, python, environ, [TESTS], **options)
+    return ChildPool("attacker", program, PoolLimits(size=1))
+
+
+def successes(child: Child, attempts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [
+        (attack, at) for attack, at in attempts if child.call("attempt", attack=attack, target=at) == "done"
+    ]
+
+
+@pytest.fixture(params=["ours", "system"])
+def python(request: pytest.FixtureRequest) -> Path:
+    """Two interpreters: as root, that of the system can be read by every user, and ours often cannot."""
+    if request.param == "ours":
+        return Path(sys.executable)
+    new = "import sys; sys.exit(sys.version_info < (3, 11))"
+    if not SYSTEM_PYTHON.exists() or subprocess.run([SYSTEM_PYTHON, "-c", new], check=False).returncode:
+        pytest.skip("the system has no Python 3.11")
+    return SYSTEM_PYTHON
+
+
+def test_every_attack_succeeds_without_the_wall(machine: Machine) -> None:
+    """Otherwise the tests below would prove nothing."""
+    code = "import json, sys, attacker; print(json.dumps(attacker.attempt_all(json.loads(sys.argv[1]))))"
+    own = [each for each in attacks(machine) if not str(each[1]).startswith(("/etc", "/proc", str(SOURCES)))]
+    left_out = {
+        "become_root",
+        "trace",
+        "remove",
+    }  # `trace` would stop this test, and `rename` comes before `remove`
+    attempts = [each for each in own if each[0] not in left_out and each[1] not in ("/tmp", "/dev/shm")]
+    order = sorted(attempts, key=lambda each: each[0] == "rename")
+    ran = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(order)],
+        env={"PYTHONPATH": str(TESTS)},
+        cwd=machine.folder.parent,
+        capture_output=True,
+        check=True,
+    )
+    assert set(json.loads(ran.stdout).values()) == {"done"}, ran.stdout
+
+
+def test_a_child_reaches_nothing_but_its_home(machine: Machine, python: Path) -> None:
+    pool = attacker(python)
+    child = pool.acquire()
+    assert successes(child, attacks(machine)) == []
+    harmless = [("create", "."), ("make_folder", "."), ("write", "/dev/null"), ("spawn", None)]
+    assert successes(child, harmless) == harmless
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    pool.close()
+    users = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
+    assert "0" not in users
+    if os.geteuid() == 0:
+        assert {int(user) for user in users} <= set(USERS)
+        assert "Groups:\t\n" in status.replace(" \n", "\n")
+
+
+def test_two_children_of_root_have_two_users(python: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can change users")
+    first, second = attacker(python), attacker(python)
+    users = {os.stat(f"/proc/{pool.acquire().pid}").st_uid for pool in (first, second)}
+    for pool in (first, second):
+        pool.close()
+    assert len(users) == 2
+
+
+def test_a_child_with_tcp_reaches_its_own_port_alone(machine: Machine, python: Path) -> None:
+    pool = attacker(python, sockets="tcp")
+    child = pool.acquire()
+    own = int(child.call("port"))
+    assert successes(child, [*attacks(machine), ("listen", own)]) == [("listen", own)]
+    pool.close()
+
+
+def test_a_fork_bomb_ends_at_the_limit_of_the_child(python: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("children of an ordinary user share its limit of processes")
+    pool = attacker(python)
+    assert pool.acquire().call("attempt", attack="fork_bomb", target=600) == "BlockingIOError"
+    other = attacker(python)
+    assert other.acquire().call("attempt", attack="spawn") == "done"
+    for each in (pool, other):
+        each.close()
+
+
+ORDINARY_USER = """
+import json, os, sys
+import attacker
+from coevolve_environments.processes.wall import Wall, raise_wall
+user, wall, attacks = json.loads(sys.argv[1])
+if os.geteuid() == 0:
+    os.setgroups([]), os.setresgid(user, user, user), os.setresuid(user, user, user)
+raise_wall(Wall(**wall))
+print(json.dumps(attacker.attempt_all(attacks)))
+"""
+
+
+def test_a_child_of_an_ordinary_user_cannot_change_that_users_files(machine: Machine, tmp_path: Path) -> None:
+    user = USERS[-1] if os.geteuid() == 0 else os.geteuid()
+    home = tmp_path / "home"
+    home.mkdir()
+    for path in (home, machine.folder, machine.file, machine.secret):
+        os.chown(path, user, user)
+    wall = asdict(Wall(hidden=[str(machine.secret)]))
+    attempts = [*attacks(machine), ("create", ".")]
+    ran = subprocess.run(
+        [sys.executable, "-c", ORDINARY_USER, json.dumps([user, wall, attempts])],
+        env={"PYTHONPATH": f"{TESTS}:{SOURCES}", "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=home,
+        capture_output=True,
+        check=True,
+    )
+    results = json.loads(ran.stdout)
+    assert {attack for attack, result in results.items() if result == "done"} == {"create ."}
+
+
+CODE = """
+import json, sys
+from pathlib import Path
+import attacker
+from coevolve_environments.processes.wall import confine_code
+tasks, attacks = json.loads(sys.argv[1])
+confine_code([Path(tasks) / "1" / "specs.json"], hidden=Path(tasks))
+print(json.dumps(attacker.attempt_all(attacks)))
+"""
+
+
+def test_a_policys_code_starts_no_process_and_reads_no_gold(tmp_path: Path) -> None:
+    tasks, home = tmp_path / "tasks", tmp_path / "home"
+    home.mkdir()
+    for path in (tasks / "1" / "specs.json", tasks / "1" / "gold", tasks / "2" / "specs.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content")
+    refused = [
+        *(("read", str(tasks / path)) for path in ("1/gold", "2/specs.json")),
+        ("spawn", None),
+        ("change_mode", str(tasks / "2" / "specs.json")),
+        ("listen", 0),
+        ("signal", os.getppid()),
+    ]
+    allowed = [("read", str(tasks / "1" / "specs.json")), ("create", "."), ("start_thread", None)]
+    ran = subprocess.run(
+        [sys.executable, "-c", CODE, json.dumps([str(tasks), [*refused, *allowed]])],
+        env={"PYTHONPATH": f"{TESTS}:{SOURCES}"},
+        cwd=home,
+        capture_output=True,
+        check=True,
+    )
+    results = json.loads(ran.stdout)
+    assert [attack for attack, result in results.items() if result == "done"] == [
+        f"{attack} {target}" for attack, target in allowed
+    ]
+
+
+def test_code_is_refused_where_the_machine_cannot_confine_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement, "landlock_version", lambda: 0)
+    with pytest.raises(Unavailable, match=r"this kernel has no Landlock; expected a server of root"):
+        attacker(Path(sys.executable), runs_code=True)
