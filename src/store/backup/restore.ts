@@ -9,7 +9,7 @@ import { DomainError } from '../../domain/base/errors';
 import { listMigrations, listTables } from './backup';
 import { copyInto, describeFile } from './artifacts';
 import { invalidBackup, readManifest, type BackupFile, type BackupManifest } from './manifest';
-import { retryWhileLocked, createPartitions } from '../base/partitions';
+import { createPartition, partitionedTables, retryWhileLocked } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
 type RestoreOptions = { folder: string; artifactsRoot: string };
@@ -58,7 +58,8 @@ async function restoreRows(
   await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // blocks the creation of campaigns
   await requireSameSchema(client, folder, manifest);
   await requireEmpty(client);
-  for (const { id } of manifest.campaigns) await createPartitions(client, id);
+  for (const { id } of manifest.campaigns)
+    for (const table of partitionedTables) await createPartition(client, table, id);
   await client.query('set local lock_timeout = 0');
   const references = await dropReferences(client);
   for (const table of manifest.tables) await fillTable(client, folder, table);

@@ -13,19 +13,30 @@ export function createPool(databaseUrl: string, max = 10): Pool {
 }
 
 /** Runs `work` in one transaction; an error rolls everything back. */
-export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export const inTransaction = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
+  withClient(pool, (client) => transaction(client, () => work(client)));
+
+/** Runs `work` in a transaction on a connection that has none; an error rolls everything back. */
+export async function transaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
+  await client.query('begin');
+  try {
+    const result = await work();
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined); // a lost connection is rolled back by the server
+    throw error;
+  }
+}
+
+/** Runs `work` on one connection of the pool, which is closed afterwards if it was lost meanwhile. */
+export async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let lost: Error | undefined;
   const onLoss = (error: Error): void => void (lost = error);
   client.on('error', onLoss); // as for the pool: a loss between two queries has no other listener
   try {
-    await client.query('begin');
-    const result = await work(client);
-    await client.query('commit');
-    return result;
-  } catch (error) {
-    await client.query('rollback').catch(onLoss); // a lost connection is rolled back by the server
-    throw error;
+    return await work(client);
   } finally {
     client.off('error', onLoss);
     client.release(lost);

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
-import { retryWhileLocked, createPartitions } from '../base/partitions';
+import { reserveCampaign, whileCreating } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
@@ -123,22 +123,19 @@ export const campaignStore = (pool: Pool) => ({
 
 /** Returns undefined when the name is taken. */
 const create = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
-  retryWhileLocked(() => tryCreate(pool, campaign));
-
-const tryCreate = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefined> =>
-  inTransaction(pool, async (client) => {
-    await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // one creation at a time
+  whileCreating(pool, campaign.name, async (client) => {
+    const { rowCount } = await client.query('select from campaigns where name = $1', [campaign.name]);
+    if (rowCount) return undefined;
+    const id = await reserveCampaign(client);
     const { rows } = await client.query<CampaignRow>(
-      `insert into campaigns (name, recipe, environment, spec, spec_hash, seed)
-       values ($1, $2, $3, $4::jsonb, $5, $6::bigint)
+      `insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed)
+       overriding system value
+       values ($1::integer, $2, $3, $4, $5::jsonb, $6, $7::bigint)
        on conflict (name) do nothing
        returning ${columns}`,
-      [campaign.name, campaign.recipe, campaign.environment, campaign.spec, campaign.specHash, campaign.seed],
+      [id, campaign.name, campaign.recipe, campaign.environment, campaign.spec, campaign.specHash, campaign.seed],
     );
-    const created = rows[0];
-    if (!created) return undefined;
-    await createPartitions(client, created.id);
-    return created;
+    return rows[0];
   });
 
 export type CampaignEvent = {

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { copiedTables } from './fork-tables';
-import { retryWhileLocked, createPartitions } from '../base/partitions';
-import { inTransaction } from '../base/pool';
+import { reserveCampaign, whileCreating } from '../base/partitions';
+import { transaction } from '../base/pool';
 
 /** `source`: the campaign whose rows of iterations 0 to `iteration` are copied into the fork. */
 export type NewFork = {
@@ -27,15 +27,12 @@ export type Forked = { id: number; created: boolean };
  * @throws DomainError `UnfinishedIteration`; `CampaignExists` when the name is taken by anything else
  */
 export const forkCampaign = (pool: Pool, fork: NewFork): Promise<Forked> =>
-  inTransaction(pool, async (client) => {
-    // One fork per name at a time; a caller that waited finds the fork of the first.
-    await client.query(`select pg_advisory_xact_lock(hashtextextended('fork/' || $1, 0))`, [fork.name]);
+  whileCreating(pool, fork.name, async (client) => {
     const found = await findFork(client, fork);
     if (found) return { id: found, created: false };
     await requireFinished(client, fork);
-    // The partitions are created in a separate transaction, because it locks their parent tables and blocks workers.
-    const id = await retryWhileLocked(() => inTransaction(pool, reserveId));
-    await copyRows(client, fork, id);
+    const id = await reserveCampaign(client);
+    await transaction(client, () => copyRows(client, fork, id));
     return { id, created: true };
   });
 
@@ -70,16 +67,6 @@ async function requireFinished(client: PoolClient, { source, iteration }: NewFor
       ? `no iteration is finished; wait for one with \`coevolve status ${source.name} --watch\``
       : `the last finished one is ${last}: \`coevolve fork ${source.name} --from-iteration ${last} --name <new>\``;
   throw new DomainError('UnfinishedIteration', `iteration ${iteration} of ${source.name} is not finished; ${next}`);
-}
-
-/** Reserves a campaign id and creates its partitions, which remain empty if the fork fails afterwards. */
-async function reserveId(client: PoolClient): Promise<number> {
-  await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // one creation at a time
-  const { rows } = await client.query<{ id: number }>(
-    `select nextval(pg_get_serial_sequence('campaigns', 'id'))::integer as id`,
-  );
-  await createPartitions(client, rows[0]!.id);
-  return rows[0]!.id;
 }
 
 async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<void> {

@@ -1,5 +1,7 @@
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { createStore, type Store } from '../../../src/store';
+import { partitionedTables } from '../../../src/store/base/partitions';
+import { inTransaction } from '../../../src/store/base/pool';
 import { fullCampaign } from '../support/campaign-rows';
 import { attempt, campaignNamed, newCampaign, task } from '../support/new-campaign';
 
@@ -101,6 +103,20 @@ test('campaigns start while another campaign writes, without an error in either'
   }
   const stored = (await store.campaigns.list()).map(({ name }) => name);
   expect(names.filter((name) => !stored.includes(name))).toEqual([]);
+});
+
+test('a campaign starts while transactions of 0.15 s overlap that write to every table', async () => {
+  const started = new AbortController();
+  const write = async (first: number): Promise<void> => {
+    while (!started.signal.aborted)
+      await inTransaction(database.pool, async (client) => {
+        await client.query(`lock table ${partitionedTables.slice(first, first + 2).join(', ')} in row exclusive mode`);
+        await client.query('select pg_sleep(0.15)');
+      });
+  };
+  const writers = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(write);
+  await store.campaigns.save(campaignNamed('overlapped')).finally(() => started.abort());
+  await Promise.all(writers);
 });
 
 test.each(['', 'Upper', '-start', 'a b', 'a/b', 'x'.repeat(64)])('the database rejects the name "%s"', async (name) => {
