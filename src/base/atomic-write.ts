@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Writes a file and creates its folder. Readers see the old or the new text, also after a crash of the machine. */
@@ -16,6 +16,21 @@ export function writeAtomicallySync(file: string, text: string): void {
   const staging = stagingName(file);
   writeFileSync(staging, text, { mode: 0o600, flush: true });
   renameSync(staging, file);
+}
+
+/** Copies a file and creates its folder. Readers see no file, the old file, or the whole copy. */
+export async function copyAtomically(from: string, to: string): Promise<void> {
+  await mkdir(path.dirname(to), { recursive: true });
+  const staging = stagingName(to);
+  try {
+    await copyFile(from, staging);
+    const copy = await open(staging, 'r+');
+    await copy.sync().finally(() => copy.close());
+    await rename(staging, to);
+  } catch (error) {
+    await rm(staging, { force: true });
+    throw error;
+  }
 }
 
 /** Unique, so that concurrent writers of one file never share it. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { copyFile, mkdir, readdir, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative } from 'node:path';
+import { readdir, stat } from 'node:fs/promises';
+import { isAbsolute, join, relative } from 'node:path';
 import type { ClientBase } from 'pg';
+import { copyAtomically } from '../../base/atomic-write';
 import type { BackupFile, BackupManifest } from './manifest';
 
 /**
@@ -21,7 +22,7 @@ export async function backUpArtifacts(
     if (found.length === 0) missing.push(artifact);
     for (const path of found) {
       files.push(await describeFile(root, relative(root, path)));
-      if (into) await copyInto(path, join(into, relative(root, path)));
+      if (into) await copyAtomically(path, join(into, relative(root, path)));
     }
   }
   return { copied: into !== null, files, missing };
@@ -36,11 +37,6 @@ export async function describeFile(root: string, path: string): Promise<BackupFi
     bytes += chunk.length;
   }
   return { path, bytes, sha256: digest.digest('hex') };
-}
-
-export async function copyInto(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true });
-  await copyFile(from, to);
 }
 
 /** Lists policies, datasets, optimizer states, imported experts and records of imported models. */

@@ -5,9 +5,10 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { copyAtomically } from '../../base/atomic-write';
 import { DomainError } from '../../domain/base/errors';
 import { listMigrations, listTables } from './backup';
-import { copyInto, describeFile } from './artifacts';
+import { describeFile } from './artifacts';
 import { invalidBackup, readManifest, type BackupFile, type BackupManifest } from './manifest';
 import { createPartition, partitionedTables, retryWhileLocked } from '../base/partitions';
 import { inTransaction } from '../base/pool';
@@ -18,17 +19,17 @@ type RestoreOptions = { folder: string; artifactsRoot: string };
 export type RestoreResult = { manifest: BackupManifest; missingArtifacts: string[] };
 
 /**
- * Verifies the hash of every file, copies the artifacts if the backup contains them, and then loads all rows into an
- * empty database of the same schema in one transaction.
+ * Verifies the hash of every file and the database, copies the artifacts if the backup contains them, and then loads all
+ * rows into an empty database of the same schema in one transaction. An artifact that exists already stays.
  *
- * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; no row is written then
+ * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; neither a row nor an artifact is written then
  */
 export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: RestoreOptions): Promise<RestoreResult> {
   const manifest = await readManifest(folder);
   await requireWhole(folder, manifest);
+  await inTransaction(pool, (client) => requireNewDatabase(client, folder, manifest));
   if (manifest.artifacts.copied)
-    for (const { path } of manifest.artifacts.files)
-      await copyInto(join(folder, 'artifacts', path), join(artifactsRoot, path));
+    for (const file of manifest.artifacts.files) await restoreArtifact(folder, artifactsRoot, file);
   await retryWhileLocked(() => inTransaction(pool, (client) => restoreRows(client, folder, manifest, artifactsRoot)));
   await pool.query('analyze');
   return { manifest, missingArtifacts: await missingBelow(artifactsRoot, manifest) };
@@ -49,6 +50,11 @@ async function requireFile(folder: string, root: string, file: BackupFile): Prom
   throw invalidBackup(folder, `${file.path} ${problem}; restore from another backup`);
 }
 
+async function restoreArtifact(folder: string, root: string, { path, sha256 }: BackupFile): Promise<void> {
+  const existing = await describeFile(root, path).catch(() => undefined);
+  if (existing?.sha256 !== sha256) await copyAtomically(join(folder, 'artifacts', path), join(root, path));
+}
+
 async function restoreRows(
   client: PoolClient,
   folder: string,
@@ -56,8 +62,7 @@ async function restoreRows(
   artifactsRoot: string,
 ): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // blocks the creation of campaigns
-  await requireSameSchema(client, folder, manifest);
-  await requireEmpty(client);
+  await requireNewDatabase(client, folder, manifest); // again: a campaign may have started during the copies
   for (const { id } of manifest.campaigns)
     for (const table of partitionedTables) await createPartition(client, table, id);
   await client.query('set local lock_timeout = 0');
@@ -67,6 +72,12 @@ async function restoreRows(
   for (const { name, value } of manifest.sequences)
     await client.query('select setval($1::regclass, $2)', [name, value]);
   if (artifactsRoot !== manifest.artifactsRoot) await moveArtifacts(client, manifest.artifactsRoot, artifactsRoot);
+}
+
+/** @throws DomainError `OtherSchema`, `NotEmpty` */
+async function requireNewDatabase(client: PoolClient, folder: string, manifest: BackupManifest): Promise<void> {
+  await requireSameSchema(client, folder, manifest);
+  await requireEmpty(client);
 }
 
 /** @throws DomainError `OtherSchema` */

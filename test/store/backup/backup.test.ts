@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   appendFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -146,10 +147,12 @@ describe('a restore writes no row and fails for', () => {
 
   test('a database that has a row', async () => {
     await empty.pool.query(`insert into providers (name) values ('p')`);
-    await expect(restoreBackup(empty.pool, { folder: whole, artifactsRoot })).rejects.toMatchObject({
+    const elsewhere = path.join(folder, 'not-written');
+    await expect(restoreBackup(empty.pool, { folder: whole, artifactsRoot: elsewhere })).rejects.toMatchObject({
       code: 'NotEmpty',
       message: expect.stringContaining('providers has rows'),
     });
+    expect(existsSync(elsewhere)).toBe(false);
     await empty.pool.query('delete from providers');
   });
 });
@@ -204,6 +207,9 @@ test('a restore with another artifacts folder copies the artifacts there and cha
   const other = await freshDatabase();
   const elsewhere = path.join(folder, 'elsewhere');
   try {
+    const weights = path.join(elsewhere, `policies/${ids.start}/model.safetensors`);
+    mkdirSync(path.dirname(weights), { recursive: true });
+    writeFileSync(weights, 'damaged');
     await restoreBackup(other.pool, { folder: whole, artifactsRoot: elsewhere });
     const { rows } = await other.pool.query<{ uri: string }>('select distinct uri from policies order by uri');
     expect(rows.map(({ uri }) => uri)).toEqual(
@@ -211,7 +217,7 @@ test('a restore with another artifacts folder copies the artifacts there and cha
     );
     const states = await other.pool.query(`select distinct final_state ->> 'path' as path from training_runs`);
     expect(states.rows).toEqual([{ path: path.join(elsewhere, 'jobs/campaign/x/trainer-state.safetensors') }]);
-    expect(readFileSync(path.join(elsewhere, `policies/${ids.start}/model.safetensors`), 'utf8')).toBe('weights');
+    expect(readFileSync(weights, 'utf8')).toBe('weights');
   } finally {
     await other.drop();
   }
