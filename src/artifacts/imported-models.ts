@@ -29,6 +29,12 @@ const isName = /^[a-z0-9][a-z0-9.-]{0,62}$/;
  * @throws DomainError `ModelExists` when another policy has the name; `InvalidName`
  */
 export async function saveModel(artifacts: ArtifactStore, model: ImportedModel): Promise<void> {
+  await requireFreeName(artifacts, model);
+  await writeAtomically(artifacts.modelPath(model.name), `${JSON.stringify(model, null, 2)}\n`);
+}
+
+/** @throws DomainError `ModelExists` when another policy has the name; `InvalidName` */
+export async function requireFreeName(artifacts: ArtifactStore, model: ImportedModel): Promise<void> {
   requireModelName(model.name);
   const found = await findModel(artifacts, model.name);
   if (found && found.policyId !== model.policyId)
@@ -36,7 +42,6 @@ export async function saveModel(artifacts: ArtifactStore, model: ImportedModel):
       'ModelExists',
       `"${model.name}" is the name of policy ${found.policyId.slice(0, 12)}, not of ${model.policyId.slice(0, 12)}; choose another name with --name`,
     );
-  await writeAtomically(artifacts.modelPath(model.name), `${JSON.stringify(model, null, 2)}\n`);
 }
 
 /** @throws DomainError `InvalidName` */

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/artifact-store';
-import type { ImportedModel } from '../artifacts/imported-models';
+import { requireFreeName, requireModelName, saveModel, type ImportedModel } from '../artifacts/imported-models';
 import type { Config } from '../config';
 import { DomainError } from '../domain/base/errors';
 
@@ -22,17 +22,19 @@ const imported = z.object({
 });
 
 /**
- * Converts a pretrained model to a policy with the trainer's Python and stores it under its hash.
+ * Converts a pretrained model to a policy with the trainer's Python and stores it under its hash and its name. A model
+ * whose name is taken leaves nothing.
  *
  * @param source a GGUF file, a folder, `package:<name>`, or `<owner>/<name>` of a hub
- * @throws DomainError `ImportFailed` with the value found and the value expected
+ * @throws DomainError `ImportFailed` with the value found and the value expected; `InvalidName`; `ModelExists`
  */
 export async function importModel(
   { python, projectRoot }: Pick<Config, 'python' | 'projectRoot'>,
   artifacts: ArtifactStore,
   source: string,
-  { weights, chatFormat }: { weights: string; chatFormat?: string },
-): Promise<Omit<ImportedModel, 'name'>> {
+  { name, weights, chatFormat }: { name: string; weights: string; chatFormat?: string },
+): Promise<ImportedModel> {
+  requireModelName(name);
   const id = randomUUID();
   const output = artifacts.importPath(id);
   const format = chatFormat === undefined ? [] : ['--chat-format', chatFormat];
@@ -42,8 +44,8 @@ export async function importModel(
       throw new DomainError('ImportFailed', reasonOf(error, projectRoot));
     });
     const facts = imported.parse(JSON.parse(stdout));
-    return {
-      policyId: await artifacts.adoptPolicy(output, facts.policy_hash),
+    const model = {
+      ...{ name, policyId: facts.policy_hash },
       source: facts.source,
       license: facts.license,
       chatFormat: facts.chat_format,
@@ -51,6 +53,10 @@ export async function importModel(
       parameters: facts.parameters,
       weights: facts.weights,
     };
+    await requireFreeName(artifacts, model);
+    await artifacts.adoptPolicy(output, model.policyId);
+    await saveModel(artifacts, model);
+    return model;
   } finally {
     // After a failure, or if the policy already exists, the files of the import remain.
     for (const leftover of [output, join(dirname(output), `.${id}.staging`)])

