@@ -1,7 +1,20 @@
-import { tasksNeedApproval, awaitsApproval } from '../../../src/domain/campaign/approval';
+import { awaitsApproval, promotionNeedsApproval, tasksNeedApproval } from '../../../src/domain/campaign/approval';
 
-test('a campaign that parked for approval can be approved', () => {
-  expect(awaitsApproval(tasksNeedApproval('demo', 2, 7))).toBe(true);
+test('the reason to wait for tasks contains the commands that show and admit them', () => {
+  const reason = tasksNeedApproval('demo', 2, 7);
+  expect(reason).toContain('7 tasks of iteration 2');
+  expect(reason).toContain('`coevolve tasks demo --verdict candidate`');
+  expect(reason).toContain('`coevolve approve demo`');
+  expect(awaitsApproval(reason)).toBe(true);
+});
+
+test('the reason to wait for a promotion contains the commands of both decisions', () => {
+  const reason = promotionNeedsApproval('demo', 2, 'gain 0.02');
+  expect(reason).toContain('iteration 2');
+  expect(reason).toContain('(gain 0.02)');
+  for (const command of ['report demo', 'approve demo', 'approve demo --keep'])
+    expect(reason).toContain(`\`coevolve ${command}\``);
+  expect(awaitsApproval(reason)).toBe(true);
 });
 
 test.each([null, 'provider "scripted" does not answer', 'the budget of 1000 tokens is reached'])(
