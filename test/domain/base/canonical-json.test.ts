@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { canonicalJson } from '../../../src/domain/base/canonical-json';
 
 test('keys are sorted at every depth, the order of lists is kept, and no spaces are added', () => {
