@@ -32,7 +32,10 @@ export const silenceWorkers = (options: RuntimeOptions = {}): void =>
     },
   });
 
-/** Bundles the workflow code from the TypeScript sources, as the build does. */
+/** The workflow code of the build, which the workers of the product run too. */
+export const builtWorkflows = { codePath: path.join(projectRoot, 'dist', 'workflow-bundle.js') };
+
+/** Bundles workflow code from TypeScript sources, which takes some seconds; by default that of the product. */
 export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>
   bundleWorkflowCode({
     workflowsPath,
@@ -67,11 +70,7 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
   const { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = process.env;
   const bare = readConfig({ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home });
   const config = await stackUp(bare, { services: ['temporal'] });
-  const [client, connection, workflowBundle] = await Promise.all([
-    connectClient(config),
-    connectWorker(config),
-    bundleOf(),
-  ]);
+  const [client, connection] = await Promise.all([connectClient(config), connectWorker(config)]);
   const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   return {
     ...{ client, home, connected: shared },
@@ -79,7 +78,7 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
       const workers = await Promise.all(
         queues.map((taskQueue) =>
           taskQueue === 'workflow'
-            ? Worker.create({ ...shared, taskQueue, workflowBundle })
+            ? Worker.create({ ...shared, taskQueue, workflowBundle: builtWorkflows })
             : Worker.create({ ...shared, ...activityOptions, taskQueue, activities }),
         ),
       );

@@ -16,7 +16,7 @@ import { connectWorker } from '../../../src/temporal/connect-worker';
 import type { campaign } from '../../../src/workflows';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../../store/support/model-campaign';
 import { hangTimeoutMs, runCli, until } from '../../support/stack';
-import { bundleOf, silenceWorkers } from '../../support/temporal';
+import { builtWorkflows, silenceWorkers } from '../../support/temporal';
 import { queues, scriptedActivities, stateOf } from '../../workflows/scripted-activities';
 
 jest.setTimeout(hangTimeoutMs);
@@ -119,12 +119,11 @@ test('a campaign that parks at its budget names the command that continues it', 
     recordOperatorCommand: recordOperatorCommand({ store: c.store } as Dependencies),
   });
   const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
-  const workflowBundle = await bundleOf();
   const workers = await Promise.all(
     queues.map((taskQueue) =>
       Worker.create({
         ...{ ...shared, taskQueue },
-        ...(taskQueue === 'workflow' ? { workflowBundle } : { activities: scripted.activities }),
+        ...(taskQueue === 'workflow' ? { workflowBundle: builtWorkflows } : { activities: scripted.activities }),
       }),
     ),
   );
