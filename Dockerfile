@@ -1,7 +1,7 @@
 # One image for every process; what it does is its argument:
 #   docker run coevolve worker --role store
 # Python's servers and the Temporal dev server are started from the same image (docker-compose.yml).
-FROM node:20-bookworm-slim AS build
+FROM node:24.20.0-bookworm-slim@sha256:ba849c60be29959425b8734d57b8b4b7d56f98edd9504c9af091d5281095a71e AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
@@ -11,7 +11,7 @@ COPY src src
 RUN npm run build && npm prune --omit=dev
 
 # Debian 12 has Python 3.11, the version that requirements/product.lock is made for.
-FROM node:20-bookworm-slim
+FROM node:24.20.0-bookworm-slim@sha256:ba849c60be29959425b8734d57b8b4b7d56f98edd9504c9af091d5281095a71e
 WORKDIR /app
 # Debian removes old versions from its archive, so a pinned one would soon not build.
 # hadolint ignore=DL3008
