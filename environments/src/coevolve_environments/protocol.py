@@ -18,7 +18,7 @@ Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
 StopReason = Literal["completed", "turn-limit"]
-RefusalReason = Literal["not-executable", "empty-result", "bad-format"]
+RefusalReason = Literal["not-executable", "empty-result", "ambiguous-result", "bad-format"]
 
 SPLITS: tuple[Split, ...] = ("train", "held-out")
 RELATIONS: tuple[Relation, ...] = ("neighbour", "rarer", "easier", "harder", "random")

@@ -28,7 +28,10 @@ const capabilities = z.object({
 const composition = z.union([
   z.object({ task: taskRecord.extend({ grader: z.enum(['environment', 'judge']) }) }),
   z.object({
-    refused: z.object({ reason: z.enum(['not-executable', 'empty-result', 'bad-format']), detail: z.string() }),
+    refused: z.object({
+      reason: z.enum(['not-executable', 'empty-result', 'ambiguous-result', 'bad-format']),
+      detail: z.string(),
+    }),
   }),
 ]);
 
