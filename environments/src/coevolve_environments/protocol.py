@@ -36,8 +36,17 @@ class CapacityReached(Exception):
     """All sessions of the environment are in use, or the server accepts no more."""
 
 
-class NotReady(TimeoutError):
-    """The work exceeds the time of one request. Finished parts are kept: a retry continues from there."""
+class NotReady(Exception):
+    """The work exceeds the time of one request. Finished parts are kept: the same request continues it."""
+
+    def __init__(self, ready: int, count: int, parts: str) -> None:
+        """
+        Args:
+            parts: name of the parts, in the plural.
+        """
+        super().__init__(f"{ready} of {count} {parts} are ready; the same request continues")
+        self.ready = ready
+        self.count = count
 
 
 class Unavailable(Exception):

@@ -4,7 +4,7 @@ import type { TaskRecord } from '../../envs/server/environment-data';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
-import { drawUntilDone } from './draw-until-done';
+import { drawInActivity } from './draw-in-activity';
 import { withExperts } from './seed-experts';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -19,7 +19,7 @@ export const seedTasks =
       ['held-out', heldOutTasks],
     ] as const) {
       const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
-      const records = await drawUntilDone(() => deps.environmentData.tasks(name, request));
+      const records = await drawInActivity(() => deps.environmentData.tasks(name, request));
       if (records.length < count)
         throw new DomainError(
           'TooFewTasks',

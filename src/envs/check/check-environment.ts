@@ -2,7 +2,8 @@ import { DomainError } from '../../domain/base/errors';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
-import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
+import type { Progress } from '../base/environment-error';
+import { drawUntilDone } from '../server/draw-until-done';
 import { corruptedEpisodes, nonsenseEpisodes } from './corrupted-episodes';
 import { measureLeak, type Leak } from './leaked-sessions';
 import { playEpisodes, type PlannedEpisode, type PlayedEpisode } from './play-episodes';
@@ -54,7 +55,7 @@ export async function checkEnvironment(
 ): Promise<CheckReport> {
   const { environment, seed } = settings;
   const { gold: hasReferences, replay } = await data.capabilities(environment);
-  const tasks = await drawTasks(data, settings);
+  const tasks = await drawTasks(data, settings, onProgress);
   const maxSessions = Math.min(settings.sessions, (await data.capacity(environment)) ?? settings.sessions);
   const play = (pass: string, plans: readonly PlannedEpisode[], sessions: number): Promise<PlayedEpisode[]> => {
     let done = 0;
@@ -85,12 +86,18 @@ export async function checkEnvironment(
   });
 }
 
-async function drawTasks(data: Environments['data'], settings: CheckSettings): Promise<TaskRecord[]> {
+async function drawTasks(
+  data: Environments['data'],
+  settings: CheckSettings,
+  onProgress: OnProgress,
+): Promise<TaskRecord[]> {
   const { environment, tasks: count, seed, options, splits } = settings;
   const drawn: TaskRecord[] = [];
-  const { signal } = new AbortController();
-  for (const split of splits)
-    drawn.push(...(await retryWhenUnavailable(signal, () => data.tasks(environment, { split, count, seed, options }))));
+  for (const split of splits) {
+    const onDrawn = ({ ready, count: all }: Progress): void => onProgress(`draw of ${split} tasks`, ready, all);
+    const request = { split, count, seed, options };
+    drawn.push(...(await drawUntilDone(() => data.tasks(environment, request), { onProgress: onDrawn })));
+  }
   if (drawn.length === 0) throw new DomainError('NoTasks', `${environment} has no tasks for these options`);
   return drawn;
 }
