@@ -70,6 +70,8 @@ class Capabilities:
     """Maximum number of actions of an episode."""
     gold: bool = True
     """Tasks have reference actions."""
+    constant_answers: tuple[tuple[str, ...], ...] = ()
+    """Action lists that need no knowledge of the task. `env check` plays them and reports the best one."""
 
 
 @dataclass(frozen=True)

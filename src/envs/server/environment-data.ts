@@ -23,6 +23,7 @@ const capabilities = z.object({
   max_turns: z.number(),
   gold: z.boolean(),
   splits: z.array(z.string()).default(['train', 'held-out']),
+  constant_answers: z.array(z.array(z.string())).default([]),
 });
 
 const composition = z.union([

@@ -65,6 +65,7 @@ class Bfcl(Environment):
             replay="observations",
             dense_reward=False,
             max_turns=max_turns * (MAX_STEPS_PER_TURN + 1),
+            constant_answers=((END_OF_TURN,) * max_turns,),
         )
         entry_split = read_split({}, split)
         self._records = {side: self._side(side, entry_split) for side in SPLITS}
