@@ -101,7 +101,11 @@ def join_order(profile: Profile) -> Iterator[PatternQuery]:
         a, b = link.child, link.parent
         for c, n, (suffix, most) in product(b.shown, a.numbers, (("", "lowest"), (" DESC", "highest"))):
             for k in (1, 3):
-                them, first = (f"the {a.one}", "") if k == 1 else (f"the {k} {a.many}", f", the {most} first")
+                them, first = (
+                    (f"the {a.one}", "")
+                    if k == 1
+                    else (f"the {k} {a.many}", f", starting with the {most} {n.words}")
+                )
                 ordered = f"ORDER BY {a.name}.{n.name}{suffix} LIMIT {k}"
                 shown, known = f"SELECT {b.name}.{c.name} FROM", f"WHERE {a.name}.{n.name} IS NOT NULL"
                 yield _query(

@@ -161,7 +161,11 @@ def order_limit(profile: Profile) -> Iterator[PatternQuery]:
     for e in profile.entities:
         for (c, n), (suffix, _, most), k in product(_pairs(e), _ORDERS, (1, 2, 3, 5)):
             ordered = f"ORDER BY {n.name}{suffix} LIMIT {k}"
-            them, first = (f"the {e.one}", "") if k == 1 else (f"the {k} {e.many}", f", the {most} first")
+            them, first = (
+                (f"the {e.one}", "")
+                if k == 1
+                else (f"the {k} {e.many}", f", starting with the {most} {n.words}")
+            )
             if k < e.rows:
                 yield _query(
                     e, f"SELECT {c.name} FROM {e.name} {ordered}",
