@@ -42,7 +42,10 @@ class Client:
 
     def draw(self, name: str, split: str, count: int, seed: int = 1, /, **options: Any) -> list[Task]:
         body = {"split": split, "count": count, "seed": seed, "options": options}
-        return list(self.post(f"/envs/{name}/data/tasks", **body)["tasks"])
+        while (response := self.http.post(f"/envs/{name}/data/tasks", json=body)).status_code == 202:
+            assert response.json()["ready"] < response.json()["count"]
+        assert response.status_code == 200, response.text
+        return list(response.json()["tasks"])
 
     def session(self, name: str = "intercode-sql") -> "Session":
         url = self.url.replace("http", "ws") + f"/envs/{name}/ws"

@@ -7,6 +7,8 @@ import type { Config } from '../config';
 import { deriveSeed } from '../domain/base/seed-tree';
 import { createEnvironments } from '../envs/environments';
 import { saveExperts } from '../envs/experts/expert-file';
+import type { Progress } from '../envs/base/environment-error';
+import { drawUntilDone } from '../envs/server/draw-until-done';
 import { importExperts, type ImportReport } from '../envs/experts/import-experts';
 import { measureExperts, type TrajectoryStatistics } from '../envs/experts/measure-experts';
 import { readConversations, type ConversationFormat } from '../envs/experts/read-conversations';
@@ -49,27 +51,28 @@ const maxSessions = 8;
 /**
  * Replays the recorded conversations of a file and stores those with a sufficient reward as experts of the environment.
  *
- * @param onProgress called with the number of finished conversations and their total
+ * @param onProgress called with the number of drawn tasks, then of finished conversations, and their total
  * @throws UsageError for a file or an option that is unusable; EnvironmentError when the server is unavailable
  */
 export async function importConversations(
   config: Config,
   file: string,
   request: ConversationImport,
-  onProgress: (done: number, total: number) => void,
+  onProgress: (part: 'tasks' | 'conversations', done: number, total: number) => void,
 ): Promise<ImportedConversations> {
   const { format, idField, above, replay } = request;
   const { environment, ...draw } = await drawOf(request);
   const read = readConversations(await readFile(file, 'utf8'), format, idField);
   const environments = replay ? createEnvironments(config) : null;
   const taskOf = await readTaskIds(request.map);
+  const onDrawn = ({ ready, count }: Progress): void => onProgress('tasks', ready, count);
   const tasks = environments
-    ? await environments.data.tasks(environment, draw)
+    ? await drawUntilDone(() => environments.data.tasks(environment, draw), { onProgress: onDrawn })
     : read.conversations.map((conversation) => taskWithId(taskOf.get(conversation.id) ?? conversation.id));
   const capacity = (await environments?.data.capacity(environment)) ?? maxSessions;
   const { experts, refused } = await importExperts(environments?.open ?? null, tasks, read.conversations, {
     ...{ environment, taskOf, above, sessions: Math.min(maxSessions, capacity) },
-    onProgress: (done) => onProgress(done, read.conversations.length),
+    onProgress: (done) => onProgress('conversations', done, read.conversations.length),
   });
   const stored = experts.length > 0 ? await saveExperts(artifactStore(config.artifacts), experts) : null;
   return {

@@ -18,7 +18,7 @@ Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
 StopReason = Literal["completed", "turn-limit"]
-RefusalReason = Literal["not-executable", "empty-result", "bad-format"]
+RefusalReason = Literal["not-executable", "empty-result", "ambiguous-result", "bad-format"]
 
 SPLITS: tuple[Split, ...] = ("train", "held-out")
 RELATIONS: tuple[Relation, ...] = ("neighbour", "rarer", "easier", "harder", "random")
@@ -36,8 +36,17 @@ class CapacityReached(Exception):
     """All sessions of the environment are in use, or the server accepts no more."""
 
 
-class NotReady(TimeoutError):
-    """The work exceeds the time of one request. Finished parts are kept: a retry continues from there."""
+class NotReady(Exception):
+    """The work exceeds the time of one request. Finished parts are kept: the same request continues it."""
+
+    def __init__(self, ready: int, count: int, parts: str) -> None:
+        """
+        Args:
+            parts: name of the parts, in the plural.
+        """
+        super().__init__(f"{ready} of {count} {parts} are ready; the same request continues")
+        self.ready = ready
+        self.count = count
 
 
 class Unavailable(Exception):
@@ -61,6 +70,8 @@ class Capabilities:
     """Maximum number of actions of an episode."""
     gold: bool = True
     """Tasks have reference actions."""
+    constant_answers: tuple[tuple[str, ...], ...] = ()
+    """Action lists that need no knowledge of the task. `env check` plays them and reports the best one."""
 
 
 @dataclass(frozen=True)

@@ -96,13 +96,21 @@ def test_a_held_back_function_is_listed_in_its_turn(server: Client, tasks: list[
         assert turned["messages"][0]["role"] == "user"
 
 
-def test_a_call_in_a_turn_without_gold_calls_scores_0(server: Client, tasks: list[dict[str, Any]]) -> None:
+def test_a_call_in_a_turn_without_gold_calls_scores_0_only_with_irrelevance(
+    server: Client, tasks: list[dict[str, Any]]
+) -> None:
     task = one(tasks, "bfcl/miss_func/000")
+    strict = one(draw(server, "train", irrelevance=True), "bfcl/miss_func/000")
     actions = list(task["reference_actions"])
     empty = next(i for i, pair in enumerate(itertools.pairwise(actions)) if pair == ("Done.",) * 2)
+    called = [*actions[: empty + 1], "[ls()]", *actions[empty + 1 :]]
     with server.session("bfcl") as session:
-        last = play(session, task, [*actions[: empty + 1], "[ls()]", *actions[empty + 1 :]])
-    assert (last["reward"], last["metadata"]["error_type"]) == (0.0, "irrelevance_error")
+        assert play(session, task, called)["reward"] == 1.0
+        assert play(session, strict, actions)["reward"] == 1.0
+        last = play(session, strict, called)
+    assert (last["reward"], last["metadata"]["error_type"]) == (0.0, "irrelevance_error:decoder_success")
+    held_out = draw(server, "held-out", irrelevance=True, dense=True)
+    assert {(t["definition"]["irrelevance"], t["definition"]["dense"]) for t in held_out} == {(False, False)}
 
 
 def test_the_step_after_the_limit_of_a_turn_ends_the_attempt(

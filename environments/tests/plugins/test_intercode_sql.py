@@ -107,7 +107,7 @@ def test_the_tenth_action_is_the_last(server: Client) -> None:
         silent = session.play(task["definition"], ["no"] * 10)
     assert answered["metadata"]["stop_reason"] == silent["metadata"]["stop_reason"] == "turn-limit"
     assert (answered["reward"], silent["reward"]) == (1.0, 0.0)
-    assert silent["metadata"]["error_type"] == "no-answer"
+    assert silent["metadata"]["error_type"] == "query-error"
 
 
 @pytest.mark.parametrize(

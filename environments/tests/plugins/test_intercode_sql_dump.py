@@ -60,3 +60,25 @@ def test_text_compares_without_case_as_on_the_published_server(databases: Databa
     france = connection.execute("select count(*) from singer where citizenship = 'FRANCE'").fetchone()
     assert france == connection.execute("select count(*) from singer where citizenship = 'France'").fetchone()
     assert france[0] > 0
+
+
+def test_text_compares_without_trailing_spaces_as_on_the_published_server(databases: Databases) -> None:
+    connection = databases.connect("flight_2")  # each of its 100 cities is stored with a space at its end
+    query = "select airportname from airports where city = ? order by airportname"
+    spelled = [
+        connection.execute(query, [city]).fetchall() for city in ("Aberdeen ", "Aberdeen", "ABERDEEN  ")
+    ]
+    assert spelled[0] == spelled[1] == spelled[2]
+    assert len(spelled[0]) == 2
+    assert connection.execute("select count(*) from airports where city = ' Aberdeen'").fetchone() == (0,)
+    assert connection.execute("select count(*) from airports where city like 'Aberdeen'").fetchone() == (0,)
+    stored = connection.execute("select city from airports where city = 'Aberdeen'").fetchone()
+    assert stored == ("Aberdeen ",)
+
+
+def test_a_grouped_text_ignores_trailing_spaces() -> None:
+    rows = "(1,'a',1),(2,'a ',1),(3,'A',1),(4,'b',1);"
+    databases = Databases(SMALL[: SMALL.index("INSERT")] + "INSERT INTO `Item` VALUES " + rows)
+    for connection in (databases.connect("shop"), databases.connect_reversed("shop")):
+        counts = connection.execute("select count(*) from item group by name order by name").fetchall()
+        assert counts == [(3,), (1,)]

@@ -38,6 +38,15 @@ def test_the_score_is_overlap_times_order(
 
 
 @given(answers, answers.filter(bool))
+def test_without_order_exactly_the_gold_rows_in_any_order_score_1(
+    answer: list[tuple[str, int]], gold: list[tuple[str, int]]
+) -> None:
+    assert score(gold[::-1], gold, ordered=False) == 1
+    assert (score(answer, gold, ordered=False) == 1) == (sorted(answer) == sorted(gold))
+    assert score(answer, gold, ordered=False) >= score(answer, gold)
+
+
+@given(answers, answers.filter(bool))
 def test_only_the_gold_rows_in_their_order_score_1(
     answer: list[tuple[str, int]], gold: list[tuple[str, int]]
 ) -> None:

@@ -3,18 +3,24 @@
 import signal
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from coevolve_environments.plugins.java import find_engine
+from coevolve_environments.plugins.scienceworld import gold_paths
 from coevolve_environments.plugins.scienceworld.task_types import DEFAULT_TYPES, TYPES
 from coevolve_environments.plugins.validation import Fold
 from coevolve_environments.processes.child_pool import ChildPool
+from coevolve_environments.registry import build_environments
+from coevolve_environments.server.app import create_app
 from coevolve_environments.settings import SettingsFile
 from conftest import Client, Serve, Session, Task, hosted_arguments, start_server, stop_server, wait_until
 from jvm_processes import are_gone, jvms_below
+from server_thread import server_thread
 
 NAME = "scienceworld"
 PLAYED = ["find-animal", "lifespan-longest-lived", "identify-life-stages-2", "power-component"]
@@ -167,6 +173,26 @@ def test_the_table_of_types_equals_the_packages(tmp_path: Path) -> None:
         pool.close()
     assert (len(TYPES), len(DEFAULT_TYPES)) == (30, 25)
     assert sum(kind.train for kind in TYPES.values()) == 3592
+
+
+def test_a_long_draw_responds_with_its_progress_until_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gold_paths, "_SOLVE_SECONDS", 0.2)
+    built = build_environments([NAME], SettingsFile(tmp_path, tmp_path / "state", {NAME: {"pool": 1}}))
+    app = create_app(built, capacity=1, idle_seconds=30, token="t")
+    body = {"split": "train", "count": 2, "seed": 1, "options": {"types": PLAYED[:2]}}
+    seen = []
+    with server_thread(app) as port:
+        http = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": "Bearer t"})
+        draw = partial(http.post, f"/envs/{NAME}/data/tasks", json=body, timeout=60)
+        while (response := draw()).status_code == 202:
+            seen.append(response.json())
+        assert len(response.json()["tasks"]) == 2
+    ready = [progress["ready"] for progress in seen]
+    assert ready == sorted(ready)
+    assert {(progress["count"], progress["ready"] < 2) for progress in seen} == {(2, True)}
+    assert seen[0]["detail"] == "0 of 2 gold paths are ready; the same request continues"
 
 
 def test_a_jvm_is_replaced_after_its_episodes_and_none_outlives_the_server(

@@ -4,7 +4,8 @@ import type { TaskRecord } from '../../envs/server/environment-data';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
-import { drawUntilDone } from './draw-until-done';
+import { drawHeldOut } from './draw-held-out';
+import { drawInActivity } from './draw-in-activity';
 import { withExperts } from './seed-experts';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -14,17 +15,22 @@ export const seedTasks =
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(deps, key.campaignId);
     const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
+    let train: TaskRecord[] = [];
     for (const [split, count] of [
       ['train', trainTasks],
       ['held-out', heldOutTasks],
     ] as const) {
       const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
-      const records = await drawUntilDone(() => deps.environmentData.tasks(name, request));
+      const records =
+        split === 'train'
+          ? await drawInActivity(() => deps.environmentData.tasks(name, request))
+          : await drawHeldOut(deps, name, request, train);
       if (records.length < count)
         throw new DomainError(
           'TooFewTasks',
           `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec requires ${count}`,
         );
+      if (split === 'train') train = records;
       const given = split === 'train' ? await withExperts(deps, spec, records) : records;
       await deps.store.tasks.seed(
         key,

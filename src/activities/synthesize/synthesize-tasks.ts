@@ -9,7 +9,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import { enabledSignals } from '../../spec/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
-import { drawUntilDone } from '../plan/draw-until-done';
+import { drawInActivity } from '../plan/draw-in-activity';
 import { flaggedTasks } from './flagged-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -54,7 +54,7 @@ async function candidatesFor(deps: Dependencies, key: IterationKey, aim: Synthes
     if (count === 0) continue;
     const definitions = parents.map(({ task }) => task.definition);
     const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
-    const records = await drawUntilDone(() => deps.environmentData.variants(name, request));
+    const records = await drawInActivity(() => deps.environmentData.variants(name, request));
     for (const record of records) {
       const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
       candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));

@@ -4,6 +4,7 @@ import pc from 'picocolors';
 import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
+import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments } from '../../envs/environments';
 import { printResult, printMessage, table } from '../base/output';
 import { currentConfig } from '../../client/session';
@@ -20,7 +21,7 @@ type Flags = {
   json?: true;
 };
 
-/** `coevolve env check <name>`: plays episodes in an environment; exit code 1 when a check fails. */
+/** `coevolve env check <name>`: plays episodes; exit code 1 when a check fails, 2 when no episode was won. */
 export function addEnvCheck(env: Command): void {
   env
     .command('check <name>')
@@ -37,9 +38,11 @@ export function addEnvCheck(env: Command): void {
     .action(async (name: string, flags: Flags) => {
       const report = await checkEnvironment(createEnvironments(configOf(flags)), settingsOf(name, flags), progress());
       printResult(flags.json, report, () => textOf(report));
-      if (!report.passed) process.exitCode = 1;
+      if (report.verdict !== 'passed') process.exitCode = exitCodes[report.verdict];
     });
 }
+
+const exitCodes = { failed: 1, unverified: 2 };
 
 function configOf({ url, tokenFile }: Flags): Pick<Config, 'environment' | 'environmentsFile'> {
   if (!url) return currentConfig();
@@ -60,29 +63,41 @@ function progress(): (check: string, done: number, all: number) => void {
 }
 
 function textOf(report: CheckReport): string {
-  const { environment, tasks, gold, wrong, deterministic, concurrency, leaked, passed } = report;
+  const { environment, tasks, gold, wrong, deterministic, concurrency, leaked, constant, openings, verdict } = report;
   const rows = [
     ['gold', gold ? share(gold) : 'none', 'reward 1'],
     ['wrong', share(wrong.nonsense), 'nonsense scores below 1'],
     ['', share(wrong.broken), "another task's gold or half the gold scores below 1 (half is enough)"],
     ['deterministic', share(deterministic), determinismTexts[deterministic.promise]],
     ['concurrency', share(concurrency), `${concurrency.sessions} concurrent sessions give the same results as one`],
+    ...(constant ? [['constant', `${constant.solved}/${constant.tried}`, constantText(constant)]] : []),
+    ['openings', `${openings.pairs.length}/${openings.compared}`, 'held-out tasks that begin exactly as a train task'],
     [
       'leaked',
       leaked.sessions,
       `sessions open ${leaked.seconds.toFixed(1)} s after ${leaked.killed} clients disconnected`,
     ],
   ];
+  const twins = openings.pairs.slice(0, 5).map(({ heldOut, train }) => `${heldOut} begins as ${train}`);
   const failures = [gold, wrong.nonsense, deterministic, concurrency].flatMap((count) => count?.examples ?? []);
   return [
     `${environment}: ${tasks} tasks`,
     '',
     table(['check', 'result', 'expectation'], rows),
-    ...(failures.length > 0 ? ['', ...failures] : []),
+    ...(failures.length + twins.length > 0 ? ['', ...failures, ...twins] : []),
     '',
-    passed ? pc.green('passed') : pc.red('failed'),
+    verdictTexts[verdict],
   ].join('\n');
 }
+
+const constantText = ({ actions }: ConstantAnswer): string =>
+  `solved by the best constant answer: ${JSON.stringify(actions).slice(0, 60)}`;
+
+const verdictTexts = {
+  passed: pc.green('passed'),
+  failed: pc.red('failed'),
+  unverified: pc.yellow('not verified: no episode was won, so no reward was checked; import experts and replay them'),
+};
 
 const share = ({ good, tried }: Count): string => `${good}/${tried}`;
 

@@ -36,8 +36,8 @@ export function addExpertsImport(experts: Command): void {
     });
 }
 
-function showProgress(done: number, total: number): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done}/${total} conversations${done === total ? '\n' : ''}`);
+function showProgress(part: string, done: number, total: number): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done}/${total} ${part}${done === total ? '\n' : ''}`);
 }
 
 function textOf({

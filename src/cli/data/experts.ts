@@ -9,6 +9,7 @@ import {
   type ReferenceRequest,
   type ReferenceTrajectory,
 } from '../../envs/experts/reference-trajectories';
+import type { Progress } from '../../envs/base/environment-error';
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
@@ -62,8 +63,9 @@ async function play(environment: string, { options, ...flags }: Omit<Flags, 'jso
   const { environment: server } = currentConfig();
   const url = required(server.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
   const request = { ...flags, options: optionsOf(options) };
-  const onProgress = (done: number): void => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done} played`);
+  const onProgress = (done: number, drawn?: Progress): void => {
+    const shown = drawn ? `${drawn.ready}/${drawn.count} tasks drawn` : `${done} played`;
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${shown}`);
   };
   const played = await playReferenceActions({ url, token: server.token }, environment, request, onProgress);
   if (process.stderr.isTTY) printMessage('');

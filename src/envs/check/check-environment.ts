@@ -1,8 +1,11 @@
 import { DomainError } from '../../domain/base/errors';
-import { isSuccess } from '../../domain/rollout/trajectory';
+import { isSuccess, type TaskSplit } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
-import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
+import type { Progress } from '../base/environment-error';
+import { drawUntilDone } from '../server/draw-until-done';
+import { bestConstant, constantEpisodes, type ConstantAnswer } from './constant-answers';
+import { equalOpenings, type EqualOpenings } from '../episode/equal-openings';
 import { corruptedEpisodes, nonsenseEpisodes } from './corrupted-episodes';
 import { measureLeak, type Leak } from './leaked-sessions';
 import { playEpisodes, type PlannedEpisode, type PlayedEpisode } from './play-episodes';
@@ -34,8 +37,15 @@ export type CheckReport = {
   leaked: Leak;
   /** Equal results of a concurrent and a sequential pass. */
   concurrency: Count & { sessions: number };
-  passed: boolean;
+  /** The best answer that ignores the task, as a lower bound for figures of a policy; null without candidates. */
+  constant: ConstantAnswer | null;
+  /** Held-out tasks that begin as a train task does. */
+  openings: EqualOpenings;
+  /** `unverified`: no check failed, but no episode was won, so the rewards are unknown. */
+  verdict: Verdict;
 };
+
+export type Verdict = 'passed' | 'failed' | 'unverified';
 
 type OnProgress = (pass: string, done: number, all: number) => void;
 
@@ -53,8 +63,8 @@ export async function checkEnvironment(
   onProgress: OnProgress,
 ): Promise<CheckReport> {
   const { environment, seed } = settings;
-  const { gold: hasReferences, replay } = await data.capabilities(environment);
-  const tasks = await drawTasks(data, settings);
+  const { gold: hasReferences, replay, constant_answers: given } = await data.capabilities(environment);
+  const { tasks, splits } = await drawTasks(data, settings, onProgress);
   const maxSessions = Math.min(settings.sessions, (await data.capacity(environment)) ?? settings.sessions);
   const play = (pass: string, plans: readonly PlannedEpisode[], sessions: number): Promise<PlayedEpisode[]> => {
     let done = 0;
@@ -70,6 +80,8 @@ export async function checkEnvironment(
   const concurrent = await play(`${maxSessions} at once`, plans, maxSessions);
   const nonsense = await play('nonsense', nonsenseEpisodes(tasks), maxSessions);
   const corrupted = await play('mistakes', hasReferences ? corruptedEpisodes(tasks, seed) : [], maxSessions);
+  const constants = constantEpisodes(tasks, given);
+  const constant = await play('constant answers', constants.plans, maxSessions);
   const disconnected = Array.from({ length: settings.kills }, (_, n) => plans[n % plans.length]!);
   const countSessions = async (): Promise<number | null> =>
     (await health.read()).environments[environment]?.sessions ?? null;
@@ -81,18 +93,29 @@ export async function checkEnvironment(
     wrong: { nonsense: countGood(nonsense, isUnsolved), broken: countGood(corrupted, isUnsolved) },
     deterministic: { promise: replay, ...countGood(repeated, isEqualTo(sequential, replay)) },
     concurrency: { sessions: maxSessions, ...countGood(concurrent, isEqualTo(sequential, replay)) },
+    constant: bestConstant(constants.answers, constant),
+    openings: equalOpenings(sequential.map((played, index) => ({ ...played, split: splits[index]! }))),
     leaked: await measureLeak(open, disconnected, { environment, seed, sessions: maxSessions }, countSessions),
   });
 }
 
-async function drawTasks(data: Environments['data'], settings: CheckSettings): Promise<TaskRecord[]> {
-  const { environment, tasks: count, seed, options, splits } = settings;
-  const drawn: TaskRecord[] = [];
-  const { signal } = new AbortController();
-  for (const split of splits)
-    drawn.push(...(await retryWhenUnavailable(signal, () => data.tasks(environment, { split, count, seed, options }))));
-  if (drawn.length === 0) throw new DomainError('NoTasks', `${environment} has no tasks for these options`);
-  return drawn;
+async function drawTasks(
+  data: Environments['data'],
+  settings: CheckSettings,
+  onProgress: OnProgress,
+): Promise<{ tasks: TaskRecord[]; splits: TaskSplit[] }> {
+  const { environment, tasks: count, seed, options } = settings;
+  const tasks: TaskRecord[] = [];
+  const splits: TaskSplit[] = [];
+  for (const split of settings.splits) {
+    const onDrawn = ({ ready, count: all }: Progress): void => onProgress(`draw of ${split} tasks`, ready, all);
+    const request = { split, count, seed, options };
+    const drawn = await drawUntilDone(() => data.tasks(environment, request), { onProgress: onDrawn });
+    tasks.push(...drawn);
+    splits.push(...drawn.map(() => split));
+  }
+  if (tasks.length === 0) throw new DomainError('NoTasks', `${environment} has no tasks for these options`);
+  return { tasks, splits };
 }
 
 type Criterion = (played: PlayedEpisode, index: number) => boolean;
@@ -117,9 +140,12 @@ function countGood(played: readonly PlayedEpisode[], isGood: Criterion): Count {
   };
 }
 
-/** Corrupted actions may be right by chance, but an environment that accepts most of them checks little. */
-function withVerdict(report: Omit<CheckReport, 'passed'>): CheckReport {
-  const { gold, wrong, deterministic, concurrency, leaked } = report;
+/**
+ * Corrupted actions may be right by chance, but an environment that accepts most of them checks little. Equal openings are
+ * a failure only without reference actions: otherwise content keys separate the splits.
+ */
+function withVerdict(report: Omit<CheckReport, 'verdict'>): CheckReport {
+  const { gold, wrong, deterministic, concurrency, leaked, openings } = report;
   const complete = [
     ...[wrong.nonsense, concurrency],
     ...(gold ? [gold] : []),
@@ -128,6 +154,7 @@ function withVerdict(report: Omit<CheckReport, 'passed'>): CheckReport {
   const passed =
     complete.every(({ tried, good }) => good === tried) &&
     wrong.broken.good * 2 >= wrong.broken.tried &&
-    (leaked.sessions ?? 0) === 0;
-  return { ...report, passed };
+    (leaked.sessions ?? 0) === 0 &&
+    (gold !== null || openings.pairs.length === 0 || !openings.identifying);
+  return { ...report, verdict: !passed ? 'failed' : gold ? 'passed' : 'unverified' };
 }

@@ -8,8 +8,17 @@ import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 
 export type PlannedEpisode = { task: TaskRecord; actions: readonly string[] };
 
-/** `reward` is in [0, 1]; null after a fault. `digest` covers all observations and the reward. */
-export type PlayedEpisode = { taskId: string; reward: number | null; fault: string | null; digest: string };
+/**
+ * `reward` is in [0, 1]; null after a fault. `digest` covers all observations and the reward, `opening` the observation
+ * before the first action.
+ */
+export type PlayedEpisode = {
+  taskId: string;
+  reward: number | null;
+  fault: string | null;
+  digest: string;
+  opening: string | null;
+};
 
 export type PassSettings = { environment: string; seed: number; sessions: number; onPlayed: () => void };
 
@@ -43,10 +52,11 @@ async function playOnce(
     const request = { task: task.definition, seed, episodeId: `check/${task.task_id}` };
     const chooseAction = (_: unknown, turn: number): Promise<string | null> => Promise.resolve(actions[turn] ?? null);
     const episode = await playEpisode(session, request, chooseAction, actions.length);
-    return { taskId: task.task_id, reward: episode.reward, fault: null, digest: digestOf(episode) };
+    const opening = JSON.stringify(episode.opening);
+    return { taskId: task.task_id, reward: episode.reward, fault: null, digest: digestOf(episode), opening };
   } catch (error) {
     if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-    return { taskId: task.task_id, reward: null, fault: error.message, digest: error.message };
+    return { taskId: task.task_id, reward: null, fault: error.message, digest: error.message, opening: null };
   } finally {
     session.close();
   }

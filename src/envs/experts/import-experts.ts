@@ -57,7 +57,7 @@ async function importOne(
 ): Promise<Candidate | Refusal> {
   const taskId = taskOf.get(conversation.id) ?? conversation.id;
   const task = taskById.get(taskId);
-  if (!task) return { reason: `no train task ${taskId} among the ${taskById.size} that these options give` };
+  if (!task) return { reason: unknownTask(taskId, taskById) };
   const played: Played | Refusal = open ? await replay(open, environment, task, conversation) : conversation;
   if ('reason' in played) return played;
   const { reward, actions, characters } = played;
@@ -68,6 +68,12 @@ async function importOne(
     ...{ pattern: String(task.features['pattern'] ?? ''), turns: actions.length, characters },
   };
   return { taskId, expert };
+}
+
+function unknownTask(id: string, taskById: ReadonlyMap<string, TaskRecord>): string {
+  const [example] = taskById.keys();
+  const ids = example === undefined ? '' : `; an id has the form of ${example}`;
+  return `no train task ${id} among the ${taskById.size} that these options give${ids}`;
 }
 
 type Played = Pick<Conversation, 'reward' | 'actions' | 'characters'>;

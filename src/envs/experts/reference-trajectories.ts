@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callServer } from '../server/call-server';
 import type { EnvironmentEndpoint } from '../server/endpoint';
+import type { Progress } from '../base/environment-error';
+import { drawUntilDone } from '../server/draw-until-done';
 import type { ActionForm } from '../../domain/rollout/action-form';
 
 export type ReferenceRequest = {
@@ -38,14 +40,14 @@ export async function playReferenceActions(
   endpoint: EnvironmentEndpoint,
   environment: string,
   request: ReferenceRequest,
-  onProgress: (played: number) => void = () => undefined,
+  onProgress: (played: number, drawn?: Progress) => void = () => undefined,
 ): Promise<ReferenceTrajectory[]> {
   const played: ReferenceTrajectory[] = [];
   for (let start = 0; start < request.count; start += batchSize) {
     const stop = Math.min(start + batchSize, request.count);
-    const { trajectories } = await callServer(endpoint, `/envs/${environment}/data/gold`, response, {
-      ...{ ...request, start, stop },
-    });
+    const body = { ...request, start, stop };
+    const play = () => callServer(endpoint, `/envs/${environment}/data/gold`, response, body);
+    const { trajectories } = await drawUntilDone(play, { onProgress: (drawn) => onProgress(played.length, drawn) });
     played.push(...trajectories);
     onProgress(played.length);
     if (trajectories.length < stop - start) break; // the environment has no more tasks

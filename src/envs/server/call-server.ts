@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from './endpoint';
 import { EnvironmentError } from '../base/environment-error';
 import { parseJson } from '../../base/parse-json';
@@ -15,6 +15,7 @@ export async function callServer<Answer>(
   body?: object,
 ): Promise<Answer> {
   const answer = await request(endpoint, path, body);
+  if (answer.status === unfinished) throw unfinishedError(path, answer.text);
   if (retryableStatuses.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
   if (answer.status >= 500) throw new EnvironmentError('fault', refusal(path, answer));
   if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
@@ -38,7 +39,17 @@ export async function callOptional<Answer>(
   return readAnswer(path, shape, answer.text);
 }
 
-/** The server drains, its processes are busy, or a long draw continues when the request is repeated. */
+/** A long draw continues when the request is repeated. */
+const unfinished = 202;
+
+const progressSchema = z.object({ ready: z.number(), count: z.number(), detail: z.string() });
+
+function unfinishedError(path: string, text: string): EnvironmentError {
+  const { detail, ...progress } = readAnswer(path, progressSchema, text);
+  return new EnvironmentError('unfinished', `${path}: ${detail}`, { progress });
+}
+
+/** The server drains, or its processes are busy. */
 const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 
 type ServerAnswer = { status: number; text: string };

@@ -23,12 +23,16 @@ const capabilities = z.object({
   max_turns: z.number(),
   gold: z.boolean(),
   splits: z.array(z.string()).default(['train', 'held-out']),
+  constant_answers: z.array(z.array(z.string())).default([]),
 });
 
 const composition = z.union([
   z.object({ task: taskRecord.extend({ grader: z.enum(['environment', 'judge']) }) }),
   z.object({
-    refused: z.object({ reason: z.enum(['not-executable', 'empty-result', 'bad-format']), detail: z.string() }),
+    refused: z.object({
+      reason: z.enum(['not-executable', 'empty-result', 'ambiguous-result', 'bad-format']),
+      detail: z.string(),
+    }),
   }),
 ]);
 

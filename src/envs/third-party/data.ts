@@ -16,7 +16,7 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
   capabilities: () =>
     Promise.resolve({
       ...{ variants: false, compose: false, gold: false, dense_reward: true },
-      ...{ replay: server.replay, max_turns: server.maxTurns, splits: ['train', 'held-out'] },
+      ...{ replay: server.replay, max_turns: server.maxTurns, splits: ['train', 'held-out'], constant_answers: [] },
     }),
 
   async tasks(_name, request) {

@@ -40,7 +40,7 @@ const check = (environment: string, settings: Partial<CheckSettings> = {}) =>
 test.each(['bfcl', 'intercode-sql'])('%s passes every check', async (environment) => {
   const report = await check(environment);
   expect(report).toMatchObject({
-    ...{ environment, tasks: 20, passed: true },
+    ...{ environment, tasks: 20, verdict: 'passed' },
     gold: { tried: 20, good: 20 },
     wrong: { nonsense: { tried: 20, good: 20 } },
     deterministic: { promise: 'observations', tried: 20, good: 20 },
@@ -48,6 +48,47 @@ test.each(['bfcl', 'intercode-sql'])('%s passes every check', async (environment
     leaked: { killed: 10, sessions: 0 },
   });
   expect(report.wrong.broken.good).toBeGreaterThanOrEqual(10);
+  expect(report.openings).toMatchObject({ compared: 10, pairs: [] });
+});
+
+test('the check shows the share of tasks that the best constant answer solves', async () => {
+  const { constant: none } = await check('bfcl', { kills: 0 });
+  expect(none).toMatchObject({ tried: 20, solved: 0 });
+  const { constant } = await check('intercode-sql', {
+    kills: 0,
+    options: { databases: ['pets_1', 'wta_1'], patterns: ['count'] },
+  });
+  expect(constant!.actions).toEqual([expect.stringMatching(/^SELECT \d+$/), 'submit']);
+  expect(constant!.solved).toBeGreaterThan(constant!.tried / 5);
+  const { constant: same } = await check('flawed', { kills: 0 });
+  expect(same).toEqual({ actions: ['left', 'right', 'open'], tried: 20, solved: 20 });
+});
+
+test('an environment without a win is not verified, and two splits with one world fail', async () => {
+  const data: Environments['data'] = {
+    ...environments.data,
+    capabilities: async (name) => ({ ...(await environments.data.capabilities(name)), gold: false }),
+  };
+  const checkWithoutGold = (flaw: string) =>
+    checkEnvironment(
+      { ...environments, data },
+      {
+        environment: 'flawed',
+        tasks: 10,
+        splits: ['train', 'held-out'],
+        sessions: 4,
+        kills: 0,
+        seed: 3,
+        options: { flaw },
+      },
+      () => undefined,
+    );
+  await expect(checkWithoutGold('none')).resolves.toMatchObject({ verdict: 'unverified', gold: null });
+  const { verdict, openings } = await checkWithoutGold('twins');
+  expect(verdict).toBe('failed');
+  expect(openings).toMatchObject({ compared: 10, identifying: true });
+  expect(openings.pairs).toHaveLength(10);
+  expect(openings.pairs[0]).toEqual({ heldOut: 'flawed/held-out/0', train: 'flawed/train/0' });
 });
 
 const sound = { gold: 20, nonsense: 20, deterministic: 20, concurrency: 20 };
@@ -60,22 +101,22 @@ test.each([
   { flaw: 'fault', good: { ...sound, gold: 0, nonsense: 0 } },
   { flaw: 'opening', good: { ...sound, gold: 0, nonsense: 0 } },
 ])('the checks detect an environment with the flaw "$flaw"', async ({ flaw, good }) => {
-  const { passed, gold, wrong, deterministic, concurrency, leaked } = await check('flawed', { options: { flaw } });
+  const { verdict, gold, wrong, deterministic, concurrency, leaked } = await check('flawed', { options: { flaw } });
   const found = {
     ...{ gold: gold!.good, nonsense: wrong.nonsense.good },
     ...{ deterministic: deterministic.good, concurrency: concurrency.good },
   };
   expect(found).toEqual(good);
   expect(leaked).toMatchObject({ killed: 10, sessions: 0 });
-  expect(passed).toBe(flaw === 'none');
+  expect(verdict).toBe(flaw === 'none' ? 'passed' : 'failed');
 });
 
 test('the concurrency check detects sessions that affect each other', async () => {
-  const { passed, gold, concurrency } = await check('flawed', { options: { flaw: 'shared' } });
+  const { verdict, gold, concurrency } = await check('flawed', { options: { flaw: 'shared' } });
   expect(gold!.good).toBe(20);
   expect(concurrency.good).toBeLessThan(20);
   expect(concurrency.examples[0]).toMatch(/^flawed\/.*: reward 0$/);
-  expect(passed).toBe(false);
+  expect(verdict).toBe('failed');
 });
 
 test('the check opens no more sessions than the capacity of the environment', async () => {

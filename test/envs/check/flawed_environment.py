@@ -83,4 +83,6 @@ class Door:
         return None
 
     def _smell(self) -> str:
+        if self._flaw == "twins":
+            return "room " + str(self.task_id).split("/")[-1]
         return os.urandom(4).hex() if self._flaw == "random" else "musty"

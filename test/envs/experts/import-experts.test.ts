@@ -62,7 +62,7 @@ test('imported experts have the reward of their replay, not the claimed one', as
   expect(refused.map(({ reason }) => reason)).toEqual([
     'replayed reward 0 is not above 0.7',
     'another conversation of its task is kept',
-    'no train task unknown-task among the 24 that these options give',
+    `no train task unknown-task among the 24 that these options give; an id has the form of ${played[0]!.task_id}`,
   ]);
 });
 

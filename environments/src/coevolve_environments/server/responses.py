@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from coevolve_environments.processes.child_pool import ChildFault
-from coevolve_environments.protocol import BadRequest, CapacityReached, NotSupported
+from coevolve_environments.protocol import BadRequest, CapacityReached, NotReady, NotSupported
 from coevolve_environments.server.messages import encode
 
 log = logging.getLogger(__name__)
@@ -17,7 +17,6 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _STATUS: dict[type[Exception], int] = {
     BadRequest: 400,
     NotSupported: 404,
-    # Retryable: an unfinished draw continues where it stopped.
     CapacityReached: 503,
     ChildFault: 503,
     TimeoutError: 504,
@@ -38,6 +37,8 @@ async def report_errors(request: web.Request, handler: Handler) -> web.StreamRes
     except web.HTTPException as error:
         headers = {name: error.headers[name] for name in _KEPT_HEADERS if name in error.headers}
         response = respond({"detail": error.text}, error.status, headers)
+    except NotReady as error:
+        response = respond({"detail": str(error), "ready": error.ready, "count": error.count}, 202)
     except Exception as error:
         status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
         if status == 500:

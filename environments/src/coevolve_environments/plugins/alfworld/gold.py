@@ -10,7 +10,7 @@ from coevolve_environments.plugins.atomic_files import write_atomically
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.protocol import Json, NotReady
 
-_SOLVE_SECONDS = 80.0  # a data route responds within 100
+_SOLVE_SECONDS = 30.0  # then the data route responds with its progress
 
 
 class GoldStore:
@@ -24,7 +24,7 @@ class GoldStore:
         """Returns for each game its first `observation` and its `actions`, none if no plan won.
 
         Raises:
-            NotReady: it takes more than 80 s; a retry continues from there.
+            NotReady: it takes more than 30 s; the next call continues from there.
         """
         deadline = time.monotonic() + _SOLVE_SECONDS
         solved: list[Json] = []
@@ -32,7 +32,7 @@ class GoldStore:
             file = self._folder / f"{sha256(game.path.encode()).hexdigest()[:24]}.json"
             if not file.exists():
                 if time.monotonic() > deadline:
-                    raise NotReady(f"{len(solved)} of {len(games)} games are solved; retry for the rest")
+                    raise NotReady(len(solved), len(games), "games")
                 with self._pool.data_child() as child:
                     solution = child.call("solve", game=game.path)
                 write_atomically(file, json.dumps(solution).encode())

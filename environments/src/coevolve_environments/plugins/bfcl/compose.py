@@ -24,7 +24,7 @@ def compose(parent: Entry, query: str, actions: Sequence[str], extra: Json) -> C
     """
     Args:
         actions: lists of calls; other texts, which would end a turn, are dropped: the task has one turn.
-        extra: other fields of the definition: `max_steps_per_turn`, `dense`.
+        extra: other fields of the definition: `max_steps_per_turn`, `dense`, `irrelevance`.
     """
     try:
         steps = [calls for action in actions if (calls := _calls_of(action))]

@@ -3,8 +3,9 @@
 Questions, answers, classes and checkers are those of the installed bfcl-eval package. Its executor is not
 used, because it evaluates model text and keeps every object forever.
 
-Reward: the published metric, 0 or 1. The option `dense` (turns passed / turns, ours) is for training only:
-held-out tasks ignore it, so that every reported figure is the published metric.
+Reward: the published metric, 0 or 1. The options `dense` (turns passed / turns, ours) and `irrelevance` (no
+calls in a turn without gold calls) are for training only: held-out tasks ignore them, so that every reported
+figure is the published metric.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ from coevolve_environments.settings import Settings
 
 NAME = "bfcl"
 _DEFAULTS = ("agentevolver", "seal")
-_OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", "dense"}
+_OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", "dense", "irrelevance"}
 
 
 def create(settings: Settings) -> Environment:
@@ -64,6 +65,7 @@ class Bfcl(Environment):
             replay="observations",
             dense_reward=False,
             max_turns=max_turns * (MAX_STEPS_PER_TURN + 1),
+            constant_answers=((END_OF_TURN,) * max_turns,),
         )
         entry_split = read_split({}, split)
         self._records = {side: self._side(side, entry_split) for side in SPLITS}
@@ -76,7 +78,7 @@ class Bfcl(Environment):
         fit = self._side(split, entry_split)
         drawn = sample(fit, count, seed, split)
         if split == "held-out":
-            extra = {**extra, "dense": False}
+            extra = {**extra, "dense": False, "irrelevance": False}
         return [_with_definition(record, extra) for record in drawn]
 
     def compose(
@@ -96,6 +98,7 @@ class Bfcl(Environment):
             split=split,
             max_steps_per_turn=_step_limit(definition.get("max_steps_per_turn", MAX_STEPS_PER_TURN)),
             dense=split == "train" and bool(definition.get("dense", False)),
+            irrelevance=split == "train" and bool(definition.get("irrelevance", False)),
         )
 
     def _entry(self, definition: Json) -> Entry:
@@ -124,6 +127,7 @@ def _record(entry: Entry, split: Split) -> TaskRecord:
             "split": split,
             "max_steps_per_turn": MAX_STEPS_PER_TURN,
             "dense": False,
+            "irrelevance": False,
         },
         features={
             "pattern": entry.category,
@@ -160,8 +164,8 @@ def _split_of(definition: Json, entry: Entry) -> Split:
 def _read_options(options: Mapping[str, Any], split: str) -> tuple[EntrySplit, Json]:
     refuse_unknown(options, _OPTIONS)
     limit = _step_limit(options.get("max_steps_per_turn", MAX_STEPS_PER_TURN))
-    dense = boolean_option(options, "dense", False)
-    return read_split(options, split), {"max_steps_per_turn": limit, "dense": dense}
+    chosen = {name: boolean_option(options, name, False) for name in ("dense", "irrelevance")}
+    return read_split(options, split), {"max_steps_per_turn": limit, **chosen}
 
 
 def _step_limit(value: object) -> int:

@@ -17,19 +17,30 @@ _MORE_FUNCTIONS = "More functions are available now. Can you do it with them?"
 
 
 class BfclEpisode:
-    """Reward 1 if every turn passes: the objects' state equals the gold state, every gold response occurred,
-    and a turn without gold calls has no calls. That is the published metric, `raw_score` in the metadata.
-    With `dense` the reward is `dense_score`, which is ours: turns passed before the first failure / turns.
+    """Reward 1 if every turn with gold calls passes: it has calls, the objects' state equals the gold state,
+    and every gold response occurred. That is the published metric, `raw_score` in the metadata.
+
+    A call in a turn without gold calls fails only by its effect on a later turn. With `irrelevance` it fails
+    the attempt, by a checker of the package that its own evaluation does not call. With `dense` the reward is
+    `dense_score`, which is ours: turns passed before the first failure / turns.
     """
 
     def __init__(
-        self, entry: Entry, *, task_id: str, split: str, max_steps_per_turn: int, dense: bool
+        self,
+        entry: Entry,
+        *,
+        task_id: str,
+        split: str,
+        max_steps_per_turn: int,
+        dense: bool = False,
+        irrelevance: bool = False,
     ) -> None:
         self.task_id = task_id
         self.split = split
         self._entry = entry
         self._limit = max_steps_per_turn
         self._dense = dense
+        self._irrelevance = irrelevance
         self._world = World(entry)
         self._responses: list[str] = []
         self._turn = 0
@@ -82,7 +93,7 @@ class BfclEpisode:
     def _check_turn(self) -> str | None:
         """Returns the package's name of the turn's failure, if any."""
         if not self._entry.answers[self._turn]:
-            return "irrelevance_error" if self._steps else None
+            return _irrelevant(self._steps) if self._irrelevance else None
         if not self._steps:
             return "empty_turn_model_response"
         return _first_mismatch(
@@ -104,6 +115,14 @@ class BfclEpisode:
             turns_passed=self._passed,
             turns=turns,
         )
+
+
+def _irrelevant(steps: int) -> str | None:
+    """Checks a turn without gold calls that had this many steps with calls."""
+    from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import multi_turn_irrelevance_checker
+
+    verdict = multi_turn_irrelevance_checker([[["call"]] * steps], [[]])
+    return None if verdict["valid"] else str(verdict["error_type"]).removeprefix("multi_turn:")
 
 
 def _first_mismatch(world: World, gold: GoldTurn, responses: list[str], turn: int) -> str | None:

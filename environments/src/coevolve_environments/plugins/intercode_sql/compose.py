@@ -7,6 +7,7 @@ from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryErro
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, statement_of
 from coevolve_environments.plugins.intercode_sql.questions import clauses_of
 from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT, make_record
+from coevolve_environments.plugins.intercode_sql.unique_result import has_unique_result, is_ordered
 from coevolve_environments.protocol import ComposedTask, Refusal
 
 _QUERY = re.compile(r"^(?:select|with|values)\b", re.IGNORECASE)
@@ -34,6 +35,9 @@ def compose(
         return Refusal("not-executable", str(error))
     if all(cell is None for row in rows for cell in row):
         return Refusal("empty-result", "the last query returns " + ("only NULL" if rows else "no rows"))
+    if not _is_unique(engine, database, statements[-1], rows):
+        why = "ties or rows without order decide the result of the last query; order by a column without ties"
+        return Refusal("ambiguous-result", why)
     record = make_record(
         environment=environment,
         database=database,
@@ -44,6 +48,7 @@ def compose(
         source="composed",
         schema=schema,
         split="train",
+        ordered=is_ordered(statements[-1]),
         before=statements[:-1],
     )
     return ComposedTask(record, "environment")
@@ -53,6 +58,16 @@ def _until_submit(actions: Sequence[str]) -> list[str]:
     statements = [statement_of(action) for action in actions]
     lowered = [statement.lower() for statement in statements]
     return statements[: lowered.index(SUBMIT)] if SUBMIT in lowered else statements
+
+
+def _is_unique(engine: Engine, database: str, sql: str, rows: Sequence[Row]) -> bool:
+    sandbox, backwards = engine.open(database), engine.open_reversed(database)
+    try:
+        return has_unique_result(sandbox, backwards, sql, rows)
+    finally:
+        sandbox.close()
+        if backwards:
+            backwards.close()
 
 
 def _run_all(engine: Engine, database: str, statements: Sequence[str]) -> list[Row]:

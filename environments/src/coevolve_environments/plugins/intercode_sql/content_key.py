@@ -2,7 +2,9 @@
 
 import hashlib
 import re
+from itertools import pairwise
 
+from coevolve_environments.plugins.intercode_sql.select_text import read_selects
 from coevolve_environments.protocol import Split
 
 HELD_OUT_RESIDUE = 3
@@ -10,8 +12,11 @@ _QUOTED = re.compile(r"('(?:[^']|'')*'|\"[^\"]*\")")
 
 
 def content_key(database: str, sql: str) -> str:
-    """Returns the sha256 hex of database and normalized SQL, equal for two spellings of a query."""
-    return hashlib.sha256(f"{database.lower()}\n{normalize(sql)}".encode()).hexdigest()
+    """Returns the sha256 hex of database and normalized SQL, equal for two spellings of a query and for two
+    orders of its columns.
+    """
+    identity = _with_sorted_columns(normalize(sql))
+    return hashlib.sha256(f"{database.lower()}\n{identity}".encode()).hexdigest()
 
 
 def normalize(sql: str) -> str:
@@ -33,3 +38,13 @@ def split_of(key: str) -> Split:
 def _plain(text: str) -> str:
     spaced = re.sub(r"\s+", " ", text.lower())
     return re.sub(r" ?([(),=<>!*+/-]) ?", r"\1", spaced)
+
+
+def _with_sorted_columns(sql: str) -> str:
+    """Sorts the columns of the outermost SELECT. Those of a compound SELECT belong together and stay."""
+    selects = read_selects(sql)
+    if not selects or selects[0].is_compound:
+        return sql
+    columns = selects[0].columns
+    names = sorted(sql[start:end].strip(" ,") for start, end in pairwise(columns))
+    return normalize(f"{sql[: columns[0]]} {','.join(names)} {sql[columns[-1] :]}")

@@ -1,14 +1,17 @@
 """The 20 databases: converted once per process, copied for every episode."""
 
 import importlib.metadata
+import re
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from coevolve_environments.plugins.intercode_sql.dump import read_dump
+from coevolve_environments.plugins.intercode_sql.dump import PADDED, compare_padded, read_dump
 
 WHEEL = "intercode-bench"
+_KEYS = re.compile(r",\n(?:PRIMARY|FOREIGN) KEY[^\n]*(?=,\n|\n\))")
 DUMP = "spider_dev.sql"  # identical to ic_spider_dbs.sql of the repository
 
 
@@ -44,6 +47,7 @@ class Databases:
 
     def __init__(self, dump: str) -> None:
         self._images = {name: _image(statements) for name, statements in read_dump(dump).items()}
+        self._reversed: dict[str, bytes] = {}
         self._tables: dict[str, tuple[Table, ...]] = {}
 
     @cached_property
@@ -52,9 +56,15 @@ class Databases:
 
     def connect(self, name: str) -> sqlite3.Connection:
         """Opens a private in-memory copy. Raises KeyError for an unknown database."""
-        connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        connection.deserialize(self._images[name])
-        return connection
+        return _connect(self._images[name])
+
+    def connect_reversed(self, name: str) -> sqlite3.Connection:
+        """Opens a copy with the rows of all tables in reverse order and without keys, which have an order."""
+        if name not in self._reversed:
+            source = self.connect(name)
+            self._reversed[name] = _image(list(_reversed_statements(source)))
+            source.close()
+        return _connect(self._reversed[name])
 
     def tables(self, name: str) -> tuple[Table, ...]:
         if name not in self._tables:
@@ -87,13 +97,29 @@ def wheel_file(name: str) -> Path:
 
 
 def _image(statements: list[str]) -> bytes:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection = _connect()
     try:
         for statement in statements:
             connection.execute(statement)
         return connection.serialize()
     finally:
         connection.close()
+
+
+def _connect(image: bytes | None = None) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    connection.create_collation(PADDED, compare_padded)
+    if image is not None:
+        connection.deserialize(image)
+    return connection
+
+
+def _reversed_statements(source: sqlite3.Connection) -> Iterator[str]:
+    yield "begin"
+    for create in source.execute("select sql from sqlite_master where type = 'table' order by rowid"):
+        yield _KEYS.sub("", create[0])
+    yield from reversed([line for line in source.iterdump() if line.startswith("INSERT INTO")])
+    yield "commit"
 
 
 def _table_names(connection: sqlite3.Connection) -> list[str]:

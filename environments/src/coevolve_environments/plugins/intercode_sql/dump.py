@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+PADDED = "padded"
 _USE = re.compile(r"^USE `(\w+)`;", re.MULTILINE)
 _STATEMENT = re.compile(
     r"^(CREATE TABLE `\w+` \(.*?^\)) ENGINE[^;]*;|^(INSERT INTO `\w+` VALUES .*?\);)$",
@@ -17,14 +18,29 @@ def read_dump(text: str) -> dict[str, list[str]]:
     """Returns the CREATE TABLE and INSERT statements of each database, in the dump's order.
 
     Text columns get COLLATE NOCASE, because the published server compares with a case-insensitive collation.
+    It also ignores trailing spaces; a database that stores any gets the slower collation `PADDED`.
     Indexes, character sets and storage engines are dropped; primary and foreign keys stay.
     """
     starts = list(_USE.finditer(text))
     ends = [start.start() for start in starts[1:]] + [len(text)]
     return {
-        start.group(1): list(_statements(text[start.end() : end]))
+        start.group(1): _with_padding(list(_statements(text[start.end() : end])))
         for start, end in zip(starts, ends, strict=True)
     }
+
+
+def compare_padded(one: str, other: str) -> int:
+    """Compares as MySQL's utf8mb4_general_ci: without case, the shorter text filled with spaces."""
+    width = max(len(one), len(other))
+    left, right = one.upper().ljust(width), other.upper().ljust(width)
+    return (left > right) - (left < right)
+
+
+def _with_padding(statements: list[str]) -> list[str]:
+    bodies = (body for statement in statements for body in _STRING.findall(statement))
+    if not any(body.endswith(" ") for body in bodies):
+        return statements
+    return [statement.replace("COLLATE NOCASE", f"COLLATE {PADDED}") for statement in statements]
 
 
 def _statements(text: str) -> Iterator[str]:

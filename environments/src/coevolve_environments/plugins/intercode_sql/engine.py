@@ -45,6 +45,10 @@ class Engine(ABC):
     @abstractmethod
     def open(self, name: str) -> Sandbox: ...
 
+    def open_reversed(self, name: str) -> Sandbox | None:
+        """Opens a copy with the rows of all tables in reverse order; None if the engine has none."""
+        return None
+
     @abstractmethod
     def close(self) -> None: ...
 

@@ -28,7 +28,7 @@ from coevolve_environments.plugins.intercode_sql.question_source import (
 from coevolve_environments.plugins.intercode_sql.questions import read_wheel_questions
 from coevolve_environments.plugins.intercode_sql.sandbox import SqliteEngine
 from coevolve_environments.plugins.intercode_sql.space import Space
-from coevolve_environments.plugins.intercode_sql.task_record import NAME
+from coevolve_environments.plugins.intercode_sql.task_record import NAME, SUBMIT
 from coevolve_environments.plugins.intercode_sql.variants import Parent, draw_variants
 from coevolve_environments.protocol import (
     BadRequest,
@@ -60,7 +60,12 @@ class InterCodeSql(Environment):
     name = NAME
     summary = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, sqlite port)."
     capabilities = Capabilities(
-        variants=True, compose=True, replay="observations", dense_reward=True, max_turns=MAX_TURNS
+        variants=True,
+        compose=True,
+        replay="observations",
+        dense_reward=True,
+        max_turns=MAX_TURNS,
+        constant_answers=tuple((f"SELECT {number}", SUBMIT) for number in range(1, 11)),
     )
 
     def __init__(

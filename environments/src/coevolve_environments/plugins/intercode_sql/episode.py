@@ -1,4 +1,4 @@
-"""One attempt at one question: up to ten queries, then the last valid result is scored."""
+"""One attempt at one question: up to ten queries, then the result of the last one is scored."""
 
 import re
 
@@ -32,7 +32,7 @@ class SqlEpisode:
         self._gold: list[Row] = []
         self._answer: list[Row] | None = None
         self._turn = 0
-        self._error: str | None = None
+        self._error: str | None = "no-answer"
 
     def open(self) -> Observation:
         """
@@ -71,13 +71,13 @@ class SqlEpisode:
         try:
             self._answer = self._sandbox.run(sql)
         except QueryError as error:
-            self._error = "query-error"
+            self._answer, self._error = None, "query-error"  # as published: the last statement counts
             return f"Error: {error}"
         self._error = None
         return str(self._answer[:_SHOWN_ROWS])
 
     def _finish(self, messages: list[dict[str, str]], stop_reason: StopReason) -> Observation:
-        raw = score(self._answer, self._gold)
+        raw = score(self._answer, self._gold, ordered=self._definition.get("ordered", True))
         return Observation.final(
             messages,
             self._turn,
@@ -85,7 +85,7 @@ class SqlEpisode:
             raw_score=raw,
             success=raw == 1.0,
             stop_reason=stop_reason,
-            error_type="no-answer" if self._answer is None else self._error,
+            error_type=self._error,
         )
 
     def _schema(self) -> list[str]:
@@ -97,7 +97,7 @@ class SqlEpisode:
 
 
 def _checked(definition: Json, engine: Engine) -> Json:
-    require_fields(definition, _FIELDS)
+    require_fields(definition, {**_FIELDS, **({"ordered": bool} if "ordered" in definition else {})})
     if definition["database"] not in engine.names:
         raise BadRequest(f"unknown database {definition['database']!r}; known: {', '.join(engine.names)}")
     return definition

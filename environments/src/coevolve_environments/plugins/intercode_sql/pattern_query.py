@@ -7,11 +7,15 @@ from coevolve_environments.plugins.intercode_sql.profile import Profile
 
 
 class PatternQuery(NamedTuple):
-    """The query determines its wording, so a query always has the same question."""
+    """The query determines its wording, so a query always has the same question.
+
+    `readings` are other right answers to the question. The task is not drawn if one has another result.
+    """
 
     sql: str
     questions: tuple[str, ...]
     table: str
+    readings: tuple[str, ...] = ()
 
 
 PatternWriter = Callable[[Profile], Iterator[PatternQuery]]

@@ -5,7 +5,7 @@ from itertools import permutations, product
 
 from coevolve_environments.plugins.intercode_sql.pattern_query import PatternQuery
 from coevolve_environments.plugins.intercode_sql.profile import Entity, Field, Profile
-from coevolve_environments.plugins.intercode_sql.wording import literal
+from coevolve_environments.plugins.intercode_sql.wording import article, literal
 
 _ORDERS = (("", "ascending", "lowest"), (" DESC", "descending", "highest"))
 
@@ -15,7 +15,7 @@ def column(profile: Profile) -> Iterator[PatternQuery]:
         for c in e.shown:
             yield _query(
                 e, f"SELECT {c.name} FROM {e.name}",
-                f"List the {c.words} of all {e.many}.",
+                f"List the {c.words} of every {e.one}.",
                 f"What is the {c.words} of each {e.one}?",
             )  # fmt: skip
 
@@ -25,8 +25,9 @@ def distinct(profile: Profile) -> Iterator[PatternQuery]:
         for c in e.groups:
             yield _query(
                 e, f"SELECT DISTINCT {c.name} FROM {e.name}",
-                f"What are the different values of {c.words} among {e.many}?",
+                f"What are the different values of {c.words} among the {e.many}?",
                 f"List every distinct {c.words} of the {e.many}.",
+                readings=(f"SELECT DISTINCT {c.name} FROM {e.name} WHERE {c.name} IS NOT NULL",),
             )  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def count(profile: Profile) -> Iterator[PatternQuery]:
             yield _query(
                 e, f"SELECT COUNT(DISTINCT {c.name}) FROM {e.name}",
                 f"How many different values of {c.words} do the {e.many} have?",
-                f"Count the distinct {c.words} of {e.many}.",
+                f"Count the distinct values of {c.words} among the {e.many}.",
             )  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def columns(profile: Profile) -> Iterator[PatternQuery]:
             yield _query(
                 e, f"SELECT {a.name}, {b.name} FROM {e.name}",
                 f"Show the {a.words} and the {b.words} of every {e.one}.",
-                f"List {a.words} and {b.words} for all {e.many}.",
+                f"For each {e.one}, list the {a.words} and the {b.words}.",
             )  # fmt: skip
 
 
@@ -59,8 +60,8 @@ def equality(profile: Profile) -> Iterator[PatternQuery]:
             for v in d.values if d.text else ():
                 yield _query(
                     e, f"SELECT {c.name} FROM {e.name} WHERE {d.name} = {literal(v)}",
-                    f"What is the {c.words} of the {e.many} whose {d.words} is {v}?",
-                    f"Find the {c.words} of {e.many} with {d.words} {v}.",
+                    f"What is the {c.words} of each {e.one} whose {d.words} is {v}?",
+                    f"Find the {c.words} of every {e.one} with {v} as the {d.words}.",
                 )  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def count_equality(profile: Profile) -> Iterator[PatternQuery]:
             for v in d.values:
                 yield _query(
                     e, f"SELECT COUNT(*) FROM {e.name} WHERE {d.name} = {literal(v)}",
-                    f"How many {e.many} have {d.words} {v}?",
+                    f"How many {e.many} have {v} as the {d.words}?",
                     f"Count the {e.many} whose {d.words} is {v}.",
                 )  # fmt: skip
 
@@ -81,8 +82,8 @@ def comparison(profile: Profile) -> Iterator[PatternQuery]:
             for v in n.values[1:-1]:
                 yield _query(
                     e, f"SELECT {c.name} FROM {e.name} WHERE {n.name} {sign} {v}",
-                    f"List the {c.words} of the {e.many} with {n.words} {more} {v}.",
-                    f"Which {c.words} belong to {e.many} whose {n.words} is {more} {v}?",
+                    f"List the {c.words} of every {e.one} whose {n.words} is {more} {v}.",
+                    f"Which {e.many} have {article(n.words)} {more} {v}? Show the {c.words} of each.",
                 )  # fmt: skip
 
 
@@ -92,8 +93,10 @@ def between(profile: Profile) -> Iterator[PatternQuery]:
             for low, high in zip(n.values[1:-2], n.values[3:], strict=False):
                 yield _query(
                     e, f"SELECT {c.name} FROM {e.name} WHERE {n.name} BETWEEN {low} AND {high}",
-                    f"Show the {c.words} of {e.many} whose {n.words} is between {low} and {high}.",
-                    f"Which {e.many} have {n.words} from {low} to {high}? Give their {c.words}.",
+                    f"Show the {c.words} of every {e.one} whose {n.words} is at least {low} and at most"
+                    f" {high}.",
+                    f"Which {e.many} have {article(n.words)} from {low} to {high}? Give the {c.words} of"
+                    " each.",
                 )  # fmt: skip
 
 
@@ -104,8 +107,8 @@ def like(profile: Profile) -> Iterator[PatternQuery]:
                 if word.isalpha():
                     yield _query(
                         e, f"SELECT {c.name} FROM {e.name} WHERE {d.name} LIKE '%{word}%'",
-                        f"Give the {c.words} of {e.many} whose {d.words} contains {word}.",
-                        f"Which {c.words} do {e.many} with {word} in their {d.words} have?",
+                        f"Give the {c.words} of every {e.one} whose {d.words} contains {word}.",
+                        f"Which {e.many} have {word} in the {d.words}? Show the {c.words} of each.",
                     )  # fmt: skip
 
 
@@ -123,8 +126,10 @@ def two_conditions(profile: Profile) -> Iterator[PatternQuery]:
                         e,
                         f"SELECT {c.name} FROM {e.name} WHERE {d.name} = {literal(v)}"
                         f" {word.upper()} {n.name} {sign} {bound}",
-                        f"List the {c.words} of {e.many} with {d.words} {v} {word} {n.words} {more} {bound}.",
-                        f"Which {c.words} have {e.many} with {d.words} {v} {word} {n.words} {more} {bound}?",
+                        f"List the {c.words} of every {e.one} whose {d.words} is {v} {word} whose {n.words}"
+                        f" is {more} {bound}.",
+                        f"Show the {c.words} of each {e.one} where the {d.words} is {v} {word} the {n.words}"
+                        f" is {more} {bound}.",
                     )
 
 
@@ -134,8 +139,8 @@ def columns_filter(profile: Profile) -> Iterator[PatternQuery]:
             for v in d.values[:5] if d.name not in (a.name, b.name) else ():
                 yield _query(
                     e, f"SELECT {a.name}, {b.name} FROM {e.name} WHERE {d.name} = {literal(v)}",
-                    f"Show the {a.words} and {b.words} of {e.many} whose {d.words} is {v}.",
-                    f"For {e.many} with {d.words} {v}, list {a.words} and {b.words}.",
+                    f"Show the {a.words} and the {b.words} of every {e.one} whose {d.words} is {v}.",
+                    f"For each {e.one} with {v} as the {d.words}, list the {a.words} and the {b.words}.",
                 )  # fmt: skip
 
 
@@ -144,20 +149,29 @@ def order(profile: Profile) -> Iterator[PatternQuery]:
         for (c, n), (suffix, direction, _) in product(_pairs(e), _ORDERS):
             yield _query(
                 e, f"SELECT {c.name} FROM {e.name} ORDER BY {n.name}{suffix}",
-                f"List the {c.words} of all {e.many} in {direction} order of {n.words}.",
-                f"Show the {c.words} of {e.many} sorted by {n.words}, {direction}.",
+                f"List the {c.words} of every {e.one} in {direction} order of {n.words}.",
+                f"Show the {c.words} of all {e.many}, sorted by {n.words} in {direction} order.",
+                readings=(
+                    f"SELECT {c.name} FROM {e.name} WHERE {n.name} IS NOT NULL ORDER BY {n.name}{suffix}",
+                ),
             )  # fmt: skip
 
 
 def order_limit(profile: Profile) -> Iterator[PatternQuery]:
     for e in profile.entities:
         for (c, n), (suffix, _, most), k in product(_pairs(e), _ORDERS, (1, 2, 3, 5)):
-            if k < e.rows and n.distinct > 0.8 * e.rows:  # few ties, so that the first k rows are unique
-                them = f"{e.one} with" if k == 1 else f"{k} {e.many} with"
+            ordered = f"ORDER BY {n.name}{suffix} LIMIT {k}"
+            them, first = (
+                (f"the {e.one}", "")
+                if k == 1
+                else (f"the {k} {e.many}", f", starting with the {most} {n.words}")
+            )
+            if k < e.rows:
                 yield _query(
-                    e, f"SELECT {c.name} FROM {e.name} ORDER BY {n.name}{suffix} LIMIT {k}",
-                    f"What is the {c.words} of the {them} the {most} {n.words}?",
-                    f"Find the {c.words} for the {them} the {most} {n.words}.",
+                    e, f"SELECT {c.name} FROM {e.name} {ordered}",
+                    f"What is the {c.words} of {them} with the {most} {n.words}{first}?",
+                    f"Find {them} with the {most} {n.words} and show the {c.words}{first}.",
+                    readings=(f"SELECT {c.name} FROM {e.name} WHERE {n.name} IS NOT NULL {ordered}",),
                 )  # fmt: skip
 
 
@@ -167,8 +181,8 @@ def nested_average(profile: Profile) -> Iterator[PatternQuery]:
             yield _query(
                 e,
                 f"SELECT {c.name} FROM {e.name} WHERE {n.name} {sign} (SELECT AVG({n.name}) FROM {e.name})",
-                f"Which {e.many} have {n.words} {more} the average? Show their {c.words}.",
-                f"List the {c.words} of {e.many} whose {n.words} is {more} average.",
+                f"Which {e.many} are {more} the average {n.words}? Show the {c.words} of each.",
+                f"List the {c.words} of every {e.one} whose {n.words} is {more} the average.",
             )
 
 
@@ -177,5 +191,5 @@ def _pairs(entity: Entity) -> Iterator[tuple[Field, Field]]:
     return ((c, n) for c, n in product(entity.shown, entity.numbers) if c.name != n.name)
 
 
-def _query(entity: Entity, sql: str, *questions: str) -> PatternQuery:
-    return PatternQuery(sql, questions, entity.name)
+def _query(entity: Entity, sql: str, *questions: str, readings: tuple[str, ...] = ()) -> PatternQuery:
+    return PatternQuery(sql, questions, entity.name, readings)

@@ -12,6 +12,8 @@ MAX_VALUES = 10
 AGGREGATES = (("AVG", "average"), ("MAX", "maximum"), ("MIN", "minimum"), ("SUM", "total"))
 _NOT_ADDITIVE = {"year", "age", "rank", "position", "grade", "level", "rating", "ratings", "number", "height",
                  "expectancy", "percentage", "accelerate", "cylinders"}  # fmt: skip
+# Codes without the name of one: a sum or an average of them has no meaning.
+_CODES = {"advisor", "capital", "major", "phone_number", "production_code"}
 _MAX_VALUE_CHARACTERS = 30
 _MAX_SHOWN_CHARACTERS = 40
 # Needs no quotes in SQL. Two columns of the dump need them and are omitted.
@@ -83,8 +85,16 @@ class Link:
 
     @property
     def clause(self) -> str:
+        return self._joined("JOIN")
+
+    @property
+    def outer_clause(self) -> str:
+        """Keeps the child rows without parent."""
+        return self._joined("LEFT JOIN")
+
+    def _joined(self, join: str) -> str:
         child, parent = self.child.name, self.parent.name
-        return f"{child} JOIN {parent} ON {child}.{self.column} = {parent}.{self.target}"
+        return f"{child} {join} {parent} ON {child}.{self.column} = {parent}.{self.target}"
 
 
 @dataclass(frozen=True)
@@ -102,13 +112,15 @@ def read_profile(databases: Databases, name: str) -> Profile:
     finally:
         connection.close()
     entities = {entity.name: entity for entity in found if entity.rows > 1}
-    links: dict[tuple[str, str], Link] = {}
+    links: dict[tuple[str, str], set[Link]] = {}
     for table in databases.tables(name):
         for key in table.foreign_keys:
             if table.name in entities and key.table in entities and key.table != table.name:
                 link = Link(entities[table.name], key.column, entities[key.table], key.target)
-                links.setdefault((table.name, key.table), link)  # questions cannot distinguish two links
-    return Profile(name, tuple(entities.values()), tuple(links.values()))
+                links.setdefault((table.name, key.table), set()).add(link)
+    # A question cannot distinguish two links of the same tables, such as the two airports of a flight.
+    unique = tuple(link for pair in links.values() if len(pair) == 1 for link in pair)
+    return Profile(name, tuple(entities.values()), unique)
 
 
 def _entity(connection: sqlite3.Connection, table: Table) -> Entity:
@@ -136,7 +148,11 @@ def _field(connection: sqlite3.Connection, table: str, column: Column, foreign: 
         name=column.name,
         words=words_of(column.label),
         text=text,
-        identifier=foreign or column.primary or column.name == "id" or column.name.endswith("_id"),
+        identifier=foreign
+        or column.primary
+        or column.name in _CODES
+        or column.name == "id"
+        or column.name.endswith("_id"),
         distinct=len(values),
         longest=max((len(str(value)) for value in values), default=0),
         values=_spread([value for value in values if _is_quotable(value)]),

@@ -42,14 +42,17 @@ class SqliteEngine(Engine):
     def open(self, name: str) -> "SqliteSandbox":
         return SqliteSandbox(self._databases, name)
 
+    def open_reversed(self, name: str) -> "SqliteSandbox":
+        return SqliteSandbox(self._databases, name, self._databases.connect_reversed(name))
+
     def close(self) -> None:
         """Nothing to free."""
 
 
 class SqliteSandbox:
-    def __init__(self, databases: Databases, name: str) -> None:
+    def __init__(self, databases: Databases, name: str, connection: sqlite3.Connection | None = None) -> None:
         self._tables = databases.tables(name)
-        self._connection = databases.connect(name)
+        self._connection = connection or databases.connect(name)
         self._steps = 0
         self._deadline = 0.0
         self._closing = False

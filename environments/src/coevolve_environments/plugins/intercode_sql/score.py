@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from coevolve_environments.plugins.intercode_sql.engine import Row
 
 
-def score(answer: Sequence[Row] | None, gold: Sequence[Row]) -> float:
-    """Returns IoU of the row multisets x Kendall's tau-b of the order of the shared rows, in [-1, 1].
+def score(answer: Sequence[Row] | None, gold: Sequence[Row], *, ordered: bool = True) -> float:
+    """Returns IoU of the row multisets x Kendall's tau-b of the order of the shared rows, in [-1, 1]; without
+    tau if the rows of the task have no order.
 
     Source: Yang et al. 2023, arXiv:2306.14898, section 3.2 and the published SQL environment: rows compare by
     their text, the two lists of shared rows are correlated index by index, and an undefined tau (one shared
@@ -23,6 +24,8 @@ def score(answer: Sequence[Row] | None, gold: Sequence[Row]) -> float:
     shared = Counter(ours) & Counter(theirs)
     union = Counter(ours) | Counter(theirs)
     overlap = shared.total() / union.total()
+    if not ordered:
+        return overlap
     tau = kendall_tau(_keep(ours, shared), _keep(theirs, shared))
     return overlap if tau is None else overlap * tau
 

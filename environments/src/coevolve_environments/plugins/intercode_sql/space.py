@@ -10,6 +10,7 @@ from coevolve_environments.plugins.intercode_sql.pattern_query import PatternQue
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.profile import Profile, read_profile
 from coevolve_environments.plugins.intercode_sql.task_record import make_record
+from coevolve_environments.plugins.intercode_sql.unique_result import has_unique_result, is_ordered
 from coevolve_environments.protocol import TaskRecord
 
 CELL_SIZE = 1_000
@@ -27,6 +28,7 @@ class Draft(NamedTuple):
     table: str
     sql: str
     question: str
+    readings: tuple[str, ...]
 
     def record(self, *, environment: str, schema: bool) -> TaskRecord:
         return make_record(
@@ -38,6 +40,7 @@ class Draft(NamedTuple):
             difficulty=PATTERNS[self.pattern].difficulty,
             source="generated",
             schema=schema,
+            ordered=is_ordered(self.sql),
         )
 
 
@@ -55,7 +58,7 @@ class Space:
         self._profiles: dict[str, Profile] = {}
         self._cells: dict[tuple[str, str], tuple[Draft, ...]] = {}
         self._fit: dict[str, bool] = {}
-        self._sandboxes: dict[str, Sandbox] = {}
+        self._sandboxes: dict[str, tuple[Sandbox, Sandbox | None]] = {}
         self._lock = threading.Lock()
 
     def cell(self, database: str, pattern: str) -> tuple[Draft, ...]:
@@ -66,7 +69,7 @@ class Space:
             return self._cells[database, pattern]
 
     def is_fit(self, draft: Draft) -> bool:
-        """Returns whether the result is not empty, not only NULL or zero, and not too long."""
+        """Returns whether the result is unique, not empty, not only NULL or zero, and not too long."""
         with self._lock:
             if draft.key not in self._fit:
                 self._fit[draft.key] = self._has_fit_result(draft)
@@ -78,22 +81,29 @@ class Space:
         drafts: dict[str, Draft] = {}
         for query in PATTERNS[pattern].write(self._profiles[database]):
             key = content_key(database, query.sql)
-            drafts[key] = Draft(key, database, pattern, query.table, query.sql, _wording(query, key))
+            wording = _wording(query, key)
+            draft = Draft(key, database, pattern, query.table, query.sql, wording, query.readings)
+            drafts.setdefault(key, draft)
         return tuple(sorted(drafts.values()))[:CELL_SIZE]
 
     def _has_fit_result(self, draft: Draft) -> bool:
-        if draft.database not in self._sandboxes:
-            self._sandboxes[draft.database] = self._engine.open(draft.database)
+        database = draft.database
+        if database not in self._sandboxes:
+            self._sandboxes[database] = self._engine.open(database), self._engine.open_reversed(database)
+        sandbox, backwards = self._sandboxes[database]
         try:
-            rows = self._sandboxes[draft.database].run(draft.sql)
+            rows = sandbox.run(draft.sql)
+            if not 1 <= len(rows) <= MAX_RESULT_ROWS or len(str(rows)) > _MAX_RESULT_CHARACTERS:
+                return False
+            if not any(cell not in (None, 0) for row in rows for cell in row):
+                return False
+            return has_unique_result(sandbox, backwards, draft.sql, rows, draft.readings)
         except QueryError:
             return False
         except Exception:  # the connection is lost: the next call opens another one
-            self._sandboxes.pop(draft.database).close()
+            self._sandboxes.pop(database)
+            sandbox.close()
             raise
-        if not 1 <= len(rows) <= MAX_RESULT_ROWS or len(str(rows)) > _MAX_RESULT_CHARACTERS:
-            return False
-        return any(cell not in (None, 0) for row in rows for cell in row)
 
 
 def _wording(query: PatternQuery, key: str) -> str:

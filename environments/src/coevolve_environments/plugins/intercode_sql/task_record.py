@@ -21,6 +21,7 @@ def make_record(
     schema: bool,
     wording: int = 1,
     split: Split | None = None,
+    ordered: bool | None = None,
     before: Sequence[str] = (),
 ) -> TaskRecord:
     """
@@ -29,6 +30,7 @@ def make_record(
         source: generated, wheel, file or composed.
         wording: number of the question among those with the same SQL, from 1, for distinct task ids.
         split: None means the split of the content key.
+        ordered: whether the order of the rows counts; None means as published, where it always counts.
         before: statements of the reference actions before the gold query.
     """
     key = content_key(database, sql)
@@ -46,5 +48,6 @@ def make_record(
         "pattern": pattern,
         "difficulty": difficulty,
         "schema": schema,
+        **({} if ordered is None else {"ordered": ordered}),
     }
     return TaskRecord(task_id, split, question, definition, features, key, [*before, sql, SUBMIT])

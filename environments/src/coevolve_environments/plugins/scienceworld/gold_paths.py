@@ -16,7 +16,7 @@ from coevolve_environments.protocol import Json, NotReady
 
 log = logging.getLogger(__name__)
 
-_SOLVE_SECONDS = 92.0  # a data route responds within 100
+_SOLVE_SECONDS = 30.0  # then the data route responds with its progress
 
 
 class GoldPaths:
@@ -39,7 +39,7 @@ class GoldPaths:
         """Returns the first `count` variations with a path to a score of 1, in their order.
 
         Raises:
-            NotReady: it takes more than 92 s; a retry continues from there.
+            NotReady: it takes more than 30 s; the next call continues from there.
         """
         deadline = time.monotonic() + _SOLVE_SECONDS
         found: list[tuple[Variation, GoldPath]] = []
@@ -49,7 +49,7 @@ class GoldPaths:
             late = [solution for solution in solutions if solution.cancel() or not solution.done()]
             if late:
                 ready = len(found) + len(batch) - len(late)
-                raise NotReady(f"{ready} of {count} gold paths are ready and stored; retry for the rest")
+                raise NotReady(ready, count, "gold paths")
             found += [
                 (variation, GoldPath(solution["description"], solution["actions"]))
                 for variation, solution in zip(batch, (future.result() for future in solutions), strict=True)

@@ -1,0 +1,83 @@
+"""bfcl scores every play as the package's own checker does."""
+
+import random
+from collections.abc import Iterator
+
+from bfcl_eval.eval_checker.multi_turn_eval import multi_turn_utils
+from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import multi_turn_checker
+
+from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
+from coevolve_environments.plugins.bfcl.episode import MAX_STEPS_PER_TURN, BfclEpisode
+
+Play = list[list[list[str]]]
+"""Turns of steps of calls."""
+
+
+def published_verdict(entry: Entry, play: Play) -> bool:
+    known = set(vars(multi_turn_utils))
+    entry_id = f"multi_turn_{entry.category}_{entry.number}"
+    described = {"initial_config": entry.config, "involved_classes": entry.classes, "id": entry_id}
+    try:
+        return bool(multi_turn_checker(play, entry.answers, described, "", "model")["valid"])
+    finally:
+        for name in set(vars(multi_turn_utils)) - known:  # the package keeps every object forever
+            delattr(multi_turn_utils, name)
+
+
+def our_verdict(entry: Entry, play: Play) -> bool:
+    episode = BfclEpisode(entry, task_id="t", split="train", max_steps_per_turn=MAX_STEPS_PER_TURN)
+    episode.open()
+    for steps in play:
+        for step in steps:
+            episode.act(f"[{', '.join(step)}]")
+        last = episode.act("Done.")
+    return last.reward == 1.0
+
+
+def gold(entry: Entry) -> Play:
+    return [[[call] for call in calls] for calls in entry.answers]
+
+
+def perturbed(entry: Entry, others: list[str]) -> Iterator[Play]:
+    """Yields gold and plays that differ from it in a turn: fewer, more, repeated, reordered, moved calls."""
+    rng = random.Random(entry.id)
+    yield gold(entry)
+    full = [turn for turn, calls in enumerate(entry.answers) if calls]
+    for turn in {*rng.sample(full, 1), *(turn for turn, calls in enumerate(entry.answers) if not calls)}:
+        for steps in changed_steps(gold(entry)[turn], gold(entry)[full[0]], rng.choice(others)):
+            play = gold(entry)
+            play[turn] = steps
+            yield play
+    merged = gold(entry)
+    merged[full[0]] = [[call for (call,) in merged[full[0]]]]
+    yield merged
+    if full[0] + 1 < len(entry.answers):
+        early = gold(entry)
+        early[full[0]] += early[full[0] + 1]
+        early[full[0] + 1] = []
+        yield early
+
+
+def changed_steps(steps: list[list[str]], first: list[list[str]], other: str) -> Iterator[list[list[str]]]:
+    yield steps[:-1]
+    yield steps[::-1]
+    yield [*steps, [other]]
+    yield [*steps, ["no_such_function()"]]
+    yield [*steps, *first]
+
+
+def test_every_perturbed_gold_play_has_the_published_verdict() -> None:
+    verdicts: dict[tuple[str, bool], int] = {}
+    in_empty_turns = 0
+    for category in CATEGORIES:
+        entries = list(read_entries(category))
+        others = [call for entry in entries for calls in entry.answers for call in calls]
+        for entry in entries[:: 3 if category.startswith("miss") else 10]:
+            for play in perturbed(entry, others):
+                expected = published_verdict(entry, play)
+                assert our_verdict(entry, play) is expected, (entry.id, play)
+                verdicts[category, expected] = verdicts.get((category, expected), 0) + 1
+                pairs = zip(play, entry.answers, strict=True)
+                in_empty_turns += expected and any(steps and not calls for steps, calls in pairs)
+    assert min(verdicts[category, verdict] for category in CATEGORIES for verdict in (True, False)) > 15
+    assert in_empty_turns > 50
