@@ -9,6 +9,7 @@ import type { ScenarioCompletion } from '../store/training/scenarios';
 import type { RunningJob } from '../store/training/training-progress';
 import { statusQuery } from '../workflows/base/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
+import { listPausedWork, type PausedWork } from './paused-work';
 import type { Session } from './session';
 
 /** Status of a campaign, or `lost`: Temporal does not run it, although the database has not recorded its end. */
@@ -19,6 +20,7 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     status: ShownStatus;
     /** null: Temporal runs the campaign, or the campaign has ended. */
     problem: RunProblem | null;
+    pausedWork: PausedWork[];
     phases: PhaseRow[];
     jobs: RunningJob[];
     training: TrainingCost;
@@ -67,7 +69,7 @@ export async function readCampaignDetails(session: Session, name: string): Promi
   };
 }
 
-type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem'>;
+type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem' | 'pausedWork'>;
 
 async function readState(session: Session, row: CampaignRow, phases: readonly PhaseRow[]): Promise<ShownState> {
   const problem = await withTemporalDeadline(session, () => findRunProblem(session, row));
@@ -75,7 +77,12 @@ async function readState(session: Session, row: CampaignRow, phases: readonly Ph
   const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(row.name));
   try {
     const state: CampaignState = await handle.query(statusQuery);
-    if (state.campaignId === row.id) return { ...state, problem };
+    if (state.campaignId === row.id) {
+      const pausedWork = hasEnded(state.status)
+        ? []
+        : await withTemporalDeadline(session, () => listPausedWork(session, row.name));
+      return { ...state, problem, pausedWork };
+    }
     return await stateOfRows(session, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
   } catch (error) {
     const { status } = await session.store.campaigns.getByName(row.name);
@@ -94,5 +101,5 @@ async function stateOfRows(
   const { iteration } = state.progress;
   const phase = phases.findLast((begun) => begun.iteration === iteration)?.phase ?? state.progress.phase;
   const status = problem?.status ?? row.status;
-  return { ...state, status, progress: { ...state.progress, phase }, problem };
+  return { ...state, status, progress: { ...state.progress, phase }, problem, pausedWork: [] };
 }

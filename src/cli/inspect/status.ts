@@ -31,6 +31,7 @@ function statusText({
   name,
   status,
   problem,
+  pausedWork,
   abortedBy,
   progress,
   iterations,
@@ -54,7 +55,7 @@ function statusText({
   const isEnd = status !== 'lost' && hasEnded(status);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
-    ...(problem ? [`needs attention: ${problem.what}`, problem.next] : []),
+    ...[...(problem ? [problem] : []), ...pausedWork].flatMap(({ what, next }) => [`needs attention: ${what}`, next]),
     ...(progress.parked && !isEnd ? [`needs attention: ${progress.parked}`, nextCommands({ name, progress })] : []),
     ...forkText(origin),
     ...nondeterminismText(nondeterminism),
