@@ -1,8 +1,11 @@
 import {
   allHandlersFinished,
+  ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
   condition,
   continueAsNew,
+  patched,
   proxyActivities,
   startChild,
 } from '@temporalio/workflow';
@@ -68,12 +71,10 @@ async function runIteration(state: CampaignState, commands: CommandHandlers): Pr
 const unpausedOrStopping = (state: CampaignState): Promise<void> =>
   condition(() => state.status !== 'paused' || state.stopping);
 
+type CampaignEnd = 'finished' | 'stopped' | 'given up' | 'aborted';
+
 /** Ends the training jobs that outlive their workflows, stores the final status and returns the final state. */
-async function end(
-  state: CampaignState,
-  commands: CommandHandlers,
-  how: 'finished' | 'stopped' | 'given up' | 'aborted',
-): Promise<CampaignState> {
+async function end(state: CampaignState, commands: CommandHandlers, how: CampaignEnd): Promise<CampaignState> {
   const { campaignId } = state;
   if (how === 'aborted') state.abortedBy ??= 'a cancellation of the workflow';
   if (how === 'aborted' || how === 'given up') await trainUnlimited.endTraining({ campaignId });
@@ -81,5 +82,15 @@ async function end(
   await storeUnlimited.closeCampaign({ campaignId, status: state.status });
   commands.show();
   await condition(allHandlersFinished);
+  const error = errorOf(how, state);
+  if (error && patched('ends as cancelled or failed')) throw error; // campaigns of version 0.1.0 complete
   return state;
+}
+
+/** Returns the error with which Temporal shows that an operator ended a campaign. The query still returns the state. */
+function errorOf(how: CampaignEnd, { abortedBy, progress: { iteration, phase } }: CampaignState): Error | null {
+  if (how === 'aborted') return new CancelledFailure(`aborted by ${abortedBy}`);
+  if (how === 'given up')
+    return ApplicationFailure.nonRetryable(`an operator gave up phase ${phase} of iteration ${iteration}`, 'GivenUp');
+  return null;
 }

@@ -123,10 +123,7 @@ test('a campaign finishes under continuous commands, also while children start a
     const sending = sendCommands().catch((error: unknown) => {
       if (!(error instanceof WorkflowNotFoundError)) throw error; // the campaign ended between two commands
     });
-    await campaigns
-      .handleOf('commanded')
-      .result()
-      .finally(() => (current.ended = true));
+    await campaigns.ended('commanded').finally(() => (current.ended = true));
     await sending;
   });
   expect(state).toMatchObject({ status: 'finished', scores: { length: 2 } });
