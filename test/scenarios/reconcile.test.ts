@@ -199,7 +199,7 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     await until(async () => (await stack.cli('list')).stdout.match(/^reset +lost /m));
     expect((await stack.cli('status', 'reset')).stdout).toMatch(/failed in Temporal[^]*`coevolve reconcile reset`/);
     expect(await reconcile('reset')).toMatchObject([{ outcome: 'started' }]);
-    await ended('reset');
+    expect(await stack.json('abort', 'reset')).toMatchObject({ status: 'aborted' });
   });
 
   test('has lost its rows while it ran: start refuses its name and names the command that ends its workflow', async () => {

@@ -12,6 +12,7 @@ import {
 import type { Activities } from '../../activities';
 import { iterationWorkflowId } from '../../domain/campaign/ids';
 import type { CampaignState } from '../../domain/campaign/progress';
+import { addPhaseSeconds } from '../../domain/campaign/remaining-time';
 import { profiles } from '../base/activity-profiles';
 import { searchAttributes } from '../base/search-attributes';
 import { iteration, type IterationResult } from '../iteration/iteration';
@@ -36,7 +37,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
     });
   const number = state.progress.iteration;
   const isLast = number >= state.iterations;
-  if (result && result.score !== null) state.scores.push({ iteration: number, score: result.score });
+  if (result) recordResult(state, result);
   if (result && isLast) await work.run(() => unpausedOrStopping(state)).catch(() => undefined); // an abort ends the wait
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (!result || work.consideredCancelled)
@@ -44,7 +45,8 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
 
   if (!isLast && !state.stopping) {
     const { epoch: _ended, ...next } = state;
-    const progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null } as const;
+    const { phases: _phases, ...last } = state.progress;
+    const progress = { ...last, iteration: number + 1, phase: 'plan', note: null } as const;
     return continueAsNew<typeof campaign>({ ...next, progress });
   }
   return end(state, commands, result.givenUp ? 'given up' : isLast ? 'finished' : 'stopped');
@@ -65,6 +67,14 @@ async function runIteration(state: CampaignState, commands: CommandHandlers): Pr
   const result = await child.result();
   await commands.forwardTo(null);
   return result;
+}
+
+function recordResult(state: CampaignState, { score, progress }: IterationResult): void {
+  const { iteration: number } = state.progress;
+  if (score !== null) state.scores.push({ iteration: number, score, ...progress?.interval });
+  if (!progress) return;
+  state.progress = { ...progress, score: score ?? state.progress.score };
+  if (number > 0) state.phaseSeconds = addPhaseSeconds(state.phaseSeconds ?? {}, progress.phases ?? []);
 }
 
 /** A paused campaign waits for an operator at its end too; without this wait it would finish during the pause. */
@@ -88,9 +98,12 @@ async function end(state: CampaignState, commands: CommandHandlers, how: Campaig
 }
 
 /** Returns the error with which Temporal shows that an operator ended a campaign. The query still returns the state. */
-function errorOf(how: CampaignEnd, { abortedBy, progress: { iteration, phase } }: CampaignState): Error | null {
+function errorOf(how: CampaignEnd, { abortedBy, progress }: CampaignState): Error | null {
   if (how === 'aborted') return new CancelledFailure(`aborted by ${abortedBy}`);
   if (how === 'given up')
-    return ApplicationFailure.nonRetryable(`an operator gave up phase ${phase} of iteration ${iteration}`, 'GivenUp');
+    return ApplicationFailure.nonRetryable(
+      `an operator gave up phase ${progress.phase} of iteration ${progress.iteration}`,
+      'GivenUp',
+    );
   return null;
 }
