@@ -15,6 +15,7 @@ import { createPool } from '../../../src/store/base/pool';
 import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
 import { connectWorker } from '../../../src/temporal/connect-worker';
 import { memoOf } from '../../../src/temporal/start-options';
+import { campaignLists, type UiList } from '../../../src/temporal/ui-lists';
 import type { campaign } from '../../../src/workflows';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../../store/support/model-campaign';
 import { hangTimeoutMs, runCli, until } from '../../support/stack';
@@ -64,6 +65,15 @@ async function openCampaign(changes?: Parameters<typeof modelCampaign>[1]): Prom
   const c = await modelCampaign(pool, changes);
   await startIdle(c.name, c.campaignId);
   return c;
+}
+
+/** Ids of the workflows that Temporal's Web UI lists at the address of a list of campaigns. */
+async function listedBy(name: UiList['name']): Promise<string[]> {
+  const { url } = campaignLists(config.temporal).find((list) => list.name === name)!;
+  const response = await fetch(url.replace('/namespaces/', '/api/v1/namespaces/')); // its page asks for this
+  expect(response.status).toBe(200);
+  const { executions = [] } = (await response.json()) as { executions?: { execution: { workflowId: string } }[] };
+  return executions.map(({ execution }) => execution.workflowId);
 }
 
 const startIdle = (name: string, campaignId: number) => {
@@ -159,12 +169,17 @@ test('a campaign that parks at its budget names the command that continues it', 
     const workflow = { workflowId: `campaign/${c.name}`, taskQueue: 'workflow', args: [state] } as const;
     const handle = await client.workflow.start<typeof campaign>('campaign', workflow);
     await until(async () => (await c.store.campaigns.getByName(c.name)).status === 'parked');
+    await until(async () => (await listedBy('needs attention')).includes(handle.workflowId)); // the list lags behind
+    expect(await listedBy('running')).toContain(handle.workflowId);
     const { progress } = await handle.query<typeof state>('status');
     const [, command] = /`coevolve budget (raise [^`]+)`$/.exec(progress.parked ?? '') ?? [];
     expect(command).toBe(`raise ${c.name} --tokens 250`);
     const { stderr } = await cli(...command!.split(' '));
     expect(stderr).toContain(`${c.name} continues`);
     await expect(handle.result()).resolves.toMatchObject({ status: 'finished' });
+    await until(async () => (await listedBy('ended')).includes(handle.workflowId));
+    expect(await listedBy('needs attention')).toEqual([]);
+    expect(await listedBy('recipe combined')).toEqual([]);
     const { committed } = await c.store.budgets.get(c.campaignId);
     expect(committed.llmTokens).toBe(12 * 15);
   } finally {
