@@ -242,6 +242,13 @@ describe('a campaign that Temporal does not continue', () => {
       });
   });
 
+  test('has the status of the database while Temporal is unavailable, and list says so', async () => {
+    const { name } = await openCampaign();
+    const { code, stdout, stderr } = await runCli(bare, ['list'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(new RegExp(`^${name} +running `, 'm')) });
+    expect(stderr).toMatch(/^statuses are those of the database, not compared with Temporal: [^\n]+\n$/);
+  });
+
   test('is lost when its workflow was deleted', async () => {
     const { name } = await openCampaign();
     const { namespace } = config.temporal;
