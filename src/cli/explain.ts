@@ -1,5 +1,5 @@
 import { CoevolveError } from '../domain/base/errors';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { isGrpcDeadlineError, WorkflowNotFoundError } from '@temporalio/client';
 
 /** Returns an error as one line with the next command; unexpected errors keep their stack trace. */
 export function explain(error: unknown): string {
@@ -13,6 +13,9 @@ export function explain(error: unknown): string {
     return `${error.message || 'connection refused'}: a server is unavailable; start the stack with \`coevolve up\`, check it with \`coevolve doctor\``;
   if (certificateErrors.has(code) || /does not support SSL/.test(error.message))
     return `${error.message}: TLS connection failed; check sslmode and sslrootcert of DATABASE_URL (docs/security.md)`;
+  const isLate: boolean = isGrpcDeadlineError(error);
+  if (isLate)
+    return `${error.message}: Temporal or a workflow worker did not answer in time; start them with \`coevolve up\`, check them with \`coevolve doctor\``;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(explain))].join('\n');
   if (code === '42P01') return `${error.message}: the database has no schema; run \`coevolve migrate\``;
   return error instanceof CoevolveError ? error.message : (error.stack ?? error.message);

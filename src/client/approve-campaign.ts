@@ -3,6 +3,7 @@ import { awaitsApproval } from '../domain/campaign/approval';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { resumeUpdate, statusQuery } from '../workflows/base/messages';
+import { requireRun } from './campaign-run';
 import { operatorName, type Session } from './session';
 
 export type ApprovalDecision = {
@@ -20,10 +21,12 @@ type Waiting = { name: string; id: number; iteration: number; actor: string };
 /**
  * Stores an operator's decision on the tasks or the policy for which a campaign is parked, and resumes the campaign.
  *
- * @throws DomainError `NothingToApprove`, `NoTasks`, `NoPolicy`, `UnknownTask`, `UnknownCampaign`
+ * @throws DomainError `NothingToApprove`, `NoTasks`, `NoPolicy`, `UnknownTask`, `UnknownCampaign`, `NotRunning`, `PausedInTemporal`
  */
 export async function approveCampaign(session: Session, name: string, decision: ApprovalDecision): Promise<Approved> {
-  const { id } = await session.store.campaigns.getByName(name);
+  const row = await session.store.campaigns.getByName(name);
+  const { id } = row;
+  await requireRun(session, row);
   const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const { status, progress } = await handle.query<CampaignState>(statusQuery);
   if (progress.parked === null || !awaitsApproval(progress.parked))

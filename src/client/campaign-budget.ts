@@ -7,6 +7,7 @@ import type { Budget, Spending } from '../store/spending/budgets';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ModelSpending, UnconfirmedRequest, Waste } from '../store/spending/model-spending';
 import { resumeUpdate } from '../workflows/base/messages';
+import { requireRun } from './campaign-run';
 import { operatorName, type Session } from './session';
 
 export type BudgetDetails = Budget & {
@@ -43,7 +44,8 @@ export type RaisedBudget = { budget: Budget; resumed: boolean };
 /**
  * Raises the limits of a campaign and resumes the campaign when it is parked.
  *
- * @throws UsageError without an amount; DomainError `CampaignEnded`, `UnknownCampaign`, or the store's for a missing limit
+ * @throws UsageError without an amount; DomainError `CampaignEnded`, `UnknownCampaign`, `NotRunning`,
+ *   `PausedInTemporal`, or the store's for a missing limit
  */
 export async function raiseBudget(
   session: Session,
@@ -53,9 +55,11 @@ export async function raiseBudget(
   if (tokens === undefined && usd === undefined)
     throw new UsageError('budget raise: found no amount, expected --tokens, --usd or both');
   const { store } = session;
-  const { id, status: before } = await store.campaigns.getByName(name);
+  const row = await store.campaigns.getByName(name);
+  const { id, status: before } = row;
   if (hasEnded(before))
     throw new DomainError('CampaignEnded', `${name} has ended (${before}): a campaign that has ended spends nothing`);
+  await requireRun(session, row);
   const actor = operatorName();
   const added: Partial<Spending> = {
     ...(tokens === undefined ? {} : { llmTokens: tokens }),

@@ -1,40 +1,105 @@
+import { messageOf } from '../base/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
-import type { CampaignRow } from '../store/campaign/campaigns';
+import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
+import { rebuildState } from '../store/campaign/rebuild-state';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
 import type { RunningJob } from '../store/training/training-progress';
 import { statusQuery } from '../workflows/base/messages';
+import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
+import { listPausedWork, type PausedWork } from './paused-work';
 import type { Session } from './session';
 
-export type CampaignDetails = CampaignState &
+/** Status of a campaign, or `lost`: Temporal does not run it, although the database has not recorded its end. */
+export type ShownStatus = CampaignStatus | 'lost';
+
+export type CampaignDetails = Omit<CampaignState, 'status'> &
   Pick<CampaignRow, 'forkedFrom' | 'forkIteration' | 'nondeterminism'> & {
+    status: ShownStatus;
+    /** null: Temporal runs the campaign, or the campaign has ended. */
+    problem: RunProblem | null;
+    pausedWork: PausedWork[];
     phases: PhaseRow[];
     jobs: RunningJob[];
     training: TrainingCost;
     scenarios: ScenarioCompletion[];
   };
 
-/** Returns all campaigns in the order of their start, without their specs. */
-export const listCampaigns = async ({ store }: Session): Promise<Omit<CampaignRow, 'spec'>[]> =>
-  (await store.campaigns.list()).map(({ spec: _spec, ...row }) => row);
+export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> & Pick<CampaignDetails, 'status' | 'problem'>;
+
+/** `unchecked`: the reason why the statuses could not be compared with Temporal. */
+export type CampaignList = { campaigns: ListedCampaign[]; unchecked: string | null };
+
+/** Returns all campaigns in the order of their start, without their specs, with their status in Temporal. */
+export async function listCampaigns(session: Session): Promise<CampaignList> {
+  const rows = await session.store.campaigns.list();
+  let problems = new Map<string, RunProblem>();
+  let unchecked: string | null = null;
+  try {
+    problems = await withTemporalDeadline(session, () => findRunProblems(session, rows));
+  } catch (error) {
+    unchecked = messageOf(error);
+  }
+  const campaigns = rows.map(({ spec: _spec, ...row }) => {
+    const problem = problems.get(row.name) ?? null;
+    return { ...row, status: problem?.status ?? row.status, problem };
+  });
+  return { campaigns, unchecked };
+}
 
 /**
- * Returns a campaign's state from its workflow, with its phases, running training jobs and costs from the database.
+ * Returns a campaign's state from its workflow, with its phases, running training jobs and costs from the database. When
+ * Temporal does not continue the campaign, the state is that of the database.
  *
  * @throws DomainError `UnknownCampaign`
  */
-export async function readCampaignDetails({ store, temporal }: Session, name: string): Promise<CampaignDetails> {
-  const { id, forkedFrom, forkIteration, nondeterminism } = await store.campaigns.getByName(name);
-  const client = await temporal();
-  const state = await client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery);
+export async function readCampaignDetails(session: Session, name: string): Promise<CampaignDetails> {
+  const { store } = session;
+  const row = await store.campaigns.getByName(name);
+  const { id, forkedFrom, forkIteration, nondeterminism } = row;
+  const phases = await store.iterations.listPhases(id);
   return {
-    ...state,
-    ...{ forkedFrom, forkIteration, nondeterminism },
-    phases: await store.iterations.listPhases(id),
+    ...(await readState(session, row, phases)),
+    ...{ forkedFrom, forkIteration, nondeterminism, phases },
     jobs: await store.trainingProgress.listRunning(id),
     training: await store.ledger.getTrainingCost(id),
     scenarios: await store.evaluations.listScenarios(id),
   };
+}
+
+type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem' | 'pausedWork'>;
+
+async function readState(session: Session, row: CampaignRow, phases: readonly PhaseRow[]): Promise<ShownState> {
+  const problem = await withTemporalDeadline(session, () => findRunProblem(session, row));
+  if (problem) return stateOfRows(session, row, phases, problem);
+  const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(row.name));
+  try {
+    const state: CampaignState = await handle.query(statusQuery);
+    if (state.campaignId === row.id) {
+      const pausedWork = hasEnded(state.status)
+        ? []
+        : await withTemporalDeadline(session, () => listPausedWork(session, row.name));
+      return { ...state, problem, pausedWork };
+    }
+    return await stateOfRows(session, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
+  } catch (error) {
+    const { status } = await session.store.campaigns.getByName(row.name);
+    if (hasEnded(status)) return stateOfRows(session, { ...row, status }, phases, null); // Temporal keeps closed workflows for a limited time
+    throw error;
+  }
+}
+
+async function stateOfRows(
+  { pool }: Session,
+  row: CampaignRow,
+  phases: readonly PhaseRow[],
+  problem: RunProblem | null,
+): Promise<ShownState> {
+  const state = await rebuildState(pool, row.id);
+  const { iteration } = state.progress;
+  const phase = phases.findLast((begun) => begun.iteration === iteration)?.phase ?? state.progress.phase;
+  const status = problem?.status ?? row.status;
+  return { ...state, status, progress: { ...state.progress, phase }, problem, pausedWork: [] };
 }

@@ -15,9 +15,12 @@ export type FollowCallbacks = {
   onParked(): void;
   /** Called at every poll while a phase runs. */
   onRunning?: (running: RunningPhase) => void;
+  /** Called every few seconds before the end; its error ends the following. */
+  check?: () => Promise<void>;
 };
 
 const pollMs = 700;
+const checkEveryMs = 5_000;
 
 /**
  * Reports a campaign's progress until the campaign ends and returns its final status. While the database is unavailable,
@@ -28,11 +31,12 @@ const pollMs = 700;
 export async function followCampaign(
   { pool, store }: Pick<Session, 'pool' | 'store'>,
   name: string,
-  { onPhase, onParked, onRunning }: FollowCallbacks,
+  { onPhase, onParked, onRunning, check }: FollowCallbacks,
 ): Promise<CampaignStatus> {
   const { id } = await store.campaigns.getByName(name);
   const reported = new Set<string>();
   let parkedIn = '';
+  let checkedAt = -Infinity;
   for (;;) {
     const { status } = await retryWhileUnreachable(() => store.campaigns.getByName(name));
     const phases = await retryWhileUnreachable(() => store.iterations.listPhases(id));
@@ -41,6 +45,10 @@ export async function followCampaign(
       reported.add(keyOf(phase));
     }
     if (hasEnded(status)) return status;
+    if (check && performance.now() - checkedAt > checkEveryMs) {
+      await check();
+      checkedAt = performance.now();
+    }
 
     const running = phases.find(({ finishedAt }) => !finishedAt);
     if (status === 'parked' && parkedIn !== keyOf(running)) onParked();

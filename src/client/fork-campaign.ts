@@ -3,9 +3,8 @@ import { forkSpec, type ForkRequest } from '../spec/fork-spec';
 import { readStoredSpec, specHash } from '../spec/read-spec';
 import { hasEnded } from '../store/campaign/campaigns';
 import { forkCampaign } from '../store/campaign/fork-campaign';
-import { rebuildState } from '../store/campaign/rebuild-state';
 import { operatorName, type Session } from './session';
-import { requireStartable, startWorkflow, type StartedCampaign } from './start-campaign';
+import { requireNoOrphan, requireStartable, startOrJoin, type StartedCampaign } from './start-campaign';
 
 export type StartedFork = Pick<StartedCampaign, 'workflowId' | 'outcome'> & {
   forkedFrom: string;
@@ -15,7 +14,7 @@ export type StartedFork = Pick<StartedCampaign, 'workflowId' | 'outcome'> & {
 /**
  * Stores a campaign that continues from a finished iteration of another and starts its workflow. Safe to repeat.
  *
- * @throws DomainError of `forkSpec`, of the store's `forkCampaign` and of `requireStartable`
+ * @throws DomainError of `forkSpec`, of the store's `forkCampaign`, of `requireStartable`, `requireNoOrphan` and `startOrJoin`
  */
 export async function startFork(session: Session, sourceName: string, request: ForkRequest): Promise<StartedFork> {
   const { store, pool } = session;
@@ -23,14 +22,15 @@ export async function startFork(session: Session, sourceName: string, request: F
   const source = await store.campaigns.getByName(sourceName);
   const spec = forkSpec(readStoredSpec(source.spec), request);
   const nondeterminism = await requireStartable(session, spec);
+  await requireNoOrphan(session, name);
   const { id } = await forkCampaign(pool, {
     ...{ source, iteration, name, spec, specHash: specHash(spec) },
     actor: operatorName(),
   });
   await store.campaigns.addNondeterminism(id, nondeterminism);
   const fork = { workflowId: campaignWorkflowId(name), forkedFrom: sourceName, fromIteration: iteration };
-  if (hasEnded((await store.campaigns.get(id)).status)) return { ...fork, outcome: 'ended' };
+  const row = await store.campaigns.get(id);
+  if (hasEnded(row.status)) return { ...fork, outcome: 'ended' };
   // The workflow is started also for an existing fork: a crash may have come between its rows and its workflow.
-  const isNew = await startWorkflow(session, await rebuildState(pool, id));
-  return { ...fork, outcome: isNew ? 'started' : 'joined' };
+  return { ...fork, outcome: await startOrJoin(session, row) };
 }

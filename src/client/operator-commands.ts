@@ -1,9 +1,9 @@
-import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { WorkflowFailedError, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { DomainError } from '../domain/base/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
-import { hasEnded, type CampaignStatus } from '../store/campaign/campaigns';
+import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import {
   abortUpdate,
   pauseUpdate,
@@ -13,6 +13,7 @@ import {
   statusQuery,
   stopAfterIterationUpdate,
 } from '../workflows/base/messages';
+import { findRunProblem, problemError, requireRun, withTemporalDeadline } from './campaign-run';
 import { operatorName, type Session } from './session';
 
 const updates = {
@@ -41,7 +42,7 @@ export type CommandResult = CampaignState | { name: string; status: 'aborted' };
  * Sends an operator command to a campaign and returns its state after the command; `abort` returns when all activities
  * have stopped. Safe to repeat.
  *
- * @throws DomainError `CampaignEnded`, `NotRunning`, or the code with which the campaign rejects the command
+ * @throws DomainError `CampaignEnded`, `NotRunning`, `PausedInTemporal`, or the code with which the campaign rejects the command
  */
 export async function sendOperatorCommand(
   session: Session,
@@ -49,8 +50,10 @@ export async function sendOperatorCommand(
   command: OperatorCommand,
   { reason, actor = operatorName(), onProgress }: CommandOptions,
 ): Promise<CommandResult> {
-  if (command === 'abort' && (await statusOf(session, name)) === 'aborted') return { name, status: 'aborted' };
-  await requireNotEnded(session, name, command);
+  const row = await session.store.campaigns.getByName(name);
+  if (command === 'abort' && row.status === 'aborted') return { name, status: 'aborted' };
+  requireNotEnded(row, command);
+  await requireRun(session, row);
   const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const operator = { actor, ...(reason ? { reason } : {}) };
   try {
@@ -59,30 +62,27 @@ export async function sendOperatorCommand(
     const state: CampaignState = await handle.executeUpdate(updates[command], { args: [operator] });
     if (command !== 'abort') return state;
     onProgress(`${name}: waits until all activities have stopped, also those of a worker that is not running`);
-    return (await handle.result()) as CampaignState;
+    return await handle.result().catch((error: unknown) => {
+      if (error instanceof WorkflowFailedError && error.cause instanceof CancelledFailure)
+        return handle.query(statusQuery);
+      throw error;
+    });
   } catch (error) {
     return await throwReason(session, name, command, error);
   }
 }
 
-const statusOf = async ({ store }: Session, name: string): Promise<CampaignStatus> =>
-  (await store.campaigns.getByName(name)).status;
-
 /** @throws DomainError `CampaignEnded` */
-async function requireNotEnded(session: Session, name: string, command: OperatorCommand): Promise<CampaignStatus> {
-  const status = await statusOf(session, name);
+function requireNotEnded({ name, status }: CampaignRow, command: OperatorCommand): void {
   if (hasEnded(status)) throw new DomainError('CampaignEnded', `${name} has ended (${status}): nothing to ${command}`);
-  return status;
 }
 
-/** @throws DomainError with the campaign's reason where it has one; otherwise the error itself */
+/** @throws DomainError with the reason of the campaign or of Temporal where there is one; otherwise the error itself */
 async function throwReason(session: Session, name: string, command: OperatorCommand, error: unknown): Promise<never> {
   if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
     throw new DomainError(error.cause.type ?? 'Refused', error.cause.message);
-  if (!(error instanceof WorkflowNotFoundError)) throw error;
-  const status = await requireNotEnded(session, name, command);
-  throw new DomainError(
-    'NotRunning',
-    `${name} is ${status} in the database, but Temporal does not run it; start it again with \`coevolve reconcile ${name}\``,
-  );
+  const row = await session.store.campaigns.getByName(name); // it may have changed during the command
+  if (error instanceof WorkflowNotFoundError) requireNotEnded(row, command);
+  const problem = await withTemporalDeadline(session, () => findRunProblem(session, row)).catch(() => null);
+  throw problem ? problemError(name, problem) : error;
 }

@@ -4,13 +4,16 @@ import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import { statusQuery } from '../workflows/base/messages';
+import { findRunProblem, problemError } from './campaign-run';
 import { operatorName, type Session } from './session';
 import { startWorkflow } from './start-campaign';
 
 export type Reconciled = {
   name: string;
-  /** `running`: the campaign runs and was not changed; `ended`: it has ended. */
-  outcome: 'started' | 'running' | 'ended';
+  /** `running` and `blocked`: the workflow is open and was not changed; `ended`: the campaign has ended. */
+  outcome: 'started' | 'running' | 'blocked' | 'ended';
+  /** Reason why an open workflow does not continue the campaign, with the next command. */
+  problem?: string;
   /** Iteration of the started workflow. */
   iteration: number | null;
   /** Epoch of the started workflow. */
@@ -41,15 +44,19 @@ export async function reconcileCampaign(session: Session, name: string, force: b
   return reconcile(session, row ?? (await session.store.campaigns.getByName(name)), force);
 }
 
-async function reconcile(session: Session, { name, id, status }: CampaignRow, force: boolean): Promise<Reconciled> {
+async function reconcile(session: Session, row: CampaignRow, force: boolean): Promise<Reconciled> {
+  const { name, id, status } = row;
   const unchanged = { name, iteration: null, epoch: null };
   if (hasEnded(status)) return { ...unchanged, outcome: 'ended' };
   return session.store.campaigns.withLock(id, async () => {
     const client = await session.temporal();
     const handle = client.workflow.getHandle(campaignWorkflowId(name));
     const run = await runStateOf(handle);
-    if (run === 'running' && !force && !(await isAheadOfDatabase(session, id, handle)))
-      return { ...unchanged, outcome: 'running' };
+    if (run === 'running' && !force) {
+      const problem = await findRunProblem(session, row);
+      if (problem) return { ...unchanged, outcome: 'blocked', problem: problemError(name, problem).message };
+      if (!(await isAheadOfDatabase(session, id, handle))) return { ...unchanged, outcome: 'running' };
+    }
     if (run === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
     const state = await nextState(session, client, id, run !== 'unknown');
     await session.store.campaigns.setStatus(id, state.status);
@@ -78,7 +85,7 @@ type RunState = 'unknown' | 'running' | 'closed';
 async function runStateOf(handle: WorkflowHandle): Promise<RunState> {
   try {
     const { status } = await handle.describe();
-    return status.name === 'RUNNING' ? 'running' : 'closed';
+    return status.name === 'RUNNING' || status.name === 'PAUSED' ? 'running' : 'closed';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'unknown';
     throw error;

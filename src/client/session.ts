@@ -32,7 +32,11 @@ export async function withSession<T>(work: (session: Session) => Promise<T>, con
       pool,
       store: createStore(pool),
       artifacts: artifactStore(config.artifacts),
-      temporal: () => (client ??= connectClient(config)),
+      temporal: () =>
+        (client ??= connectClient(config).catch((error: unknown) => {
+          client = undefined; // the next call connects again
+          throw error;
+        })),
     });
   } finally {
     await client?.then(({ connection }) => connection.close()).catch(() => undefined);

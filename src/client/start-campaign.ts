@@ -1,5 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { getModel } from '../artifacts/imported-models';
+import { DomainError } from '../domain/base/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { taskQueues } from '../domain/campaign/task-queues';
@@ -10,9 +11,11 @@ import { memoOf } from '../temporal/start-options';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { nondeterminismReasons } from '../spec/nondeterminism';
 import { readStoredSpec, specHash } from '../spec/read-spec';
+import type { CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import type { campaign } from '../workflows';
+import { isWorkflowOpen, requireRun } from './campaign-run';
 import { requireEnvironment } from './require-environment';
 import type { Session } from './session';
 
@@ -27,10 +30,12 @@ export type StartedCampaign = {
  * Stores a campaign and starts its workflow. Every check comes before the first row is written. Safe to repeat: a second
  * start with the same spec joins the campaign, also after a crash between the row and the workflow.
  *
- * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`; ConfigError
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`, `OrphanWorkflow`,
+ *   `NotRunning`, `PausedInTemporal`; ConfigError
  */
 export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
   const nondeterminism = await requireStartable(session, spec);
+  await requireNoOrphan(session, spec.name);
   const row = await session.store.campaigns.save({
     name: spec.name,
     recipe: spec.recipe,
@@ -42,8 +47,29 @@ export async function startCampaign(session: Session, spec: CampaignSpec): Promi
   await session.store.campaigns.addNondeterminism(row.id, nondeterminism);
   const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
   if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has deleted the workflow
-  const isNew = await startWorkflow(session, await rebuildState(session.pool, row.id));
-  return { ...started, outcome: isNew ? 'started' : 'joined' };
+  return { ...started, outcome: await startOrJoin(session, row) };
+}
+
+/**
+ * Starts the workflow of a stored campaign, or joins it when it runs.
+ *
+ * @throws DomainError `NotRunning`, `PausedInTemporal` when Temporal has a workflow of that name that does not continue
+ */
+export async function startOrJoin(session: Session, row: CampaignRow): Promise<'started' | 'joined'> {
+  if (await startWorkflow(session, await rebuildState(session.pool, row.id))) return 'started';
+  await requireRun(session, row);
+  return 'joined';
+}
+
+/** @throws DomainError `OrphanWorkflow` when a workflow of the name runs, but the database has no campaign of the name */
+export async function requireNoOrphan(session: Session, name: string): Promise<void> {
+  const isOpen = await isWorkflowOpen(session, name); // before the row: a concurrent start stores its row first
+  if (!isOpen || (await session.store.campaigns.find(name))) return;
+  throw new DomainError(
+    'OrphanWorkflow',
+    `name: the workflow ${campaignWorkflowId(name)} runs in Temporal, but its rows are not in the database; end it with ` +
+      `\`coevolve reconcile ${name} --force\` and start again, or choose another name`,
+  );
 }
 
 /** Returns the hash of the stored spec when both specs are equal after defaults for keys that an upgrade has added. */
@@ -86,7 +112,7 @@ export async function startWorkflow(session: Session, state: CampaignState, agai
       taskQueue: taskQueues.workflow,
       args: [state],
       workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-      ...memoOf(session.config, workflowId, weight),
+      ...memoOf(session.config, workflowId, { weight, campaignId: state.campaignId }),
       staticSummary: `${state.recipe} on ${state.environment}`,
     });
     return true;

@@ -31,7 +31,6 @@ const dynamicSettings = [
   'matching.numTaskqueueReadPartitions=1', // with more than one partition, priorities are not kept in order
   'matching.numTaskqueueWritePartitions=1',
   'matching.enableFairness=true',
-  'frontend.WorkflowPauseEnabled=true',
 ];
 
 /** The embedded Temporal server with its web UI: one process, one SQLite file. */

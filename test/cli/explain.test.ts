@@ -1,3 +1,4 @@
+import { ServiceError } from '@temporalio/client';
 import { explain } from '../../src/cli/explain';
 import { DomainError } from '../../src/domain/base/errors';
 
@@ -23,6 +24,13 @@ test.each([
     label: 'a database without schema',
     error: coded('relation "campaigns" does not exist', '42P01'),
     message: /`coevolve migrate`$/,
+  },
+  {
+    label: 'a query that no worker answers',
+    error: new ServiceError('Failed to query Workflow', {
+      cause: Object.assign(coded('4 DEADLINE_EXCEEDED', ''), { code: 4, details: '', metadata: {} }),
+    }),
+    message: /^Failed to query Workflow: Temporal or a workflow worker did not answer in time; .*`coevolve up`/,
   },
 ])('an error for $label is one line with the next command', ({ error, message }) => {
   expect(explain(error)).toMatch(message);

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { findTemporal } from '../../src/stack/temporal-service';
 import { readState } from '../../src/stack/stack-state';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
@@ -138,5 +139,83 @@ describe('a database that was restored from an older backup', () => {
     await stack.json('resume', 'held'); // the backup was taken while the campaign was paused
     await ended('held');
     expect(await hashOf('held')).toEqual(await hashOf('calm'));
+  });
+});
+
+describe('a campaign that an operator changed in Temporal or in the database', () => {
+  const handle = (suffix = '') => stack.client.workflow.getHandle(`campaign/touched${suffix}`);
+
+  beforeAll(async () => {
+    process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // its activities wait
+    await start('touched');
+  });
+
+  test('has a paused activity: status names the command that continues it', async () => {
+    const training = handle('/iteration/0/train/base');
+    const activityId = await until(async () => {
+      const description = await training.describe().catch(() => null);
+      const waiting = description?.raw.pendingActivities?.find(
+        ({ activityType }) => activityType?.name === 'submitTraining',
+      );
+      return waiting?.activityId;
+    });
+    const { workflowId } = training;
+    const { namespace } = stack.client.options;
+    const paused = { namespace, execution: { workflowId }, id: activityId, identity: 'ada' };
+    await stack.client.workflowService.pauseActivity({ ...paused, reason: 'lunch' });
+    const { stdout } = await stack.cli('status', 'touched');
+    expect(stdout).toContain(`activity submitTraining of ${workflowId} was paused in Temporal by ada (lunch)`);
+    expect(stdout).toContain(`temporal activity unpause --activity-id ${activityId} --workflow-id ${workflowId} `);
+    await stack.client.workflowService.unpauseActivity(paused);
+    expect(await stack.json('status', 'touched')).toMatchObject({ status: 'running', pausedWork: [] });
+  });
+
+  test('was terminated: start names reconcile, after which the campaign finishes', async () => {
+    await handle().terminate();
+    const { code, stderr } = await stack.cli('start', stack.specFile(tiny('touched')));
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('`coevolve reconcile touched`') });
+    expect(await reconcile('touched')).toMatchObject([{ outcome: 'started', iteration: 0, epoch: 2 }]);
+    await stack.json('up', '--unsupervised');
+    await ended('touched');
+    expect(await hashOf('touched')).toEqual(await hashOf('calm'));
+  });
+
+  test('was reset after its first iteration: it fails, and reconcile continues it', async () => {
+    await start('reset');
+    await until(async () => (await status('reset')).progress.phase === 'train');
+    const { address, namespace } = stack.config.temporal;
+    const reset = [
+      'workflow',
+      'reset',
+      '--workflow-id',
+      'campaign/reset',
+      '--type',
+      'FirstWorkflowTask',
+      '--reason',
+      'x',
+    ];
+    const ran = spawnSync(findTemporal(stack.config), [...reset, '--address', address!, '--namespace', namespace]);
+    expect(ran.status).toBe(0);
+    await until(async () => (await stack.cli('list')).stdout.match(/^reset +lost /m));
+    expect((await stack.cli('status', 'reset')).stdout).toMatch(/failed in Temporal[^]*`coevolve reconcile reset`/);
+    expect(await reconcile('reset')).toMatchObject([{ outcome: 'started' }]);
+    expect(await stack.json('abort', 'reset')).toMatchObject({ status: 'aborted' });
+  });
+
+  test('has lost its rows while it ran: start refuses its name and names the command that ends its workflow', async () => {
+    await start('orphan');
+    await stack.pool.query('truncate campaigns cascade');
+    const { code, stderr } = await stack.cli('start', stack.specFile(tiny('orphan')));
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('`coevolve reconcile orphan --force`'),
+    });
+    expect(await stack.json('list')).toEqual([]);
+    expect(await reconcile('orphan', '--force')).toMatchObject([{ outcome: 'ended' }]);
+    expect(await stack.cli('start', stack.specFile(tiny('orphan')))).toMatchObject({
+      ...{ code: 1, stderr: expect.stringContaining('`coevolve reconcile orphan`') },
+    });
+    expect(await reconcile('orphan')).toMatchObject([{ outcome: 'started' }]);
+    expect(await status('orphan')).toMatchObject({ status: 'running' });
   });
 });

@@ -53,6 +53,14 @@ test('the namespace has the search attributes and keeps closed workflows for 30 
   });
 });
 
+test('the server refuses the pause of a workflow, which no command of campaigns could end', async () => {
+  const { namespace } = filled.temporal;
+  await withTemporal(filled.temporal, async ({ workflowService }) => {
+    const pausing = workflowService.pauseWorkflowExecution({ namespace, workflowId: 'campaign/any', reason: 'lunch' });
+    await expect(pausing).rejects.toThrow(/not enabled|disabled|unimplemented/i);
+  });
+});
+
 test('the Temporal UI serves pages', async () => {
   const page = await fetch(`${filled.temporal.uiUrl}/namespaces/coevolve/workflows`);
   expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<html')]);

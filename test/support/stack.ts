@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
+import { WorkflowFailedError, type Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { readConfig, variablesOf, type Config } from '../../src/config';
 import type { CampaignState } from '../../src/domain/campaign/progress';
@@ -115,7 +115,12 @@ export async function bringUpStack(label: string, providers?: object, { supervis
     async waitForEnd(name) {
       const { code, stderr } = await cli('status', name, '--watch');
       if (code !== 0) throw new Error(`coevolve status ${name} --watch exited with code ${code}: ${stderr}`);
-      await client.workflow.getHandle(campaignWorkflowId(name)).result();
+      await client.workflow
+        .getHandle(campaignWorkflowId(name))
+        .result()
+        .catch((error: unknown) => {
+          if (!(error instanceof WorkflowFailedError)) throw error; // aborted and given-up campaigns do not complete
+        });
     },
     specFile(spec) {
       const file = path.join(home, `${spec.name}.yaml`);

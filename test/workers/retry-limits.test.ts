@@ -32,7 +32,7 @@ async function playTask(name: string, outcomes: (() => Promise<unknown>)[]) {
     () =>
       temporal.client.workflow
         .execute<typeof rollout>('rollout', {
-          ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'fast' }, workflowId, 1) },
+          ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'fast' }, workflowId, { weight: 1 }) },
           args: [
             {
               ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },

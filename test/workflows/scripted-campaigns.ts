@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Client, WorkflowHandle } from '@temporalio/client';
+import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { activityNames, type Activities } from '../../src/activities';
 import type { CampaignState } from '../../src/domain/campaign/progress';
 import type { RecipeName } from '../../src/domain/campaign/recipe';
@@ -35,6 +35,8 @@ export type ScriptedCampaigns = {
   client: Client;
   handleOf(name: string): Handle;
   start(name: string, plan: Plan, script: Script): Promise<Handle>;
+  /** Waits until the workflow of a campaign has closed in any way and returns its final state. */
+  ended(name: string): Promise<CampaignState>;
   /** Starts a campaign and waits for its end. */
   run(name: string, plan: Plan, script: Script, during?: () => Promise<void>): Promise<CampaignState>;
   status(name: string): Promise<CampaignState>;
@@ -71,12 +73,19 @@ export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
       args: [{ ...state, ...changes, progress: { ...state.progress, iteration: from } }],
     });
   };
+  const ended = (name: string): Promise<CampaignState> =>
+    handleOf(name)
+      .result()
+      .catch((error: unknown) => {
+        if (error instanceof WorkflowFailedError) return status(name); // aborted or given up
+        throw error;
+      });
   return {
-    ...{ client: temporal.client, handleOf, status, start },
+    ...{ client: temporal.client, handleOf, status, start, ended },
     async run(name, plan, script, during) {
-      const handle = await start(name, plan, script);
+      await start(name, plan, script);
       await during?.();
-      return handle.result();
+      return ended(name);
     },
     parked: (name) =>
       until(async () => {

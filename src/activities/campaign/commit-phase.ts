@@ -1,23 +1,28 @@
+import type { SpendingProgress } from '../../domain/campaign/progress';
 import { planOf } from '../../spec/iteration-plan';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { phaseDuties, type Counts, type PhaseContext } from './phase-duties';
 
+/** `note`: the counts as a readable line, in version 0.1.0 the whole result. */
+export type CommittedPhase = { note: string; spending: SpendingProgress };
+
 /**
- * Commits a phase with the counts of its rows, books its cost, and returns the counts as a readable line. A committed
+ * Commits a phase with the counts of its rows, books its cost, and returns both. A committed
  * phase keeps its counts, because the active policies may have changed since.
  *
  * @throws DomainError `StateMismatch` when rows of the phase are missing: the database was restored from an older backup
  */
 export const commitPhase =
   (deps: Dependencies) =>
-  async (key: PhaseKey): Promise<string> => {
+  async (key: PhaseKey): Promise<CommittedPhase | string> => {
     const committed = await deps.store.iterations.findCommitted(key);
     const counts = committed ?? (await verifiedCounts(await phaseContext(deps, key)));
     await deps.store.iterations.commitPhase(key, counts);
-    return Object.entries(counts)
+    const note = Object.entries(counts)
       .map(([name, count]) => `${name} ${Number.isInteger(count) ? count : count.toFixed(3)}`)
       .join(', ');
+    return { note, spending: await deps.store.budgets.get(key.campaignId) };
   };
 
 export async function phaseContext(deps: Dependencies, key: PhaseKey): Promise<PhaseContext> {

@@ -1,4 +1,5 @@
 import { trainingJobKey } from '../../domain/campaign/ids';
+import type { SuccessInterval } from '../../domain/campaign/progress';
 import { decidePromotion } from '../../domain/evaluation/promotion';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { exactMcNemar, mean, pairedBootstrap, wilsonInterval } from '../../domain/evaluation/statistics';
@@ -13,17 +14,18 @@ type Rewards = Map<string, number>;
 
 /**
  * Scores the policy that this iteration trained on the held-out tasks, in pairs with the incumbent, and decides which of
- * them is active next. Returns the held-out success rate of the active policy.
+ * them is active next. Returns the held-out success rate of the active policy with its interval,
+ * which version 0.1.0 did not return.
  */
 export const evaluatePolicy =
   (deps: Dependencies) =>
-  async (key: IterationKey): Promise<{ score: number }> => {
+  async (key: IterationKey): Promise<{ score: number } & Partial<SuccessInterval>> => {
     const { store } = deps;
     const { name, spec } = await getCampaign(deps, key.campaignId);
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
     const active = (await store.policies.listActive(key.campaignId)).target ?? null;
     const candidate = run?.policyId;
-    if (!candidate) return { score: successRate(await store.evaluations.listHeldOutRewards(key.campaignId, active!)) };
+    if (!candidate) return scoreOf(await store.evaluations.listHeldOutRewards(key.campaignId, active!), spec);
 
     // A retry uses the incumbent of the stored decision: the candidate may be active by now.
     const decided = await store.policies.findDecision(key.campaignId, key.iteration, 'target');
@@ -36,7 +38,7 @@ export const evaluatePolicy =
       ...summarize(rewards, spec),
       ...compare(rewards, baseline, spec, seed),
     });
-    if (!baseline) return { score: successRate(rewards) };
+    if (!baseline) return scoreOf(rewards, spec);
 
     const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
     const decision = await approvedPromotion(deps, { name, spec }, key, byRule);
@@ -45,11 +47,16 @@ export const evaluatePolicy =
       ...decision,
     });
     if (stored.decision === 'promote') await store.policies.setActivePolicy(key, 'target', incumbent, candidate);
-    return { score: successRate(stored.decision === 'promote' ? rewards : baseline) };
+    return scoreOf(stored.decision === 'promote' ? rewards : baseline, spec);
   };
 
 const successesIn = (rewards: Rewards): number => [...rewards.values()].filter(isSuccess).length;
-const successRate = (rewards: Rewards): number => (rewards.size === 0 ? 0 : successesIn(rewards) / rewards.size);
+
+function scoreOf(rewards: Rewards, { evaluation }: CampaignSpec): { score: number } & SuccessInterval {
+  const successes = successesIn(rewards);
+  const score = rewards.size === 0 ? 0 : successes / rewards.size;
+  return { score, ...wilsonInterval(successes, rewards.size, evaluation.confidence) };
+}
 
 function summarize(rewards: Rewards, { evaluation }: CampaignSpec) {
   const successes = successesIn(rewards);

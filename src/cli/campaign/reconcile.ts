@@ -32,7 +32,8 @@ async function reconcile(
     );
   const results =
     name === undefined ? await reconcileAll(session, force) : [await reconcileCampaign(session, name, force)];
-  for (const result of results) printMessage(`${result.name}: ${outcomeText(result)}`);
+  for (const result of results) printMessage(result.problem ?? `${result.name}: ${outcomeText(result)}`);
+  if (results.some(({ outcome }) => outcome === 'blocked')) process.exitCode = 1;
   printResult(json, results, () => results.map((result) => campaignWorkflowId(result.name)).join('\n'));
 }
 

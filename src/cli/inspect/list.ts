@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { listCampaigns } from '../../client/campaign-status';
+import { listCampaigns, type ListedCampaign } from '../../client/campaign-status';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
-import { printResult, table } from '../base/output';
+import { printMessage, printResult, table } from '../base/output';
 
 /** `coevolve list` */
 export function addList(program: Command): void {
@@ -12,12 +12,16 @@ export function addList(program: Command): void {
     .option('--json', 'print the campaigns as JSON')
     .action(({ json }: { json?: boolean }) =>
       withSession(async (session) => {
-        const campaigns = await listCampaigns(session);
+        const { campaigns, unchecked } = await listCampaigns(session);
         const header = ['name', 'status', 'recipe', 'environment', 'seed', 'started', 'forked from'];
         const rows = campaigns.map((c) => [
           ...[c.name, c.status, c.recipe, c.environment, c.seed, c.createdAt.toISOString(), forkOrigin(c)],
         ]);
-        printResult(json, campaigns, () => table(header, rows));
+        if (unchecked) printMessage(`statuses are those of the database, not compared with Temporal: ${unchecked}`);
+        printResult(json, campaigns, () => [table(header, rows), ...campaigns.flatMap(problemText)].join('\n'));
       }),
     );
 }
+
+const problemText = ({ name, problem }: ListedCampaign): string[] =>
+  problem ? [`${name} is ${problem.status}: ${problem.what}; ${problem.next}`] : [];

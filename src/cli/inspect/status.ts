@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { readCampaignDetails, type CampaignDetails } from '../../client/campaign-status';
+import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { withSession } from '../../client/session';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
@@ -19,7 +20,7 @@ export function addStatus(program: Command): void {
     .option('--json', 'print the state as JSON')
     .action((name: string, { watch, json }: { watch?: boolean; json?: boolean }) =>
       withSession(async (session) => {
-        if (watch) await followCampaign(session, name, followOutput(name));
+        if (watch) await followCampaign(session, name, { ...followOutput(name), check: runCheck(session, name) });
         const details = await readCampaignDetails(session, name);
         printResult(json, details, () => statusText(details));
       }),
@@ -29,6 +30,8 @@ export function addStatus(program: Command): void {
 function statusText({
   name,
   status,
+  problem,
+  pausedWork,
   abortedBy,
   progress,
   iterations,
@@ -49,11 +52,11 @@ function statusText({
           .join(', ')
       : 'running',
   ]);
+  const isEnd = status !== 'lost' && hasEnded(status);
   return [
-    `${name}: ${status}${abortedBy && !hasEnded(status) ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
-    ...(progress.parked && !hasEnded(status)
-      ? [`needs attention: ${progress.parked}`, nextCommands({ name, progress })]
-      : []),
+    `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
+    ...[...(problem ? [problem] : []), ...pausedWork].flatMap(({ what, next }) => [`needs attention: ${what}`, next]),
+    ...(progress.parked && !isEnd ? [`needs attention: ${progress.parked}`, nextCommands({ name, progress })] : []),
     ...forkText(origin),
     ...nondeterminismText(nondeterminism),
     table(['iteration', 'phase', 'seconds', 'result'], rows),

@@ -6,6 +6,7 @@ import { readConfig, type Config } from '../../config';
 import { readSpec } from '../../spec/read-spec';
 import { stackDown } from '../../stack';
 import { bringUpStack } from '../../client/bring-up-stack';
+import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { followOutput } from '../base/follow-output';
 import { duration, print, printResult, printMessage } from '../base/output';
@@ -51,7 +52,10 @@ async function runCampaign(
       `Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
     );
 
-  const status = await followCampaign(session, spec.name, followOutput(spec.name));
+  const status = await followCampaign(session, spec.name, {
+    ...followOutput(spec.name),
+    check: runCheck(session, spec.name),
+  });
   const scores = (await store.evaluations.list(campaignId)).map(
     ({ iteration, successes, tasks, successLow, successHigh }) => ({
       ...{ iteration, success: successes / tasks, low: successLow, high: successHigh, tasks },

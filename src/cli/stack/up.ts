@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { bringUpStack } from '../../client/bring-up-stack';
 import { readConfig } from '../../config';
 import { stackStatus } from '../../stack';
+import { campaignLists } from '../../temporal/ui-lists';
 import { printResult, printMessage } from '../base/output';
 
 /** `coevolve up`: starts the services of the embedded stack that do not run. */
@@ -15,7 +16,12 @@ export function addUp(program: Command): void {
       const config = readConfig();
       const { home, temporal } = await bringUpStack(config, { supervised: !unsupervised, onProgress: printMessage });
       const { uiUrl, address } = temporal;
-      const result = { home, temporalUi: uiUrl, temporal: address, services: stackStatus(config) };
-      printResult(json, result, () => (uiUrl ? `Temporal UI: ${uiUrl}` : `Temporal: ${address}`));
+      const lists = campaignLists(temporal);
+      const result = { home, temporalUi: uiUrl, temporal: address, lists, services: stackStatus(config) };
+      const text = [
+        uiUrl ? `Temporal UI: ${uiUrl}` : `Temporal: ${address}`,
+        ...lists.map(({ name, url }) => `  campaigns, ${name}: ${url}`),
+      ];
+      printResult(json, result, () => text.join('\n'));
     });
 }

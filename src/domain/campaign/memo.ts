@@ -7,13 +7,16 @@ export type CampaignMemo = {
   recovery: RecoveryProfile;
   /** Share of the workers relative to other campaigns, in (0, 1000]. */
   weight: number;
+  /** Id of the campaign's row; absent in campaigns of version 0.1.0. */
+  campaignId?: number;
 };
 
 /** Returns the memo of a campaign; undefined for a workflow without a valid one. */
 export function readCampaignMemo(memo: Readonly<Record<string, unknown>> | undefined): CampaignMemo | undefined {
-  const { recovery, weight } = memo ?? {};
+  const { recovery, weight, campaignId } = memo ?? {};
   const profile = recoveryProfiles.find((name) => name === recovery);
-  return profile && typeof weight === 'number' && weight > 0 ? { recovery: profile, weight } : undefined;
+  if (!profile || typeof weight !== 'number' || weight <= 0) return undefined;
+  return { recovery: profile, weight, ...(typeof campaignId === 'number' ? { campaignId } : {}) };
 }
 
 /** Returns the fairness of a workflow: `campaign/<name>` and all workflows below it share one key. */

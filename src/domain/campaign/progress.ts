@@ -1,4 +1,20 @@
 import type { Phase } from './phases';
+import type { PhaseSeconds } from './remaining-time';
+
+/** A planned phase of an iteration. */
+export type PhaseProgress = {
+  phase: Phase;
+  /** Counts of the committed phase as one readable line; null before. */
+  note: string | null;
+  /** null: not committed yet, or paused, parked or repeated meanwhile, so that the time says nothing about the next one. */
+  seconds: number | null;
+};
+
+/** Spending of a campaign on models and training. `limit`: null for no limit. */
+export type SpendingProgress = Record<'committed' | 'limit', { llmTokens: number | null; usd: number | null }>;
+
+/** Confidence interval of a success rate. */
+export type SuccessInterval = { low: number; high: number };
 
 /** Progress of an iteration, sent to the campaign at every phase. */
 export type IterationProgress = {
@@ -10,6 +26,10 @@ export type IterationProgress = {
   parked: string | null;
   /** Held-out success of the active target policy, in [0, 1]; null before the first evaluation. */
   score: number | null;
+  /** Interval of `score`; absent without one, like the next fields in campaigns of version 0.1.0. */
+  interval?: SuccessInterval;
+  phases?: PhaseProgress[];
+  spending?: SpendingProgress;
 };
 
 /** State of a campaign's workflow and answer to the query `status`. Small, because each run passes it to the next. */
@@ -28,5 +48,7 @@ export type CampaignState = {
   /** Operator who aborted the campaign; absent before. An aborted campaign accepts no more commands. */
   abortedBy?: string;
   /** Held-out success after each evaluated iteration. */
-  scores: { iteration: number; score: number }[];
+  scores: ({ iteration: number; score: number } & Partial<SuccessInterval>)[];
+  /** Times of the phases of the iterations after the start. */
+  phaseSeconds?: PhaseSeconds;
 };

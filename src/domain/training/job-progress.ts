@@ -43,7 +43,7 @@ export function progressLine({ step, totalSteps, loss, tokensPerS, etaS, stalled
 const barWidth = 24;
 
 /** Renders the finished share of a job as a text bar; empty while it is unknown. */
-export function progressBar({ step, totalSteps }: JobProgress): string {
+export function progressBar({ step, totalSteps }: Pick<JobProgress, 'step' | 'totalSteps'>): string {
   if (totalSteps <= 0) return '';
   const done = Math.round((barWidth * Math.min(step, totalSteps)) / totalSteps);
   return `${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${Math.floor((100 * Math.min(step, totalSteps)) / totalSteps)} %`;
@@ -78,9 +78,10 @@ export function downsampleCurve<Update extends Numbers>(
 }
 
 /** Formats as `1,840`; workflows have no locale. */
-const thousands = (count: number): string => String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
+export const thousands = (count: number): string => String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
 
-function span(seconds: number): string {
+/** Formats as `42 s`, `41 min` or `2.5 h`. */
+export function span(seconds: number): string {
   if (seconds < 90) return `${Math.round(seconds)} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
   return `${(seconds / 3600).toFixed(1)} h`;

@@ -1,6 +1,7 @@
-import { isSkippable, phases, type Phase } from '../../domain/campaign/phases';
+import { isSkippable, phases } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
-import { progressBar, progressLine, type JobProgress } from '../../domain/training/job-progress';
+import { remainingTime } from '../../domain/campaign/remaining-time';
+import { progressBar, progressLine, span, thousands, type JobProgress } from '../../domain/training/job-progress';
 
 const marks = { done: '✓', now: '▶', next: '·' } as const;
 
@@ -10,35 +11,69 @@ const marks = { done: '✓', now: '▶', next: '·' } as const;
  * @param jobs progress of the current phase's training jobs in one line, by role
  */
 export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, string> = new Map()): string {
-  const { name, recipe, environment, iterations, progress, scores } = state;
-  const scoreRows = scores.map(({ iteration, score }) => `| ${iteration} | ${score.toFixed(3)} |`);
+  const { name, recipe, environment, iterations, progress } = state;
   return [
     `### ${name}: ${recipe} on ${environment}`,
-    `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**`,
+    `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**${etaText(state)}`,
     ...(progress.parked ? [`> Needs attention: ${progress.parked}`, nextCommands(state)] : []),
+    ...phaseTable(progress),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
-    ...(scoreRows.length ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + scoreRows.join('\n')] : []),
-    ...(progress.note ? [progress.note] : []),
+    ...scoreTable(state),
+    ...spendingTable(progress),
   ].join('\n\n');
 }
 
 /** Renders the phases of an iteration as a Markdown table of finished, running and later phases. */
-export function iterationDetails(
-  planned: readonly Phase[],
-  progress: IterationProgress,
-  notes: ReadonlyMap<Phase, string>,
-): string {
-  const now = phases.indexOf(progress.phase);
-  const rows = planned.map((phase) => {
-    const index = phases.indexOf(phase);
-    const mark = notes.has(phase) || index < now ? marks.done : index === now ? marks.now : marks.next;
-    const running = phase === progress.phase ? progress.note : null;
-    return `| ${mark} | ${phase} | ${notes.get(phase) ?? running ?? ''} |`;
+export const iterationDetails = (progress: IterationProgress): string =>
+  [...(progress.parked ? [`> Needs attention: ${progress.parked}`] : []), ...phaseTable(progress)].join('\n\n');
+
+function phaseTable({ phases: planned = [], phase: current, note }: IterationProgress): string[] {
+  if (planned.length === 0) return note ? [note] : [];
+  const now = phases.indexOf(current);
+  const rows = planned.map((row) => {
+    const index = phases.indexOf(row.phase);
+    const mark = row.note !== null || index < now ? marks.done : index === now ? marks.now : marks.next;
+    const time = row.seconds === null ? '' : span(row.seconds);
+    return `| ${mark} | ${row.phase} | ${time} | ${row.note ?? (index === now ? (note ?? '') : '')} |`;
   });
+  const done = planned.filter((row) => row.note !== null).length;
+  const bar = progressBar({ step: done, totalSteps: planned.length });
   return [
-    ...(progress.parked ? [`> Needs attention: ${progress.parked}`] : []),
-    ['| | phase | result |', '| --- | --- | --- |', ...rows].join('\n'),
-  ].join('\n\n');
+    `\`${bar}\` of the phases`,
+    ['| | phase | time | result |', '| --- | --- | ---: | --- |', ...rows].join('\n'),
+  ];
+}
+
+function etaText({ status, iterations, progress, phaseSeconds = {}, stopping }: CampaignState): string {
+  if (status !== 'running' || progress.iteration === 0) return ''; // the start has other phases than the later iterations
+  const later = stopping ? 0 : iterations - progress.iteration;
+  const remaining = remainingTime(phaseSeconds, progress.phases ?? [], progress.phase, later);
+  if (!remaining) return '';
+  const { seconds, low, high, samples } = remaining;
+  const spread =
+    samples === 1 ? 'as in the one earlier iteration' : `${span(low)} to ${span(high)}, from ${samples} iterations`;
+  return `, about ${span(seconds)} left when it began (${spread})`;
+}
+
+function scoreTable({ scores }: CampaignState): string[] {
+  if (scores.length === 0) return [];
+  const rows = scores.map(({ iteration, score, low, high }) => {
+    const interval = low === undefined || high === undefined ? '' : `${low.toFixed(3)} to ${high.toFixed(3)}`;
+    return `| ${iteration} | ${score.toFixed(3)} | ${interval} |`;
+  });
+  return [['| iteration | success on held-out tasks | interval |', '| ---: | ---: | --- |', ...rows].join('\n')];
+}
+
+function spendingTable({ spending }: IterationProgress): string[] {
+  if (!spending) return [];
+  const { committed, limit } = spending;
+  const tokens = (count: number | null): string => (count === null ? 'no limit' : thousands(count));
+  const dollars = (usd: number | null): string => (usd === null ? 'no limit' : `$${usd.toFixed(2)}`);
+  const rows = [
+    `| tokens of models | ${tokens(committed.llmTokens)} | ${tokens(limit.llmTokens)} |`,
+    `| models and training | ${dollars(committed.usd)} | ${dollars(limit.usd)} |`,
+  ];
+  return [['| budget | spent | limit |', '| --- | ---: | ---: |', ...rows].join('\n')];
 }
 
 /** Renders a training job as Markdown. */

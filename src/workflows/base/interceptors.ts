@@ -4,6 +4,7 @@ import {
   type ActivityOptions,
   type ChildWorkflowOptions,
   type ContinueAsNewOptions,
+  type ConcludeActivationInput,
   type WorkflowInterceptors,
 } from '@temporalio/workflow';
 import { maxAttemptsWithCrashes } from '../../domain/campaign/attempt-limits';
@@ -12,7 +13,7 @@ import { taskQueues } from '../../domain/campaign/task-queues';
 
 /**
  * Applies the recovery profile and the fairness weight of a campaign to every activity and child workflow, and passes the
- * memo that holds both to its children and to its next run.
+ * memo that holds both to its children and to its next run. Ends a workflow as cancelled when it throws a cancellation.
  */
 export const interceptors = (): WorkflowInterceptors => ({
   outbound: [
@@ -24,10 +25,21 @@ export const interceptors = (): WorkflowInterceptors => ({
       continueAsNew: (input, next) => next({ ...input, options: { ...input.options, ...nextRunOptions(memo()) } }),
     },
   ],
+  internals: [
+    {
+      concludeActivation: ({ commands }, next) => next({ commands: commands.map(cancelledInsteadOfFailed) }),
+    },
+  ],
 });
+
+/** An abort is no request of Temporal, so the SDK ends the aborted workflow as failed. */
+const cancelledInsteadOfFailed = (command: WorkflowCommand): WorkflowCommand =>
+  command.failWorkflowExecution?.failure?.canceledFailureInfo ? { cancelWorkflowExecution: {} } : command;
 
 /** Read at every call: a workflow receives its memo only after its interceptors are created. */
 const memo = (): CampaignMemo | undefined => readCampaignMemo(workflowInfo().memo);
+
+type WorkflowCommand = ConcludeActivationInput['commands'][number];
 
 /** Heartbeat timeout, after which another worker takes over. Database calls are shorter than rollouts. */
 const heartbeatTimeouts = {

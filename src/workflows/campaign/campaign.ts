@@ -1,14 +1,18 @@
 import {
   allHandlersFinished,
+  ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
   condition,
   continueAsNew,
+  patched,
   proxyActivities,
   startChild,
 } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import { iterationWorkflowId } from '../../domain/campaign/ids';
 import type { CampaignState } from '../../domain/campaign/progress';
+import { addPhaseSeconds } from '../../domain/campaign/remaining-time';
 import { profiles } from '../base/activity-profiles';
 import { searchAttributes } from '../base/search-attributes';
 import { iteration, type IterationResult } from '../iteration/iteration';
@@ -33,7 +37,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
     });
   const number = state.progress.iteration;
   const isLast = number >= state.iterations;
-  if (result && result.score !== null) state.scores.push({ iteration: number, score: result.score });
+  if (result) recordResult(state, result);
   if (result && isLast) await work.run(() => unpausedOrStopping(state)).catch(() => undefined); // an abort ends the wait
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (!result || work.consideredCancelled)
@@ -41,7 +45,8 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
 
   if (!isLast && !state.stopping) {
     const { epoch: _ended, ...next } = state;
-    const progress = { ...state.progress, iteration: number + 1, phase: 'plan', note: null } as const;
+    const { phases: _phases, ...last } = state.progress;
+    const progress = { ...last, iteration: number + 1, phase: 'plan', note: null } as const;
     return continueAsNew<typeof campaign>({ ...next, progress });
   }
   return end(state, commands, result.givenUp ? 'given up' : isLast ? 'finished' : 'stopped');
@@ -64,16 +69,22 @@ async function runIteration(state: CampaignState, commands: CommandHandlers): Pr
   return result;
 }
 
+function recordResult(state: CampaignState, { score, progress }: IterationResult): void {
+  const { iteration: number } = state.progress;
+  if (score !== null) state.scores.push({ iteration: number, score, ...progress?.interval });
+  if (!progress) return;
+  state.progress = { ...progress, score: score ?? state.progress.score };
+  if (number > 0) state.phaseSeconds = addPhaseSeconds(state.phaseSeconds ?? {}, progress.phases ?? []);
+}
+
 /** A paused campaign waits for an operator at its end too; without this wait it would finish during the pause. */
 const unpausedOrStopping = (state: CampaignState): Promise<void> =>
   condition(() => state.status !== 'paused' || state.stopping);
 
+type CampaignEnd = 'finished' | 'stopped' | 'given up' | 'aborted';
+
 /** Ends the training jobs that outlive their workflows, stores the final status and returns the final state. */
-async function end(
-  state: CampaignState,
-  commands: CommandHandlers,
-  how: 'finished' | 'stopped' | 'given up' | 'aborted',
-): Promise<CampaignState> {
+async function end(state: CampaignState, commands: CommandHandlers, how: CampaignEnd): Promise<CampaignState> {
   const { campaignId } = state;
   if (how === 'aborted') state.abortedBy ??= 'a cancellation of the workflow';
   if (how === 'aborted' || how === 'given up') await trainUnlimited.endTraining({ campaignId });
@@ -81,5 +92,18 @@ async function end(
   await storeUnlimited.closeCampaign({ campaignId, status: state.status });
   commands.show();
   await condition(allHandlersFinished);
+  const error = errorOf(how, state);
+  if (error && patched('ends as cancelled or failed')) throw error; // campaigns of version 0.1.0 complete
   return state;
+}
+
+/** Returns the error with which Temporal shows that an operator ended a campaign. The query still returns the state. */
+function errorOf(how: CampaignEnd, { abortedBy, progress }: CampaignState): Error | null {
+  if (how === 'aborted') return new CancelledFailure(`aborted by ${abortedBy}`);
+  if (how === 'given up')
+    return ApplicationFailure.nonRetryable(
+      `an operator gave up phase ${progress.phase} of iteration ${progress.iteration}`,
+      'GivenUp',
+    );
+  return null;
 }

@@ -108,7 +108,7 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
 }
 
 function applyProgress(state: CampaignState, progress: IterationProgress): void {
-  state.progress = { ...progress, score: progress.score ?? state.progress.score };
+  state.progress = { ...state.progress, ...progress, score: progress.score ?? state.progress.score };
   if (state.status === 'running' || state.status === 'parked') state.status = progress.parked ? 'parked' : 'running';
 }
 

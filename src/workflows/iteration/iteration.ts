@@ -1,6 +1,7 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { Phase } from '../../domain/campaign/phases';
+import type { IterationProgress } from '../../domain/campaign/progress';
 import { profiles } from '../base/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
 import { optimize } from './optimize';
@@ -17,6 +18,8 @@ export type IterationResult = {
   score: number | null;
   /** True if an operator stopped the campaign at a parked phase: that phase and the later ones were not run. */
   givenUp: boolean;
+  /** Progress at the end; absent before the first phase and in campaigns of version 0.1.0. */
+  progress?: IterationProgress;
 };
 
 /** Runs one iteration. Every phase commits a row before the next begins; payloads carry ids and counts, never rows. */
@@ -27,8 +30,8 @@ export async function iteration(input: IterationInput): Promise<IterationResult>
   const context: IterationContext = { ...input, plan, runner };
   for (const phase of plan.phases)
     if (!(await runner.run(phase, () => workOf[phase](context))))
-      return { score: runner.progress.score, givenUp: true };
-  return { score: runner.progress.score, givenUp: false };
+      return { progress: runner.progress, score: runner.progress.score, givenUp: true };
+  return { progress: runner.progress, score: runner.progress.score, givenUp: false };
 }
 
 /** Iteration 0 is the supervised start: every agent is trained on expert trajectories of the seed tasks. */
@@ -51,8 +54,11 @@ const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   train: (context) => (isStart(context) ? trainStart(context) : trainAgents(context)),
   async evaluate(context) {
     await rolloutTasks(context, 'evaluation', ['target']);
-    const { score } = await store.evaluatePolicy(keyOf(context)); // promotes the candidate or keeps the incumbent
-    context.runner.progress.score = score;
+    const { score, low, high } = await store.evaluatePolicy(keyOf(context)); // promotes the candidate or keeps the incumbent
+    Object.assign(context.runner.progress, {
+      score,
+      ...(low === undefined || high === undefined ? {} : { interval: { low, high } }),
+    });
   },
   async report(context) {
     await environmentOf(context).unloadPolicies(keyOf(context));

@@ -17,6 +17,7 @@ import { handleControl, type ControlHandler } from '../base/control';
 import { iterationDetails } from '../base/details';
 import { searchAttributes } from '../base/search-attributes';
 import { progressSignal, type Control } from '../base/messages';
+import { commit, enterResult, startClock } from './finish-phase';
 import { reasonOf, retryOrPark, type Decision } from './retry-or-park';
 
 const store = proxyActivities<Activities>(profiles.store);
@@ -58,10 +59,9 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
   const { campaignId, iteration } = input;
   let plan: IterationPlan | null = null;
   const progress: IterationProgress = { iteration, phase: 'plan', note: null, parked: null, score: null };
-  const notes = new Map<Phase, string>();
   const control = handleControl();
 
-  const show = (): void => setCurrentDetails(iterationDetails(plan?.phases ?? [], progress, notes));
+  const show = (): void => setCurrentDetails(iterationDetails(progress));
   const report = async (): Promise<void> => {
     show();
     upsertSearchAttributes(searchAttributes.phase(progress.phase));
@@ -89,6 +89,7 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
     async open() {
       await retryOrPark(async () => {
         plan = await storeUnlimited.openIteration(input);
+        progress.phases = plan.phases.map((phase) => ({ phase, note: null, seconds: null }));
       }, park);
       return plan;
     },
@@ -98,14 +99,16 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
       await report();
       await control.unpaused(); // a pause may have arrived during the report
       const key = keyOf(phase);
+      const secondsOf = startClock(control);
+      let isRepeated = false;
       const isDone = await retryOrPark(async (decision) => {
         if (decision === 'skip') return skip(key);
-        const isCommitted = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
-        if (!isCommitted) await work();
-        progress.note = await store.commitPhase.executeWithOptions({ summary: `commit: ${phase}` }, [key]);
+        isRepeated = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
+        if (!isRepeated) await work();
+        await commit(key, progress);
       }, park);
       if (!isDone) return false;
-      notes.set(phase, progress.note ?? '');
+      enterResult(progress, isRepeated ? null : secondsOf());
       show(); // the campaign receives the note with the report of the next phase, or with the iteration's result
       return true;
     },

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** Begins a phase without its work, like a database that was restored from a backup before the work. */
-async function beginCampaign(phase: Phase): Promise<TaskCampaign & { commit: () => Promise<string> }> {
+async function beginCampaign(phase: Phase): Promise<TaskCampaign & { commit: () => Promise<unknown> }> {
   const campaign = await taskCampaign(database.pool);
   const phaseKey = { ...campaign.key, phase, previous: null };
   await campaign.store.iterations.beginPhase(phaseKey);
@@ -34,7 +34,7 @@ test.each([
   await expect(commit()).rejects.toMatchObject(missingWork(part));
   await work(services)(key);
   await work(services)(key);
-  await expect(commit()).resolves.toEqual(expect.any(String));
+  await expect(commit()).resolves.toMatchObject({ note: expect.any(String) });
 });
 
 test('synthesis commits after every aim is done and the validation is planned', async () => {
@@ -44,7 +44,10 @@ test('synthesis commits after every aim is done and the validation is planned', 
   await planValidation(services)(key);
   await expect(commit()).rejects.toMatchObject(missingWork('boundary'));
   await synthesizeTasks(services)({ ...key, aim: 'boundary' });
-  await expect(commit()).resolves.toBe('candidates 0');
+  await expect(commit()).resolves.toEqual({
+    note: 'candidates 0',
+    spending: { committed: { llmTokens: 0, usd: 0 }, limit: { llmTokens: null, usd: null } },
+  });
 });
 
 test('work of an earlier epoch does not count in a later epoch', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection } from '@temporalio/worker';
@@ -7,12 +7,15 @@ import { recordOperatorCommand } from '../../../src/activities/campaign/record-o
 import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { readConfig, type Config } from '../../../src/config';
 import { stackDown, stackUp } from '../../../src/stack';
+import { findTemporal } from '../../../src/stack/temporal-service';
 import { readState } from '../../../src/stack/stack-state';
 import type { Budget } from '../../../src/store/spending/budgets';
 import { migrate } from '../../../src/store/base/migrate';
 import { createPool } from '../../../src/store/base/pool';
 import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
 import { connectWorker } from '../../../src/temporal/connect-worker';
+import { memoOf } from '../../../src/temporal/start-options';
+import { campaignLists, type UiList } from '../../../src/temporal/ui-lists';
 import type { campaign } from '../../../src/workflows';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../../store/support/model-campaign';
 import { hangTimeoutMs, runCli, until } from '../../support/stack';
@@ -32,7 +35,15 @@ beforeAll(async () => {
   mkdirSync(path.join(projectRoot, '.coevolve'), { recursive: true });
   const home = mkdtempSync(path.join(projectRoot, '.coevolve', 'test-budget-'));
   const { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = process.env;
-  bare = readConfig({ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home });
+  const plain = readConfig({ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home });
+  // A server of an operator may allow the pause of workflows.
+  const withPause = path.join(home, 'temporal-with-pause');
+  writeFileSync(
+    withPause,
+    `#!/bin/sh\nexec '${findTemporal(plain)}' "$@" --dynamic-config-value frontend.WorkflowPauseEnabled=true\n`,
+    { mode: 0o700 },
+  );
+  bare = { ...plain, temporal: { ...plain.temporal, binary: withPause } };
   config = await stackUp(bare, { services: ['postgres', 'temporal'] });
   await migrate(config.databaseUrl!, projectRoot);
   pool = createPool(config.databaseUrl!, 4);
@@ -48,6 +59,30 @@ afterAll(async () => {
 });
 
 const cli = (...args: string[]) => runCli(bare, ['budget', ...args]);
+
+/** Stores a campaign and starts its workflow on a queue without a worker. */
+async function openCampaign(changes?: Parameters<typeof modelCampaign>[1]): Promise<ModelCampaign> {
+  const c = await modelCampaign(pool, changes);
+  await startIdle(c.name, c.campaignId);
+  return c;
+}
+
+/** Ids of the workflows that Temporal's Web UI lists at the address of a list of campaigns. */
+async function listedBy(name: UiList['name']): Promise<string[]> {
+  const { url } = campaignLists(config.temporal).find((list) => list.name === name)!;
+  const response = await fetch(url.replace('/namespaces/', '/api/v1/namespaces/')); // its page asks for this
+  expect(response.status).toBe(200);
+  const { executions = [] } = (await response.json()) as { executions?: { execution: { workflowId: string } }[] };
+  return executions.map(({ execution }) => execution.workflowId);
+}
+
+const startIdle = (name: string, campaignId: number) => {
+  const workflowId = `campaign/${name}`;
+  return client.workflow.start<typeof campaign>('campaign', {
+    ...{ workflowId, taskQueue: 'idle', args: [{ ...stateOf(name, 'sft', 0), campaignId }] },
+    ...memoOf({ recovery: 'default' }, workflowId, { weight: 1, campaignId }),
+  });
+};
 
 const estimate = { llmTokens: 100, usd: 0.01 };
 
@@ -83,7 +118,7 @@ test('budget prints the committed amounts with their limits, the spending by pur
 });
 
 test('a raise with the same request id is applied once', async () => {
-  const c = await modelCampaign(pool, { budget: { llmTokens: 1000, usd: 1 } });
+  const c = await openCampaign({ budget: { llmTokens: 1000, usd: 1 } });
   const raise = ['raise', c.name, '--tokens', '500', '--usd', '0.5', '--request-id', 'monday'];
   await cli(...raise);
   const { stdout } = await cli(...raise, '--json');
@@ -96,7 +131,7 @@ test.each([
   { args: ['--usd', 'much'], message: 'a number above 0' },
   { args: ['--usd', '1'], message: 'has no limit on usd' },
 ])('a raise with $args is rejected: $message', async ({ args, message }) => {
-  const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
+  const c = await openCampaign({ budget: { llmTokens: 1000 } });
   const { code, stdout, stderr } = await cli('raise', c.name, ...args);
   expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
 });
@@ -133,16 +168,115 @@ test('a campaign that parks at its budget names the command that continues it', 
     const workflow = { workflowId: `campaign/${c.name}`, taskQueue: 'workflow', args: [state] } as const;
     const handle = await client.workflow.start<typeof campaign>('campaign', workflow);
     await until(async () => (await c.store.campaigns.getByName(c.name)).status === 'parked');
+    await until(async () => (await listedBy('needs attention')).includes(handle.workflowId)); // the list lags behind
+    expect(await listedBy('running')).toContain(handle.workflowId);
     const { progress } = await handle.query<typeof state>('status');
     const [, command] = /`coevolve budget (raise [^`]+)`$/.exec(progress.parked ?? '') ?? [];
     expect(command).toBe(`raise ${c.name} --tokens 250`);
     const { stderr } = await cli(...command!.split(' '));
     expect(stderr).toContain(`${c.name} continues`);
     await expect(handle.result()).resolves.toMatchObject({ status: 'finished' });
+    await until(async () => (await listedBy('ended')).includes(handle.workflowId));
+    expect(await listedBy('needs attention')).toEqual([]);
+    expect(await listedBy('recipe combined')).toEqual([]);
     const { committed } = await c.store.budgets.get(c.campaignId);
     expect(committed.llmTokens).toBe(12 * 15);
   } finally {
     for (const worker of workers) worker.shutdown();
     await Promise.all(running);
   }
+});
+
+describe('a campaign that Temporal does not continue', () => {
+  const run = (...args: string[]) => runCli(bare, args);
+  type Expected = { status?: string; what: RegExp; next: string; commands?: string[][] };
+  /** Commands that reach the campaign by different ways; the other operator commands share the way of `pause`. */
+  const everyCommand = [['pause'], ['abort'], ['approve'], ['budget', 'raise', '--tokens', '5'], ['status', '--watch']];
+
+  /** Expects that list and status show the problem with its next command, and that commands fail with both in one line. */
+  async function expectProblem(
+    name: string,
+    { status = 'lost', what, next, commands = [['abort']] }: Expected,
+  ): Promise<void> {
+    const [listed, shown] = await Promise.all([run('list'), run('status', name)]);
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^${name} +${status} `, 'm')) });
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^${name}: ${status}, `)) });
+    const messages = [listed.stdout, shown.stdout];
+    for (const args of commands) {
+      const { code, stdout, stderr } = await run(...args, name);
+      expect({ args, code, stdout, lines: stderr.split('\n').length }).toEqual({ args, code: 1, stdout: '', lines: 2 });
+      messages.push(stderr);
+    }
+    for (const message of messages) {
+      expect(message).toMatch(what);
+      expect(message).toContain(next);
+    }
+  }
+
+  test('is paused in Temporal: every command names the command that continues it, and reconcile changes nothing', async () => {
+    const { name } = await openCampaign();
+    const { workflowService } = client;
+    const paused = { namespace: config.temporal.namespace, workflowId: `campaign/${name}`, identity: 'ada' };
+    await workflowService.pauseWorkflowExecution({ ...paused, reason: 'lunch' });
+    const next = `\`temporal workflow unpause --workflow-id campaign/${name} --namespace coevolve --address ${config.temporal.address}\``;
+    const what = /was paused in Temporal at 2\d{3}-\S+ by ada \(lunch\)/;
+    await expectProblem(name, { status: 'paused', what, next, commands: [['pause'], ['resume']] });
+    const { code, stderr } = await run('reconcile', name);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(next) });
+    await workflowService.unpauseWorkflowExecution(paused);
+    expect((await run('list')).stdout).toMatch(new RegExp(`^${name} +running `, 'm'));
+  });
+
+  test('is lost when its workflow was terminated: every command names reconcile, which mends it', async () => {
+    const [{ name, campaignId }, healthy] = [await openCampaign(), await openCampaign()];
+    await client.workflow.getHandle(`campaign/${name}`).terminate('wrong click');
+    const what = /was terminated in Temporal at 2\d{3}-\S+ by \S+ \(wrong click\)/;
+    await expectProblem(name, { what, next: `\`coevolve reconcile ${name}\``, commands: everyCommand });
+    expect(await run('reconcile', name)).toMatchObject({ code: 0 });
+    const listed = JSON.parse((await run('list', '--json')).stdout) as { id: number; status: string }[];
+    for (const id of [campaignId, healthy.campaignId])
+      expect(listed.find((listedCampaign) => listedCampaign.id === id)).toMatchObject({
+        status: 'running',
+        problem: null,
+      });
+  });
+
+  test('has the status of the database while Temporal is unavailable, and list says so', async () => {
+    const { name } = await openCampaign();
+    const { code, stdout, stderr } = await runCli(bare, ['list'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(new RegExp(`^${name} +running `, 'm')) });
+    expect(stderr).toMatch(/^statuses are those of the database, not compared with Temporal: [^\n]+\n$/);
+  });
+
+  test('is lost when its workflow was deleted', async () => {
+    const { name } = await openCampaign();
+    const { namespace } = config.temporal;
+    const handle = client.workflow.getHandle(`campaign/${name}`);
+    await client.workflowService.deleteWorkflowExecution({
+      namespace,
+      workflowExecution: { workflowId: handle.workflowId },
+    });
+    await until(() =>
+      handle.describe().then(
+        () => false,
+        () => true,
+      ),
+    );
+    await expectProblem(name, {
+      what: /is not on the Temporal server: it was deleted/,
+      next: `\`coevolve reconcile ${name}\``,
+    });
+  });
+
+  test('is lost when the workflow of its name belongs to a campaign whose rows were deleted', async () => {
+    const { name, campaignId, store } = await modelCampaign(pool);
+    await startIdle(name, campaignId + 1_000);
+    await expectProblem(name, { what: /belongs to another campaign/, next: `\`coevolve reconcile ${name} --force\`` });
+    expect(await run('reconcile', name)).toMatchObject({ code: 1, stderr: expect.stringContaining('--force') });
+    expect(await run('reconcile', name, '--force')).toMatchObject({ code: 0 });
+    const { memo } = await client.workflow.getHandle(`campaign/${name}`).describe();
+    expect(memo).toMatchObject({ campaignId });
+    await store.campaigns.setStatus(campaignId, 'stopped'); // a row that has ended needs no workflow
+    expect((await run('list')).stdout).toMatch(new RegExp(`^${name} +stopped `, 'm'));
+  });
 });

@@ -33,6 +33,49 @@ test('a campaign runs the phases of its recipe in order and passes the scores fr
   });
 });
 
+test('the details show phases, remaining time, success with its interval, and spending against the budget', async () => {
+  const spending = { committed: { llmTokens: 1_234, usd: 0.5 }, limit: { llmTokens: 20_000, usd: null } };
+  let details = '';
+  const script = scriptedActivities('detailed', {
+    commitPhase: ({ phase }) => Promise.resolve({ note: `${phase} done`, spending }),
+    evaluatePolicy: () => Promise.resolve({ score: 0.5, low: 0.25, high: 0.75 }),
+    async detectSignals({ iteration }) {
+      if (iteration !== 3) return;
+      const handle = campaigns.handleOf('detailed');
+      details = await until(async () => {
+        const metadata = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+        return metadata.currentDetails.includes('**detect**') && metadata.currentDetails;
+      });
+    },
+  });
+  await campaigns.run('detailed', { recipe: 'eto', iterations: 4 }, script);
+  expect(details.replaceAll(/\d+ s/g, '_ s')).toBe(
+    [
+      '### detailed: eto on scripted',
+      '**Running**, iteration 3 of 4, phase **detect**, about _ s left when it began (_ s to _ s, from 2 iterations)',
+      '`███████░░░░░░░░░░░░░░░░░ 28 %` of the phases',
+      [
+        ...['| | phase | time | result |', '| --- | --- | ---: | --- |', '| ✓ | plan | _ s | plan done |'],
+        ...[
+          '| ✓ | rollout | _ s | rollout done |',
+          '| ▶ | detect |  |  |',
+          '| · | pair |  |  |',
+          '| · | train |  |  |',
+        ],
+        ...['| · | evaluate |  |  |', '| · | report |  |  |'],
+      ].join('\n'),
+      [
+        ...['| iteration | success on held-out tasks | interval |', '| ---: | ---: | --- |'],
+        ...[0, 1, 2].map((iteration) => `| ${iteration} | 0.500 | 0.250 to 0.750 |`),
+      ].join('\n'),
+      [
+        ...['| budget | spent | limit |', '| --- | ---: | ---: |', '| tokens of models | 1,234 | 20,000 |'],
+        '| models and training | $0.50 | no limit |',
+      ].join('\n'),
+    ].join('\n\n'),
+  );
+});
+
 test('a campaign that is paused at the end of an iteration starts the next one after the resume', async () => {
   const script = scriptedActivities('pauses', {
     async writeReport({ iteration }) {
@@ -123,10 +166,7 @@ test('a campaign finishes under continuous commands, also while children start a
     const sending = sendCommands().catch((error: unknown) => {
       if (!(error instanceof WorkflowNotFoundError)) throw error; // the campaign ended between two commands
     });
-    await campaigns
-      .handleOf('commanded')
-      .result()
-      .finally(() => (current.ended = true));
+    await campaigns.ended('commanded').finally(() => (current.ended = true));
     await sending;
   });
   expect(state).toMatchObject({ status: 'finished', scores: { length: 2 } });

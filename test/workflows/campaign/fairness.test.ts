@@ -32,7 +32,7 @@ test('memo, heartbeat timeouts, retries and weight of a campaign apply to all it
   await temporal.withWorkers(queues, script.activities, async () => {
     const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
       ...{ workflowId, taskQueue: 'workflow', args: [stateOf('carried', 'eto', 1)] },
-      ...memoOf({ recovery: 'fast' }, workflowId, 2.5),
+      ...memoOf({ recovery: 'fast' }, workflowId, { weight: 2.5, campaignId: 7 }),
     });
     expect(await handle.result()).toMatchObject({ status: 'finished' });
   });
@@ -47,7 +47,7 @@ test('memo, heartbeat timeouts, retries and weight of a campaign apply to all it
       if (id.startsWith(workflowId)) all.push(readCampaignMemo(memo));
     return all.length >= 6 && all; // two runs, two iterations, their rollouts
   });
-  for (const memo of memos) expect(memo).toEqual({ recovery: 'fast', weight: 2.5 });
+  for (const memo of memos) expect(memo).toEqual({ recovery: 'fast', weight: 2.5, campaignId: 7 });
 });
 
 /** Concurrent attempts of the one set of workers. */
@@ -84,7 +84,7 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
 function start({ name, weight = 1, tasks = 1000 }: Entrant) {
   const workflowId = `campaign/${name}/iteration/1/rollout`;
   return temporal.client.workflow.start<typeof rollout>('rollout', {
-    ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'default' }, workflowId, weight) },
+    ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'default' }, workflowId, { weight }) },
     args: [
       {
         ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },
