@@ -3,6 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../config';
 import { DomainError } from '../domain/base/errors';
+import { didYouMean } from '../base/did-you-mean';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { describeIssue } from '../base/describe-issue';
 import { parseYaml } from '../base/parse-yaml';
@@ -81,7 +82,7 @@ export function requireProviders({ llm }: NamesProviders, providers: Providers):
       : `a provider from the file of ${variable}, which contains none; see .env.example`;
   const lines = [...fields].map(([name, [first, ...others]]) => {
     const also = others.length > 0 ? ` (also ${others.join(', ')})` : '';
-    return `${first}: found "${name}", expected ${known}${also}`;
+    return `${first}: found "${name}", expected ${known}${also}${didYouMean(name, [...providers.keys()])}`;
   });
   throw new DomainError('UnknownProvider', lines.join('\n'));
 }
