@@ -39,6 +39,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   budget: async () => (await import('./campaign/budget.js')).addBudget,
   approve: async () => (await import('./campaign/approve.js')).addApprove,
   prompts: async () => (await import('./inspect/prompts.js')).addPrompts,
+  schema: async () => (await import('./inspect/schema.js')).addSchema,
   model: async () => (await import('./data/model.js')).addModel,
   env: async () => (await import('./data/env.js')).addEnv,
   worker: async () => (await import('./stack/worker.js')).addWorker,
