@@ -32,24 +32,45 @@ test.each([
   ['env', 'list'],
 ])('without a stack, %s %s prints the problem and the command that starts it', async (...args) => {
   const { code, stdout, stderr } = await cli(...args, '--json');
-  expect({ code, stdout, stderr }).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringMatching(/^[^\n]+\n {2}next: coevolve up[^\n]*\n$/),
+  expect({ code, stderr }).toEqual({
+    code: 6,
+    stderr: expect.stringMatching(/^[^\n]+\n {2}next: npx coevolve up[^\n]*\n$/),
   });
+  const [error, next] = stderr.trimEnd().split('\n  next: ');
+  expect(JSON.parse(stdout)).toEqual({ error, code: 'StackError', kind: 'unreachable', next });
 });
 
 test('a worker without servers prints the missing configuration', async () => {
   const { code, stderr } = await cli('worker', '--role', 'store');
   expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: expect.stringMatching(/^no database is configured\n {2}next: coevolve up[^\n]*\n$/),
+    code: 6,
+    stderr: expect.stringMatching(/^no database is configured\n {2}next: npx coevolve up[^\n]*\n$/),
   });
+});
+
+test.each([
+  [['start', '--json'], "missing required argument 'spec'"],
+  [['list', '--jsn', '--json'], "unknown option '--jsn'"],
+  [['lst', '--json'], "unknown command 'lst'"],
+  [['start', 'no-such.yaml', '--json'], 'no-such.yaml: file not found'],
+])('the usage mistake %j has its exit code and one JSON object', async (args, error) => {
+  const { code, stdout } = await cli(...args);
+  expect(code).toBe(2);
+  expect(JSON.parse(stdout)).toMatchObject({ error: expect.stringContaining(error), kind: 'usage' });
+});
+
+test.each([['--help'], ['help'], ['start', '--help'], ['--version']])('%s %s is no failure', async (...args) => {
+  const { code, stderr } = await cli(...args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('--version prints the version of the package', async () => {
+  expect((await cli('--version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 test('an unknown role is rejected with the valid roles', async () => {
   const { code, stderr } = await cli('worker', '--role', 'chef');
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(stderr).toContain('Allowed choices are workflow, store, rollout, llm, train');
 });
 
@@ -73,7 +94,7 @@ test('a spec with errors is rejected with one line per error', async () => {
   const spec = path.join(home, 'wrong.yaml');
   writeFileSync(spec, 'name: Wrong\nseed: -1\nenvironment: { name: intercode-sql }\nrecipe: cake\nflavour: sweet\n');
   const { code, stdout, stderr } = await cli('start', spec);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   for (const field of [
     'name: found "Wrong"',
     'seed: found -1',

@@ -95,7 +95,7 @@ test('an aborted campaign accepts another abort and rejects all other commands',
   for (const command of ['pause', 'resume', 'retry', 'skip', 'stop']) {
     const { code, stderr } = await stack.cli(command, 'playing');
     expect({ code, stderr }).toEqual({
-      code: 1,
+      code: 4,
       stderr: expect.stringMatching(/^playing has ended \(aborted\)[^\n]*\n$/),
     });
   }

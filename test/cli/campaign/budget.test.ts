@@ -91,21 +91,21 @@ test('a raise with the same request id is applied once', async () => {
 });
 
 test.each([
-  { args: [], message: 'budget raise: found no amount, expected --tokens, --usd or both' },
-  { args: ['--tokens', '0'], message: 'a number above 0' },
-  { args: ['--usd', 'much'], message: 'a number above 0' },
-  { args: ['--usd', '1'], message: 'has no limit on usd' },
-])('a raise with $args is rejected: $message', async ({ args, message }) => {
+  { args: [], code: 2, message: 'budget raise: found no amount, expected --tokens, --usd or both' },
+  { args: ['--tokens', '0'], code: 2, message: 'a number above 0' },
+  { args: ['--usd', 'much'], code: 2, message: 'a number above 0' },
+  { args: ['--usd', '1'], code: 4, message: 'has no limit on usd' },
+])('a raise with $args is rejected: $message', async ({ args, code: expected, message }) => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
   const { code, stdout, stderr } = await cli('raise', c.name, ...args);
-  expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
+  expect({ code, stderr }).toEqual({ code: expected, stderr: expect.stringContaining(message) });
 });
 
 test('a campaign that has ended rejects a raise', async () => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
   await c.store.campaigns.setStatus(c.campaignId, 'finished');
   expect(await cli('raise', c.name, '--tokens', '5')).toMatchObject({
-    code: 1,
+    code: 4,
     stderr: expect.stringContaining('ended'),
   });
 });
