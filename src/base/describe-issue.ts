@@ -89,19 +89,20 @@ function keysOf(schema: Schema): string[] {
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
 }
 
-const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
+/** Returns the schema of a field; undefined for a field that the schema does not name. */
+export const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
   path.reduce<Schema>((outer, key) => {
     const inner = innermost(outer);
     return inner instanceof z.ZodObject ? (inner.shape as Record<PropertyKey, Schema>)[key] : undefined;
   }, schema);
 
 /** Removes defaults, prefaults, optionals and transformations from a schema. */
-function innermost(schema: Schema): Schema {
+export function innermost(schema: Schema): Schema {
   if (schema instanceof z.ZodPipe) return innermost(schema.in);
   return isWrapper(schema) ? innermost(schema.unwrap()) : schema;
 }
 
-const takesNull = (schema: Schema): boolean =>
+export const takesNull = (schema: Schema): boolean =>
   schema instanceof z.ZodNullable || (isWrapper(schema) && takesNull(schema.unwrap()));
 
 const isWrapper = (schema: Schema) =>

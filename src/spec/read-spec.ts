@@ -22,7 +22,9 @@ export function readSpec(text: string, source: string, changes: readonly YamlCha
   const resolved = 'problems' in parsed ? parsed : resolve(parsed.value);
   if (!('problems' in resolved)) return resolved;
   const problems = resolved.problems.map((problem) => {
-    const position = 'value' in parsed ? parsed.positionOf(fieldOf(problem)) : undefined;
+    const field = fieldOf(problem);
+    const isChanged = changes.some(({ path }) => path.every((key, depth) => field[depth] === key));
+    const position = isChanged ? '--set' : 'value' in parsed && parsed.positionOf(field);
     return position ? `${position}: ${problem}` : problem;
   });
   throw invalid(source, problems, next);

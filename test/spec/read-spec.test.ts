@@ -4,6 +4,9 @@ import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
 import { readSpec, readStoredSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
+import type { YamlChange } from '../../src/base/parse-yaml';
+import { readChange } from '../../src/spec/read-change';
+import { usedSettings } from '../../src/spec/used-settings';
 import { malformedSpecs } from './malformed-specs';
 
 const fourLines = 'name: tidy\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n';
@@ -225,3 +228,63 @@ test.each(recipeNames)(
     expect(readStoredSpec(older)).toEqual(spec);
   },
 );
+
+const specs = readdirSync(examples).filter((name) => name.endsWith('.yaml'));
+const shown = (text: string) => usedSettings(readSpec(text, 'a'));
+
+test.each([
+  ...recipeNames.map((recipe) => fourLines.replace('combined', recipe)),
+  ...specs.map((name) => readFileSync(path.join(examples, name), 'utf8')),
+])('the settings that a recipe reads resolve to the same spec: %#', (text) => {
+  expect(resolveSpec(shown(text), 'shown')).toEqual(readSpec(text, 'a'));
+});
+
+test('the settings of a recipe contain only the sections and the training methods that it reads', () => {
+  const sft = shown(fourLines.replace('combined', 'sft'));
+  expect(Object.keys(sft)).toEqual([
+    'name',
+    'seed',
+    'weight',
+    'environment',
+    'recipe',
+    'rollouts',
+    'policy',
+    'start',
+    'compute',
+    'training',
+    'evaluation',
+    'iterations',
+  ]);
+  expect(Object.keys(sft['training'] as object)).toEqual(['init', 'sft']);
+  expect(shown(fourLines.replace('combined', 'grpo'))).toMatchObject({
+    training: { grpo: {} },
+    signals: {},
+    promotion: { rule: 'always' },
+  });
+  expect(shown(fourLines)).toMatchObject({ synthesis: {}, admission: {}, pairs: { dropSameActions: true } });
+});
+
+test.each([
+  ['name=2026', { name: '2026' }],
+  ['recipe=eto', { recipe: 'eto' }],
+  ['rollouts.attempts=8', { rollouts: { attempts: 8 } }],
+  ['rollouts.tasksPerIteration=null', { rollouts: { tasksPerIteration: null } }],
+  ['environment.options.level=3', { environment: { name: 'intercode-sql', options: { level: 3 } } }],
+  ['environment.experts=null', { environment: { experts: null } }],
+  ['promotion={ rule: always }', { promotion: { rule: 'always' } }],
+])('--set %s replaces the value of the file, typed by the schema', (change, expected) => {
+  const read = readChange(change);
+  expect(read).toHaveProperty('path');
+  expect(readSpec(`${fourLines}rollouts: { attempts: 2 }\n`, 'my.yaml', [read as YamlChange])).toMatchObject(expected);
+});
+
+test('a wrong change is reported without a position of the file, and other mistakes keep theirs', () => {
+  const change = readChange('rollouts.attemps=8') as YamlChange;
+  expect(() => readSpec(`${fourLines}start: never\n`, 'my.yaml', [change])).toThrow(
+    /^ {2}--set: rollouts\.attemps: found an unknown key.*did you mean attempts[^]*^ {2}line 5, column 1: start: /m,
+  );
+});
+
+test.each(['attempts', '=3', 'rollouts.attempts=[1'])('the change %j is rejected', (change) => {
+  expect(readChange(change)).toEqual({ problem: expect.stringMatching(/^--set/) });
+});

@@ -97,7 +97,7 @@ test.each([
   { args: ['--usd', '1'], code: 4, message: 'has no limit on usd' },
 ])('a raise with $args is rejected: $message', async ({ args, code: expected, message }) => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
-  const { code, stdout, stderr } = await cli('raise', c.name, ...args);
+  const { code, stderr } = await cli('raise', c.name, ...args);
   expect({ code, stderr }).toEqual({ code: expected, stderr: expect.stringContaining(message) });
 });
 
