@@ -29,7 +29,8 @@ const invalid = (message: string): DomainError => new DomainError('InvalidSpec',
 
 function missingText(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): string {
   const reason = unavailable[name];
-  if (reason === undefined) return `environment.name: found "${name}", expected one of ${names.join(', ')}${didYouMean(name, names)}`;
+  if (reason === undefined)
+    return `environment.name: found "${name}", expected one of ${names.join(', ')}${didYouMean(name, names)}`;
   return `environment.name: "${name}" is not available on this machine: ${reason}; then run \`coevolve up\` again`;
 }
 

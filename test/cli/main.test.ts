@@ -87,7 +87,13 @@ test('a spec of four lines is complete: a dry run without a stack adds the defau
     spec: { name: 'four-lines', iterations: 2, rollouts: { attempts: 4 }, promotion: { rule: 'not-worse' } },
     estimate: { attempts: expect.any(Number), tokens: expect.any(Number), seconds: expect.any(Number) },
   });
-  expect((await cli('start', spec, '--dry-run')).stdout).toMatch(/^name: four-lines\n[^]*# about [\d,]+ attempts/);
+  const short = (await cli('start', spec, '--dry-run')).stdout;
+  expect(short).toMatch(/^# about [\d,]+ attempts[^]*\n# not checked: no environment server [^]*\nname: four-lines\n/);
+  expect(short).toContain('`npx coevolve up`'.replaceAll('`', ''));
+  const full = (await cli('start', spec, '--dry-run', '--full', '--set', 'name=2026', 'iterations=3')).stdout;
+  expect(full).toMatch(/^# about [^]*\nname: "2026"\n[^]*\niterations: 3\n/);
+  expect(short).not.toContain('grpo');
+  expect(full).toContain('grpo');
 });
 
 test('a spec with errors is rejected with one line per error', async () => {
@@ -105,9 +111,17 @@ test('a spec with errors is rejected with one line per error', async () => {
 });
 
 const examples = path.resolve(__dirname, '../../examples');
+/** Examples that need a provider or an imported model. */
+const missing: Record<string, string> = {
+  'coevolve-llm.yaml': 'llm.models.explorer.provider: found "somewhere"',
+  'smollm2.yaml': 'policy.model: found "smollm2"',
+};
 test.each(readdirSync(examples).filter((file) => file.endsWith('.yaml')))(
-  'the example %s is a valid spec',
+  'the example %s is a valid spec, and its missing parts are listed',
   async (file) => {
-    expect(await cli('start', path.join(examples, file), '--dry-run', '--json')).toMatchObject({ code: 0, stderr: '' });
+    const { code, stdout, stderr } = await cli('start', path.join(examples, file), '--dry-run', '--json');
+    const { problems } = JSON.parse(stdout) as { problems: string[] };
+    expect({ code, stderr }).toEqual({ code: file in missing ? 1 : 0, stderr: '' });
+    expect(problems).toEqual(file in missing ? [expect.stringContaining(missing[file]!)] : []);
   },
 );

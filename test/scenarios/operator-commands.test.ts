@@ -219,7 +219,7 @@ describe('a killed policy server', () => {
     const followed = await stack.cli('status', 'orphan', '--until-parked', '--json');
     expect(followed).toMatchObject({ code: 5, stderr: expect.stringContaining('`npx coevolve status orphan`') });
     expect(JSON.parse(followed.stdout)).toMatchObject({ kind: 'parked', next: 'npx coevolve status orphan' });
-    expect((await stack.cli('status', 'orphan')).stdout).toContain('`coevolve resume orphan` retries the phase');
+    expect((await stack.cli('status', 'orphan')).stdout).toContain('`npx coevolve resume orphan` retries the phase');
     await until(async () => {
       const campaigns = await stack.json<{ name: string; status: string }[]>('list');
       return campaigns.some((campaign) => campaign.name === 'orphan' && campaign.status === 'parked');
