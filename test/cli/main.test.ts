@@ -78,6 +78,13 @@ test('down without a running stack succeeds', async () => {
   expect(await cli('down')).toEqual({ code: 0, stdout: 'nothing was running\n', stderr: '' });
 });
 
+test('doctor marks an optional part that is not here as none, and its next commands work as printed', async () => {
+  const { code, stdout } = await runCli({ ...config, searchPath: '/nowhere' }, ['doctor']);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^none {2}java \(optional\)/m);
+  expect(stdout).toMatch(/^FAIL {2}database .*\n +next: npx coevolve up$/m);
+});
+
 test('a spec of four lines is complete: a dry run without a stack adds the defaults and an estimate', async () => {
   const spec = path.join(home, 'four-lines.yaml');
   writeFileSync(spec, 'name: four-lines\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n');

@@ -10,6 +10,7 @@ import { nextCommands } from '../../workflows/base/details';
 import { asCalled } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
 import { printResult, rounded, shortHash, table } from '../base/output';
+import { zeroCandidates } from './zero-candidates';
 import { jobText, trainingText } from '../base/training-text';
 
 type Options = { watch?: boolean; untilParked?: boolean; json?: boolean };
@@ -68,6 +69,7 @@ function statusText({
     ...forkText(origin),
     ...nondeterminismText(nondeterminism),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
+    ...zeroCandidates(phases).map(asCalled),
     ...jobs.map(jobText),
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),

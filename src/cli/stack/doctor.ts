@@ -23,7 +23,7 @@ const withCalledName = ({ detail, next, ...check }: Check): Check => ({
   ...(next ? { next: asCalled(next) } : {}),
 });
 
-function lineOf({ name, ok, detail, next }: Check): string {
-  const mark = ok ? pc.green('ok  ') : pc.red('FAIL');
+function lineOf({ name, ok, absent, detail, next }: Check): string {
+  const mark = absent ? pc.dim('none') : ok ? pc.green('ok  ') : pc.red('FAIL');
   return `${mark}  ${name.padEnd(30)} ${detail}\n${next ? `      ${pc.dim(`next: ${next}`)}\n` : ''}`;
 }
