@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig } from '../../src/config';
@@ -76,6 +77,36 @@ test('an unknown role is rejected with the valid roles', async () => {
 
 test('down without a running stack succeeds', async () => {
   expect(await cli('down')).toEqual({ code: 0, stdout: 'nothing was running\n', stderr: '' });
+});
+
+test('init writes a spec that a dry run accepts, and overwrites nothing', async () => {
+  const file = path.join(home, 'mine.yaml');
+  expect(await cli('init', file, '--recipe', 'eto', '--environment', 'bfcl')).toEqual({
+    ...{ code: 0, stdout: `${file}\n`, stderr: `next: npx coevolve start ${file} --dry-run\n` },
+  });
+  const { stdout } = await cli('start', file, '--dry-run', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ spec: { name: 'mine', recipe: 'eto' }, problems: [] });
+  const [first] = readFileSync(file, 'utf8').split('\n');
+  expect(existsSync(path.resolve(home, first!.split('$schema=')[1]!))).toBe(true);
+  expect(await cli('init', file)).toMatchObject({ code: 2, stderr: expect.stringContaining('exists already') });
+  expect(await cli('init', path.join(home, 'Not A Name.yaml'))).toMatchObject({ code: 2 });
+});
+
+test.each([
+  ['st', 1, 'start', 'status', 'stop'],
+  ['--dr', 2, '--dry-run'],
+])('bash completes %s', async (word, position, ...expected) => {
+  const { stdout: script } = await cli('completion', 'bash');
+  const words = ['coevolve', 'start', 'x.yaml'].slice(0, position).concat(word).join(' ');
+  const shown = `${script}\nCOMP_WORDS=(${words}); COMP_CWORD=${position}; _coevolve; echo "\${COMPREPLY[@]}"`;
+  expect(execFileSync('bash', ['-c', shown], { encoding: 'utf8' }).trim().split(' ')).toEqual(expected);
+});
+
+test('the scripts of zsh and fish contain all commands and their options', async () => {
+  expect((await cli('completion', 'zsh')).stdout).toMatch(/^autoload -U [^]* {4}start\) words=".*--dry-run/);
+  const { stdout } = await cli('completion', 'fish');
+  expect(stdout).toMatch(/^complete -c coevolve -n '__fish_seen_subcommand_from start' -l dry-run -d 'only check/m);
+  expect(stdout).toContain('-a budget');
 });
 
 test('doctor marks an optional part that is not here as none, and its next commands work as printed', async () => {
