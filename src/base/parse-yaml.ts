@@ -24,6 +24,15 @@ export function parseYaml(text: string, changes: readonly YamlChange[] = []): Pa
   }
 }
 
+/** Adds the position of its field to a problem, which starts with the field's path; unchanged for the whole text. */
+export function withPosition(problem: string, { positionOf }: Pick<ParsedYaml, 'positionOf'>): string {
+  const position = positionOf(fieldOf(problem));
+  return position ? `${position}: ${problem}` : problem;
+}
+
+/** Returns the path of the field with which a problem starts. */
+export const fieldOf = (problem: string): string[] => problem.slice(0, Math.max(0, problem.indexOf(': '))).split('.');
+
 function positionIn(document: Document, lines: LineCounter, path: readonly string[]): string | undefined {
   let section: unknown = document.contents;
   let offset: number | undefined;

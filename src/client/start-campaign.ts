@@ -72,7 +72,7 @@ export async function requireStartable(
 ): Promise<string[]> {
   const { problems, unreachable, unchecked, capabilities } = await checkSpec(config, spec, { store, drawsTasks });
   throwProblems(problems);
-  throwProblems(unreachable);
+  if (unreachable.length > 0) throw unreachable[0];
   for (const line of unchecked) onUnchecked?.(line);
   const { home, policy, policyServer } = config;
   const isEmbedded = policy.tokenFile === secretFile(home, 'policy-token');

@@ -6,7 +6,7 @@ import { DomainError } from '../domain/base/errors';
 import { didYouMean } from '../base/did-you-mean';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { describeIssue } from '../base/describe-issue';
-import { parseYaml } from '../base/parse-yaml';
+import { parseYaml, withPosition } from '../base/parse-yaml';
 
 const count = z.number().int().min(1);
 const rate = z.number().positive();
@@ -57,7 +57,8 @@ export function readProviders({ providersFile: file }: Pick<Config, 'providersFi
   if (!entries.success) throw unusable(file, ['the whole file: expected names of providers with their settings']);
   const read = Object.entries(entries.data).map(([name, settings]) => readProvider(file, name, settings));
   const problems = read.flatMap((provider) => ('problems' in provider ? provider.problems : []));
-  if (problems.length > 0) throw unusable(file, problems);
+  const lines = problems.map((problem) => withPosition(problem, parsed));
+  if (lines.length > 0) throw unusable(file, lines);
   return new Map(read.flatMap((provider) => ('problems' in provider ? [] : [[provider.name, provider]])));
 }
 

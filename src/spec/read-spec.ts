@@ -6,7 +6,7 @@ import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from '../base/describe-issue';
 import { unusedKeys } from './unused-keys';
-import { parseYaml, type YamlChange } from '../base/parse-yaml';
+import { fieldOf, parseYaml, withPosition, type YamlChange } from '../base/parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
 
 /**
@@ -23,9 +23,8 @@ export function readSpec(text: string, source: string, changes: readonly YamlCha
   if (!('problems' in resolved)) return resolved;
   const problems = resolved.problems.map((problem) => {
     const field = fieldOf(problem);
-    const isChanged = changes.some(({ path }) => path.every((key, depth) => field[depth] === key));
-    const position = isChanged ? '--set' : 'value' in parsed && parsed.positionOf(field);
-    return position ? `${position}: ${problem}` : problem;
+    if (changes.some(({ path }) => path.every((key, depth) => field[depth] === key))) return `--set: ${problem}`;
+    return 'value' in parsed ? withPosition(problem, parsed) : problem;
   });
   throw invalid(source, problems, next);
 }
@@ -62,9 +61,6 @@ function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): 
   const parsed = campaignSpecSchema.safeParse(withRecipeDefaults({ ...required, ...intact }));
   return parsed.success ? unusedKeys(parsed.data, broken) : [];
 }
-
-/** Every problem starts with the path of its field. */
-const fieldOf = (problem: string): string[] => problem.slice(0, Math.max(0, problem.indexOf(': '))).split('.');
 
 /**
  * Returns the spec of a stored campaign. Keys that a later release has added get their defaults, so that the campaign

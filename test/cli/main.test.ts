@@ -127,7 +127,7 @@ test('a spec of four lines is complete: a dry run without a stack adds the defau
   });
   const short = (await cli('start', spec, '--dry-run')).stdout;
   expect(short).toMatch(/^# about [\d,]+ attempts[^]*\n# not checked: no environment server [^]*\nname: four-lines\n/);
-  expect(short).toContain('`npx coevolve up`'.replaceAll('`', ''));
+  expect(short).toContain('; npx coevolve up, or set COEVOLVE_ENVIRONMENT_URL');
   const full = (await cli('start', spec, '--dry-run', '--full', '--set', 'name=2026', 'iterations=3')).stdout;
   expect(full).toMatch(/^# about [^]*\nname: "2026"\n[^]*\niterations: 3\n/);
   expect(short).not.toContain('grpo');

@@ -124,7 +124,7 @@ test('approve --keep keeps the active policy of a campaign that is parked for th
     phase: 'evaluate',
     parked: expect.stringContaining('coevolve approve gated --keep'),
   });
-  expect((await stack.cli('status', 'gated')).stdout).toContain('`coevolve skip gated` continues without evaluate');
+  expect((await stack.cli('status', 'gated')).stdout).toContain('`npx coevolve skip gated` continues without evaluate');
   expect(await stack.json('approve', 'gated', '--keep')).toMatchObject({ status: 'running' });
   await parked(2);
   const { rows } = await stack.pool.query(`select iteration, decision, reason from promotions p
