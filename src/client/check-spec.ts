@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { artifactStore } from '../artifacts/artifact-store';
 import { getModel } from '../artifacts/imported-models';
-import { ConfigError, messageOf, ServiceError, StackError } from '../base/errors';
+import { codeOf, ConfigError, messageOf, ServiceError, StackError } from '../base/errors';
 import type { Config } from '../config';
 import { DomainError } from '../domain/base/errors';
 import { deriveSeed } from '../domain/base/seed-tree';
@@ -14,6 +14,7 @@ import { readProviders, requireProviders } from '../llm/providers';
 import { findProcess } from '../process/processes';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
+import type { CampaignRow } from '../store/campaign/campaigns';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { readStoredSpec, specHash } from '../spec/read-spec';
 import { requireEnvironment } from './require-environment';
@@ -83,18 +84,20 @@ export async function dryRun(config: Config, spec: CampaignSpec): Promise<Pick<S
   return { problems, unchecked: [...unchecked, ...down] };
 }
 
-/** Checks with the database; without it if it does not answer. */
+/** Checks with the database; without it if it cannot be read. */
 async function checkStored(config: Config, spec: CampaignSpec, store: Store): Promise<SpecCheck> {
+  let stored: CampaignRow | undefined;
   try {
-    const stored = await store.campaigns.find(spec.name);
-    const check = await checkSpec(config, spec, { store, drawsTasks: !stored });
-    if (stored && specHash(readStoredSpec(stored.spec)) !== specHash(spec))
-      check.problems.push(invalid(`name: "${spec.name}" is taken by a campaign with another spec`));
-    return check;
+    stored = await store.campaigns.find(spec.name);
   } catch (error) {
     const check = await checkSpec(config, spec, { drawsTasks: true });
-    return { ...check, unchecked: [...check.unchecked, `name: the database does not answer (${messageOf(error)})`] };
+    const reason = messageOf(error) || codeOf(error);
+    return { ...check, unchecked: [...check.unchecked, `name: the database cannot be read (${reason})`] };
   }
+  const check = await checkSpec(config, spec, { store, drawsTasks: !stored });
+  if (stored && specHash(readStoredSpec(stored.spec)) !== specHash(spec))
+    check.problems.push(invalid(`name: "${spec.name}" is taken by a campaign with another spec`));
+  return check;
 }
 
 /** A draw that searches reference paths may take minutes; the plan phase waits for it. */

@@ -119,6 +119,15 @@ describe('a spec is checked against the server, the files and the machine', () =
     expect(() => throwProblems(problems)).toThrow(/policy\.model: [^]*\nenvironment: /);
   });
 
+  test('without its database, a dry run lists the name as not checked', async () => {
+    const databaseUrl = 'postgres://nobody@127.0.0.1:9/none';
+    const config = { ...readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: folder }), databaseUrl };
+    expect(await dryRun({ ...config, environment: ownServer }, spec(sql({})))).toEqual({
+      problems: [],
+      unchecked: [expect.stringMatching(/^name: the database cannot be read \(.*ECONNREFUSED/)],
+    });
+  });
+
   test('a device of another machine and a server that does not answer are listed as not checked', async () => {
     const config = readConfig({
       PATH: process.env['PATH'],
