@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DomainError } from '../domain/base/errors';
+import { didYouMean } from '../base/did-you-mean';
 import { writeAtomically } from '../base/atomic-write';
 import { type ArtifactStore } from './artifact-store';
 
@@ -59,7 +60,7 @@ export async function getModel(artifacts: ArtifactStore, name: string): Promise<
   throw new DomainError(
     'UnknownModel',
     `policy.model: found "${name}", expected ${known.length > 0 ? `one of ${known.join(', ')}` : 'an imported model'}; ` +
-      `\`coevolve model import <source> --name ${name}\` imports it`,
+      `\`coevolve model import <source> --name ${name}\` imports it${didYouMean(name, known)}`,
   );
 }
 

@@ -25,7 +25,11 @@ export async function copyAtomically(from: string, to: string): Promise<void> {
   try {
     await copyFile(from, staging);
     const copy = await open(staging, 'r+');
-    await copy.sync().finally(() => copy.close());
+    try {
+      await copy.sync();
+    } finally {
+      await copy.close();
+    }
     await rename(staging, to);
   } catch (error) {
     await rm(staging, { force: true });

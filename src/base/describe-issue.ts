@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { didYouMean, nearestName } from './did-you-mean';
 
 /** undefined for a path outside the schema. */
 type Schema = z.core.$ZodType | undefined;
@@ -6,11 +7,34 @@ type Schema = z.core.$ZodType | undefined;
 /** Describes an issue in one line per mistake: the field's path, the value found and the value expected. */
 export function describeIssue(issue: z.core.$ZodIssue, schema: Schema, input: unknown): string[] {
   if (issue.code === 'unrecognized_keys') {
-    const known = keysOf(schemaAt(schema, issue.path)).join(', ');
-    return issue.keys.map((key) => `${nameOf([...issue.path, key])}: found an unknown key, expected one of ${known}`);
+    const known = keysOf(schemaAt(schema, issue.path));
+    return issue.keys.map(
+      (key) =>
+        `${nameOf([...issue.path, key])}: found an unknown key, expected one of ${known.join(', ')}${otherKey(key, known, schema)}`,
+    );
   }
   const found = valueAt(input, issue.path);
-  return [`${nameOf(issue.path)}: found ${shown(found)}, expected ${expectation(issue, schemaAt(schema, issue.path))}`];
+  const expected = expectation(issue, schemaAt(schema, issue.path));
+  return [`${nameOf(issue.path)}: found ${shown(found)}, expected ${expected}${otherValue(issue, found)}`];
+}
+
+/** Suggests a similar key of the same section, otherwise the same key of another section. */
+function otherKey(key: string, siblings: readonly string[], schema: Schema): string {
+  if (nearestName(key, siblings) !== undefined) return didYouMean(key, siblings);
+  const elsewhere = pathsTo(key, schema);
+  return elsewhere.length === 1 ? `; did you mean ${elsewhere[0]}?` : '';
+}
+
+function otherValue(issue: z.core.$ZodIssue, found: unknown): string {
+  return issue.code === 'invalid_value' && typeof found === 'string' ? didYouMean(found, issue.values.map(String)) : '';
+}
+
+/** Returns the paths of all keys with this name. */
+function pathsTo(key: string, schema: Schema, prefix = ''): string[] {
+  return keysOf(schema).flatMap((name) => [
+    ...(name === key ? [prefix + name] : []),
+    ...pathsTo(key, schemaAt(schema, [name]), `${prefix}${name}.`),
+  ]);
 }
 
 const nameOf = (path: readonly PropertyKey[]): string => path.map(String).join('.') || 'the whole file';
@@ -65,19 +89,20 @@ function keysOf(schema: Schema): string[] {
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
 }
 
-const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
+/** Returns the schema of a field; undefined for a field that the schema does not name. */
+export const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
   path.reduce<Schema>((outer, key) => {
     const inner = innermost(outer);
     return inner instanceof z.ZodObject ? (inner.shape as Record<PropertyKey, Schema>)[key] : undefined;
   }, schema);
 
 /** Removes defaults, prefaults, optionals and transformations from a schema. */
-function innermost(schema: Schema): Schema {
+export function innermost(schema: Schema): Schema {
   if (schema instanceof z.ZodPipe) return innermost(schema.in);
   return isWrapper(schema) ? innermost(schema.unwrap()) : schema;
 }
 
-const takesNull = (schema: Schema): boolean =>
+export const takesNull = (schema: Schema): boolean =>
   schema instanceof z.ZodNullable || (isWrapper(schema) && takesNull(schema.unwrap()));
 
 const isWrapper = (schema: Schema) =>

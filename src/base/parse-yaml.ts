@@ -1,21 +1,56 @@
-import { parseDocument, type YAMLError } from 'yaml';
+import { isAlias, isMap, isScalar, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml';
+
+export type ParsedYaml = {
+  value: unknown;
+  /** Returns the position of a key, or of the innermost existing section around it; undefined for the whole text. */
+  positionOf(path: readonly string[]): string | undefined;
+};
+
+/** A value that replaces the one at its path in the text, or is added to it. */
+export type YamlChange = { path: readonly string[]; value: unknown };
 
 /** Parses one YAML (or JSON) document to plain values. Returns one line per mistake if it is invalid. */
-export function parseYaml(text: string): { value: unknown } | { problems: string[] } {
-  const document = parseDocument(text, { stringKeys: true, prettyErrors: true });
+export function parseYaml(text: string, changes: readonly YamlChange[] = []): ParsedYaml | { problems: string[] } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { stringKeys: true, prettyErrors: true, lineCounter: lines });
   const mistakes: YAMLError[] = [...document.errors, ...document.warnings]; // an unknown tag is only a warning
   if (mistakes.length > 0) return { problems: mistakes.map((mistake) => describe(mistake, text)) };
   try {
-    return { value: document.toJS() as unknown };
+    for (const { path, value } of changes) document.setIn(path, value);
+    return { value: document.toJS() as unknown, positionOf: (path) => positionIn(document, lines, path) };
   } catch (error) {
     // an alias without its anchor, or nested aliases that expand beyond the memory
     return { problems: [`not YAML: ${(error as Error).message}`] };
   }
 }
 
+/** Adds the position of its field to a problem, which starts with the field's path; unchanged for the whole text. */
+export function withPosition(problem: string, { positionOf }: Pick<ParsedYaml, 'positionOf'>): string {
+  const position = positionOf(fieldOf(problem));
+  return position ? `${position}: ${problem}` : problem;
+}
+
+/** Returns the path of the field with which a problem starts. */
+export const fieldOf = (problem: string): string[] => problem.slice(0, Math.max(0, problem.indexOf(': '))).split('.');
+
+function positionIn(document: Document, lines: LineCounter, path: readonly string[]): string | undefined {
+  let section: unknown = document.contents;
+  let offset: number | undefined;
+  for (const key of path) {
+    const map = isAlias(section) ? section.resolve(document) : section;
+    const pair = isMap(map) ? map.items.find((item) => isScalar(item.key) && item.key.value === key) : undefined;
+    if (!pair) break;
+    offset = isScalar(pair.key) ? pair.key.range?.[0] : undefined;
+    section = pair.value;
+  }
+  if (offset === undefined) return undefined;
+  const { line, col } = lines.linePos(offset);
+  return `line ${line}, column ${col}`;
+}
+
 function describe({ code, message, linePos, pos }: YAMLError, text: string): string {
   const start = linePos?.[0];
-  const position = start ? `line ${start.line}` : 'not YAML';
+  const position = start ? `line ${start.line}, column ${start.col}` : 'not YAML';
   switch (code) {
     case 'DUPLICATE_KEY': {
       const key = /^[^:\s]*/.exec(text.slice(pos[0]))?.[0];
@@ -28,6 +63,6 @@ function describe({ code, message, linePos, pos }: YAMLError, text: string): str
     case 'NON_STRING_KEY':
       return `${position}: found a list or a mapping as a key, expected a name`;
     default:
-      return `${position}: not YAML: ${message.replace(/ at line \d+, column \d+:[\s\S]*$/, '')}`;
+      return `${position}: ${start ? 'not YAML: ' : ''}${message.replace(/ at line \d+, column \d+:[\s\S]*$/, '')}`;
   }
 }

@@ -14,6 +14,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   up: async () => (await import('./stack/up.js')).addUp,
   down: async () => (await import('./stack/down.js')).addDown,
   doctor: async () => (await import('./stack/doctor.js')).addDoctor,
+  init: async () => (await import('./campaign/init.js')).addInit,
   start: async () => (await import('./campaign/start.js')).addStart,
   list: async () => (await import('./inspect/list.js')).addList,
   status: async () => (await import('./inspect/status.js')).addStatus,
@@ -39,16 +40,21 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   budget: async () => (await import('./campaign/budget.js')).addBudget,
   approve: async () => (await import('./campaign/approve.js')).addApprove,
   prompts: async () => (await import('./inspect/prompts.js')).addPrompts,
+  schema: async () => (await import('./inspect/schema.js')).addSchema,
   model: async () => (await import('./data/model.js')).addModel,
   env: async () => (await import('./data/env.js')).addEnv,
   worker: async () => (await import('./stack/worker.js')).addWorker,
   codec: async () => (await import('./admin/codec.js')).addCodec,
+  completion: async () => (await import('./stack/completion.js')).addCompletion,
   supervise: async () => (await import('./stack/supervise.js')).addSupervise,
   migrate: async () => (await import('./stack/migrate.js')).addMigrate,
 };
 
-/** Adds the named command; all commands when there is none of this name, for the help and the error message. */
+/** Adds the named command; all commands when there is none of this name, for the help, the error message and the completion. */
 export async function addCommands(program: Command, name: string | undefined): Promise<void> {
-  const loaders = name && Object.hasOwn(commands, name) ? [commands[name]!] : [...new Set(Object.values(commands))];
+  const loaders =
+    name && name !== 'completion' && Object.hasOwn(commands, name)
+      ? [commands[name]!]
+      : [...new Set(Object.values(commands))];
   for (const add of await Promise.all(loaders.map((load) => load()))) add(program);
 }

@@ -1,3 +1,4 @@
+import { codeOf } from '../base/errors';
 import { CoevolveError } from '../domain/base/errors';
 import { isGrpcDeadlineError, WorkflowNotFoundError } from '@temporalio/client';
 
@@ -8,8 +9,8 @@ export function explain(error: unknown): string {
     return 'the campaign has ended and accepts no more commands; start a campaign with another name';
   if (error instanceof WorkflowNotFoundError)
     return `${error.message}: the campaign is not on this Temporal server; see \`coevolve list\``;
-  const code = 'code' in error ? String(error.code) : '';
-  if (code === 'ECONNREFUSED' || /ECONNREFUSED|UNAVAILABLE|failed to connect/i.test(error.message))
+  const code = codeOf(error) ?? '';
+  if (refusesConnections(error, code))
     return `${error.message || 'connection refused'}: a server is unavailable; start the stack with \`coevolve up\`, check it with \`coevolve doctor\``;
   if (certificateErrors.has(code) || /does not support SSL/.test(error.message))
     return `${error.message}: TLS connection failed; check sslmode and sslrootcert of DATABASE_URL (docs/security.md)`;
@@ -20,6 +21,19 @@ export function explain(error: unknown): string {
   if (code === '42P01') return `${error.message}: the database has no schema; run \`coevolve migrate\``;
   return error instanceof CoevolveError ? error.message : (error.stack ?? error.message);
 }
+
+/** True if no server answers, its certificate is rejected, or the database has no schema. */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error) ?? '';
+  return refusesConnections(error, code) || certificateErrors.has(code) || databaseErrors.test(code);
+}
+
+const refusesConnections = ({ message }: Error, code: string): boolean =>
+  code === 'ECONNREFUSED' || /ECONNREFUSED|UNAVAILABLE|failed to connect/i.test(message);
+
+/** SQLSTATE of a failed connection or authentication, of a stopping server, a missing database, or a missing schema. */
+const databaseErrors = /^(08...|28...|57P..|3D000|42P01)$/;
 
 /** Node's error codes for a rejected certificate: its chain, date or name. */
 const certificateErrors = new Set([

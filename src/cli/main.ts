@@ -1,12 +1,19 @@
 #!/usr/bin/env node
-import { Command } from 'commander';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Command, CommanderError } from 'commander';
 import { addCommands } from './commands';
 import { explain } from './explain';
-import { printMessage } from './base/output';
+import { asCalled, calledName } from './base/called-name';
+import { exitCodes, failureOf } from './failure';
+import { print, printMessage } from './base/output';
 
-const program = new Command('coevolve')
+const program = new Command(calledName())
   .description('training campaigns that evolve an LLM agent and its training data')
-  .showHelpAfterError('(see `coevolve --help`)');
+  .version(version())
+  .showHelpAfterError(asCalled('(see `coevolve --help`)'))
+  .addHelpText('after', () => `\nexit codes: 0 success, ${codeText()}`)
+  .exitOverride();
 
 // The reader of a pipe may close it early: `coevolve tasks ... | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -17,6 +24,19 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 addCommands(program, process.argv[2])
   .then(() => program.parseAsync())
   .catch((error: unknown) => {
-    printMessage(explain(error));
-    process.exitCode = 1;
+    if (!(error instanceof CommanderError)) printMessage(explain(error));
+    else if (error.exitCode === 0) return; // the help or the version, already printed
+    const failure = failureOf(error);
+    process.exitCode = exitCodes[failure.kind];
+    if (process.argv.includes('--json')) print(JSON.stringify(failure, null, 2));
   });
+
+function version(): string {
+  const file = path.resolve(__dirname, '../../package.json');
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+const codeText = (): string =>
+  Object.entries(exitCodes)
+    .map(([kind, code]) => `${code} ${kind}`)
+    .join(', ');

@@ -1,55 +1,83 @@
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { exactMcNemar, wilsonInterval } from '../domain/evaluation/statistics';
 import { isSuccess } from '../domain/rollout/trajectory';
-import { differencesOf, type Difference } from '../spec/differences';
-import { listEffort, listPairedRewards, type IterationEffort } from '../store/audit/compare';
+import { differencesOf } from '../spec/differences';
+import { listEffort, listHeldOutRewards, type HeldOutRewards, type IterationEffort } from '../store/audit/compare';
+import type { CampaignRow } from '../store/campaign/campaigns';
 import type { Session } from './session';
 
 export type Comparison = {
-  campaigns: readonly [string, string];
+  campaigns: string[];
   forks: ForkOrigin[];
-  differences: Difference[];
-  effort: readonly [IterationEffort[], IterationEffort[]];
-  heldOut: PairedSuccess;
+  /** Keys that differ between at least two specs, with the value in each; null for an absent key. */
+  differences: { key: string; values: unknown[] }[];
+  effort: IterationEffort[][];
+  /** The first campaign with each of the others. */
+  heldOut: PairedSuccess[];
 };
 
 /** Counts of held-out tasks that both campaigns' policies have played. */
 export type PairedSuccess = {
+  campaigns: readonly [string, string];
   tasks: number;
+  /** Tasks that each campaign's policy has played. */
+  played: readonly [number, number];
   both: number;
   onlyFirst: number;
   onlySecond: number;
   neither: number;
-  /** Wilson intervals of the success of each campaign. */
+  /** Wilson intervals of the success of each campaign on the shared tasks. */
   intervals: { low: number; high: number }[];
-  /** Exact McNemar test on the tasks that only one policy solves. */
-  mcnemarP: number;
+  /** Exact McNemar test on the tasks that only one policy solves; null if the campaigns share too few tasks. */
+  mcnemarP: number | null;
 };
 
+/** Minimum share of the tasks of each campaign that must be shared: fewer say little about the others. */
+export const minSharedTasks = 0.5;
+
 /**
- * Compares two campaigns by their specs, their effort per iteration and their success on the same held-out tasks.
+ * Compares campaigns by their specs, their effort per iteration and, with the first one, their success on the same held-out
+ * tasks.
  *
  * @throws DomainError `UnknownCampaign`
  */
-export async function compareCampaigns({ store, pool }: Session, first: string, second: string): Promise<Comparison> {
-  const [a, b] = [await store.campaigns.getByName(first), await store.campaigns.getByName(second)];
+export async function compareCampaigns({ store, pool }: Session, names: readonly string[]): Promise<Comparison> {
+  const rows: CampaignRow[] = [];
+  for (const name of names) rows.push(await store.campaigns.getByName(name));
+  const [first, ...others] = rows;
   return {
-    campaigns: [first, second],
-    forks: [a, b].map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
-    differences: differencesOf(a.spec, b.spec),
-    effort: [await listEffort(pool, a.id), await listEffort(pool, b.id)],
-    heldOut: pairedSuccess(await listPairedRewards(pool, a.id, b.id)),
+    campaigns: rows.map(({ name }) => name),
+    forks: rows.map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
+    differences: differingKeys(rows.map(({ spec }) => spec)),
+    effort: await Promise.all(rows.map(({ id }) => listEffort(pool, id))),
+    heldOut: await Promise.all(
+      others.map(async ({ id, name }) => ({
+        campaigns: [first!.name, name] as const,
+        ...pairedSuccess(await listHeldOutRewards(pool, first!.id, id)),
+      })),
+    ),
   };
 }
 
-function pairedSuccess(rewards: readonly { a: number; b: number }[]): PairedSuccess {
-  const both = rewards.filter(({ a, b }) => isSuccess(a) && isSuccess(b)).length;
-  const onlyFirst = rewards.filter(({ a, b }) => isSuccess(a) && !isSuccess(b)).length;
-  const onlySecond = rewards.filter(({ a, b }) => !isSuccess(a) && isSuccess(b)).length;
-  const tasks = rewards.length;
+function differingKeys([first, ...others]: readonly unknown[]): Comparison['differences'] {
+  const keys = new Set(others.flatMap((spec) => differencesOf(first, spec).map(({ key }) => key)));
+  return [...keys].sort().map((key) => ({ key, values: [first, ...others].map((spec) => valueAt(spec, key)) }));
+}
+
+const valueAt = (spec: unknown, key: string): unknown =>
+  key.split('.').reduce<unknown>((section, part) => (section as Record<string, unknown> | null)?.[part], spec) ?? null;
+
+function pairedSuccess(rewards: HeldOutRewards): Omit<PairedSuccess, 'campaigns'> {
+  const paired = rewards.filter((pair): pair is { a: number; b: number } => pair.a !== null && pair.b !== null);
+  const count = (first: boolean, second: boolean): number =>
+    paired.filter(({ a, b }) => isSuccess(a) === first && isSuccess(b) === second).length;
+  const [both, onlyFirst, onlySecond] = [count(true, true), count(true, false), count(false, true)];
+  const tasks = paired.length;
+  const played = [rewards.filter(({ a }) => a !== null).length, rewards.filter(({ b }) => b !== null).length] as const;
+  const isComparable = tasks > 0 && tasks >= minSharedTasks * Math.max(...played);
   return {
-    ...{ tasks, both, onlyFirst, onlySecond, neither: tasks - both - onlyFirst - onlySecond },
+    ...{ tasks, played, both, onlyFirst, onlySecond, neither: count(false, false) },
     intervals: [both + onlyFirst, both + onlySecond].map((successes) => wilsonInterval(successes, tasks)),
-    mcnemarP: exactMcNemar(onlyFirst, onlySecond),
+    mcnemarP: isComparable ? exactMcNemar(onlyFirst, onlySecond) : null,
   };
 }

@@ -21,7 +21,7 @@ export async function startFork(session: Session, sourceName: string, request: F
   const { iteration, name } = request;
   const source = await store.campaigns.getByName(sourceName);
   const spec = forkSpec(readStoredSpec(source.spec), request);
-  const nondeterminism = await requireStartable(session, spec);
+  const nondeterminism = await requireStartable(session, spec, { drawsTasks: false });
   await requireNoOrphan(session, name);
   const { id } = await forkCampaign(pool, {
     ...{ source, iteration, name, spec, specHash: specHash(spec) },

@@ -1,4 +1,5 @@
 import { DomainError } from '../domain/base/errors';
+import { didYouMean } from '../base/did-you-mean';
 import { recipes } from '../domain/campaign/recipe';
 import type { Environments } from '../envs/environments';
 import type { Capabilities } from '../envs/server/environment-data';
@@ -28,7 +29,8 @@ const invalid = (message: string): DomainError => new DomainError('InvalidSpec',
 
 function missingText(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): string {
   const reason = unavailable[name];
-  if (reason === undefined) return `environment.name: found "${name}", expected one of ${names.join(', ')}`;
+  if (reason === undefined)
+    return `environment.name: found "${name}", expected one of ${names.join(', ')}${didYouMean(name, names)}`;
   return `environment.name: "${name}" is not available on this machine: ${reason}; then run \`coevolve up\` again`;
 }
 

@@ -1,11 +1,8 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { getModel } from '../artifacts/imported-models';
 import { DomainError } from '../domain/base/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { taskQueues } from '../domain/campaign/task-queues';
-import { createEnvironments } from '../envs/environments';
-import { readProviders, requireProviders } from '../llm/providers';
 import { secretFile } from '../process/home';
 import { memoOf } from '../temporal/start-options';
 import type { CampaignSpec } from '../spec/campaign-spec';
@@ -13,10 +10,9 @@ import { nondeterminismReasons } from '../spec/nondeterminism';
 import { readStoredSpec, specHash } from '../spec/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
-import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import type { campaign } from '../workflows';
 import { isWorkflowOpen, requireRun } from './campaign-run';
-import { requireEnvironment } from './require-environment';
+import { checkSpec, throwProblems, type CheckOptions } from './check-spec';
 import type { Session } from './session';
 
 export type StartedCampaign = {
@@ -26,15 +22,23 @@ export type StartedCampaign = {
   outcome: 'started' | 'joined' | 'ended';
 };
 
+type StartableOptions = Pick<CheckOptions, 'drawsTasks'> & { onUnchecked?: ((line: string) => void) | undefined };
+
 /**
  * Stores a campaign and starts its workflow. Every check comes before the first row is written. Safe to repeat: a second
  * start with the same spec joins the campaign, also after a crash between the row and the workflow.
  *
+ * @param onUnchecked called with every setting that could not be checked
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`, `OrphanWorkflow`,
  *   `NotRunning`, `PausedInTemporal`; ConfigError
  */
-export async function startCampaign(session: Session, spec: CampaignSpec): Promise<StartedCampaign> {
-  const nondeterminism = await requireStartable(session, spec);
+export async function startCampaign(
+  session: Session,
+  spec: CampaignSpec,
+  onUnchecked?: (line: string) => void,
+): Promise<StartedCampaign> {
+  const drawsTasks = !(await session.store.campaigns.find(spec.name));
+  const nondeterminism = await requireStartable(session, spec, { drawsTasks, onUnchecked });
   await requireNoOrphan(session, spec.name);
   const row = await session.store.campaigns.save({
     name: spec.name,
@@ -80,20 +84,25 @@ async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
 }
 
 /**
- * Checks that a campaign with this spec can run here: providers, cluster, environment, model and matched campaign exist.
+ * Checks that a campaign with this spec can run here: providers, cluster, environment, its tasks, device, model, experts and
+ * matched campaign exist.
  *
  * @returns reasons why another run may give other rows (src/spec/nondeterminism.ts), for the status and the report
- * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError;
+ *   EnvironmentError
  */
-export async function requireStartable(session: Session, spec: CampaignSpec): Promise<string[]> {
-  requireProviders(spec, readProviders(session.config));
-  if (spec.compute.backend === 'kubernetes') requireKubernetesSettings(session.config);
-  const { replay } = await requireEnvironment(createEnvironments(session.config), spec);
-  if (spec.policy.source === 'imported' && spec.policy.model !== null)
-    await getModel(session.artifacts, spec.policy.model);
-  if (spec.synthesis.match !== null) await session.store.campaigns.getByName(spec.synthesis.match);
-  const { home, policy, policyServer } = session.config;
+export async function requireStartable(
+  { config, store }: Session,
+  spec: CampaignSpec,
+  { drawsTasks, onUnchecked }: StartableOptions,
+): Promise<string[]> {
+  const { problems, unreachable, unchecked, capabilities } = await checkSpec(config, spec, { store, drawsTasks });
+  throwProblems(problems);
+  if (unreachable.length > 0) throw unreachable[0];
+  for (const line of unchecked) onUnchecked?.(line);
+  const { home, policy, policyServer } = config;
   const isEmbedded = policy.tokenFile === secretFile(home, 'policy-token');
+  const { replay } = capabilities!;
   return nondeterminismReasons(spec, { policyServer: isEmbedded ? policyServer.kind : 'other', replay });
 }
 

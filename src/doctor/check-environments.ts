@@ -27,6 +27,6 @@ function checkOf({ name, section, unavailable, sessions, capacity }: Environment
   return {
     ...base,
     detail: section === 'hosted' ? `not available: ${unavailable}` : unavailable,
-    ...(base.ok ? {} : { next: `start that server, or correct servers.${name}` }),
+    ...(base.ok ? { absent: true } : { next: `start that server, or correct servers.${name}` }),
   };
 }

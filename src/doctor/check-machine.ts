@@ -107,10 +107,15 @@ function checkDisk(home: string): string {
 /** Java is optional: without it only the environments that run on Java are unavailable. */
 async function checkJava(searchPath: string): Promise<Check> {
   const java = findProgram('java', searchPath);
-  const absent = { name: 'java (optional)', ok: true, detail: 'not on PATH; only Java environments need it' };
+  const absent = {
+    name: 'java (optional)',
+    ok: true,
+    absent: true,
+    detail: 'not on PATH; only Java environments need it',
+  };
   if (!java) return absent;
   const { stderr } = await run(java, ['-version'], { timeout: 10_000 }).catch(() => ({ stderr: '' }));
-  return stderr ? { ...absent, detail: stderr.split('\n', 1)[0] ?? '' } : absent;
+  return stderr ? { name: absent.name, ok: true, detail: stderr.split('\n', 1)[0] ?? '' } : absent;
 }
 
 function isOlder([major = 0, minor = 0]: readonly number[], [minMajor, minMinor]: readonly [number, number]): boolean {

@@ -5,6 +5,8 @@ import { CoevolveError } from '../domain/base/errors';
 export type Check = {
   name: string;
   ok: boolean;
+  /** True for an optional part that is not here, which is no failure. */
+  absent?: boolean;
   detail: string;
   /** The next command; set if the check failed. */
   next?: string;

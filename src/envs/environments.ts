@@ -6,6 +6,7 @@ import { readThirdPartyServers, type ThirdPartyServers } from './third-party/rea
 import { thirdPartyClient } from './third-party/client';
 import { thirdPartyData } from './third-party/data';
 import { openEnvClient } from './openenv/client';
+import type { EnvironmentEndpoint } from './server/endpoint';
 import { serverHealth, type ServerHealth } from './server/health';
 
 /** All available environments: those of our server and of third-party servers, with the same interfaces. */
@@ -18,9 +19,12 @@ export type Environments = {
 };
 
 /** @throws ConfigError; StackError when no environment server is configured */
-export function createEnvironments(config: Pick<Config, 'environment' | 'environmentsFile'>): Environments {
+export function createEnvironments(
+  config: Pick<Config, 'environment' | 'environmentsFile'>,
+  { timeoutMs }: Pick<EnvironmentEndpoint, 'timeoutMs'> = {},
+): Environments {
   const url = required(config.environment.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
-  const endpoint = { url, token: config.environment.token };
+  const endpoint = { url, token: config.environment.token, timeoutMs };
   const thirdParty = readThirdPartyServers(config);
   const health = serverHealth(endpoint);
   const hosted = { open: openEnvClient(endpoint, { health }), data: environmentData(endpoint, health) };

@@ -3,9 +3,10 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../config';
 import { DomainError } from '../domain/base/errors';
+import { didYouMean } from '../base/did-you-mean';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { describeIssue } from '../base/describe-issue';
-import { parseYaml } from '../base/parse-yaml';
+import { parseYaml, withPosition } from '../base/parse-yaml';
 
 const count = z.number().int().min(1);
 const rate = z.number().positive();
@@ -56,7 +57,8 @@ export function readProviders({ providersFile: file }: Pick<Config, 'providersFi
   if (!entries.success) throw unusable(file, ['the whole file: expected names of providers with their settings']);
   const read = Object.entries(entries.data).map(([name, settings]) => readProvider(file, name, settings));
   const problems = read.flatMap((provider) => ('problems' in provider ? provider.problems : []));
-  if (problems.length > 0) throw unusable(file, problems);
+  const lines = problems.map((problem) => withPosition(problem, parsed));
+  if (lines.length > 0) throw unusable(file, lines);
   return new Map(read.flatMap((provider) => ('problems' in provider ? [] : [[provider.name, provider]])));
 }
 
@@ -81,7 +83,7 @@ export function requireProviders({ llm }: NamesProviders, providers: Providers):
       : `a provider from the file of ${variable}, which contains none; see .env.example`;
   const lines = [...fields].map(([name, [first, ...others]]) => {
     const also = others.length > 0 ? ` (also ${others.join(', ')})` : '';
-    return `${first}: found "${name}", expected ${known}${also}`;
+    return `${first}: found "${name}", expected ${known}${also}${didYouMean(name, [...providers.keys()])}`;
   });
   throw new DomainError('UnknownProvider', lines.join('\n'));
 }

@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from './campaign-spec';
 import { differencesOf } from './differences';
-import { parseYaml } from '../base/parse-yaml';
+import { readChange } from './read-change';
 import { resolveSpec } from './read-spec';
 
 export type ForkRequest = {
@@ -32,11 +32,9 @@ export function forkSpec(source: CampaignSpec, { name, iteration, changes }: For
 }
 
 function apply(spec: Record<string, unknown>, change: string): void {
-  const equals = change.indexOf('=');
-  if (equals < 1) throw refusal(`--set: found "${change}", expected <key>=<value>, as in training.dpo.beta=0.2`);
-  const path = change.slice(0, equals).split('.');
-  const parsed = parseYaml(change.slice(equals + 1));
-  if ('problems' in parsed) throw refusal(`--set ${path.join('.')}: ${parsed.problems.join('; ')}`);
+  const read = readChange(change);
+  if ('problem' in read) throw refusal(read.problem);
+  const { path, value } = read;
   if (path[0] === 'name') throw refusal('--set name: not allowed; use --name');
   let section = spec;
   for (const key of path.slice(0, -1)) {
@@ -45,7 +43,7 @@ function apply(spec: Record<string, unknown>, change: string): void {
       throw refusal(`--set ${path.join('.')}: the spec has no section ${key}`);
     section = inner as Record<string, unknown>;
   }
-  section[path.at(-1)!] = parsed.value;
+  section[path.at(-1)!] = value;
 }
 
 /** Keys that iterations after the start read; all other keys determined the copied rows. */

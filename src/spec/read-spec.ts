@@ -6,31 +6,60 @@ import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from '../base/describe-issue';
 import { unusedKeys } from './unused-keys';
-import { parseYaml } from '../base/parse-yaml';
+import { fieldOf, parseYaml, withPosition, type YamlChange } from '../base/parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
 
 /**
  * Reads a spec from YAML (or JSON) text and fills in every default.
  *
- * @throws DomainError `InvalidSpec`: one line per mistake, with the field, the value found and the value expected
+ * @param changes values that replace those of the text
+ * @throws DomainError `InvalidSpec`: one line per mistake, with its position, the field, the value found and the value
+ * expected
  */
-export function readSpec(text: string, source: string): CampaignSpec {
-  const parsed = parseYaml(text);
-  if ('problems' in parsed) throw invalid(source, parsed.problems);
-  return resolveSpec(parsed.value, source);
+export function readSpec(text: string, source: string, changes: readonly YamlChange[] = []): CampaignSpec {
+  const next = `docs/spec.md explains every field; \`coevolve start ${source} --dry-run\` checks it without starting.`;
+  const parsed = parseYaml(text, changes);
+  const resolved = 'problems' in parsed ? parsed : resolve(parsed.value);
+  if (!('problems' in resolved)) return resolved;
+  const problems = resolved.problems.map((problem) => {
+    const field = fieldOf(problem);
+    if (changes.some(({ path }) => path.every((key, depth) => field[depth] === key))) return `--set: ${problem}`;
+    return 'value' in parsed ? withPosition(problem, parsed) : problem;
+  });
+  throw invalid(source, problems, next);
 }
 
 /** @throws DomainError `InvalidSpec` */
 export function resolveSpec(input: unknown, source: string): CampaignSpec {
+  const resolved = resolve(input);
+  if ('problems' in resolved) throw invalid(source, resolved.problems, 'docs/spec.md explains every field.');
+  return resolved;
+}
+
+type Problems = { problems: string[] };
+
+function resolve(input: unknown): CampaignSpec | Problems {
   const parsed = campaignSpecSchema.safeParse(withRecipeDefaults(input), { reportInput: true });
-  if (!parsed.success)
-    throw invalid(
-      source,
-      parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input)),
-    );
-  const idle = unusedKeys(parsed.data);
-  if (idle.length > 0) throw invalid(source, idle);
-  return withIterations(parsed.data);
+  const idle = parsed.success ? unusedKeys(parsed.data) : unusedIntactKeys(input, parsed.error.issues);
+  const wrong = parsed.success
+    ? []
+    : parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input));
+  return parsed.success && idle.length === 0 ? withIterations(parsed.data) : { problems: [...wrong, ...idle] };
+}
+
+/** Finds the unused keys of the sections without mistakes, so that one error lists all problems. */
+function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): string[] {
+  if (typeof input !== 'object' || input === null) return [];
+  const broken = new Set(
+    issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [String(issue.path[0])],
+    ),
+  );
+  if (broken.has('recipe')) return [];
+  const intact = Object.fromEntries(Object.entries(input).filter(([key]) => !broken.has(key)));
+  const required = { name: 'unknown', seed: 0, environment: { name: 'unknown' } };
+  const parsed = campaignSpecSchema.safeParse(withRecipeDefaults({ ...required, ...intact }));
+  return parsed.success ? unusedKeys(parsed.data, broken) : [];
 }
 
 /**
@@ -48,8 +77,7 @@ const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec
 /** SHA-256 of the canonical JSON: independent of the order of keys. */
 export const specHash = (spec: CampaignSpec): string => createHash('sha256').update(canonicalJson(spec)).digest('hex');
 
-function invalid(source: string, problems: string[]): DomainError {
+function invalid(source: string, problems: readonly string[], next: string): DomainError {
   const list = problems.map((problem) => `  ${problem}`).join('\n');
-  const next = `docs/spec.md explains every field; \`coevolve start ${source} --dry-run\` checks it without starting.`;
   return new DomainError('InvalidSpec', `${source} is not a campaign spec:\n${list}\n${next}`);
 }

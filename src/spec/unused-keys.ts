@@ -4,19 +4,24 @@ import type { campaignSpecSchema } from './campaign-spec';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
-/** Returns one line per key that has no effect or that needs another key. */
-export function unusedKeys(spec: Spec): string[] {
-  return [
-    ...idleWeights(spec),
-    ...idleRollouts(spec),
-    ...idleModels(spec),
-    ...idleMatch(spec),
-    ...missingJudge(spec),
-    ...idlePool(spec),
-    ...idlePolicy(spec),
-    ...idleCompute(spec),
-  ];
-}
+/**
+ * Returns one line per key that has no effect or that needs another key.
+ *
+ * @param broken sections with other mistakes, whose values are unknown: the checks that read them are skipped
+ */
+export const unusedKeys = (spec: Spec, broken: ReadonlySet<string> = new Set()): string[] =>
+  checks.filter(({ reads }) => !reads.some((section) => broken.has(section))).flatMap(({ find }) => find(spec));
+
+const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => string[] }[] = [
+  { reads: ['recipe', 'pairs'], find: idleWeights },
+  { reads: ['recipe', 'rollouts'], find: idleRollouts },
+  { reads: ['recipe', 'llm', 'budget', 'synthesis', 'compute'], find: idleModels },
+  { reads: ['recipe', 'synthesis'], find: idleMatch },
+  { reads: ['synthesis', 'llm', 'judge'], find: missingJudge },
+  { reads: ['pool'], find: idlePool },
+  { reads: ['policy', 'start'], find: idlePolicy },
+  { reads: ['compute'], find: idleCompute },
+];
 
 function idleWeights({ recipe, pairs }: Spec): string[] {
   const method = recipes[recipe].training.find(({ role }) => role === 'target')?.method;

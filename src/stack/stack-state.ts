@@ -9,10 +9,17 @@ import { secretFile, type SecretName } from '../process/home';
 const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
 export type PortName = (typeof portNames)[number];
 
+/** Settings files of the stack's processes, by their names in the configuration. */
+const fileNames = ['environmentsFile', 'providersFile', 'kubernetesFile'] as const;
+export type FileName = (typeof fileNames)[number];
+
 const StackState = z.object({
   ports: z.partialRecord(z.enum(portNames), z.number()),
   /** Folder of the embedded cluster; outside the home when Postgres' user cannot reach the home. */
   postgresDirectory: z.string().exactOptional(),
+  /** Files that the last `up` was given. */
+  files: z.partialRecord(z.enum(fileNames), z.string()).exactOptional(),
+  payloadKeysFile: z.string().exactOptional(),
 });
 
 /** The stack's state between commands: `<home>/stack.json`. */
@@ -20,7 +27,8 @@ export type StackState = z.infer<typeof StackState>;
 
 /** Fills unset addresses from the embedded stack's state and secrets; a home without a stack adds nothing. */
 export function readStackConfig(config: Config): Config {
-  const { ports } = readState(config.home);
+  const state = readState(config.home);
+  const { ports } = state;
   const temporal = config.temporal.address
     ? config.temporal
     : {
@@ -30,13 +38,16 @@ export function readStackConfig(config: Config): Config {
       };
   const databaseUrl = config.databaseUrl ?? embeddedDatabaseUrl(config.home, ports.postgres);
   return Object.freeze({
-    ...config,
+    ...withKeptFiles(config, state),
     ...(databaseUrl ? { databaseUrl } : {}),
     temporal: Object.freeze(temporal),
     environment: fillEndpoint(config, config.environment, 'environment-token', ports['environment-server']),
     policy: fillEndpoint(config, config.policy, 'policy-token', ports['policy-server']),
   });
 }
+
+/** Fills the settings files that the configuration does not name with those of the last `up`. */
+export const withKeptFiles = (config: Config, { files }: StackState): Config => Object.freeze({ ...files, ...config });
 
 /** @throws StackError when stack.json exists but is not a state that `up` wrote */
 export function readState(home: string): StackState {

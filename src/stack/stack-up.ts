@@ -2,6 +2,7 @@ import { messageOf } from '../base/errors';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
 import { withStackLock } from '../process/lock';
+import { keepFiles } from './kept-files';
 import { allServices, servers, supervisor, workers } from './all-services';
 import type { Service, ServiceName, Stack, WorkerRole } from './service-definition';
 import { readStackConfig, readState } from './stack-state';
@@ -16,6 +17,8 @@ export type UpOptions = {
   services?: readonly ServiceName[];
   /** Whether to start the supervisor; default: as `services` says. */
   supervised?: boolean;
+  /** Drops the settings files of an earlier `up` that the configuration does not name; default: they are kept. */
+  forget?: boolean;
   /** Runs when the servers are ready and before the first worker starts; applies the migrations. */
   beforeWorkers?: (config: Config) => Promise<void>;
 };
@@ -27,12 +30,14 @@ export type UpOptions = {
  *
  * @throws StackError with the service, the end of its log and the next command
  */
-export async function stackUp(config: Config, options: UpOptions = {}): Promise<Config> {
+export async function stackUp(given: Config, options: UpOptions = {}): Promise<Config> {
   const report = options.onProgress ?? (() => undefined);
-  createHome(config.home);
+  createHome(given.home);
   const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
-  return withStackLock(config.home, onWait, async () => {
-    const stack = { config, state: readState(config.home) };
+  return withStackLock(given.home, onWait, async () => {
+    const state = readState(given.home);
+    const config = keepFiles({ config: given, state }, options.forget ?? false, report);
+    const stack = { config, state };
     if (options.supervised === false) await stopService(config, supervisor);
     await stopExternal(stack, report);
     await startAll(stack, servers.filter(isWanted(config, options)), report);

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { dryRun, throwProblems } from '../../src/client/check-spec';
 import { requireEnvironment } from '../../src/client/require-environment';
+import { readConfig } from '../../src/config';
 import { createEnvironments, type Environments } from '../../src/envs/environments';
 import { listEnvironments } from '../../src/envs/list-environments';
 import { readSpec } from '../../src/spec/read-spec';
@@ -56,6 +58,90 @@ test.each([
 ])('$label is rejected', async ({ changes, message }) => {
   await expect(requireEnvironment(environments, spec(changes))).rejects.toMatchObject({
     ...{ name: 'DomainError', code: 'InvalidSpec', message: expect.stringMatching(message) },
+  });
+});
+
+describe('a spec is checked against the server, the files and the machine', () => {
+  const checked = (changes: object) => {
+    const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: folder });
+    return dryRun({ ...config, environment: { url: ownServer.url, token: ownServer.token } }, spec(changes));
+  };
+  const sql = (changes: object) => ({
+    environment: { name: 'intercode-sql', trainTasks: 8, heldOutTasks: 4, ...changes },
+  });
+
+  test('a correct spec has no problem', async () => {
+    expect(await checked(sql({}))).toEqual({ problems: [], unchecked: [] });
+  });
+
+  test.each([
+    {
+      label: 'an unknown option',
+      changes: sql({ options: { nonsense: 1 } }),
+      message: /^environment: intercode-sql rejects the spec: unknown option 'nonsense'; known: databases/,
+    },
+    {
+      label: 'an unknown environment',
+      changes: { environment: { name: 'intercode-sq' } },
+      message: /; did you mean intercode-sql\?$/,
+    },
+    {
+      label: 'a missing model',
+      changes: { ...sql({}), ...imported },
+      message: /^policy.model: found "smollm2", expected an imported model/,
+    },
+    {
+      label: 'missing experts',
+      changes: sql({ experts: 'a'.repeat(64) }),
+      message: /^environment.experts: no imported experts/,
+    },
+  ])('$label is a problem', async ({ changes, message }) => {
+    const { problems } = await checked(changes);
+    expect(problems).toMatchObject([{ message: expect.stringMatching(message) }]);
+  });
+
+  test('more tasks than the environment has are two problems, one per split', async () => {
+    const files = { environmentsFile: path.join(folder, 'environments.yaml'), environment: ownServer };
+    const config = { ...readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: folder }), ...files };
+    thirdParty.answerWith({ status: 404 }); // the server lists no tasks
+    const many = { name: 'counting', trainTasks: 20_000, heldOutTasks: 5_000 };
+    const { problems } = await dryRun(config, spec({ environment: many, ...imported }));
+    expect(problems.map(({ message }) => message)).toEqual([
+      expect.stringContaining('policy.model'),
+      'environment.trainTasks: found 20000, expected at most 1000, the train tasks of counting',
+      'environment.heldOutTasks: found 5000, expected at most 200, the held-out tasks of counting',
+    ]);
+  });
+
+  test('all problems are found together', async () => {
+    const { problems } = await checked({ ...sql({ options: { nonsense: 1 } }), ...imported });
+    expect(problems).toHaveLength(2);
+    expect(() => throwProblems(problems)).toThrow(/policy\.model: [^]*\nenvironment: /);
+  });
+
+  test('without its database, a dry run lists the name as not checked', async () => {
+    const databaseUrl = 'postgres://nobody@127.0.0.1:9/none';
+    const config = { ...readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: folder }), databaseUrl };
+    expect(await dryRun({ ...config, environment: ownServer }, spec(sql({})))).toEqual({
+      problems: [],
+      unchecked: [expect.stringMatching(/^name: the database cannot be read \(.*ECONNREFUSED/)],
+    });
+  });
+
+  test('a device of another machine and a server that does not answer are listed as not checked', async () => {
+    const config = readConfig({
+      PATH: process.env['PATH'],
+      COEVOLVE_HOME: folder,
+      COEVOLVE_ENVIRONMENT_URL: 'http://127.0.0.1:9',
+    });
+    const { problems, unchecked } = await dryRun(config, spec({ ...sql({}), compute: { device: 'cuda' } }));
+    expect({ problems, unchecked }).toEqual({
+      problems: [],
+      unchecked: [
+        expect.stringMatching(/^compute.device: cuda/),
+        expect.stringMatching(/^no environment server answers/),
+      ],
+    });
   });
 });
 

@@ -90,3 +90,21 @@ test('a missing Python is reported with its path', async () => {
   });
   await removeHome(absent);
 });
+
+test('optional parts that are not here are absent, neither passed nor failed', async () => {
+  expect(await find('java (optional)', { ...config, searchPath: '/nowhere' })).toMatchObject({
+    ok: true,
+    absent: true,
+  });
+  const health = { status: 'healthy', environments: {}, unavailable: { scienceworld: 'no Java' } };
+  const server = createServer((_, reply) => reply.end(JSON.stringify(health)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  const elsewhere = temporaryHome({ COEVOLVE_ENVIRONMENT_URL: url });
+  expect(await find('environment scienceworld', elsewhere)).toEqual({
+    ...{ name: 'environment scienceworld', ok: true, absent: true, detail: 'not available: no Java' },
+  });
+  await removeHome(elsewhere);
+  server.close();
+});

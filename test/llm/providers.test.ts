@@ -54,7 +54,11 @@ test.each<Mistake>([
   { mistake: 'a list', text: '- a', problem: 'expected names of providers' },
   { mistake: 'a name in capitals', text: 'OpenAI: { url: "https://a" }', problem: 'found the name "OpenAI"' },
   { mistake: 'no address', text: 'a: {}', problem: 'a.url: found nothing, expected a text' },
-  { mistake: 'no settings', text: 'a:', problem: '  a: found nothing, expected keys with values: url, keyFile' },
+  {
+    mistake: 'no settings',
+    text: 'a:',
+    problem: '  line 1, column 1: a: found nothing, expected keys with values: url, keyFile',
+  },
   {
     mistake: 'an address that is none',
     text: 'a: { url: api.example.com }',

@@ -95,7 +95,7 @@ test('an aborted campaign accepts another abort and rejects all other commands',
   for (const command of ['pause', 'resume', 'retry', 'skip', 'stop']) {
     const { code, stderr } = await stack.cli(command, 'playing');
     expect({ code, stderr }).toEqual({
-      code: 1,
+      code: 4,
       stderr: expect.stringMatching(/^playing has ended \(aborted\)[^\n]*\n$/),
     });
   }
@@ -124,7 +124,7 @@ test('approve --keep keeps the active policy of a campaign that is parked for th
     phase: 'evaluate',
     parked: expect.stringContaining('coevolve approve gated --keep'),
   });
-  expect((await stack.cli('status', 'gated')).stdout).toContain('`coevolve skip gated` continues without evaluate');
+  expect((await stack.cli('status', 'gated')).stdout).toContain('`npx coevolve skip gated` continues without evaluate');
   expect(await stack.json('approve', 'gated', '--keep')).toMatchObject({ status: 'running' });
   await parked(2);
   const { rows } = await stack.pool.query(`select iteration, decision, reason from promotions p

@@ -103,7 +103,7 @@ describe('two campaigns and their forks', () => {
   test('the same fork is joined, and another fork with its name is rejected', async () => {
     expect(await fork('steps', 1, 'steps-late')).toMatchObject({ outcome: expect.stringMatching(/joined|ended/) });
     const { code, stderr } = await stack.cli('fork', 'steps', '--from-iteration', '0', '--name', 'steps-late');
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('"steps-late" is taken') });
+    expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining('"steps-late" is taken') });
   });
 
   test('all campaigns continue on a copy of the home after down and up', async () => {

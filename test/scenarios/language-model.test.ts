@@ -98,7 +98,7 @@ test('the campaign parks for approval with the next command and continues once',
       code: 0,
       stdout: expect.stringContaining(`${waiting.length - 1} tasks approved, 1 rejected; running`),
     });
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/nothing waits for approval.*\n$/) });
+    expect(again).toMatchObject({ code: 4, stderr: expect.stringMatching(/nothing waits for approval.*\n$/) });
   }
   expect(await rows(`select kind from events where kind = 'approved'`)).toHaveLength(2);
 });

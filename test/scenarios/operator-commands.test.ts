@@ -1,3 +1,4 @@
+import type { Failure } from '../../src/cli/failure';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -100,34 +101,40 @@ describe('operator commands', () => {
     for (const command of ['pause', 'resume', 'stop']) {
       const { code, stderr } = await stack.cli(command, 'held');
       expect({ code, stderr }).toEqual({
-        code: 1,
+        code: 4,
         stderr: expect.stringMatching(/^held has ended \(stopped\)[^\n]*\n$/),
       });
     }
   });
 });
 
+const exitKinds: Record<number, string> = { 2: 'usage', 3: 'not-found', 4: 'refused' };
+
 describe('a start that cannot succeed', () => {
   test.each([
     {
       label: 'another spec with the name of an existing campaign',
       spec: { ...tiny('held', 'eto', 2) },
+      code: 4,
       message: 'name: "held" is taken',
     },
     {
       label: 'an unknown environment',
       spec: { ...tiny('nowhere', 'eto', 1), environment: { name: 'atlantis' } },
+      code: 2,
       message: 'environment.name: found "atlantis", expected one of bfcl, intercode-sql',
     },
     {
       label: 'synthesis in an environment without a generator',
       spec: { ...tiny('grows', 'combined', 1), environment: { name: 'bfcl' } },
+      code: 2,
       message: 'recipe: "combined" synthesizes tasks, and bfcl has no generator',
     },
-  ])('is rejected before a row is written: $label', async ({ spec, message }) => {
+  ])('is rejected before a row is written: $label', async ({ spec, code: expected, message }) => {
     const before = await contents();
     const { code, stdout, stderr } = await stack.cli('start', stack.specFile(spec), '--json');
-    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
+    expect({ code, stderr }).toEqual({ code: expected, stderr: expect.stringContaining(message) });
+    expect(JSON.parse(stdout)).toMatchObject({ error: expect.stringContaining(message), kind: exitKinds[code] });
     expect(await contents()).toEqual(before);
   });
 });
@@ -188,9 +195,16 @@ describe('a killed policy server', () => {
       ['pairs', 'held', 'last'],
       ['start', 'no-such.yaml'],
     ],
-  ])('does not change the error of %s %s %s: one line and exit code 1', async (...args) => {
+  ])('does not change the error of %s %s %s: one line, and one JSON object with --json', async (...args) => {
     const { code, stdout, stderr } = await stack.cli(...args, '--json');
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const failure = JSON.parse(stdout) as Failure;
+    expect(failure).toEqual({
+      error: stderr.trim(),
+      code: expect.any(String),
+      kind: exitKinds[code],
+      next: failure.next,
+    });
+    expect(exitKinds[code]).toMatch(/usage|not-found/);
     expect(stderr).toMatch(/^[^\n]{20,}\n$/);
   });
 
@@ -202,7 +216,10 @@ describe('a killed policy server', () => {
     expect(parked.progress).toMatchObject({ iteration: 1, phase: 'rollout' });
     expect(parked.progress.parked).toContain(`no policy server answers at ${stack.config.policy.url}`);
     expect(parked.progress.parked).toContain('coevolve up');
-    expect((await stack.cli('status', 'orphan')).stdout).toContain('`coevolve resume orphan` retries the phase');
+    const followed = await stack.cli('status', 'orphan', '--until-parked', '--json');
+    expect(followed).toMatchObject({ code: 5, stderr: expect.stringContaining('`npx coevolve status orphan`') });
+    expect(JSON.parse(followed.stdout)).toMatchObject({ kind: 'parked', next: 'npx coevolve status orphan' });
+    expect((await stack.cli('status', 'orphan')).stdout).toContain('`npx coevolve resume orphan` retries the phase');
     await until(async () => {
       const campaigns = await stack.json<{ name: string; status: string }[]>('list');
       return campaigns.some((campaign) => campaign.name === 'orphan' && campaign.status === 'parked');

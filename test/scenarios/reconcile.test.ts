@@ -173,7 +173,7 @@ describe('a campaign that an operator changed in Temporal or in the database', (
   test('was terminated: start names reconcile, after which the campaign finishes', async () => {
     await handle().terminate();
     const { code, stderr } = await stack.cli('start', stack.specFile(tiny('touched')));
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('`coevolve reconcile touched`') });
+    expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining('`npx coevolve reconcile touched`') });
     expect(await reconcile('touched')).toMatchObject([{ outcome: 'started', iteration: 0, epoch: 2 }]);
     await stack.json('up', '--unsupervised');
     await ended('touched');
@@ -197,7 +197,7 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     const ran = spawnSync(findTemporal(stack.config), [...reset, '--address', address!, '--namespace', namespace]);
     expect(ran.status).toBe(0);
     await until(async () => (await stack.cli('list')).stdout.match(/^reset +lost /m));
-    expect((await stack.cli('status', 'reset')).stdout).toMatch(/failed in Temporal[^]*`coevolve reconcile reset`/);
+    expect((await stack.cli('status', 'reset')).stdout).toMatch(/failed in Temporal[^]*`npx coevolve reconcile reset`/);
     expect(await reconcile('reset')).toMatchObject([{ outcome: 'started' }]);
     expect(await stack.json('abort', 'reset')).toMatchObject({ status: 'aborted' });
   });
@@ -207,13 +207,13 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     await stack.pool.query('truncate campaigns cascade');
     const { code, stderr } = await stack.cli('start', stack.specFile(tiny('orphan')));
     expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringContaining('`coevolve reconcile orphan --force`'),
+      code: 4,
+      stderr: expect.stringContaining('`npx coevolve reconcile orphan --force`'),
     });
     expect(await stack.json('list')).toEqual([]);
     expect(await reconcile('orphan', '--force')).toMatchObject([{ outcome: 'ended' }]);
     expect(await stack.cli('start', stack.specFile(tiny('orphan')))).toMatchObject({
-      ...{ code: 1, stderr: expect.stringContaining('`coevolve reconcile orphan`') },
+      ...{ code: 4, stderr: expect.stringContaining('`npx coevolve reconcile orphan`') },
     });
     expect(await reconcile('orphan')).toMatchObject([{ outcome: 'started' }]);
     expect(await status('orphan')).toMatchObject({ status: 'running' });

@@ -125,7 +125,7 @@ test('coevolve and its control differ only in the signals: tasks, attempts and u
   );
   const grown = spent[0]!.slice(1).reduce((sum, { admitted }) => sum + admitted, 0);
   expect(grown).toBeGreaterThan(0);
-  expect(heldOut.tasks).toBe(30);
+  expect(heldOut).toMatchObject([{ tasks: 30, played: [30, 30], mcnemarP: expect.any(Number) }]);
   const aimed = await rows<{ name: string; signalled: number }>(
     `select c.name, count(t.parent_signal_id)::integer as signalled from tasks t join campaigns c on c.id = t.campaign_id
      where t.created_iteration > 0 and t.verdict = 'admitted' group by c.name order by c.name`,
@@ -140,5 +140,5 @@ type Effort = { iteration: number; admitted: number; attempts: number; updates: 
 type Comparison = {
   differences: { key: string }[];
   effort: Effort[][];
-  heldOut: { tasks: number };
+  heldOut: object[];
 };

@@ -4,6 +4,9 @@ import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
 import { readSpec, readStoredSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
+import type { YamlChange } from '../../src/base/parse-yaml';
+import { readChange } from '../../src/spec/read-change';
+import { usedSettings } from '../../src/spec/used-settings';
 import { malformedSpecs } from './malformed-specs';
 
 const fourLines = 'name: tidy\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n';
@@ -16,9 +19,68 @@ test.each(malformedSpecs)('a spec with $mistake is rejected: $problem', ({ text,
     expect(error).toMatchObject({ name: 'DomainError', code: 'InvalidSpec' });
     ({ message } = error as Error);
   }
-  expect(message).toContain(`\n  ${problem}`);
+  expect(
+    message.replaceAll(
+      /^ {2}(line \d+), column \d+: /gm,
+      (_, line: string) => `  ${isYamlProblem(problem) ? `${line}: ` : ''}`,
+    ),
+  ).toContain(`\n  ${problem}`);
   expect(message).toMatch(/^my\.yaml is not a campaign spec:\n/);
   expect(message).toContain('coevolve start my.yaml --dry-run');
+});
+
+const escaped = (text: string): string => text.replaceAll(/[.?(){}]/g, '\\$&');
+
+const isYamlProblem = (problem: string): boolean => problem.startsWith('line ');
+
+const errorOf = (text: string): string => {
+  try {
+    readSpec(text, 'my.yaml');
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('accepted');
+};
+
+test.each([
+  ['recipe: combinde', /^ {2}line 4, column 1: recipe: found "combinde", expected .*; did you mean combined\?$/m],
+  ['recipe: Co-Evolving-Agents', /did you mean co-evolving-agents\?$/m],
+  ['recipe: magic', /static-synthesis$/m],
+])('a wrong recipe (%s) is reported with its position and with the most similar recipe', (line, expected) => {
+  expect(errorOf(fourLines.replace('recipe: combined', line))).toMatch(expected);
+});
+
+test.each([
+  ['rollout: { attempts: 4 }', 'line 5, column 1: rollout: found an unknown key', 'did you mean rollouts?'],
+  ['rollouts: { attemps: 4 }', 'line 5, column 13: rollouts.attemps: found an unknown key', 'did you mean attempts?'],
+  ['stepsPerIteration: 4', 'line 5, column 1: stepsPerIteration: ', 'did you mean rollouts.stepsPerIteration?'],
+  ['signals: { rare: { theta: 5 } }', 'line 5, column 20: signals.rare.theta: ', 'did you mean thetaPercent?'],
+  ['signals:\n  rare:\n    # a comment\n    pattern: trigrams', 'line 8, column 5: ', 'did you mean trigram?'],
+  ['promotion: &p { rule: alway }', 'line 5, column 17: promotion.rule: ', 'did you mean always?'],
+])('%j is reported as %j and %j', (line, start, suggestion) => {
+  const message = errorOf(`${fourLines}${line}\n`);
+  expect(message).toMatch(new RegExp(`^  ${escaped(start)}.*${escaped(suggestion)}$`, 'm'));
+});
+
+test('a missing key has the position of its section, and none at the top', () => {
+  const message = errorOf('name: tidy\nenvironment:\n  trainTasks: 5\nrecipe: eto\n');
+  expect(message).toMatch(/^ {2}line 2, column 1: environment\.name: found nothing/m);
+  expect(message).toMatch(/^ {2}seed: found nothing/m);
+});
+
+test('a wrong value and a key without effect are reported together', () => {
+  const message = errorOf(`${fourLines}evaluation: { temperature: hot }\nrollouts: { tasksPerStep: 3 }\n`);
+  expect(message).toContain('line 5, column 15: evaluation.temperature: found "hot"');
+  expect(message).toContain('line 6, column 13: rollouts.tasksPerStep: found 3, expected nothing');
+});
+
+test('a wrong section causes no further problems in sections that depend on it', () => {
+  const message = errorOf(
+    `${fourLines}llm: { models: {} }\nbudget: { llmTokens: 5 }\npool: { band: { low: 0, high: 1 } }\n`,
+  );
+  expect(message).toContain('llm.models.explorer: found nothing');
+  expect(message).toContain('pool.band: found a band, expected nothing');
+  expect(message).not.toContain('budget');
 });
 
 test('there are at least fifty malformed specs, each with a different mistake', () => {
@@ -166,3 +228,63 @@ test.each(recipeNames)(
     expect(readStoredSpec(older)).toEqual(spec);
   },
 );
+
+const specs = readdirSync(examples).filter((name) => name.endsWith('.yaml'));
+const shown = (text: string) => usedSettings(readSpec(text, 'a'));
+
+test.each([
+  ...recipeNames.map((recipe) => fourLines.replace('combined', recipe)),
+  ...specs.map((name) => readFileSync(path.join(examples, name), 'utf8')),
+])('the settings that a recipe reads resolve to the same spec: %#', (text) => {
+  expect(resolveSpec(shown(text), 'shown')).toEqual(readSpec(text, 'a'));
+});
+
+test('the settings of a recipe contain only the sections and the training methods that it reads', () => {
+  const sft = shown(fourLines.replace('combined', 'sft'));
+  expect(Object.keys(sft)).toEqual([
+    'name',
+    'seed',
+    'weight',
+    'environment',
+    'recipe',
+    'rollouts',
+    'policy',
+    'start',
+    'compute',
+    'training',
+    'evaluation',
+    'iterations',
+  ]);
+  expect(Object.keys(sft['training'] as object)).toEqual(['init', 'sft']);
+  expect(shown(fourLines.replace('combined', 'grpo'))).toMatchObject({
+    training: { grpo: {} },
+    signals: {},
+    promotion: { rule: 'always' },
+  });
+  expect(shown(fourLines)).toMatchObject({ synthesis: {}, admission: {}, pairs: { dropSameActions: true } });
+});
+
+test.each([
+  ['name=2026', { name: '2026' }],
+  ['recipe=eto', { recipe: 'eto' }],
+  ['rollouts.attempts=8', { rollouts: { attempts: 8 } }],
+  ['rollouts.tasksPerIteration=null', { rollouts: { tasksPerIteration: null } }],
+  ['environment.options.level=3', { environment: { name: 'intercode-sql', options: { level: 3 } } }],
+  ['environment.experts=null', { environment: { experts: null } }],
+  ['promotion={ rule: always }', { promotion: { rule: 'always' } }],
+])('--set %s replaces the value of the file, typed by the schema', (change, expected) => {
+  const read = readChange(change);
+  expect(read).toHaveProperty('path');
+  expect(readSpec(`${fourLines}rollouts: { attempts: 2 }\n`, 'my.yaml', [read as YamlChange])).toMatchObject(expected);
+});
+
+test('a wrong change is reported without a position of the file, and other mistakes keep theirs', () => {
+  const change = readChange('rollouts.attemps=8') as YamlChange;
+  expect(() => readSpec(`${fourLines}start: never\n`, 'my.yaml', [change])).toThrow(
+    /^ {2}--set: rollouts\.attemps: found an unknown key.*did you mean attempts[^]*^ {2}line 5, column 1: start: /m,
+  );
+});
+
+test.each(['attempts', '=3', 'rollouts.attempts=[1'])('the change %j is rejected', (change) => {
+  expect(readChange(change)).toEqual({ problem: expect.stringMatching(/^--set/) });
+});

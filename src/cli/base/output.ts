@@ -1,7 +1,9 @@
+import { asCalled } from './called-name';
+
 /** Prints a result to stdout; messages go to stderr (`printMessage`), so that a pipe gets only results. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-export const printMessage = (text: string): void => void process.stderr.write(`${text}\n`);
+export const printMessage = (text: string): void => void process.stderr.write(`${asCalled(text)}\n`);
 
 /** Prints a result as JSON or as text. */
 export const printResult = (json: boolean | undefined, value: unknown, text: () => string): void =>

@@ -3,6 +3,10 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { readSpec } from '../../spec/read-spec';
+import { readChange } from '../../spec/read-change';
+import { usedSettings } from '../../spec/used-settings';
+import type { YamlChange } from '../../base/parse-yaml';
+import { asCalled } from '../base/called-name';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels } from '../../artifacts/imported-models';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -10,35 +14,62 @@ import { estimate } from '../../spec/estimate';
 import { estimateText } from './estimate-text';
 import { printResult, printMessage } from '../base/output';
 import { currentConfig, withSession } from '../../client/session';
+import { dryRun } from '../../client/check-spec';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
+
+type Options = { set: string[]; dryRun?: boolean; full?: boolean; json?: boolean };
 
 /** `coevolve start <spec.yaml>`: starts a campaign, or joins it when it runs already. */
 export function addStart(program: Command): void {
   program
     .command('start <spec>')
     .description('start the campaign of a YAML spec; safe to repeat')
-    .option('--dry-run', 'only print the resolved spec and its estimated cost')
+    .option('--set <change...>', 'replace values of the spec, such as rollouts.attempts=8', [])
+    .option('--dry-run', 'only check the spec and estimate its cost')
+    .option('--full', 'with --dry-run: print every setting, also unused ones')
     .option('--json', 'print the result as JSON')
-    .action(async (path: string, { dryRun, json }: { dryRun?: boolean; json?: boolean }) => {
-      const text = await readFile(path, 'utf8').catch(() => {
-        throw new UsageError(`${path}: file not found; examples/ has specs to start from`);
+    .action(async (file: string, { set, dryRun: isDryRun, full, json }: Options) => {
+      const text = await readFile(file, 'utf8').catch(() => {
+        throw new UsageError(`${file}: file not found; examples/ has specs to start from`);
       });
-      const spec = readSpec(text, path);
-      if (dryRun) {
-        const expected = estimate(spec, await parametersOf(spec));
-        printResult(
-          json,
-          { spec, estimate: expected },
-          () => `${stringify(spec, { aliasDuplicateObjects: false })}\n${estimateText(expected)}`,
-        );
-        return;
-      }
+      const spec = readSpec(text, file, set.map(changeOf));
+      if (isDryRun) return await printDryRun(spec, { full, json });
       await withSession(async (session) => {
-        const { workflowId, outcome } = await startCampaign(session, spec);
+        const { workflowId, outcome } = await startCampaign(session, spec, (line) =>
+          printMessage(`not checked: ${line}`),
+        );
         printMessage(outcomeText(outcome, spec.name));
         printResult(json, { workflowId, outcome }, () => workflowId);
       });
     });
+}
+
+function changeOf(text: string): YamlChange {
+  const read = readChange(text);
+  if ('problem' in read) throw new UsageError(read.problem);
+  return read;
+}
+
+/**
+ * Prints the estimate, the problems, the settings that could not be checked, and the settings that the recipe reads. Exit
+ * code 1 if there are problems.
+ */
+async function printDryRun(
+  spec: CampaignSpec,
+  { full, json }: { full: boolean | undefined; json: boolean | undefined },
+): Promise<void> {
+  const { problems, unchecked } = await dryRun(currentConfig(), spec);
+  const expected = estimate(spec, await parametersOf(spec));
+  const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
+  const lines = [
+    ...found.map((line) => `# problem: ${line}`),
+    ...unchecked.map((line) => `# not checked: ${asCalled(line)}`),
+  ];
+  const settings = stringify(full ? spec : usedSettings(spec), { aliasDuplicateObjects: false });
+  printResult(json, { spec, estimate: expected, problems: found, unchecked }, () =>
+    [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
+  );
+  if (problems.length > 0) process.exitCode = 1;
 }
 
 function outcomeText(outcome: StartedCampaign['outcome'], name: string): string {

@@ -1,32 +1,44 @@
 import type { Command } from 'commander';
-import { compareCampaigns, type Comparison } from '../../client/compare-campaigns';
+import { UsageError } from '../../base/errors';
+import { compareCampaigns, minSharedTasks, type Comparison, type PairedSuccess } from '../../client/compare-campaigns';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
-import { printResult, probability, table } from '../base/output';
+import { printMessage, printResult, probability, table } from '../base/output';
 
-/** `coevolve compare <campaign> <other>` */
+/** `coevolve compare <campaign...>` */
 export function addCompare(program: Command): void {
   program
-    .command('compare <campaign> <other>')
-    .description('compare two campaigns: specs, effort per iteration, success on the same held-out tasks')
+    .command('compare <campaigns...>')
+    .description('compare campaigns: specs, effort, success on the held-out tasks of the first')
     .option('--json', 'print the comparison as JSON')
-    .action((name: string, other: string, { json }: { json?: boolean }) =>
-      withSession(async (session) => {
-        const comparison = await compareCampaigns(session, name, other);
+    .action((names: string[], { json }: { json?: boolean }) => {
+      if (new Set(names).size < 2)
+        throw new UsageError(
+          `compare: found ${names.join(' ')}, expected at least two campaigns; see \`coevolve list\``,
+        );
+      return withSession(async (session) => {
+        const comparison = await compareCampaigns(session, [...new Set(names)]);
+        for (const pair of comparison.heldOut) if (pair.mcnemarP === null) printMessage(`warning: ${fewShared(pair)}`);
         printResult(json, comparison, () => comparisonText(comparison));
-      }),
-    );
+      });
+    });
 }
 
+const fewShared = ({ campaigns, tasks, played }: PairedSuccess): string =>
+  `${campaigns.join(' and ')} share ${tasks} of ${Math.max(...played)} held-out tasks, expected at least ` +
+  `${100 * minSharedTasks} %: their success is not compared; give both the same seed and environment`;
+
 function comparisonText({ campaigns, forks, differences, effort, heldOut }: Comparison): string {
-  const changed = differences.map(({ key, first, second }) => [key, JSON.stringify(first), JSON.stringify(second)]);
+  const changed = differences.map(({ key, values }) => [
+    key,
+    ...values.map((value) => (value === null ? null : JSON.stringify(value))),
+  ]);
   const spent = effort.flatMap((iterations, i) =>
     iterations.map((e) => [
       ...[campaigns[i]!, e.iteration, e.candidates, e.admitted, e.attempts, e.updates],
       ...[e.trainedTokens, e.modelCalls, e.modelTokens],
     ]),
   );
-  const { tasks, both, onlyFirst, onlySecond, neither, mcnemarP } = heldOut;
   const head = ['campaign', 'iteration', 'candidates', 'admitted', 'attempts', 'updates'];
   const origins = forks.map(forkOrigin).flatMap((from, i) => (from ? [`${campaigns[i]!} is forked from ${from}`] : []));
   return [
@@ -35,6 +47,19 @@ function comparisonText({ campaigns, forks, differences, effort, heldOut }: Comp
     table(['key', ...campaigns], changed),
     'effort',
     table([...head, 'trained tokens', 'model calls', 'model tokens'], spent),
-    `held-out tasks, paired (${tasks}): both ${both}, only ${campaigns[0]} ${onlyFirst}, only ${campaigns[1]} ${onlySecond}, neither ${neither}; exact McNemar p ${probability(mcnemarP)}`,
+    heldOut.map(pairText).join('\n'),
   ].join('\n\n');
+}
+
+function pairText({
+  campaigns: [first, second],
+  tasks,
+  both,
+  onlyFirst,
+  onlySecond,
+  neither,
+  mcnemarP,
+}: PairedSuccess): string {
+  if (mcnemarP === null) return `held-out tasks of ${first} and ${second}: too few are shared (${tasks})`;
+  return `held-out tasks, paired (${tasks}): both ${both}, only ${first} ${onlyFirst}, only ${second} ${onlySecond}, neither ${neither}; exact McNemar p ${probability(mcnemarP)}`;
 }

@@ -3,6 +3,7 @@ import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { getLineage, type Lineage } from '../../store/audit/lineage';
 import { getTaskLineage } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
+import { asCalled } from '../base/called-name';
 import { printResult, shortHash, table } from '../base/output';
 import { withSession } from '../../client/session';
 
@@ -37,6 +38,6 @@ function lineageText({ campaign, policyId, ancestors, examples, ...origin }: Lin
     table(['iteration', 'role', 'method', 'policy', 'rows', 'training run'], chain),
     ...(origins.length > 0
       ? ['trained on', table(['source', 'examples', 'trajectories', 'tasks', 'synthesized', 'signals'], origins)]
-      : ['imported, without training data here; see `coevolve model list`']),
+      : [asCalled('imported, without training data here; see `coevolve model list`')]),
   ].join('\n\n');
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { listCampaigns, type ListedCampaign } from '../../client/campaign-status';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
+import { asCalled } from '../base/called-name';
 import { printMessage, printResult, table } from '../base/output';
 
 /** `coevolve list` */
@@ -24,4 +25,4 @@ export function addList(program: Command): void {
 }
 
 const problemText = ({ name, problem }: ListedCampaign): string[] =>
-  problem ? [`${name} is ${problem.status}: ${problem.what}; ${problem.next}`] : [];
+  problem ? [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`] : [];

@@ -3,13 +3,18 @@ import { readCampaignDetails, type CampaignDetails } from '../../client/campaign
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { withSession } from '../../client/session';
+import { DomainError } from '../../domain/base/errors';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { nextCommands } from '../../workflows/base/details';
+import { asCalled } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
 import { printResult, rounded, shortHash, table } from '../base/output';
+import { zeroCandidates } from './zero-candidates';
 import { jobText, trainingText } from '../base/training-text';
+
+type Options = { watch?: boolean; untilParked?: boolean; json?: boolean };
 
 /** `coevolve status <campaign>` */
 export function addStatus(program: Command): void {
@@ -17,14 +22,22 @@ export function addStatus(program: Command): void {
     .command('status <campaign>')
     .description('show the state of a campaign: phases, training jobs, costs')
     .option('--watch', 'follow the campaign phase by phase until it ends')
+    .option('--until-parked', 'follow it until it ends or parks (exit code 5)')
     .option('--json', 'print the state as JSON')
-    .action((name: string, { watch, json }: { watch?: boolean; json?: boolean }) =>
+    .action((name: string, { watch, untilParked, json }: Options) =>
       withSession(async (session) => {
-        if (watch) await followCampaign(session, name, { ...followOutput(name), check: runCheck(session, name) });
+        const check = runCheck(session, name);
+        if (untilParked)
+          await followCampaign(session, name, { ...followOutput(name), check, onParked: () => refuseParked(name) });
+        else if (watch) await followCampaign(session, name, { ...followOutput(name), check });
         const details = await readCampaignDetails(session, name);
         printResult(json, details, () => statusText(details));
       }),
     );
+}
+
+function refuseParked(name: string): never {
+  throw new DomainError('Parked', `${name} is parked and waits for an operator; see \`coevolve status ${name}\``);
 }
 
 function statusText({
@@ -55,11 +68,17 @@ function statusText({
   const isEnd = status !== 'lost' && hasEnded(status);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
-    ...[...(problem ? [problem] : []), ...pausedWork].flatMap(({ what, next }) => [`needs attention: ${what}`, next]),
-    ...(progress.parked && !isEnd ? [`needs attention: ${progress.parked}`, nextCommands({ name, progress })] : []),
+    ...[...(problem ? [problem] : []), ...pausedWork].flatMap(({ what, next }) => [
+      `needs attention: ${what}`,
+      asCalled(next),
+    ]),
+    ...(progress.parked && !isEnd
+      ? [`needs attention: ${progress.parked}`, nextCommands({ name, progress })].map(asCalled)
+      : []),
     ...forkText(origin),
     ...nondeterminismText(nondeterminism),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
+    ...zeroCandidates(phases).map(asCalled),
     ...jobs.map(jobText),
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),

@@ -8,6 +8,7 @@ import { stackDown } from '../../stack';
 import { bringUpStack } from '../../client/bring-up-stack';
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
+import { calledName } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
 import { duration, print, printResult, printMessage } from '../base/output';
 import { withSession, type Session } from '../../client/session';
@@ -30,7 +31,7 @@ export function addQuickstart(program: Command): void {
         const filled = await bringUpStack(config, { onProgress: printMessage });
         await withSession((session) => runCampaign(session, filled, { started, json }), filled);
       } finally {
-        if (keep) printMessage(`the stack keeps running; stop it with ${pc.bold('npx coevolve down')}`);
+        if (keep) printMessage(`the stack keeps running; stop it with ${pc.bold(`${calledName()} down`)}`);
         else await stackDown(config);
       }
     });

@@ -65,7 +65,7 @@ async function request(endpoint: EnvironmentEndpoint, path: string, body?: objec
         ...(body ? { 'content-type': 'application/json' } : {}),
       },
       ...(body ? { body: JSON.stringify(body) } : {}),
-      signal: AbortSignal.timeout(callTimeoutMs),
+      signal: AbortSignal.timeout(endpoint.timeoutMs ?? callTimeoutMs),
     });
     return { status: response.status, text: await response.text() };
   } catch (cause) {

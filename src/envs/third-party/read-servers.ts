@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
 import { describeIssue } from '../../base/describe-issue';
-import { parseYaml } from '../../base/parse-yaml';
+import { parseYaml, withPosition } from '../../base/parse-yaml';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 
 const count = z.number().int().min(1);
@@ -74,12 +74,13 @@ export function readThirdPartyServers({ environmentsFile: file }: Pick<Config, '
   if (!read.success)
     throw unusable(
       file,
-      read.error.issues.flatMap((issue) => problemsOf(issue, value)),
+      read.error.issues.flatMap((issue) => problemsOf(issue, value)).map((problem) => withPosition(problem, parsed)),
     );
   const { hosted, servers } = read.data;
   const found = Object.entries(servers ?? {}).map(([name, server]) => toServer(file, name, server, hosted ?? {}));
   const problems = found.flatMap((server) => ('problems' in server ? server.problems : []));
-  if (problems.length > 0) throw unusable(file, problems);
+  const lines = problems.map((problem) => withPosition(problem, parsed));
+  if (lines.length > 0) throw unusable(file, lines);
   return new Map(found.flatMap((server) => ('problems' in server ? [] : [[server.name, server]])));
 }
 

@@ -38,16 +38,12 @@ export async function listEffort(pool: Pool, campaignId: number): Promise<Iterat
   return rows;
 }
 
-/**
- * Returns the rewards of both campaigns' active target policies on the held-out tasks that they share, paired by
- * content.
- */
-export async function listPairedRewards(
-  pool: Pool,
-  first: number,
-  second: number,
-): Promise<{ a: number; b: number }[]> {
-  const { rows } = await pool.query<{ a: number; b: number }>(
+/** Mean rewards of two campaigns on a held-out task; null for a task that the campaign's policy has not played. */
+export type HeldOutRewards = { a: number | null; b: number | null }[];
+
+/** Returns the rewards of both campaigns' active target policies on their held-out tasks, paired by content. */
+export async function listHeldOutRewards(pool: Pool, first: number, second: number): Promise<HeldOutRewards> {
+  const { rows } = await pool.query<HeldOutRewards[number]>(
     `with active as (
        select t.campaign_id, k.content_key, avg(t.reward)::float8 as reward
        from active_policies h
@@ -58,9 +54,9 @@ export async function listPairedRewards(
        group by t.campaign_id, k.content_key
      )
      select a.reward as a, b.reward as b
-     from active a join active b on b.content_key = a.content_key
-     where a.campaign_id = $1::integer and b.campaign_id = $2::integer
-     order by a.content_key`,
+     from (select * from active where campaign_id = $1::integer) a
+     full join (select * from active where campaign_id = $2::integer) b using (content_key)
+     order by content_key`,
     [first, second],
   );
   return rows;

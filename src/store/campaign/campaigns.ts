@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { didYouMean } from '../../base/did-you-mean';
 import { DomainError } from '../../domain/base/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 import { reserveCampaign, whileCreating } from '../base/partitions';
@@ -70,7 +71,12 @@ export const campaignStore = (pool: Pool) => ({
   async getByName(name: string): Promise<CampaignRow> {
     const row = await this.find(name);
     if (row) return row;
-    throw new DomainError('UnknownCampaign', `no campaign is named "${name}"; see \`coevolve list\``);
+    const { rows } = await pool.query<{ name: string }>('select name from campaigns order by id desc limit 1000');
+    const similar = didYouMean(
+      name,
+      rows.map((campaign) => campaign.name),
+    );
+    throw new DomainError('UnknownCampaign', `no campaign is named "${name}"; see \`coevolve list\`${similar}`);
   },
 
   /** @throws DomainError `UnknownCampaign` */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
 import { DomainError } from '../../domain/base/errors';
 import { describeIssue } from '../../base/describe-issue';
-import { parseYaml } from '../../base/parse-yaml';
+import { parseYaml, withPosition } from '../../base/parse-yaml';
 
 const text = z.string().min(1);
 const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|[kKMGTP]i?)?$/, 'a Kubernetes quantity, such as 500m or 16Gi');
@@ -59,7 +59,9 @@ export function readKubernetesSettings(
   if (!settings.success)
     throw invalid(
       file,
-      settings.error.issues.flatMap((issue) => describeIssue(issue, settingsSchema, parsed.value)),
+      settings.error.issues
+        .flatMap((issue) => describeIssue(issue, settingsSchema, parsed.value))
+        .map((problem) => withPosition(problem, parsed)),
     );
   const beside = (name: string): string => path.resolve(path.dirname(file), name);
   const { template, kubeconfig, ...others } = settings.data;

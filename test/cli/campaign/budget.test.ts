@@ -126,21 +126,21 @@ test('a raise with the same request id is applied once', async () => {
 });
 
 test.each([
-  { args: [], message: 'budget raise: found no amount, expected --tokens, --usd or both' },
-  { args: ['--tokens', '0'], message: 'a number above 0' },
-  { args: ['--usd', 'much'], message: 'a number above 0' },
-  { args: ['--usd', '1'], message: 'has no limit on usd' },
-])('a raise with $args is rejected: $message', async ({ args, message }) => {
+  { args: [], code: 2, message: 'budget raise: found no amount, expected --tokens, --usd or both' },
+  { args: ['--tokens', '0'], code: 2, message: 'a number above 0' },
+  { args: ['--usd', 'much'], code: 2, message: 'a number above 0' },
+  { args: ['--usd', '1'], code: 4, message: 'has no limit on usd' },
+])('a raise with $args is rejected: $message', async ({ args, code: expected, message }) => {
   const c = await openCampaign({ budget: { llmTokens: 1000 } });
-  const { code, stdout, stderr } = await cli('raise', c.name, ...args);
-  expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
+  const { code, stderr } = await cli('raise', c.name, ...args);
+  expect({ code, stderr }).toEqual({ code: expected, stderr: expect.stringContaining(message) });
 });
 
 test('a campaign that has ended rejects a raise', async () => {
   const c = await modelCampaign(pool, { budget: { llmTokens: 1000 } });
   await c.store.campaigns.setStatus(c.campaignId, 'finished');
   expect(await cli('raise', c.name, '--tokens', '5')).toMatchObject({
-    code: 1,
+    code: 4,
     stderr: expect.stringContaining('ended'),
   });
 });
@@ -204,7 +204,7 @@ describe('a campaign that Temporal does not continue', () => {
     const messages = [listed.stdout, shown.stdout];
     for (const args of commands) {
       const { code, stdout, stderr } = await run(...args, name);
-      expect({ args, code, stdout, lines: stderr.split('\n').length }).toEqual({ args, code: 1, stdout: '', lines: 2 });
+      expect({ args, code, stdout, lines: stderr.split('\n').length }).toEqual({ args, code: 4, stdout: '', lines: 2 });
       messages.push(stderr);
     }
     for (const message of messages) {
@@ -222,7 +222,7 @@ describe('a campaign that Temporal does not continue', () => {
     const what = /was paused in Temporal at 2\d{3}-\S+ by ada \(lunch\)/;
     await expectProblem(name, { status: 'paused', what, next, commands: [['pause'], ['resume']] });
     const { code, stderr } = await run('reconcile', name);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(next) });
+    expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining(next) });
     await workflowService.unpauseWorkflowExecution(paused);
     expect((await run('list')).stdout).toMatch(new RegExp(`^${name} +running `, 'm'));
   });
@@ -231,7 +231,7 @@ describe('a campaign that Temporal does not continue', () => {
     const [{ name, campaignId }, healthy] = [await openCampaign(), await openCampaign()];
     await client.workflow.getHandle(`campaign/${name}`).terminate('wrong click');
     const what = /was terminated in Temporal at 2\d{3}-\S+ by \S+ \(wrong click\)/;
-    await expectProblem(name, { what, next: `\`coevolve reconcile ${name}\``, commands: everyCommand });
+    await expectProblem(name, { what, next: `\`npx coevolve reconcile ${name}\``, commands: everyCommand });
     expect(await run('reconcile', name)).toMatchObject({ code: 0 });
     const listed = JSON.parse((await run('list', '--json')).stdout) as { id: number; status: string }[];
     for (const id of [campaignId, healthy.campaignId])
@@ -264,15 +264,15 @@ describe('a campaign that Temporal does not continue', () => {
     );
     await expectProblem(name, {
       what: /is not on the Temporal server: it was deleted/,
-      next: `\`coevolve reconcile ${name}\``,
+      next: `\`npx coevolve reconcile ${name}\``,
     });
   });
 
   test('is lost when the workflow of its name belongs to a campaign whose rows were deleted', async () => {
     const { name, campaignId, store } = await modelCampaign(pool);
     await startIdle(name, campaignId + 1_000);
-    await expectProblem(name, { what: /belongs to another campaign/, next: `\`coevolve reconcile ${name} --force\`` });
-    expect(await run('reconcile', name)).toMatchObject({ code: 1, stderr: expect.stringContaining('--force') });
+    await expectProblem(name, { what: /belongs to another campaign/, next: `\`npx coevolve reconcile ${name} --force\`` });
+    expect(await run('reconcile', name)).toMatchObject({ code: 4, stderr: expect.stringContaining('--force') });
     expect(await run('reconcile', name, '--force')).toMatchObject({ code: 0 });
     const { memo } = await client.workflow.getHandle(`campaign/${name}`).describe();
     expect(memo).toMatchObject({ campaignId });

@@ -82,6 +82,6 @@ test.each([
   [['show', 'bfcl', '--options', '{"split": "official"}'], /official/],
 ])('%j is rejected with the unknown name', async (args, message) => {
   const { code, stdout, stderr } = await cli(...args);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
   expect(stderr).toMatch(message);
 });

@@ -13,16 +13,24 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 test('without models the list is empty and the message names the import command', async () => {
   const { code, stdout, stderr } = await cli('list', '--json');
   expect({ code, listed: JSON.parse(stdout) as unknown }).toEqual({ code: 0, listed: [] });
-  expect(stderr).toContain('`coevolve model import <source>`');
+  expect(stderr).toContain('`npx coevolve model import <source>`');
 });
 
 test.each([
-  { args: ['package:llm-nothing'], problem: 'found no package llm-nothing' },
-  { args: ['nowhere.gguf'], problem: 'expected a GGUF file, a folder, package:<name> or <owner>/<name> of a hub' },
-  { args: ['nowhere.gguf', '--name', 'Not A Name'], problem: '--name: found "Not A Name", expected lower-case' },
-  { args: ['nowhere.gguf', '--weights', 'int4'], problem: 'Allowed choices are as-found, bfloat16, float32' },
-])('model import $args is rejected: $problem', async ({ args, problem }) => {
+  { args: ['package:llm-nothing'], code: 4, problem: 'found no package llm-nothing' },
+  {
+    args: ['nowhere.gguf'],
+    code: 4,
+    problem: 'expected a GGUF file, a folder, package:<name> or <owner>/<name> of a hub',
+  },
+  {
+    args: ['nowhere.gguf', '--name', 'Not A Name'],
+    code: 2,
+    problem: '--name: found "Not A Name", expected lower-case',
+  },
+  { args: ['nowhere.gguf', '--weights', 'int4'], code: 2, problem: 'Allowed choices are as-found, bfloat16, float32' },
+])('model import $args is rejected: $problem', async ({ args, code: expected, problem }) => {
   const { code, stdout, stderr } = await cli('import', ...args);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect({ code, stdout }).toEqual({ code: expected, stdout: '' });
   expect(stderr).toContain(problem);
 });

@@ -32,6 +32,6 @@ test('a named prompt is printed with its template and the schema of its answer',
 
 test('an unknown prompt is rejected with the valid names', async () => {
   const { code, stderr } = await cli('poem');
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(stderr).toContain('Allowed choices are reflection, explore-forgetting, explore-boundary');
 });

@@ -392,7 +392,7 @@ test('a spec with an API key is rejected without printing the key', async () => 
     specFile({ ...refused, name: 'keyed', llm: { models } } as typeof refused),
   ]);
   expect({ code, stderr }).toEqual({
-    code: 1,
+    code: 2,
     stderr: expect.stringContaining('llm.models.explorer.apiKey: found an unknown key'),
   });
   expect(stderr).not.toContain(key);
@@ -404,7 +404,7 @@ test('a database certificate of another root or another name is rejected with th
     addressOf('127.0.0.1', `sslmode=verify-full&sslrootcert=${at('root.pem')}`),
   ];
   for (const { code, stdout, stderr } of await Promise.all(wrong.map((url) => cli(['list'], { DATABASE_URL: url })))) {
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
     expect(stderr).toMatch(/^[^\n]*TLS connection failed; check sslmode and sslrootcert of DATABASE_URL[^\n]*\n$/);
   }
 });
@@ -417,7 +417,7 @@ test('the database accepts weaker TLS modes and rejects connections without TLS'
     urls.map((url) => cli(['list', '--json'], { DATABASE_URL: url })),
   );
   expect([verified, encrypted]).toMatchObject([{ code: 0 }, { code: 0 }]);
-  expect(plain).toMatchObject({ code: 1, stderr: expect.stringContaining('no encryption') });
+  expect(plain).toMatchObject({ code: 6, stderr: expect.stringContaining('no encryption') });
 });
 
 test('a connection to Temporal fails with another API key, another root or without TLS', async () => {
@@ -428,7 +428,11 @@ test('a connection to Temporal fails with another API key, another root or witho
   ];
   const results = await Promise.all(wrong.map((changed) => cli(['status', 'refused', '--json'], changed)));
   for (const { code, stdout, stderr } of results) {
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect({ code, failure: JSON.parse(stdout) as unknown }).toMatchObject({
+      code: 6,
+      failure: { kind: 'unreachable' },
+    });
+    expect(findIn(stdout, secrets())).toEqual([]);
     expect(stderr).toMatch(/^[^\n]{20,}\n {2}next: [^\n]+\n$/);
     expect(findIn(stderr, secrets())).toEqual([]);
   }

@@ -128,6 +128,8 @@ test('the error for an unknown campaign contains its name and the next command',
     code: 'UnknownCampaign',
     message: expect.stringMatching(/nowhere.*coevolve list/),
   });
+  await store.campaigns.save(campaignNamed('lighthouse'));
+  await expect(store.campaigns.getByName('lighthuose')).rejects.toThrow(/; did you mean lighthouse\?$/);
   await expect(store.campaigns.get(2 ** 30)).rejects.toMatchObject({ code: 'UnknownCampaign' });
 });
 

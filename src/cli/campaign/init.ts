@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Option, type Command } from 'commander';
+import { didYouMean } from '../../base/did-you-mean';
+import { codeOf, UsageError } from '../../base/errors';
+import { currentConfig } from '../../client/session';
+import type { Config } from '../../config';
+import { recipeNames, recipes, type RecipeName } from '../../domain/campaign/recipe';
+import { createEnvironments } from '../../envs/environments';
+import { newSpecText } from '../../spec/new-spec';
+import { readSpec } from '../../spec/read-spec';
+import { asCalled } from '../base/called-name';
+import { printMessage, printResult } from '../base/output';
+
+type Options = { recipe: RecipeName; environment: string; json?: boolean };
+
+/** `coevolve init <file>`: writes a spec with every setting of its recipe; the name is that of the file. */
+export function addInit(program: Command): void {
+  program
+    .command('init <file>')
+    .description('write a commented spec for a recipe and an environment')
+    .addOption(new Option('--recipe <name>', 'recipe of the campaign').choices(recipeNames).default('combined'))
+    .option('--environment <name>', 'environment of the campaign', 'intercode-sql')
+    .option('--json', 'print the path as JSON')
+    .action(async (file: string, { recipe, environment, json }: Options) => {
+      const config = currentConfig();
+      await requireKnown(config, environment);
+      const name = path.basename(file, path.extname(file));
+      const heading = [
+        ...schemaLine(config, file),
+        `${recipes[recipe].summary}.`,
+        asCalled(
+          `Check it with \`coevolve start ${file} --dry-run\`. Comments hold defaults; docs/spec.md explains every key.`,
+        ),
+      ];
+      const text = newSpecText({ name, recipe, environment }, heading);
+      readSpec(text, file); // the file's name may be no campaign's name
+      await writeFile(file, text, { flag: 'wx' }).catch((error: unknown) => {
+        throw new UsageError(
+          `${file}: ${codeOf(error) === 'EEXIST' ? 'exists already; choose another file' : String(error)}`,
+        );
+      });
+      printMessage(`next: coevolve start ${file} --dry-run`);
+      printResult(json, { file: path.resolve(file) }, () => file);
+    });
+}
+
+/** Names of environments are known only while the environment server runs. */
+async function requireKnown(config: Config, environment: string): Promise<void> {
+  if (!config.environment.url) return;
+  const names = await createEnvironments(config, { timeoutMs: 5_000 })
+    .data.names()
+    .catch(() => [environment]);
+  if (names.includes(environment)) return;
+  throw new UsageError(
+    `--environment: found ${environment}, expected one of ${names.join(', ')}${didYouMean(environment, names)}`,
+  );
+}
+
+function schemaLine({ projectRoot }: Config, file: string): string[] {
+  const schema = path.join(projectRoot, 'examples', 'campaign.schema.json');
+  const relative = path.relative(path.dirname(path.resolve(file)), schema);
+  return existsSync(schema) ? [`yaml-language-server: $schema=${relative}`] : [];
+}

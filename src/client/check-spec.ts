@@ -1,0 +1,179 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { artifactStore } from '../artifacts/artifact-store';
+import { getModel } from '../artifacts/imported-models';
+import { codeOf, ConfigError, messageOf, ServiceError, StackError } from '../base/errors';
+import type { Config } from '../config';
+import { DomainError } from '../domain/base/errors';
+import { deriveSeed } from '../domain/base/seed-tree';
+import { createEnvironments, type Environments } from '../envs/environments';
+import { EnvironmentError } from '../envs/base/environment-error';
+import { loadExperts } from '../envs/experts/expert-file';
+import type { Capabilities } from '../envs/server/environment-data';
+import { readProviders, requireProviders } from '../llm/providers';
+import { findProcess } from '../process/processes';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import type { Store } from '../store';
+import type { CampaignRow } from '../store/campaign/campaigns';
+import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { readStoredSpec, specHash } from '../spec/read-spec';
+import { requireEnvironment } from './require-environment';
+import { withSession } from './session';
+
+export type SpecCheck = {
+  /** Reasons why the campaign cannot run here. */
+  problems: Error[];
+  /** Servers that did not answer. */
+  unreachable: Error[];
+  /** Settings that nothing here can check now, with the reason. */
+  unchecked: string[];
+  /** null if the environment was not found. */
+  capabilities: Capabilities | null;
+};
+
+export type CheckOptions = {
+  /** For the settings that name another campaign; absent: these are not checked. */
+  store?: Store | undefined;
+  /** False for a campaign that does not draw tasks from its environment, such as a fork. */
+  drawsTasks: boolean;
+};
+
+/** Checks a spec against this machine, its files and its servers, and collects all problems. Changes nothing. */
+export async function checkSpec(
+  config: Config,
+  spec: CampaignSpec,
+  { store, drawsTasks }: CheckOptions,
+): Promise<SpecCheck> {
+  const check: SpecCheck = { problems: [], unreachable: [], unchecked: [], capabilities: null };
+  const { policy, synthesis, compute, environment } = spec;
+  const artifacts = artifactStore(config.artifacts);
+  const checks: (() => unknown)[] = [
+    () => requireProviders(spec, readProviders(config)),
+    () => compute.backend === 'kubernetes' && requireKubernetesSettings(config),
+    () => policy.source === 'imported' && policy.model !== null && getModel(artifacts, policy.model),
+    () => environment.experts !== null && loadExperts(artifacts, environment.experts, environment.name),
+    () => checkMatch(check, synthesis.match, store),
+    () => checkDevice(check, config, spec),
+    async () => {
+      const environments = createEnvironments(config, { timeoutMs: drawTimeoutMs });
+      check.capabilities = await requireEnvironment(environments, spec);
+      if (drawsTasks) await checkTasks(check, environments, spec);
+    },
+  ];
+  for (const run of checks) {
+    try {
+      await run();
+    } catch (error) {
+      record(check, error);
+    }
+  }
+  return check;
+}
+
+/**
+ * Checks a spec without starting its campaign. A server that does not answer is no problem, but its settings are listed as
+ * not checked.
+ */
+export async function dryRun(config: Config, spec: CampaignSpec): Promise<Pick<SpecCheck, 'problems' | 'unchecked'>> {
+  const { databaseUrl } = config;
+  const check = databaseUrl
+    ? await withSession(({ store }) => checkStored(config, spec, store), config)
+    : await checkSpec(config, spec, { drawsTasks: true });
+  const { problems, unreachable, unchecked } = check;
+  const down = unreachable.map(messageOf).map((text) => text.replace('\n  next: ', '; '));
+  return { problems, unchecked: [...unchecked, ...down] };
+}
+
+/** Checks with the database; without it if it cannot be read. */
+async function checkStored(config: Config, spec: CampaignSpec, store: Store): Promise<SpecCheck> {
+  let stored: CampaignRow | undefined;
+  try {
+    stored = await store.campaigns.find(spec.name);
+  } catch (error) {
+    const check = await checkSpec(config, spec, { drawsTasks: true });
+    const reason = messageOf(error) || codeOf(error);
+    return { ...check, unchecked: [...check.unchecked, `name: the database cannot be read (${reason})`] };
+  }
+  const check = await checkSpec(config, spec, { store, drawsTasks: !stored });
+  if (stored && specHash(readStoredSpec(stored.spec)) !== specHash(spec))
+    check.problems.push(invalid(`name: "${spec.name}" is taken by a campaign with another spec`));
+  return check;
+}
+
+/** A draw that searches reference paths may take minutes; the plan phase waits for it. */
+const drawTimeoutMs = 20_000;
+
+function record({ problems, unreachable }: SpecCheck, error: unknown): void {
+  if (error instanceof StackError || (error instanceof ServiceError && error.retryable)) unreachable.push(error);
+  else if (error instanceof DomainError || error instanceof ConfigError || error instanceof ServiceError)
+    problems.push(error);
+  else throw error;
+}
+
+async function checkMatch({ unchecked }: SpecCheck, match: string | null, store: Store | undefined): Promise<void> {
+  if (match === null) return;
+  if (store) await store.campaigns.getByName(match);
+  else unchecked.push(`synthesis.match: without the database, campaign ${match} is unknown`);
+}
+
+/** Draws the tasks as the plan phase does: the environment checks its options, and the number of tasks is counted. */
+async function checkTasks(check: SpecCheck, { data }: Environments, spec: CampaignSpec): Promise<void> {
+  const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
+  const seed = deriveSeed(spec.seed, 'tasks');
+  for (const [key, split, count] of [
+    ['trainTasks', 'train', trainTasks],
+    ['heldOutTasks', 'held-out', heldOutTasks],
+  ] as const) {
+    try {
+      const { length } = await data.tasks(name, { split, count, seed, options, form });
+      if (length < count)
+        check.problems.push(
+          invalid(`environment.${key}: found ${count}, expected at most ${length}, the ${split} tasks of ${name}`),
+        );
+    } catch (error) {
+      if (!(error instanceof EnvironmentError)) throw error;
+      if (error.kind === 'rejected') {
+        check.problems.push(invalid(`environment: ${name} rejects the spec: ${reasonOf(error)}`));
+        return; // the other split has the same options
+      }
+      check.unchecked.push(`environment.${key}: ${name} has not drawn the tasks within ${drawTimeoutMs / 1000} s`);
+    }
+  }
+}
+
+/** Returns the server's own words without the route and the status, if it sent any. */
+const reasonOf = ({ message }: EnvironmentError): string =>
+  /\{"detail":\s*"(.*)"\}$/s.exec(message)?.[1]?.replaceAll('\\"', '"') ?? message;
+
+/** Looks for CUDA on this machine if its train worker, which runs the jobs, is here. */
+async function checkDevice(
+  { problems, unchecked }: SpecCheck,
+  config: Config,
+  { compute }: CampaignSpec,
+): Promise<void> {
+  const { backend, device, processes } = compute;
+  if (backend !== 'local' || device !== 'cuda') return;
+  const gpus = findProcess(config.home, 'worker-train') ? await countGpus(config.python) : null;
+  if (gpus === null) unchecked.push('compute.device: cuda is checked by the train worker, which does not run here');
+  else if (gpus === 0)
+    problems.push(invalid('compute.device: found cuda, expected auto or cpu: torch finds no CUDA GPU on this machine'));
+  else if (processes > gpus)
+    problems.push(invalid(`compute.processes: found ${processes}, expected at most ${gpus}, the GPUs of this machine`));
+}
+
+/** Returns null if torch cannot be started. */
+async function countGpus(python: string): Promise<number | null> {
+  const probe = 'import torch; print(torch.cuda.device_count() if torch.cuda.is_available() else 0)';
+  const { stdout } = await promisify(execFile)(python, ['-c', probe], { timeout: 120_000 }).catch(() => ({
+    stdout: '',
+  }));
+  return /^\d+$/.test(stdout.trim()) ? Number(stdout) : null;
+}
+
+/** @throws the error itself if there is one; DomainError `InvalidSpec` with one line per problem if there are more */
+export function throwProblems(problems: readonly Error[]): void {
+  if (problems.length === 1) throw problems[0];
+  if (problems.length > 1) throw invalid(problems.map(messageOf).join('\n'));
+}
+
+const invalid = (message: string): DomainError => new DomainError('InvalidSpec', message);
