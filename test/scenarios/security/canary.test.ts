@@ -446,7 +446,7 @@ test('a connection to Temporal fails with another API key, another root or witho
 test('without the keys, the error names the missing key', async () => {
   const { code, stderr } = await cli(['status', 'refused', '--json'], { COEVOLVE_PAYLOAD_KEYS: '' });
   expect({ code, stderr }).toEqual({
-    code: 1,
+    code: 2,
     stderr: expect.stringMatching(/COEVOLVE_PAYLOAD_KEYS: unset.*key "(first|second)"/),
   });
 });
