@@ -1,4 +1,10 @@
+import { z } from 'zod';
 import type { ChatMessage } from '../../domain/rollout/turn';
+
+/** Messages of an observation, with the roles that policy servers accept. */
+export const messagesSchema = z.array(
+  z.object({ role: z.enum(['system', 'user', 'assistant', 'tool']), content: z.string() }),
+);
 
 /** Answer of the environment to a reset or a step. */
 export type Observation = {

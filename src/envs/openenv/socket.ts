@@ -2,6 +2,7 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
 import { EnvironmentError, type EnvironmentErrorKind } from '../base/environment-error';
+import { answerBounds } from '../../base/json-bounds';
 import { parseJson } from '../../base/parse-json';
 import { listen, type Inbox } from './socket-inbox';
 
@@ -67,7 +68,7 @@ export async function openSocket(
   const address = `${url.replace(/^http/, 'ws')}/ws`;
   const socket = new WebSocket(address, {
     ...(token ? { headers: { authorization: `Bearer ${token}` } } : {}),
-    maxPayload: 16 * 1024 * 1024,
+    maxPayload: answerBounds.maxBytes,
     perMessageDeflate: false,
     handshakeTimeout: openTimeoutMs,
   });

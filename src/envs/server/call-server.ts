@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from './endpoint';
 import { EnvironmentError } from '../base/environment-error';
+import { boundedFetch } from '../../base/bounded-fetch';
+import { listBounds, UnboundedJson } from '../../base/json-bounds';
 import { parseJson } from '../../base/parse-json';
 
 /**
@@ -43,21 +45,21 @@ const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 
 type ServerAnswer = { status: number; text: string };
 
-const callTimeoutMs = 120_000;
+const fetchAnswer = boundedFetch(listBounds, 120_000);
 
 async function request(endpoint: EnvironmentEndpoint, path: string, body?: object): Promise<ServerAnswer> {
   try {
-    const response = await fetch(`${endpoint.url}${path}`, {
+    const response = await fetchAnswer(`${endpoint.url}${path}`, {
       method: body ? 'POST' : 'GET',
       headers: {
         ...(endpoint.token ? { authorization: `Bearer ${endpoint.token}` } : {}),
         ...(body ? { 'content-type': 'application/json' } : {}),
       },
       ...(body ? { body: JSON.stringify(body) } : {}),
-      signal: AbortSignal.timeout(callTimeoutMs),
     });
     return { status: response.status, text: await response.text() };
   } catch (cause) {
+    if (cause instanceof UnboundedJson) throw new EnvironmentError('rejected', `${path}: ${cause.message}`);
     const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
     throw new EnvironmentError('unreachable', message, { cause });
   }

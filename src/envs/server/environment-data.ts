@@ -5,14 +5,21 @@ import { callServer } from './call-server';
 import type { EnvironmentEndpoint } from './endpoint';
 import { serverHealth, type ServerHealth } from './health';
 
+/** Part of keys: Postgres indexes at most 2,700 bytes. */
+const id = z.string().min(1).max(500);
+
 const taskRecord = z.object({
-  task_id: z.string(),
+  task_id: id,
   goal: z.string(),
   definition: z.record(z.string(), z.unknown()),
   features: z.record(z.string(), z.union([z.string(), z.number()])),
-  content_key: z.string(),
+  content_key: id,
   reference_actions: z.array(z.string()),
-  parent: z.number().nullish(),
+  parent: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1)
+    .nullish(),
 });
 
 const capabilities = z.object({
@@ -20,7 +27,10 @@ const capabilities = z.object({
   compose: z.boolean(),
   replay: z.enum(['observations', 'score', 'none']),
   dense_reward: z.boolean(),
-  max_turns: z.number(),
+  max_turns: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
   gold: z.boolean(),
   splits: z.array(z.string()).default(['train', 'held-out']),
 });
@@ -81,11 +91,11 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
   },
 
   async tasks(environment: string, request: TaskRequest): Promise<TaskRecord[]> {
-    return (await callServer(endpoint, `/envs/${environment}/data/tasks`, taskList, request)).tasks;
+    return (await callServer(endpoint, `/envs/${environment}/data/tasks`, taskList(request), request)).tasks;
   },
 
   async variants(environment: string, request: VariantRequest): Promise<TaskRecord[]> {
-    return (await callServer(endpoint, `/envs/${environment}/data/variants`, taskList, request)).tasks;
+    return (await callServer(endpoint, `/envs/${environment}/data/variants`, taskList(request), request)).tasks;
   },
 
   /** Executes the actions in a new instance of the parent's environment and plays the task once. */
@@ -96,4 +106,4 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
 
 export type EnvironmentData = ReturnType<typeof environmentData>;
 
-const taskList = z.object({ tasks: z.array(taskRecord) });
+const taskList = ({ count }: { count: number }) => z.object({ tasks: z.array(taskRecord).max(count) });

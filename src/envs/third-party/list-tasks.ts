@@ -28,7 +28,7 @@ export async function listTasks(
 ): Promise<ListedTask[] | undefined> {
   const [environment] = (await callOptional(endpoint, '/list_environments', z.array(z.string()))) ?? [];
   if (environment === undefined) return undefined;
-  const route = `/${encodeURIComponent(environment)}`;
+  const route = `/${encodeURIComponent(environment.toWellFormed())}`;
   const splits = await callOptional(endpoint, `${route}/splits`, splitsSchema);
   if (!splits || splits.length === 0) return undefined;
   const serverSplit = chooseSplit(splits, split);
