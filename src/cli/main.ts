@@ -6,6 +6,7 @@ import { printMessage } from './base/output';
 
 const program = new Command('coevolve')
   .description('training campaigns that evolve an LLM agent and its training data')
+  .configureOutput({ writeErr: (text) => printMessage(text.trimEnd()) })
   .showHelpAfterError('(see `coevolve --help`)');
 
 // The reader of a pipe may close it early: `coevolve tasks ... | head`.

@@ -3,6 +3,7 @@ import { campaignWorkflowId, iterationWorkflowId } from '../domain/campaign/ids'
 import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
+import { deleteUnusable } from '../store/trajectories/delete-unusable';
 import { statusQuery } from '../workflows/base/messages';
 import { operatorName, type Session } from './session';
 import { startWorkflow } from './start-campaign';
@@ -55,7 +56,7 @@ async function reconcile(session: Session, { name, id, status }: CampaignRow, fo
     if (run === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
     const state = await nextState(session, client, id, run !== 'unknown');
     const [{ iteration }, epoch] = [state.progress, state.epoch ?? 1];
-    const unusable = await session.store.trajectories.deleteUnusable(id, iteration); // no worker writes in the old epoch
+    const unusable = await deleteUnusable(session.pool, id, iteration); // no worker writes in the old epoch
     await session.store.campaigns.setStatus(id, state.status);
     if (!(await startWorkflow(session, state, true))) return { ...unchanged, outcome: 'running' };
     const detail = { epoch, ...(unusable.length > 0 ? { deleted: unusable } : {}) };

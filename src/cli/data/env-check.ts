@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, type Command } from 'commander';
-import pc from 'picocolors';
 import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import { createEnvironments } from '../../envs/environments';
-import { printResult, printMessage, table } from '../base/output';
+import { printMessage, printOver, printResult, table } from '../base/output';
+import { paint } from '../base/terminal-text';
 import { currentConfig } from '../../client/session';
 
 type Flags = {
@@ -54,7 +54,7 @@ function settingsOf(environment: string, { tasks, split, concurrency, kills, see
 /** Returns a callback that overwrites one line on a terminal and prints a line per finished check elsewhere. */
 function progress(): (check: string, done: number, all: number) => void {
   return (check, done, all) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${check}: ${done}/${all}${done === all ? '\n' : ''}`);
+    if (process.stderr.isTTY) printOver(`${check}: ${done}/${all}`, done === all);
     else if (done === all) printMessage(`${check}: ${all} played`);
   };
 }
@@ -80,7 +80,7 @@ function textOf(report: CheckReport): string {
     table(['check', 'result', 'expectation'], rows),
     ...(failures.length > 0 ? ['', ...failures] : []),
     '',
-    passed ? pc.green('passed') : pc.red('failed'),
+    passed ? paint.green('passed') : paint.red('failed'),
   ].join('\n');
 }
 

@@ -65,13 +65,9 @@ export function listen(socket: WebSocket, keepAliveMs = defaultKeepAliveMs): Inb
   socket.on('message', (data: Buffer) => {
     received();
     if (awaited.shift() === 'state') return;
-    try {
-      jsonBounds(answerBounds)(data);
-    } catch (error) {
-      return end('fault', messageOf(error));
-    }
-    if (messages.push(data.toString('utf8')) > maxUnread)
-      return end('fault', 'the environment sends without a request');
+    const problem = messages.length < maxUnread ? problemOf(data) : 'the environment sends without a request';
+    if (problem !== undefined) return end('fault', problem);
+    messages.push(data.toString('utf8'));
     notify();
   });
   endWithConnection(socket, end);
@@ -107,7 +103,8 @@ const isViolation = (error: NodeJS.ErrnoException): boolean => error.code?.start
 
 function problemOf(data: Buffer): string | undefined {
   try {
-    return void jsonBounds(answerBounds)(data);
+    jsonBounds(answerBounds)(data);
+    return undefined;
   } catch (error) {
     return messageOf(error);
   }

@@ -80,16 +80,6 @@ export const trajectoryStore = (pool: Pool) => ({
     await assertEpoch(pool, key);
   },
 
-  /**
-   * Deletes the scored training attempts of an iteration whose tokens training cannot use, so that they are played
-   * again: those without one log-probability of at most 0 per sampled token, as earlier versions stored them. Attempts
-   * of a committed phase, or in the batch of a training job, stay. Returns their ids.
-   */
-  async deleteUnusable(campaignId: number, iteration: number): Promise<string[]> {
-    const { rows } = await pool.query<{ id: string }>(deleteUnusable, [campaignId, iteration]);
-    return rows.map(({ id }) => id);
-  },
-
   /** Lists scored training attempts of iterations `since` to `iteration` in a fixed order, for signals and pairs. */
   async listScored(campaignId: number, iteration: number, since = 0): Promise<ScoredAttempt[]> {
     const { rows } = await pool.query<ScoredAttempt>(
@@ -187,27 +177,5 @@ const insertTrajectory = `
     where t.campaign_id = $1::integer and t.trajectory_id = stored.id
   )
   select id, outcome, reward, turn_count as "turnCount" from stored`;
-
-const deleteUnusable = `
-  with unusable as (
-    select t.campaign_id, t.id from trajectories t
-    where t.campaign_id = $1::integer and t.iteration = $2::smallint and t.purpose = 'train' and t.outcome = 'scored'
-      and exists (
-        select from trajectory_turns s
-        where s.campaign_id = t.campaign_id and s.trajectory_id = t.id
-          and (cardinality(s.logprobs) is distinct from cardinality(s.token_ids) or s.token_ids is null
-            or 0 > any (s.token_ids) or 0 > any (s.prompt_token_ids)
-            or 0 < any (s.logprobs) or '-infinity' = any (s.logprobs))) -- NaN is above all numbers
-      and not exists (
-        select from training_examples e where e.campaign_id = t.campaign_id and e.trajectory_id = t.id)
-      and not exists (
-        select from phases p
-        where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.phase in ('rollout', 'optimize')
-          and p.finished_at is not null)
-  ), turns as (
-    delete from trajectory_turns s using unusable u where s.campaign_id = u.campaign_id and s.trajectory_id = u.id
-  )
-  delete from trajectories t using unusable u where t.campaign_id = u.campaign_id and t.id = u.id
-  returning t.id`;
 
 export type TrajectoryStore = ReturnType<typeof trajectoryStore>;
