@@ -13,9 +13,9 @@ export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, 
   const { name, recipe, environment, iterations, progress, scores } = state;
   const scoreRows = scores.map(({ iteration, score }) => `| ${iteration} | ${score.toFixed(3)} |`);
   return [
-    `### ${name}: ${recipe} on ${environment}`,
+    `### ${name}: ${recipe} on ${asCode(environment)}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**`,
-    ...(progress.parked ? [`> Needs attention: ${progress.parked}`, nextCommands(state)] : []),
+    ...(progress.parked ? [`> Needs attention: ${asCode(progress.parked)}`, nextCommands(state)] : []),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
     ...(scoreRows.length ? ['| iteration | success on held-out tasks |\n| --- | --- |\n' + scoreRows.join('\n')] : []),
     ...(progress.note ? [progress.note] : []),
@@ -36,7 +36,7 @@ export function iterationDetails(
     return `| ${mark} | ${phase} | ${notes.get(phase) ?? running ?? ''} |`;
   });
   return [
-    ...(progress.parked ? [`> Needs attention: ${progress.parked}`] : []),
+    ...(progress.parked ? [`> Needs attention: ${asCode(progress.parked)}`] : []),
     ['| | phase | result |', '| --- | --- | --- |', ...rows].join('\n'),
   ].join('\n\n');
 }
@@ -61,9 +61,21 @@ export function nextCommands({ name, progress }: Pick<CampaignState, 'name' | 'p
 }
 
 function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): string {
-  if (abortedBy !== undefined) return status === 'aborted' ? `Aborted by ${abortedBy}` : `Aborting, by ${abortedBy}`;
-  if (status === 'paused') return `Paused by ${pausedBy}`;
+  if (abortedBy !== undefined)
+    return status === 'aborted' ? `Aborted by ${asCode(abortedBy)}` : `Aborting, by ${asCode(abortedBy)}`;
+  if (status === 'paused') return `Paused by ${asCode(pausedBy ?? 'unknown')}`;
   return stopping && status === 'running'
     ? 'Stopping after this iteration'
     : status[0]!.toUpperCase() + status.slice(1);
+}
+
+/**
+ * Returns text of models, servers, specs and operators as a code span of Markdown, in which links, images and HTML are
+ * text. Its fence is longer than every run of backticks within, and it has no line break, which could end the span.
+ */
+function asCode(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence} ${line} ${fence}`; // Markdown removes one space at each end
 }
