@@ -5,6 +5,7 @@ import { DomainError } from '../domain/base/errors';
 import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from '../base/describe-issue';
+import { secretOptions } from './secret-options';
 import { unusedKeys } from './unused-keys';
 import { parseYaml } from '../base/parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
@@ -28,8 +29,8 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
       source,
       parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input)),
     );
-  const idle = unusedKeys(parsed.data);
-  if (idle.length > 0) throw invalid(source, idle);
+  const problems = [...secretOptions(parsed.data.environment.options), ...unusedKeys(parsed.data)];
+  if (problems.length > 0) throw invalid(source, problems);
   return withIterations(parsed.data);
 }
 
