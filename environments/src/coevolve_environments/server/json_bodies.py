@@ -4,8 +4,8 @@ from typing import cast
 
 from aiohttp import web
 
+from coevolve_environments.json_text import parse_json
 from coevolve_environments.protocol import SPLITS, BadRequest, Json, Split
-from coevolve_environments.server.json_text import parse_json
 
 
 async def read_body(request: web.Request, known: set[str] | None) -> Json:

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
+from coevolve_environments.json_text import parse_json
 from coevolve_environments.protocol import Json
-from coevolve_environments.server.json_text import parse_json
 from coevolve_environments.server.session_socket import SessionSocket
 
 
