@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ChatMessage } from '../domain/rollout/turn';
 import { boundedFetch } from '../base/bounded-fetch';
 import { answerBounds } from '../base/json-bounds';
+import { listOf } from '../base/list-of';
 import { ModelError, toModelError, type ServiceDescription } from './model-error';
 import type { Provider } from './providers';
 import type { Reply } from './request';
@@ -49,8 +50,8 @@ export const chatClient = (provider: Provider) => {
         if (!reply) throw error;
         return { reply, usage: { promptTokens: 0, completionTokens: 0, estimated: false } };
       }
-      const { choices, usage } = readBody(provider, request, chatBody, raw);
-      const reply = replyOf(choices[0]);
+      const { choices: first, usage } = readBody(provider, request, chatBody, raw);
+      const reply = replyOf(first);
       const text = reply.kind === 'refused' ? reply.reason : reply.text;
       const counted = { promptTokens: estimatePrompt(request.messages), completionTokens: estimateText(text) };
       return { reply, usage: usageOf(usage, counted) };
@@ -91,34 +92,41 @@ const vectorBounds = { ...answerBounds, maxBytes: 32 * 2 ** 20 };
 /** Fields of a paid answer that are not needed: a wrong value must not cost the answer. */
 const optional = z.string().nullish().catch(null);
 
+const choice = z.object({
+  message: z.object({ content: z.string().nullish(), refusal: optional }),
+  finish_reason: optional,
+});
+
 const chatBody = z.object({
+  /** The first choice; one is requested. */
   choices: z
-    .tuple([
-      z.object({
-        message: z.object({ content: z.string().nullish(), refusal: optional }),
-        finish_reason: optional,
-      }),
-    ])
-    .rest(z.unknown()),
+    .custom<unknown[]>((value) => Array.isArray(value) && value.length > 0)
+    .transform(([first]) => first)
+    .pipe(choice),
   usage: z.unknown().optional(),
 });
 
-/** Vectors are stored as 32-bit floats. */
-const component = z.number().refine((value) => Number.isFinite(Math.fround(value)), 'a 32-bit float');
+/** A vector whose components can be stored as 32-bit floats. */
+const vector = z.custom<number[]>(
+  (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.length <= 65_536 &&
+    value.every((component) => typeof component === 'number' && Number.isFinite(Math.fround(component))),
+);
 
 const embeddingsBody = (count: number) =>
   z.object({
-    data: z
-      .array(
-        z.object({
-          index: z
-            .int()
-            .min(0)
-            .max(count - 1),
-          embedding: z.array(component).min(1).max(65_536),
-        }),
-      )
-      .length(count)
+    data: listOf(
+      z.object({
+        index: z
+          .int()
+          .min(0)
+          .max(count - 1),
+        embedding: vector,
+      }),
+      count,
+    )
       .refine((data) => new Set(data.map(({ index }) => index)).size === count)
       .refine((data) => new Set(data.map(({ embedding }) => embedding.length)).size <= 1),
     usage: z.unknown().optional(),
@@ -139,7 +147,7 @@ function replyInError({ kind, message }: ModelError): Reply | undefined {
   return kind === 'context-full' ? { kind: 'cut-off', text: '' } : undefined;
 }
 
-function replyOf({ message, finish_reason: finish }: z.output<typeof chatBody>['choices'][0]): Reply {
+function replyOf({ message, finish_reason: finish }: z.output<typeof choice>): Reply {
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
   if (finish === 'content_filter') return { kind: 'refused', reason: "the provider's content filter" };
   return { kind: finish === 'length' ? 'cut-off' : 'text', text: message.content ?? '' };

@@ -67,10 +67,12 @@ function braceMatcher(text: string): (start: number) => number | undefined {
   };
 }
 
+const objectBounds = { ...answerBounds, maxItems: 20_000 };
+
 /** Returns undefined for a text that is no JSON, or too deep for code that recurses into it. */
 function parse(text: string): Record<string, unknown> | undefined {
   try {
-    jsonBounds(answerBounds)(Buffer.from(text));
+    jsonBounds(objectBounds)(Buffer.from(text));
     return JSON.parse(text) as Record<string, unknown>;
   } catch {
     return undefined;

@@ -8,16 +8,14 @@ const list = z.custom<unknown[]>(Array.isArray);
 export const completion = z.object({
   model: z.string().optional(),
   prompt_token_ids: list,
-  choices: z
-    .array(
-      z.object({
-        message: z.object({ content: z.string().nullable() }),
-        finish_reason: z.string(),
-        token_ids: list,
-        logprobs: z.object({ content: list.nullish() }).nullish(),
-      }),
-    )
-    .length(1),
+  choices: z.tuple([
+    z.object({
+      message: z.object({ content: z.string().nullable() }),
+      finish_reason: z.string(),
+      token_ids: list,
+      logprobs: z.object({ content: list.nullish() }).nullish(),
+    }),
+  ]),
 });
 
 export type Completion = z.infer<typeof completion>;
@@ -27,7 +25,7 @@ export type Completion = z.infer<typeof completion>;
  * log-probability per sampled id, a 32-bit float of at most 0.
  */
 export function problemOf(answer: Completion): string | undefined {
-  const { token_ids: tokenIds } = answer.choices[0]!;
+  const { token_ids: tokenIds } = answer.choices[0];
   const logprobs = logprobsOf(answer);
   const ids = [...answer.prompt_token_ids, ...tokenIds];
   const wrongId = ids.findIndex((id) => !isTokenId(id));
@@ -40,7 +38,7 @@ export function problemOf(answer: Completion): string | undefined {
 
 /** Converts an answer without a problem. Log-probabilities are rounded to the 32-bit floats in which they are stored. */
 export function toAction(answer: Completion): SampledAction {
-  const { message, finish_reason: finishReason, token_ids: tokenIds } = answer.choices[0]!;
+  const { message, finish_reason: finishReason, token_ids: tokenIds } = answer.choices[0];
   return {
     content: message.content ?? '',
     finishReason,
@@ -51,7 +49,7 @@ export function toAction(answer: Completion): SampledAction {
 }
 
 export function logprobsOf({ choices }: Completion): unknown[] {
-  const entries = choices[0]!.logprobs?.content ?? [];
+  const entries = choices[0].logprobs?.content ?? [];
   return entries.map((entry) => (entry as { logprob?: unknown } | null)?.logprob);
 }
 

@@ -3,6 +3,7 @@ import OpenAI from 'openai';
 import { z } from 'zod';
 import { boundedFetch } from '../base/bounded-fetch';
 import { answerBounds, type JsonBounds } from '../base/json-bounds';
+import { listOf } from '../base/list-of';
 import { ModelError, policyServer, toModelError } from './model-error';
 import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
 
@@ -74,7 +75,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
   };
 };
 
-const modelList = z.object({ data: z.array(z.object({ id: z.string() })) });
+const modelList = z.object({ data: listOf(z.object({ id: z.string() }), 10_000) });
 
 /** vLLM writes 3 lists and objects, 4 keys and about 200 bytes for each sampled token. */
 const boundsFor = (maxTokens: number): JsonBounds => ({
@@ -136,7 +137,7 @@ const probeOf = (policyId: string): SampleRequest => ({
 function requireProbed(url: string, policyId: string, answer: Completion): void {
   const { model, choices } = answer;
   if (model !== policyId) throw wrongPolicy(url, policyId, model ?? 'no model');
-  const { token_ids: tokenIds } = choices[0]!;
+  const { token_ids: tokenIds } = choices[0];
   if (tokenIds.length === 1 && problemOf(answer) === undefined) return;
   const [ids, values] = [tokenIds, logprobsOf(answer)].map((list) => list.slice(0, 20).map(String).join(', '));
   const found = `token ids [${ids}] with log-probabilities [${values}]`;

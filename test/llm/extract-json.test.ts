@@ -41,6 +41,7 @@ const hostile = {
   'braces within quotes': '{"'.repeat(length / 2),
   'braces, escapes and quotes': '{\\"'.repeat(length / 3),
   'nested objects with a mistake at the end': '{"a":'.repeat(900) + '{"b":1,'.repeat(400_000) + '}'.repeat(400_900),
+  'numbers in an object': `{"a": [${'1,'.repeat(length / 2)}1]}`,
   'empty objects': '{}'.repeat(length / 2),
   'keys of one object with a mistake': `${'{"a":'.repeat(20)}{${Array.from({ length: 250_000 }, (_, n) => `"${n}":1`).join()}x}${'}'.repeat(20)}`,
 };

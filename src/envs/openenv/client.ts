@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   messagesSchema,
+  toolsSchema,
   type EnvironmentSession,
   type Observation,
   type OpenEnvironment,
@@ -20,7 +21,7 @@ const defaultCallMs = 60_000;
 
 const observationSchema = z.object({
   messages: messagesSchema,
-  tools: z.array(z.record(z.string(), z.unknown())).nullish(),
+  tools: toolsSchema.nullish(),
   info: z.object({ score: z.number().nullish() }).nullish(),
 });
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from './endpoint';
 import { EnvironmentError } from '../base/environment-error';
 import { boundedFetch } from '../../base/bounded-fetch';
-import { listBounds, UnboundedJson } from '../../base/json-bounds';
+import { answerBounds, listBounds, UnboundedJson } from '../../base/json-bounds';
 import { parseJson } from '../../base/parse-json';
 
 /**
@@ -45,11 +45,14 @@ const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 
 type ServerAnswer = { status: number; text: string };
 
-const fetchAnswer = boundedFetch(listBounds, 120_000);
+const timeoutMs = 120_000;
+const fetchAnswer = boundedFetch(answerBounds, timeoutMs);
+/** Lists of tasks are requested with a body. */
+const fetchList = boundedFetch(listBounds, timeoutMs);
 
 async function request(endpoint: EnvironmentEndpoint, path: string, body?: object): Promise<ServerAnswer> {
   try {
-    const response = await fetchAnswer(`${endpoint.url}${path}`, {
+    const response = await (body ? fetchList : fetchAnswer)(`${endpoint.url}${path}`, {
       method: body ? 'POST' : 'GET',
       headers: {
         ...(endpoint.token ? { authorization: `Bearer ${endpoint.token}` } : {}),

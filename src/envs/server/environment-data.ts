@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { ActionForm } from '../../domain/rollout/action-form';
+import { listOf } from '../../base/list-of';
 import { callServer } from './call-server';
 import type { EnvironmentEndpoint } from './endpoint';
 import { serverHealth, type ServerHealth } from './health';
@@ -14,7 +15,7 @@ const taskRecord = z.object({
   definition: z.record(z.string(), z.unknown()),
   features: z.record(z.string(), z.union([z.string(), z.number()])),
   content_key: id,
-  reference_actions: z.array(z.string()),
+  reference_actions: listOf(z.string(), 10_000),
   parent: z
     .int()
     .min(0)
@@ -32,7 +33,7 @@ const capabilities = z.object({
     .min(1)
     .max(2 ** 31 - 1),
   gold: z.boolean(),
-  splits: z.array(z.string()).default(['train', 'held-out']),
+  splits: listOf(z.string(), 100).default(['train', 'held-out']),
 });
 
 const composition = z.union([
@@ -106,4 +107,4 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
 
 export type EnvironmentData = ReturnType<typeof environmentData>;
 
-const taskList = ({ count }: { count: number }) => z.object({ tasks: z.array(taskRecord).max(count) });
+const taskList = ({ count }: { count: number }) => z.object({ tasks: listOf(taskRecord, count) });

@@ -1,9 +1,7 @@
-import { z } from 'zod';
 import type { ChatMessage } from '../../domain/rollout/turn';
-import { messagesSchema } from '../base/environment';
+import { messagesSchema, toolsSchema } from '../base/environment';
 
-const conversation = messagesSchema.min(1);
-const toolsSchema = z.array(z.record(z.string(), z.unknown()));
+const conversation = messagesSchema.refine((messages) => messages.length > 0);
 
 /** Fields that are no part of the observation itself. */
 const excluded = new Set(['done', 'reward', 'metadata']);
