@@ -1,5 +1,8 @@
 import { CoevolveError } from '../domain/base/errors';
 
+/** Messages quote answers of servers, and become entries of histories and rows. */
+const maxMessageLength = 4_000;
+
 type ServiceErrorOptions = { retryable: boolean; retryAfterMs?: number | undefined; cause?: unknown };
 
 /**
@@ -17,7 +20,7 @@ export abstract class ServiceError extends CoevolveError {
     message: string,
     { retryable, retryAfterMs, cause }: ServiceErrorOptions,
   ) {
-    super(message, cause === undefined ? {} : { cause });
+    super(message.slice(0, maxMessageLength), cause === undefined ? {} : { cause });
     this.retryable = retryable;
     this.retryAfterMs = retryAfterMs;
   }

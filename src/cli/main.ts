@@ -11,6 +11,7 @@ import { print, printMessage } from './base/output';
 const program = new Command(calledName())
   .description('training campaigns that evolve an LLM agent and its training data')
   .version(version())
+  .configureOutput({ writeErr: (text) => printMessage(text.trimEnd()) })
   .showHelpAfterError(asCalled('(see `coevolve --help`)'))
   .addHelpText('after', () => `\nexit codes: 0 success, ${codeText()}`)
   .exitOverride();

@@ -3,6 +3,7 @@ import { campaignWorkflowId, iterationWorkflowId } from '../domain/campaign/ids'
 import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
+import { deleteUnusable } from '../store/trajectories/delete-unusable';
 import { statusQuery } from '../workflows/base/messages';
 import { findRunProblem, problemError } from './campaign-run';
 import { operatorName, type Session } from './session';
@@ -18,6 +19,8 @@ export type Reconciled = {
   iteration: number | null;
   /** Epoch of the started workflow. */
   epoch: number | null;
+  /** Number of attempts that are played again because training cannot use their tokens. */
+  unusable: number;
 };
 
 /** Reconciles every campaign that has not ended, in the order of their start. */
@@ -30,9 +33,10 @@ export async function reconcileAll(session: Session, force: boolean): Promise<Re
 
 /**
  * Starts a campaign's workflow again from the database when Temporal does not run it. The committed phases of its
- * unfinished iteration are kept. The other phases run in a new epoch, which rejects writes of workers of the old epoch. A
- * running campaign is not changed, unless it is parked because the database is older than its state or `force` is set:
- * then its workflow is terminated first. Of two concurrent calls one waits and finds the campaign running.
+ * unfinished iteration are kept; attempts of the others whose tokens training cannot use are deleted. The other phases run
+ * in a new epoch, which rejects writes of workers of the old epoch. A running campaign is not changed, unless it is parked
+ * for a reason that names this command or `force` is set: then its workflow is terminated first. Of two concurrent calls
+ * one waits and finds the campaign running.
  *
  * @param force also terminates a running workflow, and that of a campaign that the database does not have
  * @throws DomainError `UnknownCampaign`
@@ -40,13 +44,13 @@ export async function reconcileAll(session: Session, force: boolean): Promise<Re
 export async function reconcileCampaign(session: Session, name: string, force: boolean): Promise<Reconciled> {
   const row = await session.store.campaigns.find(name);
   if (!row && force && (await terminateOrphan(session, name)))
-    return { name, outcome: 'ended', iteration: null, epoch: null };
+    return { name, outcome: 'ended', iteration: null, epoch: null, unusable: 0 };
   return reconcile(session, row ?? (await session.store.campaigns.getByName(name)), force);
 }
 
 async function reconcile(session: Session, row: CampaignRow, force: boolean): Promise<Reconciled> {
   const { name, id, status } = row;
-  const unchanged = { name, iteration: null, epoch: null };
+  const unchanged = { name, iteration: null, epoch: null, unusable: 0 };
   if (hasEnded(status)) return { ...unchanged, outcome: 'ended' };
   return session.store.campaigns.withLock(id, async () => {
     const client = await session.temporal();
@@ -55,16 +59,17 @@ async function reconcile(session: Session, row: CampaignRow, force: boolean): Pr
     if (run === 'running' && !force) {
       const problem = await findRunProblem(session, row);
       if (problem) return { ...unchanged, outcome: 'blocked', problem: problemError(name, problem).message };
-      if (!(await isAheadOfDatabase(session, id, handle))) return { ...unchanged, outcome: 'running' };
+      if (!(await isParkedByRows(session, id, handle))) return { ...unchanged, outcome: 'running' };
     }
     if (run === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
     const state = await nextState(session, client, id, run !== 'unknown');
+    const [{ iteration }, epoch] = [state.progress, state.epoch ?? 1];
+    const unusable = await deleteUnusable(session.pool, id, iteration); // no worker writes in the old epoch
     await session.store.campaigns.setStatus(id, state.status);
     if (!(await startWorkflow(session, state, true))) return { ...unchanged, outcome: 'running' };
-    const [{ iteration }, epoch] = [state.progress, state.epoch ?? 1];
-    const event = { iteration, kind: 'reconciled', actor: operatorName(), detail: { epoch } };
-    await session.store.campaigns.recordEvent(id, event);
-    return { name, outcome: 'started', iteration, epoch };
+    const detail = { epoch, ...(unusable.length > 0 ? { deleted: unusable } : {}) };
+    await session.store.campaigns.recordEvent(id, { iteration, kind: 'reconciled', actor: operatorName(), detail });
+    return { name, outcome: 'started', iteration, epoch, unusable: unusable.length };
   });
 }
 
@@ -92,8 +97,8 @@ async function runStateOf(handle: WorkflowHandle): Promise<RunState> {
   }
 }
 
-/** Returns whether the campaign is parked because the database lacks its rows: by the reason or by the open iteration. */
-async function isAheadOfDatabase({ pool }: Session, id: number, handle: WorkflowHandle): Promise<boolean> {
+/** Returns whether the campaign is parked because of its rows: by the reason or by the open iteration. */
+async function isParkedByRows({ pool }: Session, id: number, handle: WorkflowHandle): Promise<boolean> {
   const { progress } = await handle.query<CampaignState>(statusQuery);
   if (progress.parked === null) return false;
   if (progress.parked.includes('coevolve reconcile')) return true;

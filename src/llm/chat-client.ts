@@ -1,12 +1,15 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
 import type { ChatMessage } from '../domain/rollout/turn';
+import { boundedFetch } from '../base/bounded-fetch';
+import { answerBounds } from '../base/json-bounds';
+import { listOf } from '../base/list-of';
 import { ModelError, toModelError, type ServiceDescription } from './model-error';
 import type { Provider } from './providers';
 import type { Reply } from './request';
 import { estimatePrompt, estimateText } from './token-estimate';
 
-/** `estimated`: the response contained no usage, so the tokens were estimated here. */
+/** `estimated`: the usage in the response was missing or wrong, so tokens were estimated here. */
 export type Usage = { promptTokens: number; completionTokens: number; estimated: boolean };
 
 /** `requestId` is sent as x-client-request-id, which identifies the request in the provider's log. */
@@ -25,8 +28,9 @@ export type EmbedRequest = Sent & { texts: readonly string[] };
 export const chatClient = (provider: Provider) => {
   const client = new OpenAI({
     ...{ baseURL: provider.url, apiKey: provider.key() ?? 'none', organization: null, project: null },
-    ...{ maxRetries: 0, timeout: provider.timeoutSeconds * 1000, logLevel: 'off' },
+    ...{ maxRetries: 0, timeout: provider.timeoutSeconds * 1000, logLevel: 'off', fetch: boundedFetch(answerBounds) },
   });
+  const embeddings = client.withOptions({ fetch: boundedFetch(vectorBounds) }).embeddings;
 
   return {
     /** @throws ModelError, or the signal's reason after an abort */
@@ -46,21 +50,22 @@ export const chatClient = (provider: Provider) => {
         if (!reply) throw error;
         return { reply, usage: { promptTokens: 0, completionTokens: 0, estimated: false } };
       }
-      const { choices, usage } = readBody(provider, request, chatBody, raw);
-      const reply = replyOf(choices[0]!);
+      const { choices: first, usage } = readBody(provider, request, chatBody, raw);
+      const reply = replyOf(first);
       const text = reply.kind === 'refused' ? reply.reason : reply.text;
       const counted = { promptTokens: estimatePrompt(request.messages), completionTokens: estimateText(text) };
-      return { reply, usage: usageOf(usage) ?? { ...counted, estimated: true } };
+      return { reply, usage: usageOf(usage, counted) };
     },
 
     /** Returns one vector per text, in the order of the texts. @throws ModelError, or the signal's reason after an abort */
     async embed(request: EmbedRequest): Promise<{ vectors: number[][]; usage: Usage }> {
       const body = { model: request.model, input: [...request.texts], encoding_format: 'float' as const };
-      const raw = await send(request, (options) => client.embeddings.create(body, options));
+      const raw = await send(request, (options) => embeddings.create(body, options));
       const { data, usage } = readBody(provider, request, embeddingsBody(request.texts.length), raw);
       const vectors = data.sort((a, b) => a.index - b.index).map(({ embedding }) => embedding);
-      const counted = { promptTokens: estimateText(request.texts.join('\n')), completionTokens: 0, estimated: true };
-      return { vectors, usage: usageOf(usage) ?? counted };
+      const prompt = countOf(usage, 'prompt_tokens');
+      const promptTokens = prompt ?? estimateText(request.texts.join('\n'));
+      return { vectors, usage: { promptTokens, completionTokens: 0, estimated: prompt === undefined } };
     },
   };
 
@@ -81,27 +86,50 @@ export const chatClient = (provider: Provider) => {
   }
 };
 
-const counts = z.object({ prompt_tokens: z.number(), completion_tokens: z.number().optional() });
+/** A batch of 64 vectors with 16,000 numbers has 22 MB. */
+const vectorBounds = { ...answerBounds, maxBytes: 32 * 2 ** 20 };
+
+/** Fields of a paid answer that are not needed: a wrong value must not cost the answer. */
+const optional = z.string().nullish().catch(null);
+
+const choice = z.object({
+  message: z.object({ content: z.string().nullish(), refusal: optional }),
+  finish_reason: optional,
+});
 
 const chatBody = z.object({
+  /** The first choice; one is requested. */
   choices: z
-    .array(
-      z.object({
-        message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
-        finish_reason: z.string().nullish(),
-      }),
-    )
-    .min(1),
-  usage: counts.nullish(),
+    .custom<unknown[]>((value) => Array.isArray(value) && value.length > 0)
+    .transform(([first]) => first)
+    .pipe(choice),
+  usage: z.unknown().optional(),
 });
+
+/** A vector whose components can be stored as 32-bit floats. */
+const vector = z.custom<number[]>(
+  (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.length <= 65_536 &&
+    value.every((component) => typeof component === 'number' && Number.isFinite(Math.fround(component))),
+);
 
 const embeddingsBody = (count: number) =>
   z.object({
-    data: z
-      .array(z.object({ index: z.number().int(), embedding: z.array(z.number()).min(1) }))
-      .length(count)
+    data: listOf(
+      z.object({
+        index: z
+          .int()
+          .min(0)
+          .max(count - 1),
+        embedding: vector,
+      }),
+      count,
+    )
+      .refine((data) => new Set(data.map(({ index }) => index)).size === count)
       .refine((data) => new Set(data.map(({ embedding }) => embedding.length)).size <= 1),
-    usage: counts.nullish(),
+    usage: z.unknown().optional(),
   });
 
 /** Not retryable: a retry is charged again, and a server with another protocol returns the same. */
@@ -119,16 +147,30 @@ function replyInError({ kind, message }: ModelError): Reply | undefined {
   return kind === 'context-full' ? { kind: 'cut-off', text: '' } : undefined;
 }
 
-function replyOf({ message, finish_reason: finish }: z.output<typeof chatBody>['choices'][number]): Reply {
+function replyOf({ message, finish_reason: finish }: z.output<typeof choice>): Reply {
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
   if (finish === 'content_filter') return { kind: 'refused', reason: "the provider's content filter" };
   return { kind: finish === 'length' ? 'cut-off' : 'text', text: message.content ?? '' };
 }
 
-const usageOf = (usage: z.output<typeof counts> | null | undefined): Usage | undefined =>
-  usage
-    ? { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens ?? 0, estimated: false }
-    : undefined;
+const tokenCount = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+
+/** Returns a count of the response's usage; undefined if it is missing or wrong. */
+const countOf = (usage: unknown, field: 'prompt_tokens' | 'completion_tokens'): number | undefined =>
+  tokenCount.safeParse((usage as Record<string, unknown> | null | undefined)?.[field]).data;
+
+/** Returns the usage of a response, with our count in place of each number that is missing or wrong. */
+function usageOf(usage: unknown, counted: Omit<Usage, 'estimated'>): Usage {
+  const [prompt, completion] = [countOf(usage, 'prompt_tokens'), countOf(usage, 'completion_tokens')];
+  return {
+    promptTokens: prompt ?? counted.promptTokens,
+    completionTokens: completion ?? counted.completionTokens,
+    estimated: prompt === undefined || completion === undefined,
+  };
+}
 
 const nameOf = ({ name, url }: Provider, model: string): string => `provider "${name}" (${url}, model "${model}")`;
 
@@ -139,6 +181,7 @@ function serviceOf(provider: Provider, model: string): ServiceDescription {
     name,
     unavailable: `${name} does not answer; check its url and the network, then \`coevolve resume\` a parked campaign`,
     adviceOn: (status) => adviceOn(status, provider.name),
+    isCharged: true,
     keepCause: false, // it quotes the response, and servers quote keys in responses
     redact: (text) => (key ? text.replaceAll(key, '<key>') : text),
   };

@@ -1,5 +1,6 @@
 import { APIConnectionError, APIError } from 'openai';
 import { ServiceError } from '../base/errors';
+import { UnboundedJson } from '../base/json-bounds';
 
 /**
  * - `unavailable`: a later request may succeed;
@@ -33,6 +34,8 @@ export type ServiceDescription = {
   unavailable: string;
   /** Advice for an HTTP status; undefined without one. */
   adviceOn?(status: number): string | undefined;
+  /** True if every answer costs money, so that an unusable one is not requested again. */
+  isCharged: boolean;
   /** False if the client's error may quote a key. */
   keepCause: boolean;
   /** Removes secrets from a message. */
@@ -42,6 +45,7 @@ export type ServiceDescription = {
 export const policyServer = (url: string): ServiceDescription => ({
   name: url,
   unavailable: `no policy server answers at ${url}; start one with \`coevolve up\``,
+  isCharged: false,
   keepCause: true,
   redact: (text) => text,
 });
@@ -63,6 +67,8 @@ export function toModelError(error: unknown, service: ServiceDescription): Model
       delayOf(error),
     );
   }
+  if (error instanceof UnboundedJson)
+    return modelError(service.isCharged ? 'rejected' : 'unavailable', `${service.name}: ${error.message}`);
   // An error from reading or parsing the body: the connection broke within the response.
   const problem = error instanceof Error ? error.message : String(error);
   return modelError('unavailable', `${service.name} returned an incomplete answer: ${problem}`);

@@ -1,7 +1,11 @@
 import type { ChatMessage, SampledAction } from '../domain/rollout/turn';
 import OpenAI from 'openai';
 import { z } from 'zod';
+import { boundedFetch } from '../base/bounded-fetch';
+import { answerBounds, type JsonBounds } from '../base/json-bounds';
+import { listOf } from '../base/list-of';
 import { ModelError, policyServer, toModelError } from './model-error';
+import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
 
@@ -14,25 +18,9 @@ export type SampleRequest = {
   signal: AbortSignal;
 };
 
-const completion = z.object({
-  model: z.string().optional(),
-  prompt_token_ids: z.array(z.number()),
-  choices: z
-    .array(
-      z.object({
-        message: z.object({ content: z.string().nullable() }),
-        finish_reason: z.string(),
-        token_ids: z.array(z.number()),
-        logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })) }).nullish(),
-      }),
-    )
-    .length(1),
-});
-
-type Completion = z.infer<typeof completion>;
-
 /** Timeout of a load, which may start a model first. Node's own limit is 5 minutes; a longer load is retried. */
 const loadTimeoutMs = 290_000;
+const sampleTimeoutMs = 120_000;
 
 /**
  * Client of a policy server with vLLM's dialect of the OpenAI protocol. It retries nothing: retries are Temporal's.
@@ -66,6 +54,8 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
       const answer = await complete(request);
       if (answer.model !== undefined && answer.model !== request.policyId)
         throw wrongPolicy(url, request.policyId, answer.model);
+      const problem = problemOf(answer);
+      if (problem !== undefined) throw new ModelError('unavailable', `${url} returned ${problem}`);
       return toAction(answer);
     },
 
@@ -85,14 +75,25 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
   };
 };
 
+const modelList = z.object({ data: listOf(z.object({ id: z.string() }), 10_000) });
+
+/** vLLM writes 3 lists and objects, 4 keys and about 200 bytes for each sampled token. */
+const boundsFor = (maxTokens: number): JsonBounds => ({
+  maxBytes: answerBounds.maxBytes + 512 * maxTokens,
+  maxNodes: answerBounds.maxNodes + 16 * maxTokens,
+});
+
 /** Routes of the server; they throw only ModelErrors. */
 function routesOf({ url, token }: PolicyEndpoint) {
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: 120_000 });
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0 });
+  const bounded = (bounds: JsonBounds, timeout: number) =>
+    client.withOptions({ timeout, fetch: boundedFetch(bounds, timeout) });
 
   return {
     async complete(request: SampleRequest): Promise<Completion> {
-      const { signal } = request;
-      const raw = await client.chat.completions.create(bodyOf(request), { signal }).catch((error: unknown) => {
+      const { signal, maxTokens } = request;
+      const { chat } = bounded(boundsFor(maxTokens), sampleTimeoutMs);
+      const raw = await chat.completions.create(bodyOf(request), { signal }).catch((error: unknown) => {
         throw signal.aborted ? signal.reason : toModelError(error, policyServer(url));
       });
       const parsed = completion.safeParse(raw);
@@ -102,16 +103,21 @@ function routesOf({ url, token }: PolicyEndpoint) {
 
     /** Sends a request to load or to unload. */
     async post(path: string, body: object): Promise<void> {
-      await client.post(path, { body, timeout: loadTimeoutMs }).catch((error: unknown) => {
-        throw toModelError(error, policyServer(url));
-      });
+      await bounded(answerBounds, loadTimeoutMs)
+        .post(path, { body })
+        .catch((error: unknown) => {
+          throw toModelError(error, policyServer(url));
+        });
     },
 
     async served(): Promise<string[]> {
-      const page = await client.models.list().catch((error: unknown) => {
+      const { models } = bounded(answerBounds, sampleTimeoutMs);
+      const page = await models.list().catch((error: unknown) => {
         throw toModelError(error, policyServer(url));
       });
-      return page.data.map(({ id }) => id);
+      const parsed = modelList.safeParse(page);
+      if (!parsed.success) throw notTheDialect(url, parsed.error);
+      return parsed.data.data.map(({ id }) => id);
     },
   };
 }
@@ -122,29 +128,19 @@ const bodyOf = ({ policyId, messages, temperature, seed, maxTokens }: SampleRequ
   return_token_ids: true, // vLLM's extension
 });
 
-function toAction({ prompt_token_ids: promptTokenIds, choices }: Completion): SampledAction {
-  const { message, finish_reason: finishReason, token_ids: tokenIds, logprobs } = choices[0]!;
-  return {
-    content: message.content ?? '',
-    finishReason,
-    promptTokenIds,
-    tokenIds,
-    logprobs: logprobs?.content.map(({ logprob }) => logprob) ?? [],
-  };
-}
-
 const probeOf = (policyId: string): SampleRequest => ({
   ...{ policyId, messages: [{ role: 'user', content: '?' }], seed: 0, temperature: 0, maxTokens: 1 },
   signal: new AbortController().signal,
 });
 
 /** Checks that the server answered as this policy, with the fields that training needs. */
-function requireProbed(url: string, policyId: string, { model, choices }: Completion): void {
+function requireProbed(url: string, policyId: string, answer: Completion): void {
+  const { model, choices } = answer;
   if (model !== policyId) throw wrongPolicy(url, policyId, model ?? 'no model');
-  const { token_ids: tokenIds, logprobs } = choices[0]!;
-  const values = logprobs?.content.map(({ logprob }) => logprob) ?? [];
-  if (tokenIds.length === 1 && values.length === 1 && values[0]! <= 0) return;
-  const found = `token ids [${tokenIds.join(', ')}] with log-probabilities [${values.join(', ')}]`;
+  const { token_ids: tokenIds } = choices[0];
+  if (tokenIds.length === 1 && problemOf(answer) === undefined) return;
+  const [ids, values] = [tokenIds, logprobsOf(answer)].map((list) => list.slice(0, 20).map(String).join(', '));
+  const found = `token ids [${ids}] with log-probabilities [${values}]`;
   const problem = `${url} serves policy ${policyId} without the fields that training needs: a request for one token returned ${found}`;
   throw new ModelError('rejected', problem);
 }

@@ -5,6 +5,7 @@ import { DomainError } from '../domain/base/errors';
 import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from '../base/describe-issue';
+import { secretOptions } from './secret-options';
 import { unusedKeys } from './unused-keys';
 import { fieldOf, parseYaml, withPosition, type YamlChange } from '../base/parse-yaml';
 import { withRecipeDefaults } from './recipe-defaults';
@@ -40,7 +41,9 @@ type Problems = { problems: string[] };
 
 function resolve(input: unknown): CampaignSpec | Problems {
   const parsed = campaignSpecSchema.safeParse(withRecipeDefaults(input), { reportInput: true });
-  const idle = parsed.success ? unusedKeys(parsed.data) : unusedIntactKeys(input, parsed.error.issues);
+  const idle = parsed.success
+    ? [...secretOptions(parsed.data.environment.options), ...unusedKeys(parsed.data)]
+    : unusedIntactKeys(input, parsed.error.issues);
   const wrong = parsed.success
     ? []
     : parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input));

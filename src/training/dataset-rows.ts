@@ -46,7 +46,7 @@ export function rolloutRow({ id, turns }: Pick<RolloutRow, 'id' | 'turns'>, scor
         throw new DomainError(
           'MissingLogprobs',
           `${id}: action ${index} has ${tokenIds?.length ?? 0} token ids and ${logprobs?.length ?? 0} log-probabilities;` +
-            ' the policy server must support `logprobs` and `return_token_ids`; check it with `coevolve doctor`',
+            ' `coevolve reconcile` with the name of the campaign deletes such attempts and plays them again',
         );
       return { prompt_token_ids: promptTokenIds, token_ids: tokenIds, logprobs };
     }),

@@ -75,6 +75,28 @@ test('without a usage in the response, the usage is estimated and marked as such
   expect((await chat()).usage).toEqual({ promptTokens, completionTokens: 4, estimated: true });
 });
 
+const raw = (body: string) => ({ raw: `{"choices": [{"message": {"content": "seven ships"}}], "usage": ${body}}` });
+
+test.each(['2.5', '1e300', '1e400', '-1000000', 'null', '"9"', '[]', '2147483648'])(
+  'a count of %s in the usage is replaced by an estimate, and the answer is kept',
+  async (count) => {
+    const promptTokens = Math.ceil(JSON.stringify(messages).length / 3);
+    const reply = { kind: 'text', text: 'seven ships' };
+    server.answerBy(() => raw(`{"prompt_tokens": ${count}, "completion_tokens": 2}`));
+    await expect(chat()).resolves.toEqual({ reply, usage: { promptTokens, completionTokens: 2, estimated: true } });
+    server.answerBy(() => raw(`{"prompt_tokens": 9, "completion_tokens": ${count}}`));
+    await expect(chat()).resolves.toEqual({ reply, usage: { promptTokens: 9, completionTokens: 4, estimated: true } });
+    server.answerBy(() => raw(count));
+    await expect(chat()).resolves.toEqual({ reply, usage: { promptTokens, completionTokens: 4, estimated: true } });
+  },
+);
+
+test('fields that are not needed do not cost a paid answer', async () => {
+  const message = '{"content": "seven", "refusal": 5}';
+  server.answerBy(() => ({ raw: `{"choices": [{"message": ${message}, "finish_reason": 7}, "another"]}` }));
+  await expect(chat()).resolves.toMatchObject({ reply: { kind: 'text', text: 'seven' } });
+});
+
 test('a request contains the key, the id for the log, and the model settings of the spec', async () => {
   await chat();
   const [{ headers, body, id }] = server.log as [(typeof server.log)[0]];
@@ -252,6 +274,7 @@ test('vectors are returned in the order of the texts for every order of the resp
 test.each([
   { problem: 'one vector too few', vectors: [[1, 0]] },
   { problem: 'vectors of two lengths', vectors: [[1, 0], [1]] },
+  { problem: 'a number above all 32-bit floats', vectors: [[1e300], [1]] },
 ])('embeddings with $problem are rejected', async ({ vectors }) => {
   server.answerBy(() => ({ vectors }));
   const request = { model: 'e', texts: ['one', 'two'], requestId: 'c/e/0/1', signal: new AbortController().signal };

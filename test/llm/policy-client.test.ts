@@ -67,6 +67,35 @@ test('an answer without text results in an empty action', async () => {
   await expect(sample()).resolves.toMatchObject({ content: '', tokenIds: [], logprobs: [] });
 });
 
+const sampled = (changes: object) => ({ ...completion, choices: [{ ...choice, ...changes }] });
+const scored = (...values: unknown[]) => sampled({ logprobs: { content: values.map((logprob) => ({ logprob })) } });
+
+test.each([
+  ['no log-probabilities', sampled({ logprobs: null })],
+  ['log-probabilities without content', sampled({ logprobs: { content: null } })],
+  ['one log-probability too few', scored(-0.5)],
+  ['one log-probability too many', scored(-0.5, -0.5, -0.5)],
+  ['a log-probability above 0', scored(-0.5, 3)],
+  ['a log-probability below all 32-bit floats', scored(-0.5, -1e300)],
+  ['a log-probability that is null', scored(-0.5, null)],
+  ['a negative token id', sampled({ token_ids: [4, -5] })],
+  ['a token id with a fraction', sampled({ token_ids: [4, 5.5] })],
+  ['a token id of 2^31', { ...completion, prompt_token_ids: [2 ** 31] }],
+  ['a token id that is a text', { ...completion, prompt_token_ids: ['1'] }],
+])('an answer with %s is a fault of the server and is retried', async (_, body) => {
+  server.answerWith({ body });
+  await expect(sample()).rejects.toMatchObject({
+    ...{ name: 'ModelError', kind: 'unavailable', retryable: true },
+    message: expect.stringMatching(/returned .*expected/),
+  });
+});
+
+test('a log-probability below the precision of its column is stored as 0', async () => {
+  server.answerWith({ body: scored(-1e-300, -0.1) });
+  const { logprobs } = await sample();
+  expect(logprobs.map(String)).toEqual(['0', String(Math.fround(-0.1))]);
+});
+
 type Refusal = { answer: string; given: Answer; kind: string; retryAfterMs?: number; problem?: string };
 const refusals: Refusal[] = [
   { answer: '500', given: { status: 500, body: errorOf('internal') }, kind: 'unavailable' },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { renderReport } from '../../src/report';
 import type { CampaignReport } from '../../src/report/collect-report';
 import { campaignRows, rowsOf } from './campaign-rows';
@@ -196,6 +197,25 @@ test('the cost of GPUs is shown only if a job used GPUs', () => {
   expect(textOf(page)).toContain(`of GPUs ($${usd})`);
   const without = { ...report, trainingRuns: report.trainingRuns.map((run) => ({ ...run, gpuSeconds: 0, usd: 0 })) };
   expect(textOf(renderReport(without))).not.toContain('of GPUs');
+});
+
+test('the content security policy allows the stylesheet of the page and nothing else', () => {
+  const [, given = ''] = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)!;
+  const policy = new Map(
+    given
+      .replaceAll('&#39;', "'")
+      .split('; ')
+      .map((directive) => [directive.slice(0, directive.indexOf(' ')), directive.slice(directive.indexOf(' ') + 1)]),
+  );
+  const styles = [...page.matchAll(/<style>([^]*?)<\/style>/g)].map(([, text]) => text!);
+  expect(styles).toHaveLength(1);
+  expect(Object.fromEntries(policy)).toEqual({
+    ...{ 'default-src': "'none'", 'base-uri': "'none'", 'form-action': "'none'" },
+    'style-src-elem': `'sha256-${createHash('sha256').update(styles[0]!).digest('base64')}'`,
+    'style-src-attr': "'unsafe-inline'",
+  });
+  expect(page.indexOf('Content-Security-Policy')).toBeLessThan(page.indexOf('<style'));
+  expect(page.indexOf('Content-Security-Policy')).toBeLessThan(page.indexOf('<title'));
 });
 
 test('text of tasks, policies and users is escaped', () => {

@@ -63,7 +63,22 @@ async function rebuild(service: 'temporal' | 'postgres', work: () => void): Prom
 
 const copy = (from: string, to: string): void => expect(spawnSync('cp', ['-a', from, to]).status).toBe(0);
 
+/** Damages one attempt as earlier versions stored it. Returns 0 if the rollouts were committed too early. */
+async function removeLogprobs(name: string): Promise<number> {
+  const { rowCount } = await stack.pool.query(
+    `update trajectory_turns set logprobs = '{}' where (campaign_id, trajectory_id) = (
+       select t.campaign_id, t.id from trajectories t join campaigns c on c.id = t.campaign_id
+       where c.name = $1 and t.purpose = 'train' and t.iteration = 1 and t.turn_count > 0 and t.outcome = 'scored'
+         and not exists (select from phases p where p.campaign_id = t.campaign_id and p.iteration = 1
+           and p.phase = 'rollout' and p.finished_at is not null)
+       limit 1)`,
+    [name],
+  );
+  return Math.min(1, rowCount ?? 0);
+}
+
 describe('a Temporal server that has lost its data', () => {
+  let unusable: number;
   beforeAll(async () => {
     await start('calm');
     await until(() => played('calm', 1));
@@ -74,6 +89,7 @@ describe('a Temporal server that has lost its data', () => {
     await until(() => played('lost', 1));
     const folder = path.join(stack.bare.home, 'temporal');
     await rebuild('temporal', () => rmSync(folder, { recursive: true }));
+    unusable = await removeLogprobs('lost');
   });
 
   test('concurrent reconciles start every campaign from the database exactly once', async () => {
@@ -84,7 +100,10 @@ describe('a Temporal server that has lost its data', () => {
         .map(({ outcome }) => outcome)
         .sort(),
     ).toEqual(['running', 'started']);
-    expect(outcomes('lost')).toContainEqual({ name: 'lost', outcome: 'started', iteration: 1, epoch: 2 });
+    expect(outcomes('lost')).toContainEqual({
+      ...{ name: 'lost', outcome: 'started', iteration: 1, epoch: 2 },
+      unusable,
+    });
     expect(
       outcomes('held')
         .map(({ outcome }) => outcome)
@@ -94,7 +113,9 @@ describe('a Temporal server that has lost its data', () => {
   });
 
   test('an ended campaign is not restarted, and a paused one stays paused', async () => {
-    expect(await reconcile('calm')).toEqual([{ name: 'calm', outcome: 'ended', iteration: null, epoch: null }]);
+    expect(await reconcile('calm')).toEqual([
+      { name: 'calm', outcome: 'ended', iteration: null, epoch: null, unusable: 0 },
+    ]);
     expect(await stack.json('start', stack.specFile(tiny('calm')))).toMatchObject({ outcome: 'ended' });
     expect(await status('held')).toMatchObject({ status: 'paused' });
     expect(await reconcile('held')).toMatchObject([{ outcome: 'running' }]);
@@ -133,7 +154,7 @@ describe('a database that was restored from an older backup', () => {
     const parked = await until(async () => (await status('held')).progress.parked, 500);
     expect(parked).toMatch(/^the database is older than the campaign: .*`coevolve reconcile held`$/);
     expect(await reconcile('held')).toEqual([
-      { name: 'held', outcome: 'started', iteration: 0, epoch: expect.any(Number) },
+      { name: 'held', outcome: 'started', iteration: 0, epoch: expect.any(Number), unusable: 0 },
     ]);
     expect(await reconcile('held')).toMatchObject([{ outcome: 'running' }]);
     await stack.json('resume', 'held'); // the backup was taken while the campaign was paused

@@ -181,11 +181,16 @@ def test_the_routes_of_openenvs_conformance_check_respond(server: Client) -> Non
     [
         ("{", "not JSON"),
         ("[]", "JSON object"),
+        (b"\xff\xfe{", "not JSON"),
+        ("[" * 100_000, "levels deep"),
+        ("[" * 900 + "]" * 900, "levels deep"),
+        ('{"split": %s}' % ("[" * 101 + "]" * 101), "levels deep"),
+        ('{"split": %s}' % ("9" * 5_000), "not JSON"),
         ('{"split": "test"}', "`split`"),
         ('{"split": "train", "page": 1}', "page"),
     ],
 )
-def test_an_invalid_body_is_refused_with_its_error(server: Client, body: str, named: str) -> None:
+def test_an_invalid_body_is_refused_with_its_error(server: Client, body: str | bytes, named: str) -> None:
     refused = server.http.post(f"{SQL}/intercode-sql/tasks", content=body)
     assert refused.status_code == 400
     assert named in refused.json()["detail"]

@@ -1,36 +1,33 @@
-import pc from 'picocolors';
 import type { FollowCallbacks, RunningPhase } from '../../client/follow-campaign';
 import type { PhaseRow } from '../../store/campaign/iterations';
-import { duration, rounded, printMessage } from './output';
+import { duration, printMessage, printOver, rounded } from './output';
+import { paint, visible } from './terminal-text';
 import { jobText } from './training-text';
 
 /** Prints each completed phase on stderr; on a terminal the last line shows the running phase. */
 export const followOutput = (name: string): FollowCallbacks => ({
   onPhase(phase) {
-    clearLine();
+    printOver('');
     printMessage(phaseText(phase));
   },
-  onParked: () => printMessage(pc.yellow(`  parked: see \`coevolve status ${name}\``)),
+  onParked: () => printMessage(paint.yellow(`  parked: see \`coevolve status ${name}\``)),
   ...(process.stderr.isTTY ? { onRunning: showRunning } : {}),
 });
 
 function showRunning({ phase, attempts, jobs }: RunningPhase): void {
   const jobTexts = jobs.map((job) => `; ${jobText(job)}`).join('');
   const line = `  ${phase.phase} … ${elapsed(phase)}, ${attempts} attempts in this iteration${jobTexts}`;
-  clearLine();
-  process.stderr.write(pc.dim(line.slice(0, process.stderr.columns - 1))); // a wrapped line cannot be cleared
+  printOver(paint.dim(visible(line).slice(0, process.stderr.columns - 1))); // a wrapped line cannot be cleared
 }
 
 function phaseText(row: PhaseRow): string {
   const heading =
-    row.phase === 'plan' ? `${pc.bold(row.iteration === 0 ? 'supervised start' : `iteration ${row.iteration}`)}\n` : '';
+    row.phase === 'plan'
+      ? `${paint.bold(row.iteration === 0 ? 'supervised start' : `iteration ${row.iteration}`)}\n`
+      : '';
   const counts = Object.entries(row.result ?? {}).map(([key, value]) => `${key} ${rounded(value)}`);
-  return `${heading}  ${pc.green('✓')} ${row.phase.padEnd(11)} ${elapsed(row).padStart(8)}  ${pc.dim(counts.join(', '))}`;
+  return `${heading}  ${paint.green('✓')} ${row.phase.padEnd(11)} ${elapsed(row).padStart(8)}  ${paint.dim(counts.join(', '))}`;
 }
 
 const elapsed = ({ startedAt, finishedAt }: PhaseRow): string =>
   duration(((finishedAt?.getTime() ?? Date.now()) - startedAt.getTime()) / 1000);
-
-function clearLine(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-}

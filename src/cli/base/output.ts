@@ -1,28 +1,44 @@
 import { asCalled } from './called-name';
+import { forTerminal, visible, widthOf } from './terminal-text';
 
 /** Prints a result to stdout; messages go to stderr (`printMessage`), so that a pipe gets only results. */
-export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+export const print = (text: string): void => void process.stdout.write(`${forTerminal(text)}\n`);
 
-export const printMessage = (text: string): void => void process.stderr.write(`${asCalled(text)}\n`);
+export const printMessage = (text: string): void => void process.stderr.write(`${forTerminal(asCalled(text))}\n`);
 
-/** Prints a result as JSON or as text. */
+/** Prints a result as JSON, which stays as it is, or as text. */
 export const printResult = (json: boolean | undefined, value: unknown, text: () => string): void =>
-  print(json ? JSON.stringify(value, null, 2) : text());
+  json ? void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`) : print(text());
 
-/** Formats rows as columns; numbers are aligned to the right, null is a dash. */
+/** Overwrites the last line of a terminal; prints nothing elsewhere. */
+export function printOver(line: string, isLast = false): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${forTerminal(line)}${isLast ? '\n' : ''}`);
+}
+
+/** Formats rows as columns; numbers are aligned to the right, null is a dash. A line break or a tab is an escape. */
 export function table(header: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
-  const cells = [header, ...rows].map((row) => row.map((cell) => (cell === null ? '-' : String(cell))));
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
+  const cells = [header, ...rows].map((row) => row.map(cellText));
+  const widths = header.map((_, column) => Math.max(...cells.map((row) => widthOf(row[column]!))));
   const numeric = header.map((_, column) => rows.every((row) => typeof row[column] !== 'string'));
   return cells
     .map((row) =>
       row
-        .map((cell, column) => (numeric[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+        .map((cell, column) => {
+          const space = ' '.repeat(widths[column]! - widthOf(cell));
+          return numeric[column] ? space + cell : cell + space;
+        })
         .join('  ')
         .trimEnd(),
     )
     .join('\n');
 }
+
+const cellText = (cell: string | number | null): string =>
+  cell === null
+    ? '-'
+    : visible(String(cell))
+        .replaceAll('\n', String.raw`\n`)
+        .replaceAll('\t', String.raw`\t`);
 
 export const shortHash = (hash: string): string => hash.slice(0, 12);
 

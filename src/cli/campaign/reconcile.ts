@@ -37,8 +37,9 @@ async function reconcile(
   printResult(json, results, () => results.map((result) => campaignWorkflowId(result.name)).join('\n'));
 }
 
-function outcomeText({ outcome, name, iteration, epoch }: Reconciled): string {
+function outcomeText({ outcome, name, iteration, epoch, unusable }: Reconciled): string {
   if (outcome === 'running') return 'is running and was not changed';
   if (outcome === 'ended') return 'has ended';
-  return `continues from iteration ${iteration} in epoch ${epoch}; follow it with \`coevolve status ${name} --watch\``;
+  const again = unusable > 0 ? `, plays ${unusable} attempts again` : '';
+  return `continues from iteration ${iteration} in epoch ${epoch}${again}; follow it with \`coevolve status ${name} --watch\``;
 }

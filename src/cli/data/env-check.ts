@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, type Command } from 'commander';
-import pc from 'picocolors';
 import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments } from '../../envs/environments';
-import { printResult, printMessage, table } from '../base/output';
+import { printMessage, printOver, printResult, table } from '../base/output';
+import { paint } from '../base/terminal-text';
 import { currentConfig } from '../../client/session';
 
 type Flags = {
@@ -57,7 +57,7 @@ function settingsOf(environment: string, { tasks, split, concurrency, kills, see
 /** Returns a callback that overwrites one line on a terminal and prints a line per finished check elsewhere. */
 function progress(): (check: string, done: number, all: number) => void {
   return (check, done, all) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${check}: ${done}/${all}${done === all ? '\n' : ''}`);
+    if (process.stderr.isTTY) printOver(`${check}: ${done}/${all}`, done === all);
     else if (done === all) printMessage(`${check}: ${all} played`);
   };
 }
@@ -94,9 +94,11 @@ const constantText = ({ actions }: ConstantAnswer): string =>
   `solved by the best constant answer: ${JSON.stringify(actions).slice(0, 60)}`;
 
 const verdictTexts = {
-  passed: pc.green('passed'),
-  failed: pc.red('failed'),
-  unverified: pc.yellow('not verified: no episode was won, so no reward was checked; import experts and replay them'),
+  passed: paint.green('passed'),
+  failed: paint.red('failed'),
+  unverified: paint.yellow(
+    'not verified: no episode was won, so no reward was checked; import experts and replay them',
+  ),
 };
 
 const share = ({ good, tried }: Count): string => `${good}/${tried}`;

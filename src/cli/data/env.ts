@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander';
-import pc from 'picocolors';
 import { createEnvironments } from '../../envs/environments';
 import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from '../../client/install-environment';
 import { printResult, printMessage, table } from '../base/output';
+import { paint } from '../base/terminal-text';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve env list|install|check` */
@@ -58,7 +58,9 @@ function listText(environments: readonly EnvironmentListing[]): string {
     'replay',
   ];
   const reasons = missing.map(({ name, unavailable }) => `${name}: ${unavailable}`);
-  return [table(head, rows), ...(reasons.length > 0 ? ['', pc.bold('not available here'), ...reasons] : [])].join('\n');
+  return [table(head, rows), ...(reasons.length > 0 ? ['', paint.bold('not available here'), ...reasons] : [])].join(
+    '\n',
+  );
 }
 
 const yesOrNo = (can: boolean): string => (can ? 'yes' : 'no');

@@ -6,7 +6,7 @@ import {
 } from '../../client/import-conversations';
 import { currentConfig } from '../../client/session';
 import { conversationFormats } from '../../envs/experts/read-conversations';
-import { printMessage, printResult, rounded, table } from '../base/output';
+import { printMessage, printOver, printResult, rounded, table } from '../base/output';
 import { expertsTable, integerIn, optionsOf } from './experts-table';
 
 type Flags = Omit<ConversationImport, 'options'> & { options: string; json?: true };
@@ -36,9 +36,8 @@ export function addExpertsImport(experts: Command): void {
     });
 }
 
-function showProgress(part: string, done: number, total: number): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${done}/${total} ${part}${done === total ? '\n' : ''}`);
-}
+const showProgress = (part: string, done: number, total: number): void =>
+  printOver(`${done}/${total} ${part}`, done === total);
 
 function textOf({
   imported,

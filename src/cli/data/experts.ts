@@ -14,7 +14,7 @@ import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
 import { expertsTable, optionsOf, integerIn } from './experts-table';
-import { printResult, printMessage } from '../base/output';
+import { printMessage, printOver, printResult } from '../base/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = Omit<ReferenceRequest, 'options'> & { options: string; json?: true };
@@ -63,10 +63,8 @@ async function play(environment: string, { options, ...flags }: Omit<Flags, 'jso
   const { environment: server } = currentConfig();
   const url = required(server.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
   const request = { ...flags, options: optionsOf(options) };
-  const onProgress = (done: number, drawn?: Progress): void => {
-    const shown = drawn ? `${drawn.ready}/${drawn.count} tasks drawn` : `${done} played`;
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${shown}`);
-  };
+  const onProgress = (done: number, drawn?: Progress): void =>
+    printOver(drawn ? `${drawn.ready}/${drawn.count} tasks drawn` : `${done} played`);
   const played = await playReferenceActions({ url, token: server.token }, environment, request, onProgress);
   if (process.stderr.isTTY) printMessage('');
   if (played.length === 0) throw new UsageError(`${environment} has no ${flags.split} tasks for these options`);

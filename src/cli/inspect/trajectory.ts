@@ -32,7 +32,7 @@ export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]
   const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
   return [
     [`${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`, ...resumes.map(toLine)].join('\n'),
-    ...[...opening, ...messages].map(({ role, content }) => `${role}:\n${content.replace(/^/gm, '  ')}`),
+    ...[...opening, ...messages].map(({ role, content }) => `${role}:\n  ${content.replaceAll('\n', '\n  ')}`),
   ].join('\n\n');
 }
 

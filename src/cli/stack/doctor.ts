@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import pc from 'picocolors';
 import { readConfig } from '../../config';
+import { printResult } from '../base/output';
+import { paint } from '../base/terminal-text';
 import type { Check } from '../../doctor/check';
 import { asCalled } from '../base/called-name';
 import { doctor } from '../../doctor/doctor';
@@ -13,7 +14,7 @@ export function addDoctor(program: Command): void {
     .option('--json', 'print the checks as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const checks = (await doctor(readConfig())).map(withCalledName);
-      process.stdout.write(json ? `${JSON.stringify({ checks }, null, 2)}\n` : checks.map(lineOf).join(''));
+      printResult(json, { checks }, () => checks.map(textOf).join('\n'));
       if (checks.some(({ ok }) => !ok)) process.exitCode = 1;
     });
 }
@@ -23,7 +24,7 @@ const withCalledName = ({ detail, next, ...check }: Check): Check => ({
   ...(next ? { next: asCalled(next) } : {}),
 });
 
-function lineOf({ name, ok, absent, detail, next }: Check): string {
-  const mark = absent ? pc.dim('none') : ok ? pc.green('ok  ') : pc.red('FAIL');
-  return `${mark}  ${name.padEnd(30)} ${detail}\n${next ? `      ${pc.dim(`next: ${next}`)}\n` : ''}`;
+function textOf({ name, ok, absent, detail, next }: Check): string {
+  const mark = absent ? paint.dim('none') : ok ? paint.green('ok  ') : paint.red('FAIL');
+  return `${mark}  ${name.padEnd(30)} ${detail}${next ? `\n      ${paint.dim(`next: ${next}`)}` : ''}`;
 }

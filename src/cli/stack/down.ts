@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../config';
 import { stackDown } from '../../stack';
+import { printMessage, printResult } from '../base/output';
 
 /** `coevolve down`: stops the processes of `up`; data, logs and ports are kept for the next `up`. */
 export function addDown(program: Command): void {
@@ -9,8 +10,9 @@ export function addDown(program: Command): void {
     .description('stop the embedded stack and keep its data')
     .option('--json', 'print the stopped processes as JSON')
     .action(async ({ json }: { json?: boolean }) => {
-      const stopped = await stackDown(readConfig(), { onProgress: (line) => process.stderr.write(`${line}\n`) });
-      const text = stopped.length > 0 ? `stopped ${stopped.length} processes` : 'nothing was running';
-      process.stdout.write(json ? `${JSON.stringify({ stopped }, null, 2)}\n` : `${text}\n`);
+      const stopped = await stackDown(readConfig(), { onProgress: printMessage });
+      printResult(json, { stopped }, () =>
+        stopped.length > 0 ? `stopped ${stopped.length} processes` : 'nothing was running',
+      );
     });
 }

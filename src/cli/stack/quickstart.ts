@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import pc from 'picocolors';
 import { readConfig, type Config } from '../../config';
 import { readSpec } from '../../spec/read-spec';
 import { stackDown } from '../../stack';
@@ -11,6 +10,7 @@ import { followCampaign } from '../../client/follow-campaign';
 import { calledName } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
 import { duration, print, printResult, printMessage } from '../base/output';
+import { paint } from '../base/terminal-text';
 import { withSession, type Session } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';
 
@@ -26,12 +26,12 @@ export function addQuickstart(program: Command): void {
     .action(async ({ keep, json }: { keep?: boolean; json?: boolean }) => {
       const config = readConfig();
       const started = performance.now();
-      printMessage(pc.bold('starting the stack'));
+      printMessage(paint.bold('starting the stack'));
       try {
         const filled = await bringUpStack(config, { onProgress: printMessage });
         await withSession((session) => runCampaign(session, filled, { started, json }), filled);
       } finally {
-        if (keep) printMessage(`the stack keeps running; stop it with ${pc.bold(`${calledName()} down`)}`);
+        if (keep) printMessage(`the stack keeps running; stop it with ${paint.bold(`${calledName()} down`)}`);
         else await stackDown(config);
       }
     });
@@ -47,7 +47,7 @@ async function runCampaign(
   const spec = { ...readSpec(text, specFile), name: await freeName(session) };
   const { campaignId, workflowId } = await startCampaign(session, spec);
   const ui = config.temporal.uiUrl;
-  printMessage(`campaign ${pc.bold(spec.name)}: ${spec.recipe} on ${spec.environment.name}, spec ${specFile}`);
+  printMessage(`campaign ${paint.bold(spec.name)}: ${spec.recipe} on ${spec.environment.name}, spec ${specFile}`);
   if (ui)
     printMessage(
       `Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
@@ -72,7 +72,7 @@ async function runCampaign(
         `${success.toFixed(3)}  (95% ${low.toFixed(3)} to ${high.toFixed(3)}, ${tasks} tasks)`,
     );
   print(`report: ${report}`);
-  printMessage(pc.dim(`done in ${duration(seconds)}`));
+  printMessage(paint.dim(`done in ${duration(seconds)}`));
 }
 
 /** Returns the first free name of quickstart-1, quickstart-2, ...: every call starts a new campaign. */

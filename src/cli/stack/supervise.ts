@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../config';
 import { runSupervisor } from '../../stack';
+import { print } from '../base/output';
 
 /** `coevolve supervise`: restarts crashed services of the embedded stack until SIGINT or SIGTERM; `up` starts one. */
 export function addSupervise(program: Command): void {
@@ -10,7 +11,7 @@ export function addSupervise(program: Command): void {
     .action(async () => {
       const stop = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-      const onProgress = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+      const onProgress = (line: string): void => print(`${new Date().toISOString()} ${line}`);
       await runSupervisor(readConfig(), { signal: stop.signal, onProgress });
     });
 }

@@ -1,4 +1,15 @@
+import { z } from 'zod';
+import { listOf } from '../../base/list-of';
 import type { ChatMessage } from '../../domain/rollout/turn';
+
+/** Messages of an observation, with the roles that policy servers accept. */
+export const messagesSchema = listOf(
+  z.object({ role: z.enum(['system', 'user', 'assistant', 'tool']), content: z.string() }),
+  10_000,
+);
+
+/** Functions that may be called. */
+export const toolsSchema = listOf(z.record(z.string(), z.unknown()), 10_000);
 
 /** Answer of the environment to a reset or a step. */
 export type Observation = {

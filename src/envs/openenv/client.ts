@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../base/environment';
+import {
+  messagesSchema,
+  toolsSchema,
+  type EnvironmentSession,
+  type Observation,
+  type OpenEnvironment,
+  type ResetRequest,
+} from '../base/environment';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 import { EnvironmentError } from '../base/environment-error';
 import { serverHealth, type ServerHealth } from '../server/health';
@@ -13,10 +20,13 @@ const graceMs = 90_000;
 const defaultCallMs = 60_000;
 
 const observationSchema = z.object({
-  messages: z.array(z.object({ role: z.string(), content: z.string() })),
-  tools: z.array(z.record(z.string(), z.unknown())).nullish(),
+  messages: messagesSchema,
+  tools: toolsSchema.nullish(),
   info: z.object({ score: z.number().nullish() }).nullish(),
 });
+
+/** Characters of a stop reason, which is a word. */
+const maxReasonLength = 200;
 
 const metadataSchema = z.object({ raw_score: z.number().nullish(), stop_reason: z.string().nullish() }).nullish();
 
@@ -33,7 +43,12 @@ export function openEnvClient(
     const session = await openSocket(environment, { ...socketOptions, signal, responseTimeoutMs: callMs + graceMs });
     const send = async (message: object): Promise<Observation> => toObservation(await session.request(message));
     return {
-      reset: (request) => send({ type: 'reset', data: resetData(request) }),
+      async reset(request) {
+        const first = await send({ type: 'reset', data: resetData(request) });
+        if (first.messages.length === 0)
+          throw new EnvironmentError('fault', 'the environment opened without a message');
+        return first;
+      },
       step: (action) => send({ type: 'step', data: { content: action } }),
       close: session.close,
     } satisfies EnvironmentSession;
@@ -50,6 +65,8 @@ function toObservation({ observation, reward, done, metadata }: WireObservation)
   const end = metadataSchema.safeParse(metadata);
   if (!parsed.success || !end.success)
     throw new EnvironmentError('fault', `unexpected observation: ${JSON.stringify(observation).slice(0, 200)}`);
+  if (done && !(reward !== null && reward >= 0 && reward <= 1))
+    throw new EnvironmentError('fault', `the environment ended the episode with the reward ${reward}, expected 0 to 1`);
   return {
     messages: parsed.data.messages,
     ...(parsed.data.tools ? { tools: parsed.data.tools } : {}),
@@ -57,6 +74,6 @@ function toObservation({ observation, reward, done, metadata }: WireObservation)
     reward: reward ?? 0,
     score: parsed.data.info?.score ?? null,
     rawScore: end.data?.raw_score ?? null,
-    stopReason: end.data?.stop_reason ?? null,
+    stopReason: end.data?.stop_reason?.slice(0, maxReasonLength) ?? null,
   };
 }

@@ -1,4 +1,6 @@
 import { WebSocket } from 'ws';
+import { answerBounds, jsonBounds } from '../../base/json-bounds';
+import { messageOf } from '../../base/errors';
 import type { EnvironmentErrorKind } from '../base/environment-error';
 
 /** Queue of the received messages of a socket. */
@@ -63,13 +65,12 @@ export function listen(socket: WebSocket, keepAliveMs = defaultKeepAliveMs): Inb
   socket.on('message', (data: Buffer) => {
     received();
     if (awaited.shift() === 'state') return;
+    const problem = messages.length < maxUnread ? problemOf(data) : 'the environment sends without a request';
+    if (problem !== undefined) return end('fault', problem);
     messages.push(data.toString('utf8'));
     notify();
   });
-  socket.on('close', (code) =>
-    end(kindOfClose(code), `the environment closed the session (code ${code})`, code === abnormalClosure),
-  );
-  socket.on('error', (error) => end('fault', `the session broke: ${error.message}`, true));
+  endWithConnection(socket, end);
 
   const inbox: Inbox = {
     send: (message) => send(message, 'observation'),
@@ -82,12 +83,31 @@ export function listen(socket: WebSocket, keepAliveMs = defaultKeepAliveMs): Inb
       notify();
     },
     end,
-    stop() {
-      clearInterval(pings);
-      clearInterval(keepAlive);
-    },
+    stop: () => [pings, keepAlive].forEach((timer) => clearInterval(timer)),
   };
   return inbox;
+}
+
+function endWithConnection(socket: WebSocket, end: Inbox['end']): void {
+  socket.on('close', (code) =>
+    end(kindOfClose(code), `the environment closed the session (code ${code})`, code === abnormalClosure),
+  );
+  socket.on('error', (error) => end('fault', `the session broke: ${error.message}`, !isViolation(error)));
+}
+
+/** Answers that no caller has read; a full server sends one error before the first request. */
+const maxUnread = 4;
+
+/** Returns whether the server broke the protocol, with a message above the limit or invalid UTF-8. */
+const isViolation = (error: NodeJS.ErrnoException): boolean => error.code?.startsWith('WS_ERR') ?? false;
+
+function problemOf(data: Buffer): string | undefined {
+  try {
+    jsonBounds(answerBounds)(data);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 const every = (ms: number, work: () => void): NodeJS.Timeout => setInterval(work, ms).unref();

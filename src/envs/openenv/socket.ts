@@ -2,6 +2,8 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
 import { EnvironmentError, type EnvironmentErrorKind } from '../base/environment-error';
+import { answerBounds } from '../../base/json-bounds';
+import { listOf } from '../../base/list-of';
 import { parseJson } from '../../base/parse-json';
 import { listen, type Inbox } from './socket-inbox';
 
@@ -38,7 +40,7 @@ const observationSchema = z.object({
   metadata: z.record(z.string(), z.unknown()).nullish(),
 });
 
-const mistake = z.object({ loc: z.array(z.union([z.string(), z.number()])), msg: z.string() });
+const mistake = z.object({ loc: listOf(z.union([z.string(), z.number()]), 100), msg: z.string() });
 
 const answerSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('observation'), data: observationSchema }),
@@ -47,7 +49,7 @@ const answerSchema = z.discriminatedUnion('type', [
     data: z.object({
       message: z.string(),
       code: z.string(),
-      errors: z.array(mistake).optional().catch(undefined),
+      errors: listOf(mistake, 1_000).optional().catch(undefined),
     }),
   }),
 ]);
@@ -67,7 +69,7 @@ export async function openSocket(
   const address = `${url.replace(/^http/, 'ws')}/ws`;
   const socket = new WebSocket(address, {
     ...(token ? { headers: { authorization: `Bearer ${token}` } } : {}),
-    maxPayload: 16 * 1024 * 1024,
+    maxPayload: answerBounds.maxBytes,
     perMessageDeflate: false,
     handshakeTimeout: openTimeoutMs,
   });

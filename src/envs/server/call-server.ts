@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from './endpoint';
 import { EnvironmentError } from '../base/environment-error';
+import { boundedFetch } from '../../base/bounded-fetch';
+import { answerBounds, listBounds, UnboundedJson } from '../../base/json-bounds';
 import { parseJson } from '../../base/parse-json';
 
 /**
@@ -55,10 +57,13 @@ const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 type ServerAnswer = { status: number; text: string };
 
 const callTimeoutMs = 120_000;
+const fetchAnswer = boundedFetch(answerBounds);
+/** Lists of tasks are requested with a body. */
+const fetchList = boundedFetch(listBounds);
 
 async function request(endpoint: EnvironmentEndpoint, path: string, body?: object): Promise<ServerAnswer> {
   try {
-    const response = await fetch(`${endpoint.url}${path}`, {
+    const response = await (body ? fetchList : fetchAnswer)(`${endpoint.url}${path}`, {
       method: body ? 'POST' : 'GET',
       headers: {
         ...(endpoint.token ? { authorization: `Bearer ${endpoint.token}` } : {}),
@@ -69,6 +74,7 @@ async function request(endpoint: EnvironmentEndpoint, path: string, body?: objec
     });
     return { status: response.status, text: await response.text() };
   } catch (cause) {
+    if (cause instanceof UnboundedJson) throw new EnvironmentError('rejected', `${path}: ${cause.message}`);
     const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
     throw new EnvironmentError('unreachable', message, { cause });
   }

@@ -1,3 +1,6 @@
+import { boundedFetch } from '../../base/bounded-fetch';
+import { answerBounds } from '../../base/json-bounds';
+
 /**
  * Ends the open sessions of a holder on an environment server. Never throws: a session without a client ends by itself,
  * and a third-party server may not support leases.
@@ -9,11 +12,10 @@ export async function closeLeases(
   holder: string,
 ): Promise<number | undefined> {
   try {
-    const response = await fetch(`${url}/leases/close`, {
+    const response = await fetchAnswer(`${url}/leases/close`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
       body: JSON.stringify({ holder }),
-      signal: AbortSignal.timeout(answerTimeoutMs),
     });
     const answer: unknown = await response.json();
     return response.ok ? countIn(answer) : undefined;
@@ -22,9 +24,9 @@ export async function closeLeases(
   }
 }
 
-const answerTimeoutMs = 5_000;
+const fetchAnswer = boundedFetch(answerBounds, 5_000);
 
 function countIn(answer: unknown): number | undefined {
   const closed: unknown = typeof answer === 'object' && answer !== null ? Reflect.get(answer, 'closed') : undefined;
-  return typeof closed === 'number' ? closed : undefined;
+  return typeof closed === 'number' && Number.isInteger(closed) && closed >= 0 ? closed : undefined;
 }

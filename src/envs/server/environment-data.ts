@@ -1,18 +1,26 @@
 import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { ActionForm } from '../../domain/rollout/action-form';
+import { listOf } from '../../base/list-of';
 import { callServer } from './call-server';
 import type { EnvironmentEndpoint } from './endpoint';
 import { serverHealth, type ServerHealth } from './health';
 
+/** Part of keys: Postgres indexes at most 2,700 bytes. */
+const id = z.string().min(1).max(500);
+
 const taskRecord = z.object({
-  task_id: z.string(),
+  task_id: id,
   goal: z.string(),
   definition: z.record(z.string(), z.unknown()),
   features: z.record(z.string(), z.union([z.string(), z.number()])),
-  content_key: z.string(),
-  reference_actions: z.array(z.string()),
-  parent: z.number().nullish(),
+  content_key: id,
+  reference_actions: listOf(z.string(), 10_000),
+  parent: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1)
+    .nullish(),
 });
 
 const capabilities = z.object({
@@ -20,10 +28,13 @@ const capabilities = z.object({
   compose: z.boolean(),
   replay: z.enum(['observations', 'score', 'none']),
   dense_reward: z.boolean(),
-  max_turns: z.number(),
+  max_turns: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
   gold: z.boolean(),
-  splits: z.array(z.string()).default(['train', 'held-out']),
-  constant_answers: z.array(z.array(z.string())).default([]),
+  splits: listOf(z.string(), 100).default(['train', 'held-out']),
+  constant_answers: listOf(listOf(z.string(), 100), 100).default([]),
 });
 
 const composition = z.union([
@@ -85,11 +96,11 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
   },
 
   async tasks(environment: string, request: TaskRequest): Promise<TaskRecord[]> {
-    return (await callServer(endpoint, `/envs/${environment}/data/tasks`, taskList, request)).tasks;
+    return (await callServer(endpoint, `/envs/${environment}/data/tasks`, taskList(request), request)).tasks;
   },
 
   async variants(environment: string, request: VariantRequest): Promise<TaskRecord[]> {
-    return (await callServer(endpoint, `/envs/${environment}/data/variants`, taskList, request)).tasks;
+    return (await callServer(endpoint, `/envs/${environment}/data/variants`, taskList(request), request)).tasks;
   },
 
   /** Executes the actions in a new instance of the parent's environment and plays the task once. */
@@ -100,4 +111,4 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
 
 export type EnvironmentData = ReturnType<typeof environmentData>;
 
-const taskList = z.object({ tasks: z.array(taskRecord) });
+const taskList = ({ count }: { count: number }) => z.object({ tasks: listOf(taskRecord, count) });

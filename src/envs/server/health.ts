@@ -24,12 +24,19 @@ export type ServerHealth = {
   find(environment: string): Promise<EnvironmentHealth | undefined>;
 };
 
+const count = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+/** Longer timers of Node expire at once. */
+const maxCallSeconds = 1_000_000;
+
 const healthSchema = z.object({
   status: z.string().default('healthy'),
   environments: z.record(
     z.string(),
     z
-      .object({ sessions: z.number(), capacity: z.number(), call_seconds: z.number().positive().optional() })
+      .object({ sessions: count, capacity: count, call_seconds: z.number().positive().max(maxCallSeconds).optional() })
       .transform(({ call_seconds: seconds, ...load }) => ({ ...load, ...(seconds ? { callMs: seconds * 1000 } : {}) })),
   ),
   unavailable: z.record(z.string(), z.string()).default({}),

@@ -81,6 +81,7 @@ function scorer({ min, max, of }: ThirdPartyServer['reward']): (observation: Wir
     if (reward !== null) sum = (sum ?? 0) + reward;
     const raw = of === 'sum' ? sum : reward;
     if (done && raw === null) throw new EnvironmentError('fault', 'the environment ended the episode without a reward');
+    if (raw !== null && !Number.isFinite(raw)) throw new EnvironmentError('fault', `the rewards add up to ${raw}`);
     const scaled = raw === null ? null : Math.min(1, Math.max(0, (raw - min) / (max - min)));
     const tools = toolsOf(observation);
     return {

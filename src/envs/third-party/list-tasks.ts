@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../../base/list-of';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callOptional } from '../server/call-server';
 import { EnvironmentError } from '../base/environment-error';
@@ -13,7 +14,7 @@ export type ListedTask = {
   reset: Record<string, unknown>;
 };
 
-const splitsSchema = z.array(z.union([z.string(), z.object({ name: z.string(), type: z.string() })]));
+const splitsSchema = listOf(z.union([z.string(), z.object({ name: z.string(), type: z.string() })]), 1_000);
 const tasksSchema = z.object({ tasks: z.array(z.unknown()) });
 
 /**
@@ -26,9 +27,9 @@ export async function listTasks(
   { endpoint, name }: ThirdPartyServer,
   split: TaskSplit,
 ): Promise<ListedTask[] | undefined> {
-  const [environment] = (await callOptional(endpoint, '/list_environments', z.array(z.string()))) ?? [];
+  const [environment] = (await callOptional(endpoint, '/list_environments', listOf(z.string(), 1_000))) ?? [];
   if (environment === undefined) return undefined;
-  const route = `/${encodeURIComponent(environment)}`;
+  const route = `/${encodeURIComponent(environment.toWellFormed())}`;
   const splits = await callOptional(endpoint, `${route}/splits`, splitsSchema);
   if (!splits || splits.length === 0) return undefined;
   const serverSplit = chooseSplit(splits, split);

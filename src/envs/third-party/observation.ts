@@ -1,8 +1,7 @@
-import { z } from 'zod';
 import type { ChatMessage } from '../../domain/rollout/turn';
+import { messagesSchema, toolsSchema } from '../base/environment';
 
-const messagesSchema = z.array(z.object({ role: z.string(), content: z.string() }));
-const toolsSchema = z.array(z.record(z.string(), z.unknown()));
+const conversation = messagesSchema.refine((messages) => messages.length > 0);
 
 /** Fields that are no part of the observation itself. */
 const excluded = new Set(['done', 'reward', 'metadata']);
@@ -13,13 +12,13 @@ const excluded = new Set(['done', 'reward', 'metadata']);
  * for values that are no text. `done`, `reward`, `metadata` and null values are left out.
  */
 export function messagesOf(observation: Record<string, unknown>): ChatMessage[] {
-  const messages = messagesSchema.safeParse(observation['messages']);
+  const messages = conversation.safeParse(observation['messages']);
   return messages.success ? messages.data : [{ role: 'user', content: plainText(observation) }];
 }
 
 /** Returns the callable functions listed by an observation that has messages. */
 export function toolsOf(observation: Record<string, unknown>): Record<string, unknown>[] | undefined {
-  const inMessages = messagesSchema.safeParse(observation['messages']).success;
+  const inMessages = conversation.safeParse(observation['messages']).success;
   return inMessages ? toolsSchema.safeParse(observation['tools']).data : undefined;
 }
 

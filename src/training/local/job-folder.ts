@@ -80,25 +80,32 @@ export async function readJobFolder(folder: string, isRunning: boolean): Promise
   return toStatus(status, isRunning, folder, progressOf(status, await readNewestUpdate(folder)));
 }
 
+const count = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+const amount = z.number().min(0);
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
 const statusFile = z.looseObject({
   state: z.enum(['running', 'succeeded', 'failed']),
-  step: z.number().default(0),
-  total_steps: z.number().default(0),
+  step: count.default(0),
+  total_steps: count.default(0),
   failure: z.object({ type: z.string(), message: z.string() }).nullish(),
-  policy_hash: z.string().nullish(),
-  tokens: z.number().default(0),
-  seconds: z.number().default(0),
+  policy_hash: hash.nullish(),
+  tokens: amount.default(0),
+  seconds: amount.default(0),
   policies: z
     .array(
       z.object({
-        step: z.number(),
-        policy_hash: z.string(),
+        step: count,
+        policy_hash: hash,
         loss: z.number(),
         metrics: z.record(z.string(), z.number()),
       }),
     )
     .default([]),
-  trainer_state_sha256: z.string().nullish(),
+  trainer_state_sha256: hash.nullish(),
 });
 type StatusFile = z.infer<typeof statusFile>;
 

@@ -43,8 +43,10 @@ function updateOf(line: string): TrainingProgress | undefined {
     const update = JSON.parse(line) as { event?: unknown };
     if (update.event !== 'step') return undefined;
     const numbers = numbersOf(update);
-    return 'step' in numbers ? numbers : undefined;
+    return isStep(numbers['step']) ? numbers : undefined;
   } catch {
     return undefined;
   }
 }
+
+const isStep = (step: number | undefined): boolean => Number.isInteger(step) && step! > 0 && step! < 2 ** 31;

@@ -13,9 +13,9 @@ const marks = { done: '✓', now: '▶', next: '·' } as const;
 export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, string> = new Map()): string {
   const { name, recipe, environment, iterations, progress } = state;
   return [
-    `### ${name}: ${recipe} on ${environment}`,
+    `### ${name}: ${recipe} on ${asCode(environment)}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**${etaText(state)}`,
-    ...(progress.parked ? [`> Needs attention: ${progress.parked}`, nextCommands(state)] : []),
+    ...(progress.parked ? [`> Needs attention: ${asCode(progress.parked)}`, nextCommands(state)] : []),
     ...phaseTable(progress),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
     ...scoreTable(state),
@@ -25,7 +25,7 @@ export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, 
 
 /** Renders the phases of an iteration as a Markdown table of finished, running and later phases. */
 export const iterationDetails = (progress: IterationProgress): string =>
-  [...(progress.parked ? [`> Needs attention: ${progress.parked}`] : []), ...phaseTable(progress)].join('\n\n');
+  [...(progress.parked ? [`> Needs attention: ${asCode(progress.parked)}`] : []), ...phaseTable(progress)].join('\n\n');
 
 function phaseTable({ phases: planned = [], phase: current, note }: IterationProgress): string[] {
   if (planned.length === 0) return note ? [note] : [];
@@ -96,9 +96,21 @@ export function nextCommands({ name, progress }: Pick<CampaignState, 'name' | 'p
 }
 
 function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): string {
-  if (abortedBy !== undefined) return status === 'aborted' ? `Aborted by ${abortedBy}` : `Aborting, by ${abortedBy}`;
-  if (status === 'paused') return `Paused by ${pausedBy}`;
+  if (abortedBy !== undefined)
+    return status === 'aborted' ? `Aborted by ${asCode(abortedBy)}` : `Aborting, by ${asCode(abortedBy)}`;
+  if (status === 'paused') return `Paused by ${asCode(pausedBy ?? 'unknown')}`;
   return stopping && status === 'running'
     ? 'Stopping after this iteration'
     : status[0]!.toUpperCase() + status.slice(1);
+}
+
+/**
+ * Returns text of models, servers, specs and operators as a code span of Markdown, in which links, images and HTML are
+ * text. Its fence is longer than every run of backticks within, and it has no line break, which could end the span.
+ */
+function asCode(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence} ${line} ${fence}`; // Markdown removes one space at each end
 }

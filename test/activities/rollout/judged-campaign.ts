@@ -94,7 +94,9 @@ export const policyThatWrites =
   (...actions: string[]): Rule =>
   ({ messages }) => {
     const content = actions[messages.filter(({ role }) => role === 'assistant').length] ?? 'submit';
-    const choice = { index: 0, message: { role: 'assistant', content }, finish_reason: 'stop', token_ids: [5, 6] };
+    const logprobs = { content: [{ logprob: -0.5 }, { logprob: -0.25 }] };
+    const message = { role: 'assistant', content };
+    const choice = { index: 0, message, finish_reason: 'stop', token_ids: [5, 6], logprobs };
     return { raw: JSON.stringify({ id: 'c', object: 'chat.completion', prompt_token_ids: [1, 2], choices: [choice] }) };
   };
 

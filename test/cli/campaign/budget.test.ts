@@ -271,7 +271,10 @@ describe('a campaign that Temporal does not continue', () => {
   test('is lost when the workflow of its name belongs to a campaign whose rows were deleted', async () => {
     const { name, campaignId, store } = await modelCampaign(pool);
     await startIdle(name, campaignId + 1_000);
-    await expectProblem(name, { what: /belongs to another campaign/, next: `\`npx coevolve reconcile ${name} --force\`` });
+    await expectProblem(name, {
+      what: /belongs to another campaign/,
+      next: `\`npx coevolve reconcile ${name} --force\``,
+    });
     expect(await run('reconcile', name)).toMatchObject({ code: 4, stderr: expect.stringContaining('--force') });
     expect(await run('reconcile', name, '--force')).toMatchObject({ code: 0 });
     const { memo } = await client.workflow.getHandle(`campaign/${name}`).describe();

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const request = { split: 'train', count: 1, seed: 7, options: {} } as const;
+const request = { split: 'train', count: 2, seed: 7, options: {} } as const;
 const record = {
   ...{ task_id: 't', goal: 'How many?', definition: {}, features: { difficulty: 1 } },
   ...{ content_key: 'k', reference_actions: ['select 1'] },

@@ -44,6 +44,23 @@ test('a damaged status file counts as absent and is reported as damaged', async 
   );
 });
 
+test.each([
+  { step: 2.5 },
+  { step: -1 },
+  { total_steps: 2 ** 31 },
+  { tokens: -5 },
+  { seconds: '1' },
+  { policy_hash: '../policy' },
+  { policies: [{ step: 1.5, policy_hash: 'a'.repeat(64), loss: 1, metrics: {} }] },
+  { trainer_state_sha256: 'x' },
+])('a status file with %j counts as damaged', async (changes) => {
+  writeFileSync(
+    path.join(folder, 'status.json'),
+    JSON.stringify({ ...JSON.parse(status), state: 'succeeded', ...changes }),
+  );
+  expect(await readJobFolder(folder, false)).toMatchObject({ state: 'absent', damaged: expect.any(String) });
+});
+
 test('a damaged progress file does not hide the status', async () => {
   writeFileSync(path.join(folder, 'status.json'), status);
   await fc.assert(

@@ -49,3 +49,8 @@ test('the newest update of a long file is found at its end', async () => {
   write(...Array.from({ length: 5_000 }, (_, n) => updateLine(n + 1, 1 / (n + 1))), '');
   await expect(readNewestUpdate(folder)).resolves.toEqual({ step: 5_000, loss: 1 / 5_000 });
 });
+
+test.each([0, -1, 2.5, 2 ** 31])('an update with the number %d is left out', async (step) => {
+  write(updateLine(1, 3), updateLine(step, 2), '');
+  await expect(readCurve(folder, -9)).resolves.toEqual([{ step: 1, loss: 3 }]);
+});

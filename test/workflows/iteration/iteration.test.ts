@@ -82,7 +82,7 @@ test('a parked campaign is found by its search attribute and shows its reason', 
       const { currentDetails } = await campaigns.client.workflow
         .getHandle(id)
         .query<{ currentDetails: string }>('__temporal_workflow_metadata');
-      expect(currentDetails).toContain('Needs attention: plan failed');
+      expect(currentDetails).toContain('Needs attention: ` plan failed `');
     }
     isRepaired = true;
     await resume('found');

@@ -83,6 +83,9 @@ def create_app(backend: Backend, *, token: str | None) -> Starlette:
             try:
                 _authorize(request, token)
                 return await handler(request)
+            except RecursionError:
+                error = ApiError(400, "invalid_json", "the body is nested too deep")
+                return JSONResponse(error.body(), error.status)
             except ApiError as error:
                 headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
                 return JSONResponse(error.body(), error.status, headers)

@@ -128,6 +128,21 @@ def test_an_unsupported_request_is_rejected_with_the_parameter(
     assert message in response.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"\xff\xfe{",
+        b"[" * 100_000,
+        *(b'{"n": %s}' % (b"[" * n + b"]" * n) for n in range(880, 1000, 10)),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_rejected(body: bytes, server: str) -> None:
+    response = httpx.post(f"{server}/v1/chat/completions", content=body)
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] in ("invalid_json", "invalid_value")
+
+
 def test_a_policy_with_another_hash_is_not_loaded(server: str, trained: Path) -> None:
     response = httpx.post(
         f"{server}/v1/load_lora_adapter", json={"lora_name": "f" * 64, "lora_path": str(trained)}

@@ -1,10 +1,10 @@
 """Reads JSON bodies of the HTTP routes. Errors name the field, the value found and the value expected."""
 
-import json
 from typing import cast
 
 from aiohttp import web
 
+from coevolve_environments.json_text import parse_json
 from coevolve_environments.protocol import SPLITS, BadRequest, Json, Split
 
 
@@ -18,7 +18,7 @@ async def read_body(request: web.Request, known: set[str] | None) -> Json:
         BadRequest: the body is not a JSON object, or has an unknown field.
     """
     try:
-        body = json.loads(await request.read() or b"{}")
+        body = parse_json(await request.read() or b"{}")
     except ValueError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):

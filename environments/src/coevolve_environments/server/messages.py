@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from coevolve_environments.json_text import parse_json
 from coevolve_environments.protocol import Json
 from coevolve_environments.server.session_socket import SessionSocket
 
@@ -19,8 +20,8 @@ class MessageRefused(Exception):
 
 def parse_message(text: str) -> Json:
     try:
-        message = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        message = parse_json(text)
+    except ValueError as error:
         raise MessageRefused("INVALID_JSON", f"the message is not JSON: {error}") from None
     if not isinstance(message, dict) or not isinstance(message.get("data", {}), dict):
         raise MessageRefused("VALIDATION_ERROR", "a message is an object with `type` and an object `data`")

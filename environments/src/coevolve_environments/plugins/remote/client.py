@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from coevolve_environments.json_text import parse_json
 from coevolve_environments.protocol import Json, Unavailable
 from coevolve_environments.settings import Settings
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import httpx  # imported at the first request: it takes 0.3 s, and most servers mount no adapter
 
 CONNECT_SECONDS = 10.0
+MAX_RESPONSE_BYTES = 16 << 20
 RELEASE_SECONDS = 10.0
 """Timeout of the release of a remote resource in the background."""
 
@@ -102,19 +104,20 @@ class RemoteClient:
         import httpx
 
         timeout = httpx.Timeout(seconds or self._address.timeout_seconds, connect=CONNECT_SECONDS)
+        url = self._address.url + path
         try:
-            response = self._client().post(self._address.url + path, json=body, timeout=timeout)
+            with self._client().stream("POST", url, json=body, timeout=timeout) as response:
+                content = _read(response, url)
         except httpx.HTTPError as error:
-            raise RemoteUnreachable(f"{self._address.url}{path}: {type(error).__name__}: {error}") from error
+            raise RemoteUnreachable(f"{url}: {type(error).__name__}: {error}") from error
         if response.status_code != 200:
-            message = f"{self._address.url}{path} returned {response.status_code}: {_last_line(response)}"
+            message = f"{url} returned {response.status_code}: {_last_line(content)}"
             raise RemoteRefused(message, response.status_code)
         try:
-            return response.json()
-        except ValueError:
-            raise BadRemoteResponse(
-                f"{self._address.url}{path} returned {response.text[:80]!r}; expected JSON"
-            ) from None
+            return parse_json(content)
+        except ValueError as error:
+            found = content[:80].decode(errors="replace")
+            raise BadRemoteResponse(f"{url} returned {found!r}; expected JSON: {error}") from None
 
     def close(self) -> None:
         with self._lock:
@@ -133,11 +136,24 @@ class RemoteClient:
             return self._http
 
 
-def _last_line(response: "httpx.Response") -> str:
+def _read(response: "httpx.Response", url: str) -> bytes:
+    """
+    Raises:
+        BadRemoteResponse: the body is larger than any observation, or endless.
+    """
+    content = bytearray()
+    for chunk in response.iter_bytes():
+        content += chunk
+        if len(content) > MAX_RESPONSE_BYTES:
+            raise BadRemoteResponse(f"{url} returned more than {MAX_RESPONSE_BYTES >> 20} MiB")
+    return bytes(content)
+
+
+def _last_line(content: bytes) -> str:
     """Returns the last line of `detail`, where both protocols put a text or a traceback."""
     try:
-        detail = response.json()["detail"]
+        detail = parse_json(content)["detail"]
     except (ValueError, KeyError, TypeError):
-        detail = response.text
+        detail = content.decode(errors="replace")
     lines = str(detail).strip().splitlines()
     return lines[-1][:300] if lines else "no detail"
