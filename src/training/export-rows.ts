@@ -27,16 +27,17 @@ export function demonstrationLine(example: TrainingDemonstration, trajectory: Tr
 
 /**
  * Returns one line of TRL's conversational format for DPOTrainer: `prompt`, `chosen`, `rejected`, each a list of
- * messages. The prompt is the common opening of both trajectories; `chosen` and `rejected` are the rest, alternating
- * actions and observations. Trainers with one weight per run ignore `lambda_dpo` and `lambda_sft`.
+ * messages. The prompt is the common opening of both trajectories; `chosen` and `rejected` are the rest up to the last
+ * action. TRL's DPO loss counts every token of them, ours no token of an observation: the losses are equal where
+ * `observations`, the number of observations in both, is 0. TRL ignores `lambda_dpo` and `lambda_sft`.
  */
 export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: TrajectoryRow): string {
   const prompt = sharedOpening(chosen.opening, rejected.opening);
+  const completions = [chosen, rejected].map((one) => untilLastAction(conversation(one)).slice(prompt.length));
   return line(
     {
-      prompt,
-      chosen: conversation(chosen).slice(prompt.length),
-      rejected: conversation(rejected).slice(prompt.length),
+      ...{ prompt, chosen: completions[0], rejected: completions[1] },
+      observations: completions.flat().filter(({ role }) => role !== 'assistant').length,
       pair_id: pair.pairId,
       kind: pair.kind,
       task_id: pair.taskId,
@@ -59,6 +60,9 @@ const conversation = ({ opening, turns }: TrajectoryRow): ChatMessage[] => [
   ...opening,
   ...turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
 ];
+
+const untilLastAction = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
+  messages.slice(0, messages.findLastIndex(({ role }) => role === 'assistant') + 1);
 
 function sharedOpening(one: readonly ChatMessage[], other: readonly ChatMessage[]): ChatMessage[] {
   const end = one.findIndex((message, i) => {

@@ -94,7 +94,7 @@ test('a pair is exported as a prompt and two conversations, with its weights and
     prompt: [{ role: 'system' }, { role: 'user', content: 'How many?' }],
     chosen: [{ role: 'assistant', content: 'select 0' }, { role: 'tool' }, { role: 'assistant', content: 'submit' }],
     rejected: [{ role: 'assistant', content: 'select 1' }, { role: 'tool' }, { role: 'assistant', content: 'submit' }],
-    ...{ kind: 'failure-failure', task_id: 'seed', hard_negative: true },
+    ...{ observations: 2, kind: 'failure-failure', task_id: 'seed', hard_negative: true },
     ...{ chosen_reward: 1, rejected_reward: 0, lambda_dpo: 1, lambda_sft: 0 },
   });
 });

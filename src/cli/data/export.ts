@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { agentRoles, type AgentRole } from '../../domain/base/roles';
 import { exportDataset, exportFormats, type ExportFormat } from '../../training/export-dataset';
-import { printResult } from '../base/output';
+import { printMessage, printResult } from '../base/output';
 import { withSession } from '../../client/session';
 
 type Options = { format: ExportFormat; output: string; role: AgentRole; iteration?: string; json?: boolean };
@@ -28,6 +28,10 @@ export function addExport(program: Command): void {
           ...{ campaign, format, role, output: resolve(output) },
           iteration: iterationFrom(iteration),
         });
+        if (format === 'trl-dpo')
+          printMessage(
+            "TRL's loss counts the tokens of observations, ours does not; rows with `observations` 0 have equal losses",
+          );
         printResult(json, exported, () => `${exported.rows} rows, ${exported.bytes} bytes: ${exported.output}`);
       }),
     );
