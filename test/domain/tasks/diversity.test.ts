@@ -88,6 +88,23 @@ describe('the energy distance (eq. 3)', () => {
     expect(unbiasedEnergyDistance(intents, intents)).toBeLessThan(0);
   });
 
+  test('the U-statistic of three targets and two intents leaves out the distances to themselves', () => {
+    const [targets, intents] = [
+      [
+        [1, 0],
+        [0, 1],
+        [-1, 0],
+      ],
+      [
+        [1, 0],
+        [0, -1],
+      ],
+    ];
+    const between = (0 + 2 * Math.SQRT2 + 2 + 2 + Math.SQRT2) / 6; // of (1,0) and (0,-1) with each target
+    const [within, withinIntents] = [(2 * Math.SQRT2 + 2) / 3, Math.SQRT2];
+    expect(unbiasedEnergyDistance(targets, intents)).toBeCloseTo(2 * between - within - withinIntents, 12);
+  });
+
   test('the energy distance needs one target and one intent, the U-statistic two of each', () => {
     expect(() => energyDistance([], [[1]])).toThrow(expect.objectContaining({ code: 'EmptySample' }));
     expect(() => unbiasedEnergyDistance([[1], [1]], [[1]])).toThrow(expect.objectContaining({ code: 'EmptySample' }));
