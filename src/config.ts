@@ -34,6 +34,8 @@ export type Config = {
   readonly recovery: RecoveryProfile;
   /** `pinned`: an iteration keeps the workflow code of its start, even if workers with newer code are deployed. */
   readonly versioning: 'off' | 'pinned';
+  /** Webhook for campaigns that park or end; absent: none. */
+  readonly notifyUrl?: string;
   /** IP address and port of a worker's Prometheus metrics; absent: no metrics. */
   readonly metricsAddress?: string;
 };
@@ -85,6 +87,7 @@ export function readConfig(env: Env = process.env): Config {
   const providers = env['COEVOLVE_LLM_PROVIDERS'];
   const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
+  const notifyUrl = readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']);
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
   return Object.freeze({
     home,
@@ -103,6 +106,7 @@ export function readConfig(env: Env = process.env): Config {
     ...(providers ? { providersFile: path.resolve(providers) } : {}),
     ...(kubernetes ? { kubernetesFile: path.resolve(kubernetes) } : {}),
     ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
+    ...(notifyUrl ? { notifyUrl } : {}),
     ...(metricsAddress ? { metricsAddress } : {}),
   });
 }
@@ -131,6 +135,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_LLM_PROVIDERS: config.providersFile,
     COEVOLVE_KUBERNETES_CONFIG: config.kubernetesFile,
     COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
+    COEVOLVE_NOTIFY_URL: config.notifyUrl,
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
     COEVOLVE_RECOVERY: config.recovery,
     COEVOLVE_WORKER_VERSIONING: config.versioning,

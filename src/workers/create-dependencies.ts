@@ -13,6 +13,7 @@ import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { localBackend } from '../training/local/local-backend';
 import { withCachedStatus } from '../training/kubernetes/cached-status';
+import { webhookNotifier } from './notifier';
 import type { TrainingBackend } from '../training/training-backend';
 import type { FailpointHooks } from '../failpoints/failpoint-hooks';
 
@@ -49,6 +50,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
       const report = await collectReport(pool, campaignId);
       await artifacts.saveReport(report.campaign.name, renderReport(report));
     },
+    ...(config.notifyUrl ? { notify: webhookNotifier(config.notifyUrl) } : {}),
     close: () => pool.end(),
   };
   return hooks ? hooks.wrapDependencies(dependencies) : dependencies;

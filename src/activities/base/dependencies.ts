@@ -6,7 +6,8 @@ import type { PolicyClient } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { readStoredSpec } from '../../spec/read-spec';
 import type { Store } from '../../store';
-import type { CampaignRow } from '../../store/campaign/campaigns';
+import { awaitsApproval } from '../../domain/campaign/approval';
+import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
 import type { TrainingService } from '../../training/training-backend';
 
 /** Dependencies of the activities; created once per worker. */
@@ -22,7 +23,30 @@ export type Dependencies = {
   training: TrainingService;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;
+  /** Notifies the operators of a campaign; never fails. Absent: none is configured. */
+  notify?: ((campaign: string, notification: CampaignNotification) => Promise<void>) | undefined;
 };
+
+/** A campaign has parked, or has ended. */
+export type CampaignNotification = {
+  status: CampaignStatus;
+  /** True if it parked until an operator approves its tasks or its policy. */
+  waitsForApproval: boolean;
+  /** Why it parked; null at its end. */
+  reason: string | null;
+};
+
+/** Notifies the operators, after the rows are stored. */
+export async function notifyOperators(
+  { store, notify }: Pick<Dependencies, 'store' | 'notify'>,
+  campaignId: number,
+  status: CampaignStatus,
+  reason: string | null = null,
+): Promise<void> {
+  if (!notify) return;
+  const { name } = await store.campaigns.get(campaignId);
+  await notify(name, { status, waitsForApproval: awaitsApproval(reason), reason });
+}
 
 /** Returns a campaign with its spec, where keys of later releases have their defaults. */
 export async function getCampaign(

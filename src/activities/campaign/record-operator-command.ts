@@ -1,5 +1,5 @@
 import type { CampaignStatus } from '../../store/campaign/campaigns';
-import type { Dependencies } from '../base/dependencies';
+import { notifyOperators, type Dependencies } from '../base/dependencies';
 
 export type OperatorCommandEntry = {
   campaignId: number;
@@ -16,7 +16,7 @@ export type OperatorCommandEntry = {
 
 /** Stores an operator command with its actor, and the resulting status of the campaign. */
 export const recordOperatorCommand =
-  ({ store }: Dependencies) =>
+  ({ store, notify }: Pick<Dependencies, 'store' | 'notify'>) =>
   async ({ campaignId, status, kind, actor, iteration, reason, phase, key }: OperatorCommandEntry): Promise<void> => {
     await store.campaigns.setStatus(campaignId, status);
     await store.campaigns.recordEvent(campaignId, {
@@ -24,4 +24,5 @@ export const recordOperatorCommand =
       ...(iteration === undefined ? {} : { iteration }),
       ...(key ? { key } : {}),
     });
+    if (kind === 'parked') await notifyOperators({ store, notify }, campaignId, status, reason);
   };

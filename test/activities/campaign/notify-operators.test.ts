@@ -1,0 +1,78 @@
+import { closeCampaign } from '../../../src/activities/campaign/close-campaign';
+import { recordOperatorCommand } from '../../../src/activities/campaign/record-operator-command';
+import type { Dependencies } from '../../../src/activities/base/dependencies';
+import { tasksNeedApproval } from '../../../src/domain/campaign/approval';
+import { webhookNotifier } from '../../../src/workers/notifier';
+import { newCampaign, type NewCampaign } from '../../store/support/new-campaign';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { startScriptedServer, type ScriptedServer } from '../../support/scripted-server';
+import { inActivity } from '../base/in-activity';
+
+let database: FreshDatabase;
+let webhook: ScriptedServer;
+beforeAll(async () => {
+  [database, webhook] = await Promise.all([freshDatabase(), startScriptedServer()]);
+});
+afterAll(() => Promise.all([database.drop(), webhook.stop()]));
+
+type Setting = NewCampaign & { services: Dependencies; name: string };
+
+async function setting(): Promise<Setting> {
+  const campaign = await newCampaign(database.pool);
+  webhook.answerWith({});
+  const notify = webhookNotifier(`${webhook.url}/hook?key=secret`);
+  const rest = { closeLeases: () => Promise.resolve(), writeReport: () => Promise.resolve() };
+  const services = { store: campaign.store, notify, ...rest } as unknown as Dependencies;
+  return { ...campaign, services, name: (await campaign.store.campaigns.get(campaign.campaignId)).name };
+}
+
+const park = ({ campaignId, services }: Setting, reason: string): Promise<void> =>
+  inActivity(() =>
+    recordOperatorCommand(services)({ campaignId, status: 'parked', kind: 'parked', actor: 'coevolve', reason }),
+  );
+
+test('a campaign that parks is reported with its reason, after its row has the status', async () => {
+  const campaign = await setting();
+  await park(campaign, 'provider "main" does not answer');
+  expect(webhook.requests.map(({ body }) => body)).toEqual([
+    {
+      ...{ campaign: campaign.name, status: 'parked', waitsForApproval: false },
+      reason: 'provider "main" does not answer',
+      text: `campaign ${campaign.name} is parked: provider "main" does not answer`,
+    },
+  ]);
+  expect((await campaign.store.campaigns.get(campaign.campaignId)).status).toBe('parked');
+});
+
+test('a campaign that waits for approval is reported with the command that approves', async () => {
+  const campaign = await setting();
+  await park(campaign, tasksNeedApproval(campaign.name, 1, 3));
+  expect(webhook.requests[0]!.body).toMatchObject({
+    ...{ waitsForApproval: true, text: expect.stringMatching(/waits for approval: .*coevolve approve/) },
+  });
+});
+
+test('a campaign that ends is reported once its report is written, and other commands are not reported', async () => {
+  const campaign = await setting();
+  const { campaignId, services } = campaign;
+  const entry = { campaignId, status: 'paused', kind: 'paused', actor: 'ada', reason: null } as const;
+  await inActivity(() => recordOperatorCommand(services)(entry));
+  expect(webhook.requests).toEqual([]);
+  await inActivity(() => closeCampaign(services)({ campaignId, status: 'finished' }));
+  expect(webhook.requests.map(({ body }) => body)).toEqual([
+    {
+      ...{ campaign: campaign.name, status: 'finished', waitsForApproval: false, reason: null },
+      text: `campaign ${campaign.name} is finished`,
+    },
+  ]);
+});
+
+test.each([{ status: 500 }, 'hang-up' as const])(
+  'a webhook that answers with %j delays and fails nothing',
+  async (answer) => {
+    const campaign = await setting();
+    webhook.answerWith(answer);
+    await park(campaign, 'a reason');
+    expect(webhook.requests).toHaveLength(1);
+  },
+);
