@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeAtomically } from '../base/atomic-write';
 import { adoptPolicy } from './adopt-policy';
@@ -38,6 +38,10 @@ export const artifactStore = (root: string) => ({
     const path = this.reportPath(campaign);
     await writeAtomically(path, html);
     return path;
+  },
+
+  async deleteReport(campaign: string): Promise<void> {
+    await rm(this.reportPath(campaign), { force: true });
   },
 
   /**

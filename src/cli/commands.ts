@@ -31,6 +31,8 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   fork: async () => (await import('./campaign/fork.js')).addFork,
   backup: async () => (await import('./admin/backup.js')).addBackup,
   restore: async () => (await import('./admin/restore.js')).addRestore,
+  delete: async () => (await import('./admin/delete.js')).addDelete,
+  gc: async () => (await import('./admin/gc.js')).addGc,
   reconcile: async () => (await import('./campaign/reconcile.js')).addReconcile,
   hash: async () => (await import('./inspect/hash.js')).addHash,
   compare: async () => (await import('./inspect/compare.js')).addCompare,

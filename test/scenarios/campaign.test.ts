@@ -369,7 +369,7 @@ describe('the workflows of the campaign', () => {
       return metadata.currentDetails;
     };
     expect(await details(`campaign/${name}`)).toMatch(
-      /### disturbed: combined on intercode-sql[^]*\*\*Finished\*\*[^]*\| 2 \|/,
+      /### disturbed: combined on ` intercode-sql `[^]*\*\*Finished\*\*[^]*\| 2 \|/,
     );
     const iteration = await details(`campaign/${name}/iteration/1`);
     expect(iteration.match(/✓/g)).toHaveLength(9);

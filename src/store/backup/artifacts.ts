@@ -40,7 +40,7 @@ export async function describeFile(root: string, path: string): Promise<BackupFi
 }
 
 /** Lists policies, datasets, optimizer states, imported experts and records of imported models. */
-async function listArtifacts(client: ClientBase, root: string): Promise<string[]> {
+export async function listArtifacts(client: ClientBase, root: string): Promise<string[]> {
   const { rows } = await client.query<{ path: string }>(
     `select 'policies/' || id as path from policies
      union select 'datasets/' || dataset_sha256 || '.jsonl' from training_runs where dataset_sha256 is not null

@@ -1,0 +1,32 @@
+import { type Command } from 'commander';
+import { deleteGarbage, findGarbage } from '../../client/collect-garbage';
+import { withSession } from '../../client/session';
+import { printMessage, printResult, table } from '../base/output';
+import { integerIn } from '../data/experts-table';
+
+type Options = { olderThan: number; yes?: boolean; json?: boolean };
+
+/** `coevolve gc`: artifacts that nothing refers to. */
+export function addGc(program: Command): void {
+  program
+    .command('gc')
+    .description('list artifacts without rows; delete them with --yes')
+    .option('--older-than <days>', 'keep what changed within these days', integerIn(0, 3650), 7)
+    .option('--yes', 'delete them')
+    .option('--json', 'print them as JSON')
+    .action(({ olderThan, yes, json }: Options) =>
+      withSession(async (session) => {
+        const garbage = await findGarbage(session, olderThan);
+        if (yes) await deleteGarbage(session, garbage);
+        const bytes = garbage.reduce((sum, entry) => sum + entry.bytes, 0);
+        const result = { deleted: yes === true, bytes, artifacts: garbage };
+        printResult(json, result, () =>
+          table(
+            ['artifact', 'bytes'],
+            garbage.map((entry) => [entry.path, entry.bytes]),
+          ),
+        );
+        if (!yes && garbage.length > 0) printMessage(`${bytes} bytes; \`coevolve gc --yes\` deletes them`);
+      }),
+    );
+}
