@@ -51,7 +51,7 @@ test('the details show phases, remaining time, success with its interval, and sp
   await campaigns.run('detailed', { recipe: 'eto', iterations: 4 }, script);
   expect(details.replaceAll(/\d+ s/g, '_ s')).toBe(
     [
-      '### detailed: eto on scripted',
+      '### detailed: eto on ` scripted `',
       '**Running**, iteration 3 of 4, phase **detect**, about _ s left when it began (_ s to _ s, from 2 iterations)',
       '`███████░░░░░░░░░░░░░░░░░ 28 %` of the phases',
       [
