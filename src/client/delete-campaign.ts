@@ -1,12 +1,18 @@
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { retry } from '../base/retry';
+import { DomainError } from '../domain/base/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { deleteCampaign as deleteRows } from '../store/campaign/delete-campaign';
 import type { Session } from './session';
 
+/** Temporal 1.32 needed 35 s. */
+const timeoutMs = 180_000;
+
 /**
- * Deletes an ended campaign: its rows, its report and its workflows. Temporal deletes some time after it has accepted the
- * request; until then a start with the name is refused. Policies and datasets stay until `coevolve gc`.
+ * Deletes an ended campaign: its rows, its report and its workflows, and waits until Temporal has freed its name. Policies
+ * and datasets stay until `coevolve gc`.
  *
- * @throws DomainError `UnknownCampaign`, `CampaignRuns`; nothing is deleted then
+ * @throws DomainError `UnknownCampaign`, `CampaignRuns`: nothing is deleted then; `NameStillTaken`
  */
 export async function deleteCampaign({ pool, config, artifacts, temporal }: Session, name: string): Promise<void> {
   const client = await temporal(); // before the rows: without Temporal nothing is deleted
@@ -18,4 +24,20 @@ export async function deleteCampaign({ pool, config, artifacts, temporal }: Sess
     const workflowExecution = { workflowId: run.workflowId, runId: run.runId };
     await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution });
   }
+  await retry(() => requireDeleted(client, name), {
+    ...{ shouldRetry: (error) => error instanceof DomainError, timeoutMs, firstMs: 500, maxMs: 2_000 },
+  });
+}
+
+async function requireDeleted(client: Client, name: string): Promise<void> {
+  try {
+    await client.workflow.getHandle(campaignWorkflowId(name)).describe();
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return;
+    throw error;
+  }
+  throw new DomainError(
+    'NameStillTaken',
+    `the rows of ${name} are deleted, but Temporal still has its workflow: start the next campaign of this name later`,
+  );
 }

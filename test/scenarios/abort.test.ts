@@ -138,11 +138,12 @@ test('a campaign that is parked and paused can be aborted', async () => {
   await expectAborted('gated');
 });
 
-test('a deleted campaign is unknown, and its files are garbage', async () => {
+test('a deleted campaign leaves its name free, and its files are garbage', async () => {
   const name = 'gated';
   expect(await stack.cli('delete', name)).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   expect(await stack.json('delete', name, '--yes')).toEqual({ deleted: name });
   expect(await stack.cli('status', name)).toMatchObject({ code: 3 });
   const { artifacts } = await stack.json<{ artifacts: { path: string }[] }>('gc', '--older-than', '0');
   expect(artifacts.map(({ path }) => path)).toContain(`jobs/campaign/${name}`);
+  expect(await start(tiny(name, 'eto', 1))).toMatchObject({ outcome: 'started' });
 });
