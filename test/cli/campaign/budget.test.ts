@@ -222,7 +222,7 @@ describe('a campaign that Temporal does not continue', () => {
     const what = /was paused in Temporal at 2\d{3}-\S+ by ada \(lunch\)/;
     await expectProblem(name, { status: 'paused', what, next, commands: [['pause'], ['resume']] });
     const { code, stderr } = await run('reconcile', name);
-    expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining(next) });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(next) });
     await workflowService.unpauseWorkflowExecution(paused);
     expect((await run('list')).stdout).toMatch(new RegExp(`^${name} +running `, 'm'));
   });
@@ -275,7 +275,7 @@ describe('a campaign that Temporal does not continue', () => {
       what: /belongs to another campaign/,
       next: `\`npx coevolve reconcile ${name} --force\``,
     });
-    expect(await run('reconcile', name)).toMatchObject({ code: 4, stderr: expect.stringContaining('--force') });
+    expect(await run('reconcile', name)).toMatchObject({ code: 1, stderr: expect.stringContaining('--force') });
     expect(await run('reconcile', name, '--force')).toMatchObject({ code: 0 });
     const { memo } = await client.workflow.getHandle(`campaign/${name}`).describe();
     expect(memo).toMatchObject({ campaignId });
