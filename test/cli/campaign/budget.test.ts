@@ -4,7 +4,6 @@ import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection } from '@temporalio/worker';
 import type { Pool } from 'pg';
 import { recordOperatorCommand } from '../../../src/activities/campaign/record-operator-command';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { readConfig, type Config } from '../../../src/config';
 import { stackDown, stackUp } from '../../../src/stack';
 import { findTemporal } from '../../../src/stack/temporal-service';
@@ -151,7 +150,7 @@ test('a campaign that parks at its budget names the command that continues it', 
     async seedTasks() {
       for (const callId of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l']) await charge(c, callId);
     },
-    recordOperatorCommand: recordOperatorCommand({ store: c.store } as Dependencies),
+    recordOperatorCommand: recordOperatorCommand({ store: c.store }),
   });
   const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   const workers = await Promise.all(
