@@ -32,7 +32,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
   /** Unloads the policy and frees its memory. Succeeds if it is not served. */
   const unload = (policyId: string): Promise<void> =>
     post('/unload_lora_adapter', { lora_name: policyId }).catch((error: unknown) => {
-      if (!(error instanceof ModelError) || error.kind !== 'unknown-model') throw error;
+      if (!isUnknownModel(error)) throw error;
     });
 
   async function load(policyId: string, path: string): Promise<void> {
@@ -42,6 +42,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint) => {
     try {
       requireProbed(url, policyId, await complete(probeOf(policyId)));
     } catch (error) {
+      if (isUnknownModel(error)) throw unloadedAgain(url, policyId, error);
       // Not after a retryable error: other clients may use the policy. An error of `unload` must not hide the probe's.
       if (error instanceof ModelError && error.kind === 'rejected') await unload(policyId).catch(() => {});
       throw error;
@@ -161,11 +162,16 @@ function oncePerPolicy(load: (policyId: string, path: string) => Promise<void>):
 const isLoadedAlready = (error: unknown): boolean =>
   error instanceof ModelError && error.message.includes('has already been loaded');
 
+const isUnknownModel = (error: unknown): error is ModelError =>
+  error instanceof ModelError && error.kind === 'unknown-model';
+
 /** Makes a 404 of a load permanent: the route is missing, not the model. */
 const toPermanent = (error: unknown): unknown =>
-  error instanceof ModelError && error.kind === 'unknown-model'
-    ? new ModelError('rejected', error.message, { cause: error })
-    : error;
+  isUnknownModel(error) ? new ModelError('rejected', error.message, { cause: error }) : error;
+
+/** A server that serves few policies at a time may unload one for another client's before the probe. */
+const unloadedAgain = (url: string, policyId: string, cause: ModelError): ModelError =>
+  new ModelError('unavailable', `${url} unloaded policy ${policyId} right after its load`, { cause });
 
 const wrongPolicy = (url: string, expected: string, found: string): ModelError =>
   new ModelError('rejected', `${url} answered as ${found}, expected policy ${expected}`);

@@ -271,6 +271,14 @@ describe('policies', () => {
     await expect(client().load('hash', '/x')).rejects.toMatchObject({ name: 'ModelError', kind: 'rejected' });
   });
 
+  test('a policy that is unloaded between its load and its probe is a retryable error', async () => {
+    const unknown = { status: 404, body: errorOf('model_not_found') };
+    server.answerWith((path) => (path === '/v1/chat/completions' ? unknown : {}));
+    await expect(client().load('hash', '/p')).rejects.toMatchObject({
+      ...{ kind: 'unavailable', retryable: true, message: expect.stringContaining('right after its load') },
+    });
+  });
+
   test('the client lists the names of the served policies', async () => {
     server.answerWith({ body: { object: 'list', data: [{ id: 'one' }, { id: 'two' }] } });
     await expect(client().served()).resolves.toEqual(['one', 'two']);

@@ -4,24 +4,28 @@ import type { AddressInfo } from 'node:net';
 
 export type Answer = { status?: number; headers?: Record<string, string>; body?: unknown };
 
+/** 'nothing' sends none, 'hang-up' closes the connection. */
+type Reply = Answer | 'nothing' | 'hang-up';
+
 export type Request = { method: string; path: string; authorization: string | undefined; body: unknown };
 
 export type ScriptedServer = {
   url: string;
   requests: Request[];
-  /** Sets the response to all later requests; 'nothing' sends none, 'hang-up' closes the connection. */
-  answerWith(answer: Answer | 'nothing' | 'hang-up'): void;
+  /** Sets the responses to all later requests, one or one per path. */
+  answerWith(answer: Reply | ((path: string) => Reply)): void;
   stop(): Promise<void>;
 };
 
 /** Starts an HTTP server with scripted responses that records its requests. */
 export async function startScriptedServer(): Promise<ScriptedServer> {
-  let answer: Answer | 'nothing' | 'hang-up' = {};
+  let answerTo: (path: string) => Reply = () => ({});
   const requests: Request[] = [];
   const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
       const { method = '', url: path = '', headers } = request;
       requests.push({ method, path, authorization: headers.authorization, body });
+      const answer = answerTo(path);
       if (answer === 'hang-up') request.socket.destroy();
       else if (answer !== 'nothing') send(response, answer);
     });
@@ -32,7 +36,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     answerWith(next) {
-      answer = next;
+      answerTo = typeof next === 'function' ? next : () => next;
       requests.length = 0;
     },
     async stop() {
