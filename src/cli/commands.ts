@@ -33,6 +33,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   restore: async () => (await import('./admin/restore.js')).addRestore,
   delete: async () => (await import('./admin/delete.js')).addDelete,
   gc: async () => (await import('./admin/gc.js')).addGc,
+  du: async () => (await import('./inspect/du.js')).addDu,
   reconcile: async () => (await import('./campaign/reconcile.js')).addReconcile,
   hash: async () => (await import('./inspect/hash.js')).addHash,
   compare: async () => (await import('./inspect/compare.js')).addCompare,

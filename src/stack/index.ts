@@ -1,5 +1,6 @@
 export { workerRoles, type ServiceName, type WorkerRole } from './service-definition';
 export { stackDown, type DownOptions } from './stack-down';
+export { stackFolders } from './stack-folders';
 export { readStackConfig } from './stack-state';
 export { stackStatus, type ServiceStatus } from './stack-status';
 export { stackUp, type UpOptions } from './stack-up';

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
+import { measureFiles } from '../../src/base/file-sizes';
 import { deleteGarbage, findGarbage } from '../../src/client/collect-garbage';
 import type { Session } from '../../src/client/session';
 import { createStore } from '../../src/store';
@@ -29,14 +30,17 @@ function write(file: string, text = 'text', changedAt = monthAgo): void {
   for (let entry = at; entry !== root; entry = path.dirname(entry)) utimesSync(entry, changedAt, changedAt);
 }
 
-test('only old artifacts to which no row and no model refers are garbage, the largest first', async () => {
-  const { name } = await fullCampaign(database.pool);
-  const session = {
+const sessionOf = (): Session =>
+  ({
     pool: database.pool,
     store: createStore(database.pool),
     artifacts: artifactStore(root),
     config: { artifacts: root },
-  };
+  }) as unknown as Session;
+
+test('only old artifacts to which no row and no model refers are garbage, the largest first', async () => {
+  const { name } = await fullCampaign(database.pool);
+  const session = sessionOf();
   const model = { name: 'm', policyId: 'c'.repeat(64), source: {}, license: '', chatFormat: '', architecture: '' };
   await saveModel(session.artifacts, { ...model, parameters: 1, weights: '' });
   for (const kept of [`policies/${ids.trained}`, `policies/${model.policyId}`, `jobs/campaign/${name}/iteration/1`])
@@ -47,14 +51,34 @@ test('only old artifacts to which no row and no model refers are garbage, the la
   write('reports/deleted.html');
   write('imports/new/model.safetensors', 'of an import that runs', Date.now() / 1000);
 
-  const garbage = await findGarbage(session as unknown as Session, 7);
+  const garbage = await findGarbage(session, 7);
   expect(garbage).toEqual([
     { path: `policies/${'d'.repeat(64)}`, bytes: 100 },
     { path: 'jobs/campaign/deleted', bytes: 10 },
     { path: 'reports/deleted.html', bytes: 4 },
   ]);
-  await deleteGarbage(session as unknown as Session, garbage);
+  await deleteGarbage(session, garbage);
   expect(garbage.filter((entry) => existsSync(path.join(root, entry.path)))).toEqual([]);
-  expect(await findGarbage(session as unknown as Session, 7)).toEqual([]);
-  expect((await findGarbage(session as unknown as Session, 0)).map((entry) => entry.path)).toEqual(['imports/new']);
+  expect(await findGarbage(session, 7)).toEqual([]);
+  expect((await findGarbage(session, 0)).map((entry) => entry.path)).toEqual(['imports/new']);
+});
+
+test('the job folder of a deleted campaign is kept while a fork refers to a state in it', async () => {
+  const { campaignId } = await fullCampaign(database.pool);
+  const state = 'jobs/campaign/source/iteration/1/train/target/trainer-state.safetensors';
+  await database.pool.query(
+    'update training_runs set initial_state = $2::jsonb where job_key = (select min(job_key) from training_runs where campaign_id = $1::integer)',
+    [campaignId, { path: path.join(root, state), sha256: 'e'.repeat(64) }],
+  );
+  write(state);
+  expect(await findGarbage(sessionOf(), 7)).toEqual([]);
+});
+
+test('links are measured without following them, and a file that has disappeared has no size', async () => {
+  write('jobs/campaign/linked/model', 'x'.repeat(20));
+  for (const target of ['missing', '..']) symlinkSync(target, path.join(root, 'jobs/campaign/linked', `to-${target}`));
+  expect(await findGarbage(sessionOf(), 0)).toContainEqual({
+    ...{ path: 'jobs/campaign/linked', bytes: 20 + 'missing'.length + '..'.length },
+  });
+  expect(await measureFiles(path.join(root, 'missing'))).toEqual({ bytes: 0, changedAt: 0 });
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { artifactStore } from '../../src/artifacts/artifact-store';
+import type { DiskUsage } from '../../src/client/disk-usage';
 import { listCommands } from '../../src/process/list-processes';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { tiny, type Spec } from './small-campaigns';
@@ -145,5 +146,19 @@ test('a deleted campaign leaves its name free, and its files are garbage', async
   expect(await stack.cli('status', name)).toMatchObject({ code: 3 });
   const { artifacts } = await stack.json<{ artifacts: { path: string }[] }>('gc', '--older-than', '0');
   expect(artifacts.map(({ path }) => path)).toContain(`jobs/campaign/${name}`);
+  const usage = await stack.json<DiskUsage>('du');
+  const playing = usage.campaigns.find((campaign) => campaign.name === 'playing');
+  expect(playing).toMatchObject({ status: 'aborted', isDeletable: true });
+  expect(playing!.artifacts.jobs).toBeGreaterThan(0);
+  expect(usage.campaigns.map((campaign) => campaign.name)).not.toContain(name);
+  expect(usage.unusedBytes).toBeGreaterThan(0);
+  for (const folder of ['temporal', 'logs'])
+    expect(usage.folders.find(({ path }) => path === `${stack.config.home}/${folder}`)!.bytes).toBeGreaterThan(0);
+  expect(await stack.cli('du')).toMatchObject({
+    ...{
+      stdout: expect.stringMatching(/^playing +aborted .* [KM]iB/m),
+      stderr: expect.stringMatching(/delete \S+ --yes. frees/),
+    },
+  });
   expect(await start(tiny(name, 'eto', 1))).toMatchObject({ outcome: 'started' });
 });

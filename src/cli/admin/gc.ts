@@ -1,7 +1,7 @@
 import { type Command } from 'commander';
-import { deleteGarbage, findGarbage } from '../../client/collect-garbage';
+import { deleteGarbage, findGarbage, garbageDays } from '../../client/collect-garbage';
 import { withSession } from '../../client/session';
-import { printMessage, printResult, table } from '../base/output';
+import { bytesText, printMessage, printResult, table } from '../base/output';
 import { integerIn } from '../data/experts-table';
 
 type Options = { olderThan: number; yes?: boolean; json?: boolean };
@@ -11,7 +11,7 @@ export function addGc(program: Command): void {
   program
     .command('gc')
     .description('list artifacts without rows; delete them with --yes')
-    .option('--older-than <days>', 'keep what changed within these days', integerIn(0, 3650), 7)
+    .option('--older-than <days>', 'keep what changed within these days', integerIn(0, 3650), garbageDays)
     .option('--yes', 'delete them')
     .option('--json', 'print them as JSON')
     .action(({ olderThan, yes, json }: Options) =>
@@ -22,11 +22,11 @@ export function addGc(program: Command): void {
         const result = { deleted: yes === true, bytes, artifacts: garbage };
         printResult(json, result, () =>
           table(
-            ['artifact', 'bytes'],
-            garbage.map((entry) => [entry.path, entry.bytes]),
+            ['artifact', 'size'],
+            garbage.map((entry) => [entry.path, bytesText(entry.bytes)]),
           ),
         );
-        if (!yes && garbage.length > 0) printMessage(`${bytes} bytes; \`coevolve gc --yes\` deletes them`);
+        if (!yes && garbage.length > 0) printMessage(`${bytesText(bytes)}; \`coevolve gc --yes\` deletes them`);
       }),
     );
 }

@@ -57,3 +57,9 @@ export function duration(seconds: number): string {
   const minutes = Math.floor(total / 60);
   return minutes < 60 ? `${minutes} min ${total % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
+
+/** Formats a size as `512 B`, `1.5 KiB`, `23.0 MiB` and so on. */
+export function bytesText(bytes: number): string {
+  const power = Math.min(5, Math.max(0, Math.floor(Math.log2(bytes) / 10)));
+  return power === 0 ? `${bytes} B` : `${(bytes / 1024 ** power).toFixed(1)} ${'KMGTP'[power - 1]}iB`;
+}

@@ -39,23 +39,35 @@ export async function describeFile(root: string, path: string): Promise<BackupFi
   return { path, bytes, sha256: digest.digest('hex') };
 }
 
-/** Lists policies, datasets, optimizer states, imported experts and records of imported models. */
+/** Lists policies, datasets, optimizer states, imported experts and records of imported models, each once. */
 export async function listArtifacts(client: ClientBase, root: string): Promise<string[]> {
-  const { rows } = await client.query<{ path: string }>(
-    `select 'policies/' || id as path from policies
-     union select 'datasets/' || dataset_sha256 || '.jsonl' from training_runs where dataset_sha256 is not null
-     union select 'datasets/' || dataset_sha256 || '.jsonl' from rl_steps
-     union select state ->> 'path' from training_runs, unnest(array[initial_state, final_state]) as state
-       where state is not null
-     union select 'datasets/' || (spec #>> '{environment,experts}') || '.jsonl' from campaigns
-       where spec #>> '{environment,experts}' is not null
-     union select 'models/' || (spec #>> '{policy,model}') || '.json' from campaigns
-       where spec #>> '{policy,source}' = 'imported' and spec #>> '{policy,model}' is not null
-     order by path`,
+  const references = await listReferences(client, root);
+  return [...new Set(references.map(({ path }) => path))];
+}
+
+/** A campaign's reference to an artifact, whose path is relative to the artifacts' folder. */
+export type Reference = { path: string; campaignId: number };
+
+/** Lists the artifacts that the rows of each campaign refer to, ordered by path. */
+export async function listReferences(client: Pick<ClientBase, 'query'>, root: string): Promise<Reference[]> {
+  const { rows } = await client.query<Reference>(
+    `select path, campaign_id as "campaignId" from (
+       select 'policies/' || id as path, campaign_id from policies
+       union select 'datasets/' || dataset_sha256 || '.jsonl', campaign_id from training_runs
+         where dataset_sha256 is not null
+       union select 'datasets/' || s.dataset_sha256 || '.jsonl', r.campaign_id
+         from rl_steps s join training_runs r using (job_key)
+       union select state ->> 'path', campaign_id
+         from training_runs, unnest(array[initial_state, final_state]) as state where state is not null
+       union select 'datasets/' || (spec #>> '{environment,experts}') || '.jsonl', id from campaigns
+         where spec #>> '{environment,experts}' is not null
+       union select 'models/' || (spec #>> '{policy,model}') || '.json', id from campaigns
+         where spec #>> '{policy,source}' = 'imported' and spec #>> '{policy,model}' is not null
+     ) as referred order by path, campaign_id`,
   );
   return rows
-    .map(({ path }) => (isAbsolute(path) ? relative(root, path) : path))
-    .filter((path) => !path.startsWith('..')); // a state outside of the artifacts' folder
+    .map(({ path, campaignId }) => ({ path: isAbsolute(path) ? relative(root, path) : path, campaignId }))
+    .filter(({ path }) => !path.startsWith('..')); // a state outside of the artifacts' folder
 }
 
 /** Returns the file itself or every file below a folder; empty if the path does not exist. */
