@@ -18,6 +18,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   start: async () => (await import('./campaign/start.js')).addStart,
   list: async () => (await import('./inspect/list.js')).addList,
   status: async () => (await import('./inspect/status.js')).addStatus,
+  logs: async () => (await import('./inspect/logs.js')).addLogs,
   pause: operatorCommands,
   resume: operatorCommands,
   retry: operatorCommands,

@@ -16,6 +16,7 @@ import { failpointVariables } from '../failpoints/failpoint-variables';
 import { serviceFailures } from './service-failures';
 import { detectStaleDatabase } from './stale-database';
 import { createDependencies, type WorkerDependencies } from './create-dependencies';
+import { workerLogger } from './worker-log';
 import { makeCurrent, versionedWorkers, type Deployment } from './workflow-builds';
 
 /**
@@ -24,7 +25,7 @@ import { makeCurrent, versionedWorkers, type Deployment } from './workflow-build
  * @param environments for the role `rollout`: the environments to play; default: all of them
  */
 export async function runWorker(config: Config, role: WorkerRole, environments?: readonly string[]): Promise<void> {
-  Runtime.install(runtimeOptions(config));
+  Runtime.install({ ...runtimeOptions(config), logger: workerLogger() });
   const hooks = await loadFailpointHooks(config);
   const dependencies = createDependencies(config, hooks);
   const dataConverter = dataConverterOf(config);

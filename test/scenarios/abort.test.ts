@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import type { DiskUsage } from '../../src/client/disk-usage';
+import type { LogEntry } from '../../src/client/log-entry';
 import { listCommands } from '../../src/process/list-processes';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { tiny, type Spec } from './small-campaigns';
@@ -131,6 +132,36 @@ test('approve --keep keeps the active policy of a campaign that is parked for th
   const { rows } = await stack.pool.query(`select iteration, decision, reason from promotions p
     join campaigns c on c.id = p.campaign_id where c.name = 'gated' and p.role = 'target' and p.iteration > 0`);
   expect(rows).toEqual([{ iteration: 1, decision: 'keep', reason: expect.stringContaining('kept the incumbent') }]);
+});
+
+test('logs prints the lines of the campaign from all workers and its training jobs, in the order of their times', async () => {
+  const lines = async (...args: string[]) => {
+    const { stdout } = await stack.cli('logs', ...args, '--json');
+    return stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as LogEntry);
+  };
+  const all = await lines('gated');
+  expect(all.map(({ time }) => time)).toEqual(all.map(({ time }) => time).toSorted());
+  expect(all).toContainEqual(
+    expect.objectContaining({
+      source: 'worker-workflow',
+      iteration: 1,
+      text: expect.stringMatching(/gated.*: parked/),
+    }),
+  );
+  expect(all).toContainEqual(
+    expect.objectContaining({ source: 'worker-store', text: expect.stringMatching(/evaluatePolicy.*has to wait/) }),
+  );
+  expect(new Set(all.map(({ job }) => job))).toEqual(new Set([null, '0/target', '1/target', '2/target']));
+  expect(all.filter(({ details }) => details['campaign'] || JSON.stringify(details).includes('playing'))).toEqual([]);
+  const [step] = (await lines('gated', '--job', '1/target')).filter(({ text }) => text.startsWith('step'));
+  expect(step).toMatchObject({ source: 'train 1/target', text: expect.stringMatching(/^step \d+ of \d+, loss/) });
+  expect(await lines('gated', '--since', '0s')).toEqual([]);
+  const followed = await stack.cli('logs', 'playing', '--follow'); // has ended
+  expect(followed).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('train 0/target step') });
+  expect(await stack.cli('logs', 'nobody')).toMatchObject({ code: 3 });
 });
 
 test('a campaign that is parked and paused can be aborted', async () => {

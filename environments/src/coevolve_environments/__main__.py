@@ -6,6 +6,7 @@ import gc
 import ipaddress
 import logging
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,13 @@ log = logging.getLogger("coevolve_environments")
 
 def main() -> None:
     arguments = _parser().parse_args()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    logging.Formatter.converter = time.gmtime
+    logging.Formatter.default_time_format, logging.Formatter.default_msec_format = (
+        "%Y-%m-%dT%H:%M:%S",
+        "%s.%03dZ",
+    )
+    log_format = "%(asctime)s %(levelname)s %(name)s %(message)s"
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=log_format)
     try:
         token = _read_token(arguments.token_file)
         if token is None and not _is_loopback(arguments.host):

@@ -84,3 +84,18 @@ def test_an_episode_that_cannot_be_made_is_a_factory_error(url: str) -> None:
         failed = session.reset(task={"fails": "start"})
         assert failed["data"]["code"] == "FACTORY_ERROR"
         assert session.play({"fails": "nowhere"}, ["go"])["reward"] == 1.0
+
+
+def test_a_fault_is_logged_in_one_line_with_the_holder_of_the_session(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lease = {"holder": "campaign/7\nWARNING forged"}
+    with Session(connect(url)) as session:
+        session.reset(task={"fails": "start"}, lease=lease)
+        session.reset(task={"fails": "act"}, lease=lease)
+        session.step("go")
+    lines = [record.getMessage() for record in caplog.records if record.name.endswith(".session")]
+    assert [line.partition(" (")[0] for line in lines] == [
+        "fragile of campaign/7\\nWARNING forged: starting an episode failed: OSError: start failed",
+        "fragile of campaign/7\\nWARNING forged: step failed: ZeroDivisionError: act failed",
+    ]

@@ -4,6 +4,10 @@ import type { Purpose } from '../rollout/trajectory';
 /** Workflow id of a campaign, and prefix of the ids of its iterations, rollouts and training jobs. */
 export const campaignWorkflowId = (name: string): string => `campaign/${name}`;
 
+/** Returns the campaign of a workflow; undefined for a workflow that belongs to none. */
+export const campaignOfWorkflow = (workflowId: string): string | undefined =>
+  /^campaign\/([^/]+)/.exec(workflowId)?.[1];
+
 /** Holder of a campaign's sessions on our environment server, which can close all sessions of a holder. */
 export const sessionHolder = (campaignId: number): string => `campaign/${campaignId}`;
 

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,13 @@ class Progress(WorkClock):
         write_atomically(self._status_path, canonical_json(self._status), sync=False)
 
     def log_event(self, event: str, **fields: object) -> None:
-        """Appends a line to progress.jsonl."""
+        """Appends a line with the time to progress.jsonl."""
         if self._lines is None:
             self._lines = self._lines_path.open("a", encoding="utf-8", buffering=1)
             if not _ends_with_newline(self._lines_path):  # a killed process wrote half a line
                 self._lines.write("\n")
-        self._lines.write(json.dumps({"event": event, **fields}) + "\n")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._lines.write(json.dumps({"event": event, "time": now, **fields}) + "\n")
 
     def log_damage(self, fault: str) -> None:
         """Logs a damaged checkpoint or output, which the job makes again; also to stderr."""

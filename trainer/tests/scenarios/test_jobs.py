@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -49,6 +50,9 @@ def test_progress_and_status_report_the_training(trained: Path) -> None:
     status = json.loads((folder / "status.json").read_text())
     events = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
     first, *_, last = [event for event in events if event["event"] == "step"]
+    times = [datetime.fromisoformat(event["time"]) for event in events]
+    assert times == sorted(times)
+    assert timedelta() < times[-1] - times[0] < timedelta(minutes=10)
     assert status["state"] == "succeeded"
     assert status["step"] == status["total_steps"] == last["step"] == 36
     assert status["segments"] == 48

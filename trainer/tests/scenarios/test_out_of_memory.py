@@ -96,6 +96,7 @@ def test_a_job_out_of_memory_continues_with_micro_batches_of_half_the_size(
     assert unlimited.run() == 0
     assert run_limited(limited, 142) == 0
     (halved,) = limited.events_of("micro_batch")
+    del halved["time"]
     assert halved == {"event": "micro_batch", "step": 2, "micro_batch_tokens": 1200}
     assert [job.status["micro_batch_tokens"] for job in (unlimited, limited)] == [2400, 1200]
     assert '"micro_batch_tokens": 1200' in (limited.folder / "checkpoints/step-000002/state.json").read_text()

@@ -101,11 +101,17 @@ class _Session:
         except MessageRefused:
             raise
         except Exception as error:  # a fault of the environment, never a reward
-            log.error("%s: %s failed: %s", self._host.environment.name, message["type"], _one_line(error))
+            log.error("%s: %s failed: %s", self._subject, message["type"], _one_line(error))
             self._host.metrics.fault(error)
             await self.end()
             raise MessageRefused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
         return {"type": "observation", "data": self._observation_data(observation)}
+
+    @property
+    def _subject(self) -> str:
+        """The environment and the holder, such as `bfcl of campaign/7`, for `coevolve logs`."""
+        name, holder = self._host.environment.name, self._lease.holder
+        return name if holder is None else f"{name} of {_escape(holder)}"
 
     async def end(self) -> None:
         episode, self._episode = self._episode, None
@@ -146,7 +152,7 @@ class _Session:
             raise MessageRefused("CAPACITY_REACHED", str(error)) from error
         except Exception as error:
             self._lease.end_episode()
-            log.error("%s: starting an episode failed: %s", environment.name, _one_line(error))
+            log.error("%s: starting an episode failed: %s", self._subject, _one_line(error))
             self._host.metrics.fault(error)
             raise MessageRefused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
 
@@ -226,4 +232,9 @@ def _close(episode: Episode) -> None:
 def _one_line(error: Exception) -> str:
     """Returns the error with the code line that raised it, for a log of one line per event."""
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__}: {error} ({frames[-1].filename}:{frames[-1].lineno})"
+    return _escape(f"{type(error).__name__}: {error} ({frames[-1].filename}:{frames[-1].lineno})")
+
+
+def _escape(text: str) -> str:
+    """Returns text of clients and environments without line breaks, which could forge lines of the log."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")

@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidArgumentError, type Command } from 'commander';
+import { readCampaignLogs, type LogFilter } from '../../client/campaign-logs';
+import type { LogEntry } from '../../client/log-entry';
+import { findMissingLogs } from '../../client/missing-logs';
+import { withSession, type Session } from '../../client/session';
+import { DomainError } from '../../domain/base/errors';
+import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
+import { asCalled } from '../base/called-name';
+import { print, printMessage } from '../base/output';
+import { integerIn } from '../data/experts-table';
+
+type Options = LogFilter & { follow?: boolean; json?: boolean };
+
+const pollMs = 500;
+
+/** `coevolve logs <campaign>`: the lines of all logs that concern a campaign, in the order of their times. */
+export function addLogs(program: Command): void {
+  program
+    .command('logs <campaign>')
+    .description('print the log lines of a campaign and its training jobs')
+    .option('--follow', 'print new lines until the campaign ends')
+    .option('--since <time>', 'start: 30s, 10m, 2h, 3d ago, or ISO 8601', sinceOf)
+    .option('--iteration <number>', 'only lines of this iteration', integerIn(0, 32_767))
+    .option('--job <iteration/role>', 'only a training job, such as 1/target', jobOf)
+    .option('--json', 'print one JSON object per line')
+    .action((name: string, options: Options) =>
+      withSession(async (session) => {
+        const row = await findCampaign(session, name);
+        const missing = row ? await findMissingLogs(session, row) : [];
+        for (const { what, next } of missing) printMessage(`${what}\n  next: ${asCalled(next)}`);
+        await printLogs(session, { name, id: row?.id ?? null }, options);
+      }),
+    );
+}
+
+/** Returns undefined while the database is unavailable: logs help most at that time. */
+async function findCampaign({ store }: Session, name: string): Promise<CampaignRow | undefined> {
+  try {
+    return await store.campaigns.getByName(name);
+  } catch (error) {
+    if (error instanceof DomainError) throw error;
+    printMessage(`the database is unavailable: ${name} is not checked, and lines that have only its id are missing`);
+    return undefined;
+  }
+}
+
+async function printLogs(
+  session: Session,
+  campaign: { name: string; id: number | null },
+  { follow = false, json, ...filter }: Options,
+): Promise<void> {
+  const read = new Map<string, number>();
+  for (;;) {
+    const isLast = !follow || (await hasFinished(session, campaign.name));
+    for (const entry of await readCampaignLogs(session.config, campaign, { filter, read, isLast }))
+      if (json) process.stdout.write(`${JSON.stringify(entry)}\n`);
+      else print(entryText(entry));
+    if (isLast) return;
+    await sleep(pollMs);
+  }
+}
+
+const hasFinished = ({ store }: Session, name: string): Promise<boolean> =>
+  store.campaigns.find(name).then(
+    (row) => row === undefined || hasEnded(row.status),
+    () => false,
+  );
+
+const entryText = ({ time, source, level, text }: LogEntry): string =>
+  [time, source, ...(level && level !== 'INFO' ? [level] : []), text].join(' ');
+
+const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function sinceOf(text: string): Date {
+  const [, amount, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const since = new Date(amount ? Date.now() - Number(amount) * unitMs[unit as keyof typeof unitMs] : text);
+  if (!Number.isNaN(since.getTime())) return since;
+  throw new InvalidArgumentError('expected 30s, 10m, 2h, 3d or a time such as 2026-01-31T09:00Z');
+}
+
+function jobOf(text: string): string {
+  if (/^\d+\/\w+$/.test(text)) return text;
+  throw new InvalidArgumentError('expected <iteration>/<role>, such as 1/target');
+}

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import { logFile } from '../process/processes';
+import { workerRoles } from '../stack';
+import type { CampaignRow } from '../store/campaign/campaigns';
+import { jobName } from '../training/kubernetes/render-job';
+import type { Session } from './session';
+
+/** Logs of a campaign that are not on this machine, and the command that shows them. */
+export type MissingLogs = { what: string; next: string };
+
+/**
+ * Finds the logs that are elsewhere: of workers that `up` did not start here, of jobs without a folder here, and of jobs in
+ * a cluster.
+ */
+export async function findMissingLogs(
+  { config, pool, artifacts }: Session,
+  { id, name, forkIteration }: Pick<CampaignRow, 'id' | 'name' | 'forkIteration'>,
+): Promise<MissingLogs[]> {
+  const { rows } = await pool.query<{ jobKey: string; backend: string }>(
+    `select job_key as "jobKey", backend from training_runs
+     where campaign_id = $1::integer and iteration > $2::integer order by iteration desc, job_key`,
+    [id, forkIteration ?? -1],
+  );
+  const elsewhere = rows.filter(({ jobKey }) => !existsSync(artifacts.jobPath(jobKey)));
+  const [inCluster] = rows.filter(({ backend }) => backend === 'kubernetes');
+  return [
+    ...missingWorkers(config.home, name),
+    ...(elsewhere.length > 0
+      ? [
+          {
+            what: `${elsewhere.length} of ${rows.length} training jobs have no folder in ${config.artifacts}, such as ${elsewhere[0]!.jobKey}`,
+            next: `coevolve logs ${name}, on a machine with the artifacts, or with COEVOLVE_ARTIFACTS`,
+          },
+        ]
+      : []),
+    ...(inCluster
+      ? [
+          {
+            what: 'the output of jobs in the cluster is in its pods; their events are here',
+            next: `kubectl logs --selector coevolve.dev/job=${jobName(inCluster.jobKey)}`,
+          },
+        ]
+      : []),
+  ];
+}
+
+/** Workers of containers and other machines log to their stderr. */
+function missingWorkers(home: string, name: string): MissingLogs[] {
+  const missing = workerRoles.filter((role) => !existsSync(logFile(home, `worker-${role}`)));
+  if (missing.length === 0) return [];
+  return [
+    {
+      what: `${home}/logs has no log of the workers ${missing.join(', ')}: those that \`coevolve up\` did not start here log to their stderr`,
+      next: `coevolve logs ${name}, on their machine; of containers: docker compose logs worker-${missing[0]}`,
+    },
+  ];
+}
