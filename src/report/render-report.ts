@@ -46,8 +46,11 @@ const contentPolicy = [
   "form-action 'none'",
 ].join('; ');
 
+/** A closed section: a narrow screen shows its heading; the stylesheet opens it on a wide screen and in print. */
 const renderSection = ({ id, title, body }: { id: string; title: string; body: Content }): Html =>
   html`<section id="${id}" aria-labelledby="${id}-title">
-    <h2 id="${id}-title">${title}</h2>
-    ${body}
+    <details class="part">
+      <summary><h2 id="${id}-title">${title}</h2></summary>
+      ${body}
+    </details>
   </section>`;

@@ -42,7 +42,7 @@ const drawRate =
     return {
       type: 'group',
       children: [
-        { type: 'rect', shape: bar, style: { fill: colour, opacity: 0.3 } },
+        { type: 'rect', shape: bar, style: { fill: colour, fillOpacity: 0.3, stroke: colour, lineWidth: 1 } },
         { type: 'circle', shape: { cx, cy, r: 5 }, style: { fill: colour } },
       ],
     };

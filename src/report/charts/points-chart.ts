@@ -89,7 +89,7 @@ const lineThrough = (data: [number, number][], color: string, type: 'solid' | 'd
   silent: true,
   clip: false,
   showSymbol: false,
-  lineStyle: { color, width: 1.5, type, opacity: type === 'solid' ? 0.55 : 1 },
+  lineStyle: { color, width: 1.5, type },
 });
 
 /** Draws a point as a separate series: its interval, a filled or hollow dot, and its label. */
