@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { patternExtractors } from '../domain/signals/action-pattern';
-import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
 import { defaultPromotionSettings } from '../domain/evaluation/promotion';
 import { recipeNames, recipes } from '../domain/campaign/recipe';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../domain/rollout/action-form';
 import { modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
+import { signalSettingsSchema } from './signal-settings';
 import {
   admissionSettingsSchema,
   budgetSettingsSchema,
@@ -16,38 +15,9 @@ import {
 } from './synthesis-settings';
 import { trainingSettingsSchema } from './training-settings';
 
-const { forgetting, boundary, rare } = defaultFeedbackSettings;
-
 const unit = z.number().min(0).max(1);
 const count = z.number().int().min(1);
 const whole = z.number().int().min(0);
-
-/** The feedback signals of arXiv:2604.15840, section 3.1. Every choice that the paper leaves open is a setting. */
-const signalsSchema = z.strictObject({
-  forgetting: z
-    .strictObject({
-      enabled: z.boolean().default(forgetting.enabled),
-      window: count.default(forgetting.window),
-      score: z.enum(['rollout', 'mean', 'max']).default(forgetting.score),
-      history: z.enum(['before-current-iteration', 'running']).default(forgetting.history),
-      scope: z.enum(['task', 'task-type']).default(forgetting.scope),
-      threshold: unit.default(forgetting.threshold),
-    })
-    .prefault({}),
-  boundary: z
-    .strictObject({ enabled: z.boolean().default(boundary.enabled), threshold: unit.default(boundary.threshold) })
-    .prefault({}),
-  rare: z
-    .strictObject({
-      enabled: z.boolean().default(rare.enabled),
-      thetaPercent: z.number().positive().max(100).default(rare.thetaPercent),
-      minTotal: count.default(rare.minTotal),
-      minCount: count.default(rare.minCount),
-      pattern: z.enum(patternExtractors).default(rare.pattern),
-      countUnit: z.enum(['patterns', 'trajectories']).default(rare.countUnit),
-    })
-    .prefault({}),
-});
 
 /**
  * A campaign. Unknown keys are errors. `name`, `seed`, `environment.name` and `recipe` are required; all other keys have
@@ -60,77 +30,137 @@ export const campaignSpecSchema = z
       .regex(
         /^[a-z0-9][a-z0-9-]{0,62}$/,
         'lower-case letters, digits and hyphens, at most 63, not starting with a hyphen',
-      ),
-    /** Root of the seed tree: every sampled value derives its seed from it. */
-    seed: whole.max(2 ** 31 - 1),
-    /** Share of the workers under contention, relative to the weights of the other campaigns. */
-    weight: z.number().positive().max(1000).default(1),
-    environment: z.strictObject({
-      name: z.string().min(1),
-      /** Passed to the environment's task source, which defines the options. */
-      options: z.record(z.string(), z.unknown()).default({}),
-      trainTasks: count.max(20_000).default(600),
-      heldOutTasks: count.max(5_000).default(200),
-      /**
-       * Maximum number of actions per attempt; an attempt that reaches it before the environment ends the episode has
-       * failed. null: the environment's own limit, which may differ between tasks, with the environment's own score.
-       */
-      maxTurns: count.max(1_000).nullable().default(null),
-      /** Format of the expert actions: the bare action, or the ReAct form of ETO's conversations. */
-      form: z.enum(actionForms).default('plain'),
-      /** Hash printed by `coevolve experts import`; for their tasks these experts replace the environment's own. */
-      experts: z
-        .string()
-        .regex(/^[0-9a-f]{64}$/, 'the hash that `coevolve experts import` prints')
-        .nullable()
-        .default(null),
-    }),
-    recipe: z.enum(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]),
-    /** Iterations after the supervised start; the default depends on the recipe. */
-    iterations: whole.max(1000).optional(),
+      )
+      .describe('Name of the campaign in every list, id and path: lower-case letters, digits and hyphens.'),
+    seed: whole.max(2 ** 31 - 1).describe('Root of the seed tree: every sampled value derives its seed from it.'),
+    weight: z
+      .number()
+      .positive()
+      .max(1000)
+      .default(1)
+      .describe('Share of the workers under contention, relative to the weights of the other campaigns.'),
+    environment: z
+      .strictObject({
+        name: z.string().min(1).describe('Name of an environment of `coevolve env list`.'),
+        options: z
+          .record(z.string(), z.unknown())
+          .default({})
+          .describe('Options of the environment, which rejects unknown ones; secrets are rejected.'),
+        trainTasks: count.max(20_000).default(600).describe('Seed tasks of the pool.'),
+        heldOutTasks: count.max(5_000).default(200).describe('Tasks for evaluation only; they are never trained on.'),
+        /** With null an episode may have another limit per task, and it has the environment's own score at the limit. */
+        maxTurns: count
+          .max(1_000)
+          .nullable()
+          .default(null)
+          .describe(
+            "Maximum actions per attempt; an attempt that reaches it before the end has failed. null: the environment's own limit.",
+          ),
+        form: z
+          .enum(actionForms)
+          .default('plain')
+          .describe("Form of the reference actions: the bare action, or the ReAct form of ETO's conversations."),
+        experts: z
+          .string()
+          .regex(/^[0-9a-f]{64}$/, 'the hash that `coevolve experts import` prints')
+          .nullable()
+          .default(null)
+          .describe(
+            "Hash printed by `coevolve experts import`; for their tasks these experts replace the environment's own.",
+          ),
+      })
+      .describe('Environment to play: one of `coevolve env list`, with its options and numbers of tasks.'),
+    recipe: z
+      .enum(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]])
+      .describe('Training method: agents, phases and jobs of an iteration.'),
+    iterations: whole
+      .max(1000)
+      .optional()
+      .describe('Iterations after the supervised start; the default depends on the recipe.'),
     rollouts: z
       .strictObject({
-        /** K: attempts per task, policy and iteration. */
-        attempts: count.max(64).default(4),
-        temperature: z.number().min(0).max(5).default(0.9),
-        maxTokens: count.max(4096).default(64),
-        /** Maximum number of tasks per iteration, drawn from the pool; null plays the whole pool. */
-        tasksPerIteration: count.nullable().default(null),
-        /** Tasks per RL step, each played K times; null for recipes without RL. */
-        tasksPerStep: count.max(4096).nullable().default(null),
-        /** F: RL steps between two rounds of synthesis. */
-        stepsPerIteration: count.max(1000).nullable().default(null),
+        attempts: count.max(64).default(4).describe('Attempts per task and agent in an iteration or an RL step (K).'),
+        temperature: z.number().min(0).max(5).default(0.9).describe('Sampling temperature of training attempts.'),
+        maxTokens: count.max(4096).default(64).describe('Maximum tokens per action, also in evaluations.'),
+        tasksPerIteration: count
+          .nullable()
+          .default(null)
+          .describe('Maximum tasks per iteration, drawn from the pool; null plays the whole pool.'),
+        tasksPerStep: count
+          .max(4096)
+          .nullable()
+          .default(null)
+          .describe('Tasks per RL step, each played K times; null for recipes without RL.'),
+        stepsPerIteration: count
+          .max(1000)
+          .nullable()
+          .default(null)
+          .describe('RL steps between two rounds of synthesis (F); null for recipes without RL.'),
       })
-      .prefault({}),
-    signals: signalsSchema.prefault({}),
-    /** Language models; null: the environment's own generator synthesizes tasks, and there is no judge. */
-    llm: modelSettingsSchema.nullable().default(null),
-    budget: budgetSettingsSchema.prefault({}),
-    synthesis: synthesisSettingsSchema.prefault({}),
-    admission: admissionSettingsSchema.prefault({}),
-    judge: judgeSettingsSchema.prefault({}),
-    pool: poolSettingsSchema.prefault({}),
-    pairs: pairSettingsSchema.prefault({}),
-    policy: policySettingsSchema.prefault({}),
-    /** Initial agents: fine-tuned on the expert trajectories (`sft`), or the unchanged base model (`base`). */
-    start: z.enum(['sft', 'base']).default('sft'),
-    compute: computeSettingsSchema.prefault({}),
-    training: trainingSettingsSchema.prefault({}),
+      .prefault({})
+      .describe('Attempts of the agents: number, temperature, tokens per action.'),
+    signals: signalSettingsSchema.prefault({}).describe('Feedback signals that flag tasks.'),
+    llm: modelSettingsSchema
+      .nullable()
+      .default(null)
+      .describe("Language models; null: the environment's own generator synthesizes tasks, and there is no judge."),
+    budget: budgetSettingsSchema
+      .prefault({})
+      .describe('Limits on the spending; at a limit the campaign parks until `coevolve budget raise`.'),
+    synthesis: synthesisSettingsSchema.prefault({}).describe('New tasks from the flagged ones.'),
+    admission: admissionSettingsSchema.prefault({}).describe('Checks of new tasks: duplicates, leaks, diversity.'),
+    judge: judgeSettingsSchema.prefault({}).describe('Calibration of the judge.'),
+    pool: poolSettingsSchema.prefault({}).describe('How tasks are drawn and retired.'),
+    pairs: pairSettingsSchema.prefault({}).describe('Preference pairs.'),
+    policy: policySettingsSchema
+      .prefault({})
+      .describe('The model to train: from scratch, or one of `coevolve model list`.'),
+    start: z
+      .enum(['sft', 'base'])
+      .default('sft')
+      .describe(
+        'First policies of the agents: fine-tuned on reference trajectories (sft), or the unchanged model (base).',
+      ),
+    compute: computeSettingsSchema.prefault({}).describe('Where training runs: local or kubernetes, cpu or cuda.'),
+    training: trainingSettingsSchema.prefault({}).describe('Settings of the training methods.'),
     evaluation: z
       .strictObject({
-        temperature: z.number().min(0).max(5).default(0),
-        confidence: z.number().min(0.5).max(0.999).default(0.95),
+        temperature: z
+          .number()
+          .min(0)
+          .max(5)
+          .default(0)
+          .describe('Sampling temperature of the attempt at each held-out task.'),
+        confidence: z.number().min(0.5).max(0.999).default(0.95).describe('Level of the stored intervals.'),
       })
-      .prefault({}),
+      .prefault({})
+      .describe('Evaluation on the held-out tasks.'),
     promotion: z
       .strictObject({
-        rule: z.enum(['always', 'not-worse', 'significantly-better']).default(defaultPromotionSettings.rule),
-        tolerance: unit.default(defaultPromotionSettings.tolerance),
-        confidence: z.number().min(0.5).max(0.999).default(defaultPromotionSettings.confidence),
-        resamples: count.max(100_000).default(defaultPromotionSettings.resamples),
-        approval: z.boolean().default(false),
+        rule: z
+          .enum(['always', 'not-worse', 'significantly-better'])
+          .default(defaultPromotionSettings.rule)
+          .describe('When a trained target replaces the active one.'),
+        tolerance: unit
+          .default(defaultPromotionSettings.tolerance)
+          .describe('Maximum loss of mean reward under `not-worse`.'),
+        confidence: z
+          .number()
+          .min(0.5)
+          .max(0.999)
+          .default(defaultPromotionSettings.confidence)
+          .describe('Level of the bootstrap interval; `significantly-better` requires a lower end above 0.'),
+        resamples: count
+          .max(100_000)
+          .default(defaultPromotionSettings.resamples)
+          .describe('Resamples of the bootstrap.'),
+        approval: z
+          .boolean()
+          .default(false)
+          .describe('Whether an operator approves promotions, by `coevolve approve`.'),
       })
-      .prefault({}),
+      .prefault({})
+      .describe('When a trained policy becomes the active one.'),
   })
   .refine(({ recipe, iterations = 0 }) => iterations === 0 || recipes[recipe].phases.length > 0, {
     path: ['iterations'],

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/recipe';
+import { campaignSpecSchema } from './campaign-spec';
 import { resolveSpec } from './read-spec';
 import { usedSettings } from './used-settings';
 
@@ -32,24 +33,10 @@ function keysOf({ name, recipe, environment }: NewSpec): Record<string, unknown>
   return { ...required, rollouts, ...match, training: { [method]: { learningRate: 3e-4 } } };
 }
 
-const explanations: Partial<Record<string, string>> = {
-  environment: 'one of `coevolve env list`; options are passed to it',
-  rollouts: 'attempts of the agents: number, temperature, tokens per action',
-  signals: 'feedback signals that flag tasks',
-  synthesis: 'new tasks from the flagged ones',
-  admission: 'checks of new tasks: duplicates, leaks, diversity',
-  pool: 'how tasks are drawn and retired',
-  pairs: 'preference pairs',
-  policy: 'the model to train: from scratch, or one of `coevolve model list`',
-  start: 'supervised fine-tuning on reference trajectories (sft), or the unchanged model (base)',
-  compute: 'where training runs: local or kubernetes, cpu or cuda',
-  training: 'settings of the training methods',
-  evaluation: 'evaluation on the held-out tasks',
-  promotion: 'when a trained policy becomes the active one',
-  iterations: 'iterations after the supervised start',
+const explained = (key: string): string => {
+  const { description } = (campaignSpecSchema.shape as Record<string, { description?: string | undefined }>)[key]!;
+  return description && key !== 'name' && key !== 'seed' ? `\n# -- ${description}\n` : '';
 };
-
-const explained = (key: string): string => (explanations[key] ? `\n# -- ${explanations[key]}\n` : '');
 
 /** Formats given values as they are and the others as comments; a comment keeps the indentation of its key. */
 function sectionText(key: string, settings: unknown, given: unknown, indent = ''): string {

@@ -18,29 +18,43 @@ const weight = z.number().min(0);
 /** Settings of one kind of pair. Absent keys have the defaults of the recipe. */
 const kind = z
   .strictObject({
-    enabled: z.boolean(),
-    maxPairs: quota,
-    maxPairsPerTask: quota,
-    lambdaDpo: weight,
-    lambdaSft: weight,
+    enabled: z.boolean().describe('Whether such pairs are built; default: that of the recipe.'),
+    maxPairs: quota.describe('Maximum pairs of one training set; the excess is dropped at random with the seed.'),
+    maxPairsPerTask: quota.describe('Maximum pairs of one task.'),
+    lambdaDpo: weight.describe("Weight of the pair's DPO term."),
+    lambdaSft: weight.describe("Weight of the chosen trajectory's likelihood."),
   })
   .partial();
 
-const kindOrDefault = kind.prefault({});
+const kindOrDefault = kind.prefault({}).describe('Pairs of this kind; absent keys have the values of the recipe.');
 type PairKindSchemas = Record<PairKind, typeof kindOrDefault>;
 
 /** Preference pairs (arXiv:2511.22254, equations 6 to 9); each ambiguity of the paper is a setting. */
 export const pairSettingsSchema = z.strictObject({
-  dropSameActions: z.boolean().default(defaultTargetPairSettings.dropSameActions),
-  hardNegativeReward: unit.default(defaultTargetPairSettings.hardNegativeReward),
-  expertBeaten: z.enum(['flip', 'drop']).default(defaultTargetPairSettings.expertBeaten),
-  failureCandidates: z.enum(['cross-only', 'union']).default(defaultFailurePairSettings.candidates),
-  /** Pairs of the failure agent, eq. 6. It trains by DPO alone, which weights all pairs equally. */
-  failureAgent: kind.omit({ lambdaDpo: true, lambdaSft: true }).prefault({}),
-  /** Pairs of the target by kind, eq. 8 and 9. */
+  dropSameActions: z
+    .boolean()
+    .default(defaultTargetPairSettings.dropSameActions)
+    .describe('Drops pairs whose sides have the same actions, and repeated pairs of a task and kind.'),
+  hardNegativeReward: unit
+    .default(defaultTargetPairSettings.hardNegativeReward)
+    .describe('Reward from which a failure is a hard negative, which is counted only.'),
+  expertBeaten: z
+    .enum(['flip', 'drop'])
+    .default(defaultTargetPairSettings.expertBeaten)
+    .describe('An attempt that beats its expert becomes the chosen side (flip), or makes no pair (drop).'),
+  failureCandidates: z
+    .enum(['cross-only', 'union'])
+    .default(defaultFailurePairSettings.candidates)
+    .describe('Pairs of the failure agent: one failure of each agent, or any two failures.'),
+  /** It trains by DPO alone, which weights all pairs equally. */
+  failureAgent: kind
+    .omit({ lambdaDpo: true, lambdaSft: true })
+    .prefault({})
+    .describe('Pairs of the failure agent (arXiv:2511.22254, equation 6).'),
   target: z
     .strictObject(Object.fromEntries(pairKinds.map((name) => [name, kindOrDefault])) as PairKindSchemas)
-    .prefault({}),
+    .prefault({})
+    .describe('Pairs of the target by kind (arXiv:2511.22254, equations 8 and 9).'),
 });
 
 type PairSettings = z.output<typeof pairSettingsSchema>;

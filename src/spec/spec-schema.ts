@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { campaignSpecSchema } from './campaign-spec';
 
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
 /**
  * Returns the JSON Schema of a spec as its author writes it, for editors. Rules between keys, and the defaults that
- * depend on the recipe, are not part of it; `coevolve start --dry-run` checks them.
+ * depend on the recipe, are not part of it; `coevolve start --dry-run` checks them. The description of a key, which an
+ * editor shows, ends with its range and its default.
  */
-export const specJsonSchema = (): z.core.JSONSchema.BaseSchema => ({
-  title: 'campaign spec of coevolve; docs/spec.md explains every field',
-  ...z.toJSONSchema(campaignSpecSchema, {
+export function specJsonSchema(): JsonSchema {
+  const schema = z.toJSONSchema(campaignSpecSchema, {
     io: 'input',
     override({ jsonSchema }) {
       // zod's range of every integer
@@ -15,5 +17,33 @@ export const specJsonSchema = (): z.core.JSONSchema.BaseSchema => ({
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       delete jsonSchema.propertyNames; // a YAML file with other than text as keys is rejected before
     },
-  }),
-});
+  });
+  addRanges(schema);
+  return { title: 'campaign spec of coevolve; docs/spec.md explains every field', ...schema };
+}
+
+function addRanges({ properties = {}, anyOf = [] }: JsonSchema): void {
+  for (const part of anyOf) addRanges(part);
+  for (const property of Object.values(properties) as JsonSchema[]) {
+    addRanges(property);
+    const facts = [rangeOf(property), defaultOf(property)].filter(Boolean).join('; ');
+    if (property.description && facts) property.description += ` ${facts.charAt(0).toUpperCase()}${facts.slice(1)}.`;
+  }
+}
+
+/** `integer, 1 to 64, or null`; empty for a section. */
+function rangeOf(schema: JsonSchema): string {
+  if (schema.anyOf) return schema.anyOf.map(rangeOf).filter(Boolean).join(', or ');
+  if (schema.enum) return `one of ${schema.enum.join(', ')}`;
+  if (schema.type === 'boolean') return 'true or false';
+  if (schema.type === 'null') return 'null';
+  if (schema.type !== 'integer' && schema.type !== 'number') return '';
+  const { minimum, exclusiveMinimum, maximum } = schema;
+  const low = exclusiveMinimum === undefined ? minimum : `above ${exclusiveMinimum}`;
+  return maximum === undefined ? `${schema.type} from ${low}` : `${schema.type}, ${low} to ${maximum}`;
+}
+
+const defaultOf = ({ default: value, type }: JsonSchema): string =>
+  value === undefined || type === 'object'
+    ? ''
+    : `default ${typeof value === 'string' ? value : JSON.stringify(value)}`;

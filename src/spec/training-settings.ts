@@ -2,51 +2,84 @@ import { z } from 'zod';
 
 const count = z.number().int().min(1);
 
-/** Settings shared by all training methods; the defaults differ by method. */
+/** Settings of all methods. */
+const common = {
+  weightDecay: z.number().min(0).max(10).default(0.01).describe('Weight decay of AdamW.'),
+  maxGradNorm: z.number().min(1e-9).max(1e9).default(1).describe('Norm to which gradients are clipped.'),
+  maxLength: count.min(8).max(131_072).default(512).describe('Tokens per row; longer rows are truncated and counted.'),
+  microBatchTokens: count
+    .min(8)
+    .max(1e9)
+    .default(8192)
+    .describe('Tokens per micro-batch with padding; changes an update only by rounding.'),
+};
+
+/** Settings shared by all methods on datasets; the defaults differ by method. */
 const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cosine' | 'constant' }) => ({
-  epochs: count.max(1000).default(defaults.epochs),
-  /** Trajectories (sft) or pairs per update. */
-  batchSize: count.max(4096).default(8),
-  /** Maximum of the schedule. */
-  learningRate: z.number().min(1e-12).max(1e6).default(defaults.learningRate),
-  schedule: z.enum(['cosine', 'constant']).default(defaults.schedule),
-  warmupFraction: z.number().min(0).max(1).default(0.05),
-  weightDecay: z.number().min(0).max(10).default(0.01),
-  maxGradNorm: z.number().min(1e-9).max(1e9).default(1),
-  /** Tokens per row; longer rows are truncated and counted. */
-  maxLength: count.min(8).max(131_072).default(512),
-  /** Tokens per micro-batch with padding; changes an update only by rounding. */
-  microBatchTokens: count.min(8).max(1e9).default(8192),
-  /** Updates between checkpoints; a killed job repeats at most this number. */
-  checkpointEvery: count.max(1e9).default(50),
+  epochs: count.max(1000).default(defaults.epochs).describe('Passes over the data.'),
+  batchSize: count.max(4096).default(8).describe('Trajectories (sft) or pairs per update.'),
+  learningRate: z
+    .number()
+    .min(1e-12)
+    .max(1e6)
+    .default(defaults.learningRate)
+    .describe('Maximum learning rate of the schedule.'),
+  schedule: z.enum(['cosine', 'constant']).default(defaults.schedule).describe('Learning rate after the warm-up.'),
+  warmupFraction: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.05)
+    .describe('Share of the updates in which the learning rate rises from 0.'),
+  ...common,
+  checkpointEvery: count
+    .max(1e9)
+    .default(50)
+    .describe('Updates between checkpoints; a killed job repeats at most this number.'),
 });
 
 const supervised = shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' });
 
 const preference = {
   ...shared({ epochs: 3, learningRate: 1e-4, schedule: 'cosine' }),
-  /** Beta of DPO: strength of the constraint to the reference policy. */
-  beta: z.number().min(1e-6).max(1e3).default(0.1),
-  /** `eto`: the rejected side keeps at most ten messages more than the chosen one, as in ETO. */
-  pairTruncation: z.enum(['none', 'eto']).default('none'),
+  beta: z
+    .number()
+    .min(1e-6)
+    .max(1e3)
+    .default(0.1)
+    .describe('Beta of DPO: strength of the constraint to the reference policy.'),
+  pairTruncation: z
+    .enum(['none', 'eto'])
+    .default('none')
+    .describe('`eto`: the rejected side keeps at most ten messages more than the chosen one, as in ETO.'),
 };
 
 /** One update per RL step on new rollouts (arXiv:2604.15840, eq. 1 and table 9). */
 const reinforcement = (aggregation: 'group' | 'batch') => ({
-  learningRate: z.number().min(1e-12).max(1e6).default(1e-6),
-  weightDecay: z.number().min(0).max(10).default(0.01),
-  maxGradNorm: z.number().min(1e-9).max(1e9).default(1),
-  /** Tokens per row; longer rows are truncated and counted. */
-  maxLength: count.min(8).max(131_072).default(512),
-  /** The ratio is clipped to [1 - clipLow, 1 + clipHigh]. */
-  clipLow: z.number().min(0).max(1).default(0.2),
-  clipHigh: z.number().min(0).max(1e3).default(0.28),
-  /** Weight of the KL divergence from the campaign's initial policy. */
-  klCoefficient: z.number().min(0).max(1e3).default(1e-3),
-  /** `group`: the token mean of eq. 1 within each group; `batch`: the mean over all tokens of the step. */
-  aggregation: z.enum(['group', 'batch']).default(aggregation),
-  /** Tokens per micro-batch with padding; changes an update only by rounding. */
-  microBatchTokens: count.min(8).max(1e9).default(8192),
+  learningRate: z.number().min(1e-12).max(1e6).default(1e-6).describe('Learning rate, constant over the job.'),
+  ...common,
+  clipLow: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.2)
+    .describe('The ratio of probabilities is clipped from below to 1 - clipLow.'),
+  clipHigh: z
+    .number()
+    .min(0)
+    .max(1e3)
+    .default(0.28)
+    .describe('The ratio of probabilities is clipped from above to 1 + clipHigh.'),
+  klCoefficient: z
+    .number()
+    .min(0)
+    .max(1e3)
+    .default(1e-3)
+    .describe("Weight of the KL divergence from the campaign's initial policy."),
+  aggregation: z
+    .enum(['group', 'batch'])
+    .default(aggregation)
+    .describe("Mean of the loss: over a group's tokens and then over groups, or over all tokens of the step (batch)."),
 });
 
 /**
@@ -54,45 +87,71 @@ const reinforcement = (aggregation: 'group' | 'batch') => ({
  * campaign, not hours later in a job.
  */
 export const trainingSettingsSchema = z.strictObject({
-  /** Shape of the `scratch` policy. */
   init: z
     .strictObject({
-      vocabularySize: count.min(300).max(200_000).default(768),
-      hiddenSize: count.min(8).max(8192).default(96),
-      layers: count.max(128).default(3),
-      heads: count.max(128).default(4),
-      /** Must divide `heads`. */
-      kvHeads: count.max(128).default(2),
-      headDim: count.min(8).max(256).default(32),
-      feedForwardSize: count.min(8).max(65_536).default(256),
-      /** Maximum tokens per sequence; the embedded policy server's context (COEVOLVE_POLICY_CONTEXT) is also a limit. */
-      maxPositions: count.min(64).max(131_072).default(512),
-      initializerRange: z.number().min(1e-4).max(1).default(0.1),
+      vocabularySize: count.min(300).max(200_000).default(768).describe('Maximum entries of the byte-level BPE.'),
+      hiddenSize: count.min(8).max(8192).default(96).describe('Width of the hidden states.'),
+      layers: count.max(128).default(3).describe('Decoder layers.'),
+      heads: count.max(128).default(4).describe('Query heads per layer.'),
+      kvHeads: count.max(128).default(2).describe('Key-value heads per layer; must divide `heads`.'),
+      headDim: count.min(8).max(256).default(32).describe('Width of a head.'),
+      feedForwardSize: count.min(8).max(65_536).default(256).describe('Width of the feed-forward layers.'),
+      maxPositions: count
+        .min(64)
+        .max(131_072)
+        .default(512)
+        .describe(
+          'Maximum tokens per sequence; COEVOLVE_POLICY_CONTEXT of the embedded policy server is also a limit.',
+        ),
+      initializerRange: z.number().min(1e-4).max(1).default(0.1).describe('Standard deviation of the initial weights.'),
     })
     .refine(({ heads, kvHeads }) => heads % kvHeads === 0, { path: ['kvHeads'], error: 'a divisor of heads' })
-    .prefault({}),
-  sft: z.strictObject(supervised).prefault({}),
+    .prefault({})
+    .describe('Shape of the `scratch` policy.'),
+  sft: z.strictObject(supervised).prefault({}).describe('Supervised start on reference trajectories.'),
   rft: z
     .strictObject({
       ...supervised,
-      /** Minimum reward of an attempt that is used for training. */
-      successReward: z.number().min(0).max(1).default(1),
+      successReward: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(1)
+        .describe('Minimum reward of an attempt that is used for training.'),
     })
-    .prefault({}),
-  dpo: z.strictObject(preference).prefault({}),
-  target: z.strictObject({ ...preference, sftReduction: z.enum(['mean', 'sum']).default('mean') }).prefault({}),
-  grpo: z.strictObject(reinforcement('group')).prefault({}),
+    .prefault({})
+    .describe('Recipe `rft`: fine-tuning on successful attempts.'),
+  dpo: z.strictObject(preference).prefault({}).describe('DPO of recipe `eto` and of every second agent.'),
+  target: z
+    .strictObject({
+      ...preference,
+      sftReduction: z
+        .enum(['mean', 'sum'])
+        .default('mean')
+        .describe(
+          'Reduction of the likelihood of the chosen side over its action tokens (arXiv:2511.22254, equation 9).',
+        ),
+    })
+    .prefault({})
+    .describe('Training of the target in recipes with two agents.'),
+  grpo: z.strictObject(reinforcement('group')).prefault({}).describe('Reinforcement learning by GRPO.'),
   ppo: z
     .strictObject({
       ...reinforcement('batch'),
-      /** Discount per action token. */
-      gamma: z.number().min(0).max(1).default(1),
-      /** Lambda of generalised advantage estimation. */
-      gaeLambda: z.number().min(0).max(1).default(0.95),
-      advantages: z.enum(['normalized', 'plain']).default('normalized'),
-      valueCoefficient: z.number().min(0).max(1e3).default(0.5),
-      /** Learning rate of the value head. */
-      valueLearningRate: z.number().min(1e-12).max(1e6).default(1e-3),
+      gamma: z.number().min(0).max(1).default(1).describe('Discount per action token.'),
+      gaeLambda: z.number().min(0).max(1).default(0.95).describe('Lambda of generalised advantage estimation.'),
+      advantages: z
+        .enum(['normalized', 'plain'])
+        .default('normalized')
+        .describe('Advantages: normalized over the action tokens of a step, or unchanged.'),
+      valueCoefficient: z.number().min(0).max(1e3).default(0.5).describe('Weight of the value loss.'),
+      valueLearningRate: z
+        .number()
+        .min(1e-12)
+        .max(1e6)
+        .default(1e-3)
+        .describe('Learning rate of the value head, which starts at 0.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Reinforcement learning by PPO.'),
 });

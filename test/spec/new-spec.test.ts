@@ -22,5 +22,5 @@ test.each(recipeNames)(
 test('a new spec lists only settings that its recipe reads', () => {
   expect(text('sft')).not.toMatch(/signals|dpo|pairs/);
   expect(text('grpo')).toMatch(/^ {4}learningRate: 0\.0003$/m);
-  expect(text('eto')).toMatch(/^# -- preference pairs\n# pairs:\n# {3}dropSameActions: true$/m);
+  expect(text('eto')).toMatch(/^# -- Preference pairs\.\n# pairs:\n# {3}dropSameActions: true$/m);
 });

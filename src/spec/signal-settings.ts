@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { patternExtractors } from '../domain/signals/action-pattern';
+import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
+
+const { forgetting, boundary, rare } = defaultFeedbackSettings;
+
+const unit = z.number().min(0).max(1);
+const count = z.number().int().min(1);
+const enabled = (isEnabled: boolean) =>
+  z.boolean().default(isEnabled).describe('Whether the signal is detected; a disabled one requests no tasks.');
+
+/** The feedback signals of arXiv:2604.15840, section 3.1. Every choice that the paper leaves open is a setting. */
+export const signalSettingsSchema = z.strictObject({
+  forgetting: z
+    .strictObject({
+      enabled: enabled(forgetting.enabled),
+      window: count
+        .default(forgetting.window)
+        .describe('Iterations of the history, of those in which the task was played (W).'),
+      score: z
+        .enum(['rollout', 'mean', 'max'])
+        .default(forgetting.score)
+        .describe("An iteration's part of the history: the reward of each attempt, their mean or their maximum."),
+      history: z
+        .enum(['before-current-iteration', 'running'])
+        .default(forgetting.history)
+        .describe('Whether earlier attempts of the same iteration belong to the history (running).'),
+      scope: z.enum(['task', 'task-type']).default(forgetting.scope).describe('History of the task, or of its type.'),
+      threshold: unit.default(forgetting.threshold).describe('Reward from which an attempt is a success here.'),
+    })
+    .prefault({})
+    .describe('Attempts that fail at a task that was solved before.'),
+  boundary: z
+    .strictObject({
+      enabled: enabled(boundary.enabled),
+      threshold: unit
+        .default(boundary.threshold)
+        .describe('Reward above which an attempt is a success here, and below which it is a failure.'),
+    })
+    .prefault({})
+    .describe('Tasks with successes and failures in one iteration.'),
+  rare: z
+    .strictObject({
+      enabled: enabled(rare.enabled),
+      thetaPercent: z
+        .number()
+        .positive()
+        .max(100)
+        .default(rare.thetaPercent)
+        .describe('Share in percent below which a pattern of actions is rare (theta).'),
+      minTotal: count
+        .default(rare.minTotal)
+        .describe('Counted patterns or trajectories (N) before which no pattern is rare (N_min).'),
+      minCount: count.default(rare.minCount).describe('Trajectories that must contain a pattern.'),
+      pattern: z
+        .enum(patternExtractors)
+        .default(rare.pattern)
+        .describe('Definition of a pattern: all actions, two or three successive ones, or the set of their names.'),
+      countUnit: z
+        .enum(['patterns', 'trajectories'])
+        .default(rare.countUnit)
+        .describe('Unit in which a pattern and the total are counted.'),
+    })
+    .prefault({})
+    .describe('Attempts with a rare pattern of actions.'),
+});
