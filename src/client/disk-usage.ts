@@ -51,7 +51,7 @@ export async function readDiskUsage(session: Session): Promise<DiskUsage> {
   const { artifacts: root, home } = session.config;
   const inDatabase = await readCampaigns(session).catch((error: unknown) => ({ problem: messageOf(error) }));
   const artifacts = 'problem' in inDatabase ? await measureArtifacts(root) : inDatabase.artifacts;
-  const { bsize, blocks, bavail } = await statfs(existsSync(root) ? root : home);
+  const { bsize, blocks, bavail } = await statfs(existingFolder(root));
   const measured = {
     disk: { folder: root, bytes: blocks * bsize, freeBytes: bavail * bsize },
     folders: await measureFolders(root, home, artifacts),
@@ -65,6 +65,9 @@ export async function readDiskUsage(session: Session): Promise<DiskUsage> {
     garbageBytes: sumOf(garbageOf(inDatabase.artifacts, garbageDays)),
   };
 }
+
+/** Returns the folder, or the nearest existing one above it. */
+const existingFolder = (folder: string): string => (existsSync(folder) ? folder : existingFolder(path.dirname(folder)));
 
 type InDatabase = Pick<DiskUsage, 'campaigns'> & {
   artifacts: StoredArtifact[];

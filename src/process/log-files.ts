@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 
 /** The read part of each file, by device and inode: a log keeps it when it is renamed. */
 export type ReadFiles = Map<string, number>;
@@ -22,14 +22,16 @@ export async function readNewLines(
   { since, isLast }: Reading,
   onLine: (line: string, changedAt: Date) => void,
 ): Promise<void> {
+  const found = await stat(file).catch(() => undefined);
+  if (!found?.isFile() || (since && found.mtime < since)) return;
+  const { size, mtime } = found;
+  const key = `${found.dev}/${found.ino}`;
+  const before = read.get(key) ?? 0;
+  if (before === size) return;
+  let position = before < size ? before : 0; // was truncated
   const opened = await open(file).catch(() => undefined);
   if (!opened) return;
   try {
-    const { dev, ino, size, mtime } = await opened.stat();
-    const key = `${dev}/${ino}`;
-    let position = read.get(key) ?? 0;
-    if (position > size) position = 0; // was truncated
-    if (since && mtime < since) return;
     let rest = Buffer.alloc(0);
     while (position < size) {
       const { buffer, bytesRead } = await opened.read(Buffer.alloc(chunkBytes), 0, chunkBytes, position);

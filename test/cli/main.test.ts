@@ -15,7 +15,18 @@ test('the help lists all commands', async () => {
   const { stdout } = await cli('--help');
   const running = ['quickstart', 'up', 'down', 'doctor', 'start', 'list', 'status', 'pause', 'resume', 'stop', 'tasks'];
   const inspecting = ['trajectory', 'pairs', 'lineage', 'compare', 'report', 'export', 'prompts'];
-  for (const command of [...running, ...inspecting, 'approve', 'budget', 'model', 'env', 'worker', 'migrate'])
+  for (const command of [
+    ...running,
+    ...inspecting,
+    'approve',
+    'budget',
+    'logs',
+    'du',
+    'model',
+    'env',
+    'worker',
+    'migrate',
+  ])
     expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
 });
 
@@ -25,6 +36,8 @@ test.each([
   ['pause', 'x'],
   ['tasks', 'x'],
   ['report', 'x'],
+  ['logs', 'x'],
+  ['du'],
   ['export', 'x', '--format', 'trl-sft', '--output', 'x.jsonl'],
   ['lineage', 'abcdef'],
   ['migrate'],

@@ -3,7 +3,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import type { DiskUsage } from '../../src/client/disk-usage';
 import type { LogEntry } from '../../src/client/log-entry';
 import { listCommands } from '../../src/process/list-processes';
-import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 import { tiny, type Spec } from './small-campaigns';
 
 jest.setTimeout(hangTimeoutMs);
@@ -162,6 +162,21 @@ test('logs prints the lines of the campaign from all workers and its training jo
   const followed = await stack.cli('logs', 'playing', '--follow'); // has ended
   expect(followed).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('train 0/target step') });
   expect(await stack.cli('logs', 'nobody')).toMatchObject({ code: 3 });
+  const withoutDatabase = { ...stack.config, databaseUrl: 'postgres://coevolve@127.0.0.1:1/none' };
+  expect(await runCli(withoutDatabase, ['logs', 'gated', '--iteration', '1'])).toMatchObject({
+    ...{
+      code: 0,
+      stdout: expect.stringMatching(/train 1\/target step/),
+      stderr: expect.stringContaining('unavailable'),
+    },
+  });
+  expect(await runCli(withoutDatabase, ['du'])).toMatchObject({
+    ...{
+      code: 0,
+      stdout: expect.stringMatching(/artifacts\/jobs +[\d.]+ [KM]iB/),
+      stderr: expect.stringContaining('ECONNREFUSED'),
+    },
+  });
 });
 
 test('a campaign that is parked and paused can be aborted', async () => {

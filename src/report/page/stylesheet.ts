@@ -93,9 +93,9 @@ pre.observation { background: none; border: 1px solid var(--rule); color: var(--
 .words dd { margin: 0; color: var(--muted); }
 details { margin: 16px 0 0; }
 summary { cursor: pointer; font-weight: 600; font-size: 13.5px; }
-details pre { margin-top: 8px; }
-details .scroll { margin-top: 6px; }
-details caption { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+details:not(.part) pre { margin-top: 8px; }
+details:not(.part) .scroll { margin-top: 6px; }
+details:not(.part) caption { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
 footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bottom: 50px; }
 @media screen and (min-width: 761px) {
   .part::details-content { content-visibility: visible; display: block; height: auto; }

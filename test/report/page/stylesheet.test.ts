@@ -80,6 +80,13 @@ test('every section is closed, with its heading as the summary, and opens on a w
   expect(opened('@media print')).toMatch(/details::details-content \{[^}]*visibility: visible/);
 });
 
+test('styles of a collapsed table, such as its hidden caption, do not apply to a whole section', () => {
+  const selectors = [...stylesheet.matchAll(/^\s*([^@{}]+) \{/gm)].flatMap(([, list]) => list!.split(', '));
+  expect(selectors.filter((selector) => /^details .*\bcaption$/.test(selector))).toEqual([]);
+  expect(selectors.filter((selector) => selector.startsWith('details '))).toEqual([]);
+  expect(selectors).toContain('details:not(.part) caption');
+});
+
 test('no element is wider than a narrow screen: tables scroll in a box, columns shrink, text wraps', () => {
   const tables = page.match(/<table>/g)!.length;
   expect(page.match(/<div class="scroll">\s*<table>/g)).toHaveLength(tables);
