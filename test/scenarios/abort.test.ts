@@ -106,6 +106,7 @@ test('an aborted campaign accepts another abort and rejects all other commands',
 test('an abort during training waits for the killed train worker and leaves no trainer', async () => {
   await start(training);
   await until(() => Promise.resolve(trainersOf('training').some((command) => command.includes('/train/target'))));
+  const followed = stack.cli('logs', 'training', '--follow');
   process.kill(stack.pidOf('worker-train'), 'SIGKILL');
   const aborting = stack.cli('abort', 'training');
   await until(async () => (await status('training')).abortedBy !== undefined);
@@ -113,6 +114,7 @@ test('an abort during training waits for the killed train worker and leaves no t
   await stack.json('up', '--unsupervised');
   expect(await aborting).toMatchObject({ code: 0, stdout: 'training: aborted\n' });
   await expectAborted('training');
+  expect(await followed).toMatchObject({ code: 0, stderr: '' }); // it ends with the campaign
 });
 
 test('approve --keep keeps the active policy of a campaign that is parked for the approval of a promotion', async () => {
