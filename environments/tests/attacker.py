@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import platform
+import resource
 import socket
 import subprocess
 import threading
@@ -10,6 +12,12 @@ from pathlib import Path
 from typing import Any
 
 _PTRACE_ATTACH = 16
+_SESSION_KEYRING, _KEYCTL_GET_ID = -3, 0
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+_IPC_PRIVATE = 0
+_CLONE_NEWUSER = 0x10000000
+_MPTCP = 262
+_FAST_OPEN = 0x20000000
 
 
 class Attacker:
@@ -24,6 +32,9 @@ class Attacker:
     def port(self) -> str:
         return os.environ["COEVOLVE_CHILD_PORT"]
 
+    def open(self, path: str) -> None:
+        os.close(os.open(path, os.O_RDONLY | os.O_NOCTTY))
+
     def read(self, path: str) -> None:
         Path(path).read_text()
 
@@ -32,7 +43,7 @@ class Attacker:
             file.write(b"x")
 
     def create(self, folder: str) -> None:
-        (Path(folder) / "created").touch()
+        (Path(folder) / "created").write_bytes(b"x")
 
     def remove(self, path: str) -> None:
         os.remove(path)
@@ -55,6 +66,14 @@ class Attacker:
     def connect(self, port: int) -> None:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
 
+    def connect_mptcp(self, port: int) -> None:
+        with socket.socket(proto=_MPTCP) as client:
+            client.connect(("127.0.0.1", port))
+
+    def connect_by_sending(self, port: int) -> None:
+        with socket.socket() as client:
+            client.sendto(b"x", _FAST_OPEN, ("127.0.0.1", port))
+
     def connect_unix(self, path: str) -> None:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(path.replace("@", "\0"))
@@ -71,9 +90,29 @@ class Attacker:
         os.kill(pid, 0)
 
     def trace(self, pid: int) -> None:
-        process = ctypes.CDLL(None, use_errno=True)
-        if process.ptrace(_PTRACE_ATTACH, pid, None, None):
-            raise OSError(ctypes.get_errno(), "ptrace")
+        _require(ctypes.CDLL(None, use_errno=True).ptrace(_PTRACE_ATTACH, pid, None, None))
+
+    def limit(self, pid: int) -> None:
+        resource.prlimit(pid, resource.RLIMIT_CPU)
+
+    def slow_down(self, pid: int) -> None:
+        os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, pid))
+
+    def bind_to_cpus(self, pid: int) -> None:
+        os.sched_setaffinity(pid, os.sched_getaffinity(pid))
+
+    def share_memory(self, _: None) -> None:
+        _require(ctypes.CDLL(None, use_errno=True).shmget(_IPC_PRIVATE, 4096, 0o600))
+
+    def find_keys(self, _: None) -> None:
+        call = ctypes.CDLL(None, use_errno=True).syscall
+        _require(call(_KEYCTL[platform.machine()], _KEYCTL_GET_ID, _SESSION_KEYRING, 1))
+
+    def make_namespace(self, _: None) -> None:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(ctypes.CDLL(None).unshare(_CLONE_NEWUSER) != 0)
+        _require(-os.waitpid(pid, 0)[1])
 
     def become_root(self, _: None) -> None:
         os.setuid(0)
@@ -93,6 +132,11 @@ class Attacker:
         os.chmod(path, 0o777)
         if os.stat(path).st_mode & 0o777 != 0o777:
             raise PermissionError("the mode is unchanged")
+
+
+def _require(result: int) -> None:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def attempt_all(attacks: list[tuple[str, Any]]) -> dict[str, str]:

@@ -26,7 +26,6 @@ _READ_SEARCH = 1 << 2  # CAP_DAC_READ_SEARCH
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/proc", "/sys")
 _SETTINGS = ("alternatives", "fonts", "ld.so.conf.d", "localtime", "ssl/certs")
 """Folders of /etc that programs read, in addition to its files that every user may read."""
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 _PACKAGE = Path(__file__).parent.parent
 _FOLDERS_OF_INTERPRETER = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, *sys.path[1:]]))"
@@ -142,7 +141,7 @@ def _failure(probe: Probe, user: int) -> str | None:
 def _needed_files(probe: Probe, readable_paths: Sequence[Path]) -> list[str]:
     completed = probe(_FOLDERS_OF_INTERPRETER, None)
     completed.check_returncode()
-    found = {Path(path) for path in (*_SYSTEM, *_DEVICES, *json.loads(completed.stdout))}
+    found = {Path(path) for path in (*_SYSTEM, *json.loads(completed.stdout))}
     found |= {_PACKAGE, *readable_paths, *_public_settings()}
     # A program, such as Java, lies in the folder `bin` beside its libraries.
     found |= {path.resolve().parent.parent for path in readable_paths if path.resolve().parent.name == "bin"}

@@ -33,7 +33,9 @@ NETWORK_VERSION = 4
 SIGNAL_VERSION = 6
 """First version that restricts signals and abstract Unix sockets; kernel 6.12."""
 
+_DEVICES = "/dev"
 _WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+_READABLE_DEVICES = (*_WRITABLE_DEVICES, "/dev/random", "/dev/urandom")
 
 
 def landlock_version() -> int:
@@ -74,18 +76,21 @@ class Ruleset:
             self._allow(path, _READ_FILE)
 
     def allow_reads_except(self, hidden: Sequence[str]) -> None:
-        """Allows all files but the hidden ones, and but files that are created later beside hidden ones.
+        """Allows all files but the hidden ones and devices, and but files that are created later beside them.
+
+        A user's processes share its terminals: a child could read the keys that are pressed there.
 
         Args:
             hidden: files and folders, resolved.
         """
-        self.allow_reads(list(_without(hidden)))
+        self.allow_reads(list(_without([*hidden, _DEVICES])))
 
     def allow_writes(self, folder: str | Path) -> None:
         """Allows every change below a folder."""
         self._allow(folder, self._writes)
 
     def allow_devices(self) -> None:
+        self.allow_reads(_READABLE_DEVICES)
         for device in _WRITABLE_DEVICES:
             self._allow(device, self._writes)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coevolve_environments.processes.landlock import Ruleset, landlock_version
-from coevolve_environments.processes.system_calls import Sockets, can_filter, forbid_processes, forbid_sockets
+from coevolve_environments.processes.system_calls import Sockets, can_filter, forbid_processes, forbid_sharing
 
 PORT_VARIABLE = "COEVOLVE_CHILD_PORT"
 """Names the one TCP port that a child with TCP may listen on and connect to."""
@@ -32,7 +32,7 @@ class Wall:
     user: int | None = None
     """User and group id that the child takes; None keeps the server's user, which is not root."""
     hidden: list[str] = field(default_factory=list)
-    """Files and folders that cannot be read, resolved; all others can, as far as the user may."""
+    """Files and folders that cannot be read, resolved; all others but devices can, as far as the user may."""
     readable: list[str] | None = None
     """Files and folders that alone can be read, whatever their modes. Not with `hidden`."""
     sockets: Sockets = "none"
@@ -55,14 +55,13 @@ def raise_wall(wall: Wall) -> None:
     if rules:
         rules.restrict_self()
     if can_filter():
-        forbid_sockets(wall.sockets)
+        forbid_sharing(wall.sockets, owns_files=wall.user is None)
 
 
 def confine_code(readable: Sequence[Path], *, hidden: Path) -> None:
     """Restricts a fork that runs a policy's code further: no processes, no sockets, no hidden files.
 
-    Changes of modes, owners and times of files report success and do nothing: the fork may share its user
-    with others, and Landlock does not restrict them.
+    Changes of modes, owners and times of files report success and do nothing.
 
     Args:
         hidden: a folder; of its files only the `readable` ones can be read.
@@ -73,7 +72,7 @@ def confine_code(readable: Sequence[Path], *, hidden: Path) -> None:
     rules.allow_writes(Path.cwd())
     rules.allow_devices()
     rules.restrict_self()
-    forbid_sockets("none")
+    forbid_sharing("none", owns_files=True)
     forbid_processes()
 
 
