@@ -63,6 +63,25 @@ class Attacker:
     def make_link(self, folder: str) -> None:
         os.symlink("/", Path(folder) / "link")
 
+    def fill_home(self, outside: str) -> None:
+        """Makes what a removal by recursion, by name or through links fails at."""
+        os.symlink(outside, "link")
+        os.mkfifo("pipe")
+        os.mkdir("line\nbreak")
+        os.mkdir("closed", 0)
+        for _ in range(1_100):
+            os.mkdir("d")
+            os.chdir("d")
+
+    def run_away(self, _: None) -> None:
+        """Starts a process that starts its successor in a session of its own and exits, without end."""
+        if os.fork():
+            return
+        while True:
+            os.setsid()
+            while os.fork():
+                os._exit(0)
+
     def connect(self, port: int) -> None:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
 

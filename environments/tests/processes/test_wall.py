@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from coevolve_environments.processes import confinement
@@ -17,6 +19,7 @@ from coevolve_environments.processes.child_pool import Child, ChildPool, ChildPr
 from coevolve_environments.processes.confinement import USERS
 from coevolve_environments.processes.hidden_files import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
+from coevolve_environments.processes.reaper import Reaper
 from coevolve_environments.processes.wall import Wall
 from coevolve_environments.protocol import Unavailable
 from conftest import TESTS
@@ -184,9 +187,53 @@ def test_a_fork_bomb_ends_at_the_limit_of_the_child(python: Path) -> None:
         each.close()
 
 
+def test_no_process_outlives_its_child() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("children of an ordinary user have no user of their own")
+    pool = attacker(Path(sys.executable))
+    child = pool.acquire()
+    user = psutil.Process(child.pid).uids().real
+    assert child.call("attempt", attack="run_away") == "done"
+    child.end()
+    running = [each for each in psutil.process_iter(["uids", "status"]) if each.info["uids"].real == user]
+    assert [each for each in running if each.info["status"] != psutil.STATUS_ZOMBIE] == []
+
+
+def test_a_home_of_any_content_is_removed_with_its_child(machine: Machine) -> None:
+    pool = attacker(Path(sys.executable))
+    child = pool.acquire()
+    home = Path(f"/proc/{child.pid}/cwd").resolve()
+    assert child.call("attempt", attack="fill_home", target=str(machine.folder)) == "done"
+    child.end()
+    assert not home.exists()
+    assert machine.file.exists()
+    pool.acquire()  # its slot is free
+    pool.close()
+
+
+def test_the_reaper_removes_homes_of_any_content(machine: Machine, tmp_path: Path) -> None:
+    homes, reaper = [tmp_path / "first", tmp_path / "second"], Reaper()
+    for home in homes:
+        home.mkdir()
+        code = f"import attacker; attacker.Attacker().fill_home({str(machine.folder)!r})"
+        subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(TESTS)}, cwd=home, check=True)
+    groups = [subprocess.Popen(["/bin/sleep", "60"], start_new_session=True) for _ in homes]
+    for group, home in zip(groups, homes, strict=True):
+        reaper.watch(group.pid, home)
+    process = reaper._process
+    assert process is not None
+    assert process.stdin is not None
+    process.stdin.close()  # as the end of the server does
+    process.wait()
+    assert [group.wait() for group in groups] == [-signal.SIGKILL, -signal.SIGKILL]
+    assert [home for home in homes if home.exists()] == []
+    assert machine.file.exists()
+
+
 ORDINARY_USER = """
 import json, os, sys
 import attacker
+from coevolve_environments.processes.reaper import Reaper
 from coevolve_environments.processes.wall import Wall, raise_wall
 user, wall, attacks = json.loads(sys.argv[1])
 if os.geteuid() == 0:

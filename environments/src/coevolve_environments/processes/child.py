@@ -1,8 +1,6 @@
 """One child process of a pool: calls by method name, memory checks, kill of its whole process tree."""
 
 import logging
-import os
-import signal
 import subprocess
 import threading
 from collections import deque
@@ -14,8 +12,8 @@ from typing import IO, Any, Literal
 import psutil
 
 from coevolve_environments.processes.json_pipe import JsonPipe, MessageTooLong, PipeClosed
-from coevolve_environments.processes.launcher import LaunchedProcess, remove_home
-from coevolve_environments.processes.reaper import REAPER
+from coevolve_environments.processes.launcher import LaunchedProcess
+from coevolve_environments.processes.reaper import REAPER, kill_processes, remove_home
 from coevolve_environments.processes.resident_memory import ResidentMemory
 from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unavailable
 
@@ -75,6 +73,7 @@ class Child:
         self._name = f"{name}[{self.pid}]"
         self._process = launched.process
         self._home = launched.home
+        self._user = launched.user
         self._limits = limits
         self._on_free = on_free
         self._ended = False
@@ -83,7 +82,7 @@ class Child:
         self._call_lock = threading.RLock()
         self._memory = ResidentMemory(self.pid)
         self._last_stderr: deque[str] = deque(maxlen=3)
-        REAPER.watch(self.pid, self._home)
+        REAPER.watch(self.pid, self._home, self._user)
         self._pipe = JsonPipe(self._process, lambda: self._ended)
         self._logger = threading.Thread(target=self._log_stderr, name=self._name, daemon=True)
         self._logger.start()
@@ -182,8 +181,7 @@ class Child:
     def _kill(self) -> None:
         # Listed before the kill: descendants outside the group are found only by their parents.
         strays = self._memory.descendants()
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        kill_processes(self.pid, self._user)
         for stray in strays:
             with suppress(psutil.NoSuchProcess):
                 stray.kill()

@@ -1,7 +1,6 @@
 """Starts child processes: separate process group, minimal environment variables, behind a wall."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coevolve_environments.processes.confinement import Confinement
+from coevolve_environments.processes.reaper import remove_home
 from coevolve_environments.processes.system_calls import Sockets
 from coevolve_environments.protocol import Json
 
@@ -49,6 +49,8 @@ class ChildProgram:
 class LaunchedProcess:
     process: subprocess.Popen[bytes]
     home: Path
+    user: int | None
+    """User that no other process has; None for the server's."""
     first_message: Json
     """Arguments, limits and wall, which the child applies before it loads the environment."""
 
@@ -70,7 +72,7 @@ class Launcher:
             self._confine().require_for_code()
 
     def launch(self) -> LaunchedProcess:
-        """Starts a process with pipes for messages and stderr. Remove its home with `remove_home`."""
+        """Starts a process with pipes for messages and stderr. The caller removes its home."""
         wall = self._confine().wall(self._program.sockets)
         limits = LIMITS if wall.user is None else {**LIMITS, "NPROC": _MAX_PROCESSES}
         message = {"arguments": self._program.arguments, "limits": limits, "wall": asdict(wall)}
@@ -85,7 +87,7 @@ class Launcher:
         except OSError:
             remove_home(home)
             raise
-        return LaunchedProcess(process, home, message)
+        return LaunchedProcess(process, home, wall.user, message)
 
     def _confine(self) -> Confinement:
         if self._confinement is None:
@@ -132,7 +134,3 @@ class Launcher:
         packages = [str(home / ".packages"), *filter(None, [given.pop("PYTHONPATH", "")])]
         own["PYTHONPATH"] = os.pathsep.join(packages)
         return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, **own, **given}
-
-
-def remove_home(home: Path) -> None:
-    shutil.rmtree(home, ignore_errors=True)
