@@ -82,6 +82,16 @@ class Attacker:
             while os.fork():
                 os._exit(0)
 
+    def reply(self, text: str) -> None:
+        """Writes a reply of its own to every pipe that was inherited."""
+        for descriptor in map(int, os.listdir("/proc/self/fd")):
+            rest = f"{text}\n".encode()
+            while descriptor > 2 and rest:
+                try:
+                    rest = rest[os.write(descriptor, rest) :]
+                except OSError:
+                    break
+
     def connect(self, port: int) -> None:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from coevolve_environments.processes import confinement
-from coevolve_environments.processes.child_pool import Child, ChildPool, ChildProgram, PoolLimits
+from coevolve_environments.processes.child_pool import Child, ChildFault, ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.processes.confinement import USERS
 from coevolve_environments.processes.hidden_files import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
@@ -228,6 +228,17 @@ def test_the_reaper_removes_homes_of_any_content(machine: Machine, tmp_path: Pat
     assert [group.wait() for group in groups] == [-signal.SIGKILL, -signal.SIGKILL]
     assert [home for home in homes if home.exists()] == []
     assert machine.file.exists()
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, f"[{'[],' * 2_000_000}1]", "9" * 5_000, "null"])
+def test_a_forged_reply_of_any_form_is_a_fault_of_its_child(text: str) -> None:
+    pool = attacker(Path(sys.executable))
+    child = pool.acquire()
+    with pytest.raises(ChildFault) as raised:
+        child.call("reply", text=text)
+    assert raised.value.kind == "invalid-output"
+    assert child.ended
+    pool.close()
 
 
 ORDINARY_USER = """

@@ -12,7 +12,7 @@ from typing import Any
 _POLL_SECONDS = 0.2
 _MAX_BYTES = 64 * 2**20
 _MAX_VALUES = 4_000_000
-"""Brackets and commas of a message: 60 MB of `[],` kept the interpreter busy for 20 s and filled 2 GB."""
+"""Brackets and commas of a message: 60 MB of `[],` kept the server busy for seconds and filled 2 GB."""
 _CHUNK = 2**16
 
 
