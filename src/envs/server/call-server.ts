@@ -3,6 +3,7 @@ import { remedyOf, type EnvironmentEndpoint } from './endpoint';
 import { EnvironmentError } from '../base/environment-error';
 import { boundedFetch } from '../../base/bounded-fetch';
 import { answerBounds, listBounds, UnboundedJson } from '../../base/json-bounds';
+import { readJsonLists } from '../../base/json-list';
 import { parseJson } from '../../base/parse-json';
 
 /**
@@ -16,12 +17,22 @@ export async function callServer<Answer>(
   shape: z.ZodType<Answer>,
   body?: object,
 ): Promise<Answer> {
-  const answer = await request(endpoint, path, body);
-  if (answer.status === unfinished) throw unfinishedError(path, answer.text);
-  if (retryableStatuses.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
-  if (answer.status >= 500) throw new EnvironmentError('fault', refusal(path, answer));
-  if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
-  return readAnswer(path, shape, answer.text);
+  return readAnswer(path, shape, requireSuccess(path, await request(endpoint, path, { body })));
+}
+
+/**
+ * Calls a route with a list of tasks, which may have 64 MiB.
+ *
+ * @throws EnvironmentError
+ */
+export async function callForTasks<Task>(
+  endpoint: EnvironmentEndpoint,
+  path: string,
+  task: z.ZodType<Task>,
+  body: object & { count: number },
+): Promise<Task[]> {
+  const list = listOfTasks((element, index) => readAnswer(path, task, element, `tasks.${index}`), body.count);
+  return readAnswer(path, list.shape, requireSuccess(path, await request(endpoint, path, { body, list }))).tasks;
 }
 
 /**
@@ -33,12 +44,52 @@ export async function callOptional<Answer>(
   endpoint: EnvironmentEndpoint,
   path: string,
   shape: z.ZodType<Answer>,
-  body?: object,
 ): Promise<Answer | undefined> {
-  const answer = await request(endpoint, path, body);
+  return readOptional(path, shape, await request(endpoint, path, {}));
+}
+
+/**
+ * Calls an optional route with a list of tasks of any shape, which may have 64 MiB; returns undefined if the server does
+ * not have it.
+ *
+ * @throws EnvironmentError
+ */
+export async function callForOptionalTasks<Task>(
+  endpoint: EnvironmentEndpoint,
+  path: string,
+  toTask: (task: unknown, index: number) => Task,
+  body: object,
+): Promise<Task[] | undefined> {
+  const list = listOfTasks(toTask, maxListedTasks);
+  return readOptional(path, list.shape, await request(endpoint, path, { body, list }))?.tasks;
+}
+
+/** Tasks of a list in memory, below 1 GB. */
+const maxListedTasks = 250_000;
+
+type TaskList<Task> = {
+  convert(element: unknown, index: number): Task;
+  maxLength: number;
+  shape: z.ZodType<{ tasks: Task[] }>;
+};
+
+const listOfTasks = <Task>(convert: TaskList<Task>['convert'], maxLength: number): TaskList<Task> => ({
+  ...{ convert, maxLength },
+  shape: z.object({ tasks: z.custom<Task[]>((value) => Array.isArray(value)) }),
+});
+
+function requireSuccess(path: string, answer: ServerAnswer): unknown {
+  if (answer.status === unfinished) throw unfinishedError(path, answer.body);
+  if (retryableStatuses.has(answer.status)) throw new EnvironmentError('capacity', refusal(path, answer));
+  if (answer.status >= 500) throw new EnvironmentError('fault', refusal(path, answer));
+  if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
+  return answer.body;
+}
+
+function readOptional<Answer>(path: string, shape: z.ZodType<Answer>, answer: ServerAnswer): Answer | undefined {
   if ([404, 405, 501].includes(answer.status)) return undefined;
   if (answer.status >= 400) throw new EnvironmentError('rejected', refusal(path, answer));
-  return readAnswer(path, shape, answer.text);
+  return readAnswer(path, shape, answer.body);
 }
 
 /** A long draw continues when the request is repeated. */
@@ -46,24 +97,28 @@ const unfinished = 202;
 
 const progressSchema = z.object({ ready: z.number(), count: z.number(), detail: z.string() });
 
-function unfinishedError(path: string, text: string): EnvironmentError {
-  const { detail, ...progress } = readAnswer(path, progressSchema, text);
+function unfinishedError(path: string, body: unknown): EnvironmentError {
+  const { detail, ...progress } = readAnswer(path, progressSchema, body);
   return new EnvironmentError('unfinished', `${path}: ${detail}`, { progress });
 }
 
 /** The server drains, or its processes are busy. */
 const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 
-type ServerAnswer = { status: number; text: string };
+/** `text` is that of an error; `body` is JSON, or undefined. */
+type ServerAnswer = { status: number; text: string; body: unknown };
 
 const callTimeoutMs = 120_000;
 const fetchAnswer = boundedFetch(answerBounds);
-/** Lists of tasks are requested with a body. */
 const fetchList = boundedFetch(listBounds);
 
-async function request(endpoint: EnvironmentEndpoint, path: string, body?: object): Promise<ServerAnswer> {
+async function request(
+  endpoint: EnvironmentEndpoint,
+  path: string,
+  { body, list }: { body?: object | undefined; list?: TaskList<unknown> },
+): Promise<ServerAnswer> {
   try {
-    const response = await (body ? fetchList : fetchAnswer)(`${endpoint.url}${path}`, {
+    const response = await (list ? fetchList : fetchAnswer)(`${endpoint.url}${path}`, {
       method: body ? 'POST' : 'GET',
       headers: {
         ...(endpoint.token ? { authorization: `Bearer ${endpoint.token}` } : {}),
@@ -72,20 +127,34 @@ async function request(endpoint: EnvironmentEndpoint, path: string, body?: objec
       ...(body ? { body: JSON.stringify(body) } : {}),
       signal: AbortSignal.timeout(endpoint.timeoutMs ?? callTimeoutMs),
     });
-    return { status: response.status, text: await response.text() };
+    const { status } = response;
+    if (list && status === 200 && response.body)
+      return {
+        status,
+        text: '',
+        body: await readJsonLists(response.body, list.convert, list.maxLength).catch(ifNoJson),
+      };
+    const text = await response.text();
+    return { status, text, body: parseJson(text) };
   } catch (cause) {
+    if (cause instanceof EnvironmentError) throw cause; // a wrong element of a list
     if (cause instanceof UnboundedJson) throw new EnvironmentError('rejected', `${path}: ${cause.message}`);
     const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
     throw new EnvironmentError('unreachable', message, { cause });
   }
 }
 
+function ifNoJson(error: unknown): undefined {
+  if (!(error instanceof SyntaxError)) throw error;
+}
+
 const refusal = (path: string, { status, text }: ServerAnswer): string =>
   `${path} answered ${status}: ${text.slice(0, 500)}`;
 
-function readAnswer<Answer>(path: string, shape: z.ZodType<Answer>, text: string): Answer {
-  const parsed = shape.safeParse(parseJson(text));
+/** @param field path of the body in the answer */
+function readAnswer<Answer>(path: string, shape: z.ZodType<Answer>, body: unknown, ...field: string[]): Answer {
+  const parsed = shape.safeParse(body);
   if (parsed.success) return parsed.data;
-  const fields = parsed.error.issues.slice(0, 5).map((issue) => issue.path.join('.') || 'the body');
+  const fields = parsed.error.issues.slice(0, 5).map((issue) => [...field, ...issue.path].join('.') || 'the body');
   throw new EnvironmentError('rejected', `${path}: missing or wrong fields in the answer: ${fields.join(', ')}`);
 }

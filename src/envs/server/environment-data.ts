@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { ActionForm } from '../../domain/rollout/action-form';
 import { listOf } from '../../base/list-of';
-import { callServer } from './call-server';
+import { callForTasks, callServer } from './call-server';
 import type { EnvironmentEndpoint } from './endpoint';
 import { serverHealth, type ServerHealth } from './health';
 
@@ -96,11 +96,11 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
   },
 
   async tasks(environment: string, request: TaskRequest): Promise<TaskRecord[]> {
-    return (await callServer(endpoint, `/envs/${environment}/data/tasks`, taskList(request), request)).tasks;
+    return callForTasks(endpoint, `/envs/${environment}/data/tasks`, taskRecord, request);
   },
 
   async variants(environment: string, request: VariantRequest): Promise<TaskRecord[]> {
-    return (await callServer(endpoint, `/envs/${environment}/data/variants`, taskList(request), request)).tasks;
+    return callForTasks(endpoint, `/envs/${environment}/data/variants`, taskRecord, request);
   },
 
   /** Executes the actions in a new instance of the parent's environment and plays the task once. */
@@ -110,5 +110,3 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
 });
 
 export type EnvironmentData = ReturnType<typeof environmentData>;
-
-const taskList = ({ count }: { count: number }) => z.object({ tasks: listOf(taskRecord, count) });

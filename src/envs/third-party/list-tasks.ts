@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf } from '../../base/list-of';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
-import { callOptional } from '../server/call-server';
+import { callForOptionalTasks, callOptional } from '../server/call-server';
 import { EnvironmentError } from '../base/environment-error';
 import type { ThirdPartyServer } from './read-servers';
 
@@ -15,7 +15,6 @@ export type ListedTask = {
 };
 
 const splitsSchema = listOf(z.union([z.string(), z.object({ name: z.string(), type: z.string() })]), 1_000);
-const tasksSchema = z.object({ tasks: z.array(z.unknown()) });
 
 /**
  * Lists the tasks of a split with OpenEnv's task routes; returns undefined if the server has none. Train tasks come from
@@ -37,8 +36,8 @@ export async function listTasks(
     const found = splits.map((item) => (typeof item === 'string' ? item : `${item.name} (${item.type})`)).join(', ');
     throw new EnvironmentError('rejected', `${name} has no split for ${split} tasks: found ${found}`);
   }
-  const listed = await callOptional(endpoint, `${route}/tasks`, tasksSchema, { split: serverSplit });
-  return listed?.tasks.map((task, index) => toTask(task, { split: serverSplit, index }));
+  const convert = (task: unknown, index: number): ListedTask => toTask(task, { split: serverSplit, index });
+  return callForOptionalTasks(endpoint, `${route}/tasks`, convert, { split: serverSplit });
 }
 
 function chooseSplit(splits: z.output<typeof splitsSchema>, split: TaskSplit): string | undefined {

@@ -257,3 +257,28 @@ test('a list of millions of wrong elements does not block the event loop', async
   server.answerMessagesWith([Buffer.from(`{"type": "observation", "data": ${data}}`)]);
   expect(await longestBlock([() => reset(clients[0]![1]())])).toBeLessThan(1_000);
 });
+
+test('a list of 25 MiB of valid tasks does not block the event loop', async () => {
+  const words = 'find the number of singers '.repeat(8);
+  const tasks = Array.from({ length: 100_000 }, (_, n) => `{"id": "task-${n}", "goal": "${words}", "level": ${n % 9}}`);
+  const answers: Record<string, Buffer> = {
+    '/list_environments': Buffer.from('["env"]'),
+    '/env/splits': Buffer.from('[{"name": "all", "type": "train"}]'),
+    '/env/tasks': Buffer.from(`{"tasks": [${tasks.join(', ')}]}`),
+  };
+  server.answerWith((path) => answers[path]!);
+  const startedAt = performance.now();
+  const list = async () => {
+    expect(await listTasks(thirdParty(), 'train')).toHaveLength(100_000);
+  };
+  const blockedMs = await longestBlock([list]);
+  expect(blockedMs).toBeLessThan((performance.now() - startedAt) / 4);
+});
+
+test('a list of millions of short tasks ends with a typed error', async () => {
+  const ones = Buffer.from(`{"tasks": [${'1,'.repeat(300_000)}1]}`);
+  server.answerWith((path) =>
+    path === '/list_environments' ? Buffer.from('["env"]') : path === '/env/splits' ? Buffer.from('["train"]') : ones,
+  );
+  await expect(listTasks(thirdParty(), 'train')).rejects.toThrow('more than 250,000 elements in a list');
+});
