@@ -37,7 +37,9 @@ function pathsTo(key: string, schema: Schema, prefix = ''): string[] {
   ]);
 }
 
-const nameOf = (path: readonly PropertyKey[]): string => path.map(String).join('.') || 'the whole file';
+/** A key with control characters is shown as JSON: a line break could forge another problem. */
+const nameOf = (path: readonly PropertyKey[]): string =>
+  path.map((key) => (/\p{Cc}/u.test(String(key)) ? JSON.stringify(key) : String(key))).join('.') || 'the whole file';
 
 const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(

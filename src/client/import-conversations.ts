@@ -13,7 +13,7 @@ import { importExperts, type ImportReport } from '../envs/experts/import-experts
 import { measureExperts, type TrajectoryStatistics } from '../envs/experts/measure-experts';
 import { readConversations, type ConversationFormat } from '../envs/experts/read-conversations';
 import type { TaskRecord, TaskRequest } from '../envs/server/environment-data';
-import { readSpec } from '../spec/read-spec';
+import { readSpecFile } from '../spec/read-spec-file';
 
 export type ConversationImport = {
   /** Either the environment or a spec is required; a spec determines the environment and its train tasks. */
@@ -89,7 +89,7 @@ type Draw = TaskRequest & { environment: string };
 /** Returns the tasks to draw: those that the spec's campaign will draw, or those of the request. */
 async function drawOf({ environment, spec: file, count, seed, options }: ConversationImport): Promise<Draw> {
   if (file !== undefined) {
-    const spec = readSpec(await readFile(file, 'utf8'), file);
+    const spec = await readSpecFile(file);
     const { name, trainTasks } = spec.environment;
     if (environment !== undefined && environment !== name)
       throw new UsageError(`--environment: found ${environment}, expected ${name} as in ${file}; omit the option`);

@@ -22,13 +22,17 @@ export function readSpec(text: string, source: string, changes: readonly YamlCha
   const parsed = parseYaml(text, changes);
   const resolved = 'problems' in parsed ? parsed : resolve(parsed.value);
   if (!('problems' in resolved)) return resolved;
-  const problems = resolved.problems.map((problem) => {
+  const shown = resolved.problems.slice(0, maxProblems);
+  const problems = shown.map((problem) => {
     const field = fieldOf(problem);
     if (changes.some(({ path }) => path.every((key, depth) => field[depth] === key))) return `--set: ${problem}`;
     return 'value' in parsed ? withPosition(problem, parsed) : problem;
   });
-  throw invalid(source, problems, next);
+  const others = resolved.problems.length - shown.length;
+  throw invalid(source, others > 0 ? [...problems, `and ${others} more problems`] : problems, next);
 }
+
+const maxProblems = 50;
 
 /** @throws DomainError `InvalidSpec` */
 export function resolveSpec(input: unknown, source: string): CampaignSpec {

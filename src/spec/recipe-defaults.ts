@@ -14,7 +14,8 @@ const synthetic: readonly RecipeName[] = ['coevolve', 'random-synthesis', 'stati
 /** Merges a spec over the defaults of its recipe that differ from the general defaults. */
 export function withRecipeDefaults(input: unknown): unknown {
   const name = isObject(input) ? input['recipe'] : undefined;
-  if (typeof name !== 'string' || !Object.hasOwn(recipes, name) || !isReinforcement(recipes[name as RecipeName])) return input;
+  if (typeof name !== 'string' || !Object.hasOwn(recipes, name) || !isReinforcement(recipes[name as RecipeName]))
+    return input;
   const initial = synthetic.includes(name as RecipeName) ? { synthesis: { initialTasks: 100 } } : {};
   return merge({ ...reinforcementDefaults, ...initial }, input);
 }

@@ -67,6 +67,8 @@ test.each([
   [['list', '--jsn', '--json'], "unknown option '--jsn'"],
   [['lst', '--json'], "unknown command 'lst'"],
   [['start', 'no-such.yaml', '--json'], 'no-such.yaml: file not found'],
+  [['start', '/dev', '--json'], '/dev: found a folder, expected the YAML file of a spec'],
+  [['start', '/dev/zero', '--json'], 'the whole file: found more than 256 KiB'],
 ])('the usage mistake %j has its exit code and one JSON object', async (args, error) => {
   const { code, stdout } = await cli(...args);
   expect(code).toBe(2);

@@ -59,6 +59,44 @@ const notOneMapping = [
   whole('aliases that expand beyond the memory', bomb(), 'not YAML: Excessive alias count'),
 ];
 
+const strange = [
+  whole('old line ends', complete.replaceAll('\n', '\r'), 'line 1: not YAML: Nested mappings are not allowed'),
+  whole('a text of 300 KB', `${complete}# ${'x'.repeat(300_000)}\n`, 'the whole file: found more than 256 KiB'),
+  whole('a thousand levels', `${complete}judge: ${nested(1_000)}\n`, 'line 5: found more levels than can be read'),
+  whole('an unknown version of YAML', `%YAML 9.9\n---\n${complete}`, 'line 1: not YAML: Unsupported YAML version 9.9'),
+  more('102 levels', `judge: ${nested(102)}`, 'judge.0.0: found more than 100 levels, expected fewer'),
+  more('a section in itself', 'judge: &j { a: *j }', 'judge.a: found an alias of a section around it, expected values'),
+  more('a line break in a key', '"a\\nb": 1', '"a\\nb": found an unknown key'),
+  more('a key of every object', 'constructor: 3', 'constructor: found an unknown key'),
+  more('a date', 'iterations: 2026-01-01', 'iterations: found "2026-01-01", expected a number'),
+  more('bytes', 'iterations: !!binary aGk=', 'iterations: found {"type":"Buffer","data":[104,105]}, expected a number'),
+  more('a merge of sections', 'rollouts: { <<: { attempts: 2 } }', 'rollouts.<<: found an unknown key'),
+  more('a number beyond all numbers', 'iterations: 1e999', 'iterations: found Infinity, expected a number'),
+  more('minutes and seconds', 'iterations: 1:30', 'iterations: found "1:30", expected a number'),
+  top('a recipe of every object', 'combined', 'constructor', 'recipe: found "constructor", expected one of sft, rft'),
+  top('a prototype as a recipe', 'combined', '__proto__', 'recipe: found "__proto__", expected one of sft, rft'),
+  top(
+    'an option in a prototype',
+    'sql }',
+    'sql, options: { __proto__: { a: 1 } } }',
+    'environment.options.__proto__: found an unknown key, expected another name',
+  ),
+  top(
+    'an option that Postgres cannot store',
+    'sql }',
+    'sql, options: { a: "\\0" } }',
+    String.raw`environment.options.a: found "\u0000", expected a text without NUL`,
+  ),
+  top(
+    'half a character',
+    'intercode-sql',
+    String.raw`"\uD800"`,
+    String.raw`environment.name: found "\ud800", expected a text without NUL and without half characters`,
+  ),
+  top('the name of a look-alike letter', 'tidy', 't\u0456dy', 'name: found "t\u0456dy", expected lower-case letters'),
+  top('a name that turns its direction', 'tidy', '\u202Eydit', 'name: found "\u202Eydit", expected lower-case letters'),
+];
+
 const firstFour = [
   top('no name', 'name: tidy\n', '', 'name: found nothing, expected a text'),
   top('no seed', 'seed: 7\n', '', 'seed: found nothing, expected a number'),
@@ -363,9 +401,13 @@ const wrongValues = [
   ),
 ];
 
-export const malformedSpecs = [...notOneMapping, ...firstFour, ...unknownKeys, ...wrongValues];
+export const malformedSpecs = [...notOneMapping, ...strange, ...firstFour, ...unknownKeys, ...wrongValues];
 
 /** Nested aliases, ten per level: a short text for a large value. */
+function nested(depth: number): string {
+  return `${'['.repeat(depth)}${']'.repeat(depth)}`;
+}
+
 function bomb(): string {
   const line = (n: number): string =>
     `l${n}: &l${n} [${Array(10)

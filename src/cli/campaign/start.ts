@@ -1,8 +1,7 @@
 import { UsageError } from '../../base/errors';
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { readSpec } from '../../spec/read-spec';
+import { readSpecFile } from '../../spec/read-spec-file';
 import { readChange } from '../../spec/read-change';
 import { usedSettings } from '../../spec/used-settings';
 import type { YamlChange } from '../../base/parse-yaml';
@@ -29,10 +28,7 @@ export function addStart(program: Command): void {
     .option('--full', 'with --dry-run: print every setting, also unused ones')
     .option('--json', 'print the result as JSON')
     .action(async (file: string, { set, dryRun: isDryRun, full, json }: Options) => {
-      const text = await readFile(file, 'utf8').catch(() => {
-        throw new UsageError(`${file}: file not found; examples/ has specs to start from`);
-      });
-      const spec = readSpec(text, file, set.map(changeOf));
+      const spec = await readSpecFile(file, set.map(changeOf));
       if (isDryRun) return await printDryRun(spec, { full, json });
       await withSession(async (session) => {
         const { workflowId, outcome } = await startCampaign(session, spec, (line) =>
