@@ -6,6 +6,7 @@ import { createGunzip } from 'node:zlib';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { copyAtomically } from '../../base/atomic-write';
+import { codeOf, messageOf } from '../../base/errors';
 import { DomainError } from '../../domain/base/errors';
 import { listMigrations, listTables } from './backup';
 import { describeFile } from './artifacts';
@@ -19,8 +20,8 @@ type RestoreOptions = { folder: string; artifactsRoot: string };
 export type RestoreResult = { manifest: BackupManifest; missingArtifacts: string[] };
 
 /**
- * Verifies the hash of every file and the database, copies the artifacts if the backup contains them, and then loads all
- * rows into an empty database of the same schema in one transaction. An artifact that exists already stays.
+ * Verifies the hash of every file and the database, loads all rows into an empty database of the same schema, and copies
+ * the artifacts if the backup contains them, before the transaction of the rows ends. An artifact that exists already stays.
  *
  * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; neither a row nor an artifact is written then
  */
@@ -28,9 +29,13 @@ export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: Resto
   const manifest = await readManifest(folder);
   await requireWhole(folder, manifest);
   await inTransaction(pool, (client) => requireNewDatabase(client, folder, manifest));
-  if (manifest.artifacts.copied)
-    for (const file of manifest.artifacts.files) await restoreArtifact(folder, artifactsRoot, file);
-  await retryWhileLocked(() => inTransaction(pool, (client) => restoreRows(client, folder, manifest, artifactsRoot)));
+  await retryWhileLocked(() =>
+    inTransaction(pool, async (client) => {
+      await restoreRows(client, folder, manifest, artifactsRoot);
+      if (!manifest.artifacts.copied) return;
+      for (const file of manifest.artifacts.files) await restoreArtifact(folder, artifactsRoot, file);
+    }),
+  );
   await pool.query('analyze');
   return { manifest, missingArtifacts: await missingBelow(artifactsRoot, manifest) };
 }
@@ -62,7 +67,7 @@ async function restoreRows(
   artifactsRoot: string,
 ): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // blocks the creation of campaigns
-  await requireNewDatabase(client, folder, manifest); // again: a campaign may have started during the copies
+  await requireNewDatabase(client, folder, manifest); // again: a campaign may have started meanwhile
   for (const { id } of manifest.campaigns)
     for (const table of partitionedTables) await createPartition(client, table, id);
   await client.query('set local lock_timeout = 0');
@@ -127,9 +132,15 @@ async function fillTable(
   { name, columns, rows, file }: BackupManifest['tables'][number],
 ): Promise<void> {
   const sink = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`));
-  await pipeline(createReadStream(join(folder, file.path)), createGunzip(), sink);
+  await pipeline(createReadStream(join(folder, file.path)), createGunzip(), sink).catch((error: unknown) => {
+    if (!unreadable.test(codeOf(error) ?? '')) throw error;
+    throw invalidBackup(folder, `${file.path} cannot be loaded: ${messageOf(error)}`);
+  });
   if (sink.rowCount !== rows) throw invalidBackup(folder, `${file.path} has ${sink.rowCount} rows, expected ${rows}`);
 }
+
+/** Codes of gzip, and of Postgres for wrong values and violated constraints. */
+const unreadable = /^(Z_|22|23)/;
 
 /** Replaces the artifacts' folder in the absolute paths of rows. */
 async function moveArtifacts(client: PoolClient, from: string, to: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import {
   appendFileSync,
   cpSync,
@@ -13,8 +13,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { writeBackup } from '../../../src/store/backup/backup';
-import { manifestFile } from '../../../src/store/backup/manifest';
+import { manifestFile, manifestText, readManifest, type BackupManifest } from '../../../src/store/backup/manifest';
 import { contentHash } from '../../../src/store/audit/content-hash';
 import { createStore } from '../../../src/store';
 import { describeSchema } from '../../../src/store/base/describe-schema';
@@ -80,6 +81,13 @@ function damaged(damage: (copy: string) => void): string {
   return copy;
 }
 
+const sha256Of = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
+
+const withArtifact =
+  (file: string) =>
+  ({ artifacts }: BackupManifest): number =>
+    artifacts.files.push({ path: file, bytes: 4, sha256: sha256Of('evil') });
+
 const isEmpty = async (): Promise<boolean> =>
   Object.entries(await contents(empty)).every(
     ([name, rows]) => name === 'sequences' || (rows as unknown[]).length === 0,
@@ -132,6 +140,51 @@ describe('a restore writes no row and fails for', () => {
       message: expect.stringContaining(message),
     });
     expect(await isEmpty()).toBe(true);
+  });
+
+  test.each([
+    { problem: 'a file beside its folder', change: withArtifact('x\n/../../evil') },
+    { problem: 'a file above its folder', change: withArtifact('a/../../../evil') },
+    { problem: 'a file of the root folder', change: withArtifact('/evil') },
+    { problem: 'a campaign without an id', change: (manifest) => (manifest.campaigns[0]!.id = -1) },
+    { problem: 'a wrong number of rows', change: (manifest) => manifest.tables[0]!.rows++ },
+    {
+      problem: 'a table that is not compressed',
+      change: ({ tables }, copy) => {
+        writeFileSync(path.join(copy, tables[0]!.file.path), 'rows');
+        Object.assign(tables[0]!.file, { bytes: 4, sha256: sha256Of('rows') });
+      },
+    },
+    {
+      problem: 'a table with wrong values',
+      change: ({ tables }, copy) => {
+        const rows = gzipSync('not a row\n');
+        writeFileSync(path.join(copy, tables[0]!.file.path), rows);
+        Object.assign(tables[0]!.file, { bytes: rows.length, sha256: sha256Of(rows) });
+      },
+    },
+  ] satisfies { problem: string; change: (manifest: BackupManifest, copy: string) => unknown }[])(
+    'a manifest with $problem and a valid hash',
+    async ({ change }) => {
+      const copy = damaged(() => undefined);
+      writeFileSync(path.join(copy, 'evil'), 'evil');
+      const manifest = await readManifest(copy);
+      change(manifest, copy);
+      writeFileSync(path.join(copy, manifestFile), manifestText(manifest));
+      const target = path.join(folder, randomUUID(), 'artifacts');
+      await expect(restoreBackup(empty.pool, { folder: copy, artifactsRoot: target })).rejects.toMatchObject({
+        code: 'InvalidBackup',
+      });
+      expect(existsSync(path.dirname(target))).toBe(false);
+      expect(await isEmpty()).toBe(true);
+    },
+  );
+
+  test('a manifest that is not JSON', async () => {
+    const copy = damaged((at) => writeFileSync(path.join(at, manifestFile), `{\n${sha256Of('{\n')}\n`));
+    await expect(restoreBackup(empty.pool, { folder: copy, artifactsRoot })).rejects.toMatchObject({
+      code: 'InvalidBackup',
+    });
   });
 
   test('a database of another schema', async () => {
