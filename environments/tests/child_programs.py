@@ -30,7 +30,7 @@ class Counter:
         raise ZeroDivisionError("inside the engine")
 
     def die(self) -> None:
-        print("no memory left in the engine", file=sys.stderr, flush=True)
+        print("no memory left in the engine\x1b[2J", file=sys.stderr, flush=True)
         os._exit(3)
 
     def sleep(self, seconds: float) -> None:

@@ -3,6 +3,9 @@ import { CoevolveError } from '../domain/base/errors';
 /** Messages quote answers of servers, and become entries of histories and rows. */
 const maxMessageLength = 4_000;
 
+/** Within a message, the text of a server could forge a line of ours, such as `next:` with a command. */
+const lineBreaks = /[\n\r\u2028\u2029]+[^\S\n]*/g;
+
 type ServiceErrorOptions = { retryable: boolean; retryAfterMs?: number | undefined; cause?: unknown };
 
 /**
@@ -20,7 +23,8 @@ export abstract class ServiceError extends CoevolveError {
     message: string,
     { retryable, retryAfterMs, cause }: ServiceErrorOptions,
   ) {
-    super(message.slice(0, maxMessageLength), cause === undefined ? {} : { cause });
+    const line = message.slice(0, maxMessageLength).replaceAll(lineBreaks, ' ');
+    super(line, cause === undefined ? {} : { cause });
     this.retryable = retryable;
     this.retryAfterMs = retryAfterMs;
   }

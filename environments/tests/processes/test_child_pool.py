@@ -96,7 +96,7 @@ def test_an_unavailable_engine_forwards_its_message(make: Make) -> None:
 
 def test_a_crashed_child_is_a_fault_with_its_last_output(make: Make) -> None:
     child = make().acquire()
-    with pytest.raises(ChildFault, match=r"exit code 3: .*no memory left in the engine") as died:
+    with pytest.raises(ChildFault, match=r"exit code 3: .*no memory left in the engine\\x1b\[2J") as died:
         child.call("die")
     assert died.value.kind == "crashed"
     assert child.ended

@@ -6,9 +6,17 @@ export const print = (text: string): void => void process.stdout.write(`${forTer
 
 export const printMessage = (text: string): void => void process.stderr.write(`${forTerminal(asCalled(text))}\n`);
 
-/** Prints a result as JSON, which stays as it is, or as text. */
+/** Prints a result as JSON or as text. */
 export const printResult = (json: boolean | undefined, value: unknown, text: () => string): void =>
-  json ? void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`) : print(text());
+  json ? void process.stdout.write(`${asJson(value)}\n`) : print(text());
+
+/** JSON with the escapes that terminals need too: `JSON.stringify` leaves U+009B, which begins a command, as it is. */
+const asJson = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replaceAll(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) =>
+    Array.from({ length: letter.length }, (_, n) => `\\u${letter.charCodeAt(n).toString(16).padStart(4, '0')}`).join(
+      '',
+    ),
+  );
 
 /** Overwrites the last line of a terminal; prints nothing elsewhere. */
 export function printOver(line: string, isLast = false): void {

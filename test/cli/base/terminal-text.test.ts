@@ -6,6 +6,7 @@ import { forTerminal, paint, visible, widthOf } from '../../../src/cli/base/term
 import { transcript } from '../../../src/cli/inspect/trajectory';
 import { explain } from '../../../src/cli/explain';
 import { UsageError } from '../../../src/base/errors';
+import { EnvironmentError } from '../../../src/envs/base/environment-error';
 
 const hostile = 'a\u001b[2J\u001b]0;owned\u0007b\rc\u009b31m\u202ed\u2066\u200be\0\u007f\u{e0041}\ud800';
 const shown = String.raw`a\x1b[2J\x1b]0;owned\x07b\rc\x9b31m\u202ed\u2066\u200be\x00\x7f\u{e0041}\ud800`;
@@ -71,9 +72,21 @@ test('an error message shows the escapes of a server as text', () => {
   expect(written(process.stderr, () => printMessage(explain(new UsageError(hostile))))).toBe(`${shown}\n`);
 });
 
-test('JSON stays as it is', () => {
-  const text = written(process.stdout, () => printResult(true, { hostile }, () => ''));
-  expect(JSON.parse(text)).toEqual({ hostile });
+test('JSON keeps its values and contains no control character', () => {
+  const value = { hostile, above: '\u009b31m \u007f \u{e0041} \u2028' };
+  const text = written(process.stdout, () => printResult(true, value, () => ''));
+  expect(JSON.parse(text)).toEqual(value);
+  expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}]/u);
+});
+
+test("a server's text cannot forge a line of an error message", () => {
+  const error = new EnvironmentError('fault', 'reset answered 500: x\n  next: evil\r\u2028next: evil');
+  expect(
+    explain(error)
+      .split(/[\n\r\u2028]/)
+      .filter((line) => line.includes('evil')),
+  ).toHaveLength(1);
+  expect(error.message).toBe('reset answered 500: x next: evil next: evil');
 });
 
 test('no command writes to the terminal past this function', () => {

@@ -206,9 +206,14 @@ class Child:
         assert stderr is not None
         with stderr:
             for number, line in enumerate(iter(lambda: stderr.readline(_LOGGED_CHARACTERS), b"")):
-                text = line.decode(errors="replace").rstrip()
+                text = _visible(line.decode(errors="replace").rstrip())
                 self._last_stderr.append(text)
                 if number < _LOGGED_LINES:
                     log.info("%s: %s", self._name, text)
                 elif number == _LOGGED_LINES:
                     log.warning("%s: stderr is not logged after %d lines", self._name, _LOGGED_LINES)
+
+
+def _visible(text: str) -> str:
+    """Replaces control characters by visible escapes: a log is read in a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
