@@ -7,6 +7,7 @@ import { stackStatus, stackUp } from '../../src/stack';
 import { readStackConfig } from '../../src/stack/stack-state';
 import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
+import { listeningAddresses, loopback } from '../support/listening-addresses';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const canary = 'a-secret-of-the-caller-of-up';
@@ -38,7 +39,7 @@ async function play(url: string, token: string): Promise<WebSocket> {
 }
 
 (existsSync('/proc/self/environ') ? test : test.skip)(
-  'the environment server and its children have no secret in environment or command line',
+  'the environment server listens on loopback, and has no secret in environment or command line, as its children',
   async () => {
     const secrets = ['OPENAI_API_KEY', 'DATABASE_URL', 'HTTPS_PROXY', 'COEVOLVE_LLM_PROVIDERS'];
     const before = { ...process.env };
@@ -53,6 +54,8 @@ async function play(url: string, token: string): Promise<WebSocket> {
     }
     const server = stackStatus(config).find(({ name }) => name === 'environment-server')?.pid ?? 0;
     const { environment } = readStackConfig(config);
+    expect(loopback).toEqual(expect.arrayContaining(listeningAddresses(server)));
+    expect(listeningAddresses(server)).not.toEqual([]);
     const socket = await play(environment.url ?? '', environment.token ?? '');
 
     const pids = findStackProcesses(config.home).map(({ pid }) => pid);

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
 import { readStackConfig, readState } from '../../src/stack/stack-state';
 import { withTemporal } from '../../src/temporal/with-temporal';
+import { listeningAddresses, loopback } from '../support/listening-addresses';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const services: ServiceName[] = ['postgres', 'temporal'];
@@ -59,6 +60,12 @@ test('the server refuses the pause of a workflow, which no command of campaigns 
     const pausing = workflowService.pauseWorkflowExecution({ namespace, workflowId: 'campaign/any', reason: 'lunch' });
     await expect(pausing).rejects.toThrow(/not enabled|disabled|unimplemented/i);
   });
+});
+
+(existsSync('/proc/net/tcp') ? test : test.skip)('every port of Postgres and Temporal is on loopback alone', () => {
+  const addresses = services.map(pidOf).map(listeningAddresses);
+  for (const found of addresses) expect(loopback).toEqual(expect.arrayContaining(found));
+  expect(addresses.every((found) => found.length > 0)).toBe(true);
 });
 
 test('the Temporal UI serves pages', async () => {

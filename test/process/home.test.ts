@@ -1,0 +1,27 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createHome, ensureSecret, secretFile } from '../../src/process/home';
+
+const parent = mkdtempSync(path.join(tmpdir(), 'coevolve-home-'));
+afterAll(() => rmSync(parent, { recursive: true }));
+
+const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
+
+test('only their owner reads a new home and its secrets, which have 192 bits', () => {
+  const home = path.join(parent, 'a', 'home');
+  createHome(home);
+  const secret = ensureSecret(home, 'environment-token');
+  expect(secret).toMatch(/^[0-9a-f]{48}$/);
+  expect([home, path.dirname(home), path.join(home, 'secrets')].map(modeOf)).toEqual(['700', '700', '700']);
+  expect(modeOf(secretFile(home, 'environment-token'))).toBe('600');
+});
+
+test('a secret stays, and another name has another secret', () => {
+  const home = path.join(parent, 'b');
+  createHome(home);
+  const secret = ensureSecret(home, 'policy-token');
+  expect(ensureSecret(home, 'policy-token')).toBe(secret);
+  expect(ensureSecret(home, 'environment-token')).not.toBe(secret);
+  expect(readFileSync(secretFile(home, 'policy-token'), 'utf8')).toBe(`${secret}\n`);
+});
