@@ -1,5 +1,6 @@
-// Checks the structure of src/: no folder has more than 30 files, and imports between folders form no circle.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+// Checks the structure of src/: no folder has more than 30 files, and imports between folders form no circle. Checks also
+// that each row of the threat table in docs/security.md has tests, and that these exist.
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -8,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const files = readdirSync(path.join(root, 'src'), { recursive: true })
   .map((name) => path.join(root, 'src', String(name)))
   .filter((name) => name.endsWith('.ts'));
-const problems = [...overfullFolders(), ...circles()];
+const problems = [...overfullFolders(), ...circles(), ...threatsWithoutTests()];
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
@@ -69,4 +70,31 @@ function stronglyConnected(arrows) {
   };
   for (const node of arrows.keys()) if (!index.has(node)) visit(node);
   return groups;
+}
+
+function threatsWithoutTests() {
+  const document = readFileSync(path.join(root, 'docs/security.md'), 'utf8');
+  const rows = [...document.matchAll(/^\| (\d+) /gm)].map(([, number]) => number);
+  const proofs = new Map(
+    [...document.matchAll(/^(\d+)\. ([^]+?)(?=^\d+\. |\n\n)/gm)].map(([, number, text]) => [number, text]),
+  );
+  const missing = rows.filter((number) => !proofs.has(number)).map((number) => `row ${number} has no test`);
+  const unknown = [...proofs.values()].flatMap((text) => {
+    let [file, source] = ['', ''];
+    return [...text.replaceAll(/\s+/g, ' ').matchAll(/`([^`]+)`/g)].flatMap(([, name]) => {
+      if (/^[\w/.-]+\.(test\.ts|py)$/.test(name)) {
+        file = name;
+        source = existsSync(path.join(root, file)) ? readFileSync(path.join(root, file), 'utf8') : '';
+        return source ? [] : [`${file} does not exist`];
+      }
+      return /^test_\w+$/.test(name)
+        ? source.includes(`def ${name}(`)
+          ? []
+          : [`${file} has no test ${name}`]
+        : ["'", '"'].some((quote) => source.includes(quote + name + quote))
+          ? []
+          : [`${file} has no test "${name}"`];
+    });
+  });
+  return [...missing, ...unknown].map((problem) => `docs/security.md: ${problem}`);
 }
