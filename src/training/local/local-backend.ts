@@ -1,7 +1,8 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../../artifacts/artifact-store';
 import type { Config } from '../../config';
+import { readTail } from '../../base/read-tail';
 import { logFile, startDetached, stopProcess } from '../../process/processes';
 import { findTrainer, killTrainers } from '../../process/find-trainer';
 import { removeStatusFile, readJobFolder, withJobFolder, writeJobFile } from './job-folder';
@@ -65,9 +66,6 @@ export function localBackend(
       await removeStatusFile(artifacts.jobPath(jobKey));
     },
 
-    async logs(jobKey) {
-      const text = await readFile(logFile(artifacts.jobPath(jobKey), 'trainer'), 'utf8').catch(() => '');
-      return text.slice(-logTailBytes);
-    },
+    logs: (jobKey) => readTail(logFile(artifacts.jobPath(jobKey), 'trainer'), logTailBytes),
   };
 }

@@ -1,5 +1,6 @@
-import { open, readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readTail } from '../../base/read-tail';
 import type { TrainingProgress } from '../training-backend';
 
 /** More than the length of any line of progress.jsonl. */
@@ -7,9 +8,8 @@ const lineLimitBytes = 16_384;
 
 /** Returns the updates after update `after` in `<folder>/progress.jsonl`, in order and each once. */
 export async function readCurve(folder: string, after: number): Promise<TrainingProgress[]> {
-  const text = await readFile(fileOf(folder), 'utf8').catch(() => '');
   const bySteps = new Map<number, TrainingProgress>();
-  for (const line of text.split('\n')) {
+  for await (const line of linesOf(fileOf(folder))) {
     const update = updateOf(line);
     if (update && update['step']! > after) bySteps.set(update['step']!, update); // a resumed job repeats updates
   }
@@ -18,17 +18,14 @@ export async function readCurve(folder: string, after: number): Promise<Training
 
 /** Returns the newest update of `<folder>/progress.jsonl`; empty without one. */
 export async function readNewestUpdate(folder: string): Promise<TrainingProgress> {
-  const file = await open(fileOf(folder)).catch(() => undefined);
-  if (!file) return {};
-  try {
-    const { size } = await file.stat();
-    const length = Math.min(size, lineLimitBytes);
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    const lines = buffer.toString('utf8').split('\n').reverse();
-    return lines.map(updateOf).find((update) => update !== undefined) ?? {};
-  } finally {
-    await file.close();
-  }
+  const lines = (await readTail(fileOf(folder), lineLimitBytes)).split('\n').reverse();
+  return lines.map(updateOf).find((update) => update !== undefined) ?? {};
+}
+
+/** Yields the lines of a file, of which a long job writes millions; none if it cannot be read. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const file = await open(path).catch(() => undefined);
+  if (file) yield* file.readLines();
 }
 
 /** Returns the numeric fields of an object. */
