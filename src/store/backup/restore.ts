@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
@@ -47,10 +47,12 @@ async function requireWhole(folder: string, { tables, artifacts }: BackupManifes
 }
 
 async function requireFile(folder: string, root: string, file: BackupFile): Promise<void> {
-  const found = await describeFile(root, file.path).catch(() => undefined);
+  const stats = await lstat(join(root, file.path)).catch(() => undefined);
+  const hasSize = stats?.isFile() && stats.size === file.bytes; // a pipe, or a link to a device, has no end
+  const found = hasSize ? await describeFile(root, file.path).catch(() => undefined) : undefined;
   if (found?.sha256 === file.sha256) return;
-  const problem = found
-    ? `is truncated or was changed: found ${found.bytes} bytes, expected ${file.bytes}`
+  const problem = stats
+    ? `is truncated or was changed: found ${stats.size} bytes, expected a file of ${file.bytes}`
     : 'is missing';
   throw invalidBackup(folder, `${file.path} ${problem}; restore from another backup`);
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import {
   appendFileSync,
@@ -8,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -146,6 +148,20 @@ describe('a restore writes no row and fails for', () => {
     { problem: 'a file beside its folder', change: withArtifact('x\n/../../evil') },
     { problem: 'a file above its folder', change: withArtifact('a/../../../evil') },
     { problem: 'a file of the root folder', change: withArtifact('/evil') },
+    {
+      problem: 'a link to a device as a table',
+      change: ({ tables }, copy) => {
+        rmSync(path.join(copy, tables[0]!.file.path));
+        symlinkSync('/dev/zero', path.join(copy, tables[0]!.file.path));
+      },
+    },
+    {
+      problem: 'a pipe as a table',
+      change: ({ tables }, copy) => {
+        rmSync(path.join(copy, tables[0]!.file.path));
+        execFileSync('mkfifo', [path.join(copy, tables[0]!.file.path)]);
+      },
+    },
     { problem: 'a campaign without an id', change: (manifest) => (manifest.campaigns[0]!.id = -1) },
     { problem: 'a wrong number of rows', change: (manifest) => manifest.tables[0]!.rows++ },
     {
