@@ -161,6 +161,17 @@ def test_weights_are_stored_in_the_given_type(tmp_path: Path) -> None:
             "model_type: found clip, expected a causal language model",
         ),
         ({"model.safetensors": None}, "no file named model.safetensors"),
+        ({"model.safetensors": "damaged"}, "expected the files of an intact model"),
+        ({"model.safetensors": f"{chr(127) * 8}{{}}"}, "expected the files of an intact model"),
+        ({"config.json": "[]"}, "expected the files of an intact model"),
+        ({"config.json": "[" * 100_000}, "expected the files of an intact model"),
+        ({"config.json": json.dumps({**SMALL_LLAMA, "model_type": "llama", "hidden_size": 2**40})}, "found"),
+        ({"tokenizer.json": "{}"}, "expected the files of an intact model"),
+        ({"chat_template.jinja": "{{ 1 / 0 }}"}, "expected the files of an intact model"),
+        (
+            {"chat_template.jinja": "{{ messages.__class__.__mro__[1].__subclasses__() }}"},
+            "chat template: found one that renders",
+        ),
     ],
 )
 def test_an_unsupported_folder_is_rejected_with_the_value_found(
@@ -169,9 +180,10 @@ def test_an_unsupported_folder_is_rejected_with_the_value_found(
     folder = create_folder(tmp_path / "model")
     for name, text in change.items():
         (folder / name).unlink() if text is None else (folder / name).write_text(text)
-    with pytest.raises((JobFailure, OSError), match=message):
+    with pytest.raises(JobFailure, match=message) as raised:
         import_model(str(folder), tmp_path / "policy")
-    assert not (tmp_path / "policy").exists()
+    assert raised.value.type == "bad-input"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_a_model_without_a_template_gets_the_given_chat_format(tmp_path: Path) -> None:

@@ -63,9 +63,7 @@ def import_model(
         raise bad_input("output", f"{output}, which exists", "a new name")
     found = find_source(source)
     output.parent.mkdir(parents=True, exist_ok=True)
-    model = _read_gguf(found) if found.path.is_file() else _read_folder(found)
-    given_format = FORMATS[chat_format] if chat_format else None
-    format_ = given_format or detect_chat_format(model.template, model.tokenizer, bos_token=model.bos_token)
+    model, format_ = _read(found, FORMATS[chat_format] if chat_format else None)
     staging = create_empty_directory(output.with_name(f".{output.name}.staging"))
     fields = {
         "method": "import",
@@ -105,6 +103,26 @@ def main() -> int:
         return EXIT_CODES[failure.type]
     print(json.dumps(fields))
     return 0
+
+
+def _read(source: Source, given_format: ChatFormat | None) -> tuple[SourceModel, ChatFormat]:
+    """
+    Raises:
+        JobFailure: `bad-input`, also for damaged files: the libraries raise errors of all types for those.
+    """
+    try:
+        model = _read_gguf(source) if source.path.is_file() else _read_folder(source)
+        detected = given_format or detect_chat_format(
+            model.template, model.tokenizer, bos_token=model.bos_token
+        )
+    except Exception as error:
+        failure = as_job_failure(error)
+        if failure.type != "internal":
+            raise
+        raise bad_input(
+            "source", f"{source.path} ({failure.message})", "the files of an intact model"
+        ) from error
+    return model, detected
 
 
 def _read_gguf(source: Source) -> SourceModel:
