@@ -28,7 +28,7 @@ export async function requireEnvironment({ data, health }: Environments, spec: C
 const invalid = (message: string): DomainError => new DomainError('InvalidSpec', message);
 
 function missingText(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): string {
-  const reason = unavailable[name];
+  const reason = Object.hasOwn(unavailable, name) ? unavailable[name] : undefined;
   if (reason === undefined)
     return `environment.name: found "${name}", expected one of ${names.join(', ')}${didYouMean(name, names)}`;
   return `environment.name: "${name}" is not available on this machine: ${reason}; then run \`coevolve up\` again`;

@@ -55,6 +55,11 @@ test.each([
     changes: { environment: { name: 'chess' } },
     message: /^environment.name: found "chess", expected one of intercode-sql, counting, away$/,
   },
+  {
+    label: 'a property of every object as an environment',
+    changes: { environment: { name: 'constructor' } },
+    message: /^environment.name: found "constructor", expected one of intercode-sql, counting, away$/,
+  },
 ])('$label is rejected', async ({ changes, message }) => {
   await expect(requireEnvironment(environments, spec(changes))).rejects.toMatchObject({
     ...{ name: 'DomainError', code: 'InvalidSpec', message: expect.stringMatching(message) },

@@ -58,7 +58,8 @@ export function serverHealth(endpoint: EnvironmentEndpoint): ServerHealth {
     read,
     async find(environment) {
       const health = cached && performance.now() - cached.at < cacheMs ? cached.health : read();
-      return (await health).environments[environment];
+      const { environments } = await health;
+      return Object.hasOwn(environments, environment) ? environments[environment] : undefined;
     },
   };
 }
