@@ -145,6 +145,13 @@ function addPairs(iteration: number, tables: Record<string, Row[]>, played: Row[
       reason: 'same-actions',
       count: 17 * iteration,
     });
+  tables['dropped_pairs']!.push({
+    iteration,
+    for_role: 'target',
+    kind: 'expert-failure',
+    reason: 'other-kind',
+    count: 3 * iteration,
+  });
 }
 
 function addPair(

@@ -149,6 +149,8 @@ test('the page counts signals, candidates and pairs by kind', () => {
   const dropped = tableOf(page, 'Candidates that made no pair, by reason');
   const all = dropped.reduce((sum, row) => sum + Number(row.at(-1)!.replaceAll(',', '')), 0);
   expect(all).toBe(total(rowsOf(rows, 'dropped_pairs'), 'count'));
+  const inOtherKind = rowsOf(rows, 'dropped_pairs').filter(({ reason }) => reason === 'other-kind');
+  expect(textOf(page)).toContain(`${total(inOtherKind, 'count')} of them because another kind has the same pair.`);
 });
 
 test('the page counts attempts, faults, training runs and rows', () => {

@@ -20,9 +20,10 @@ export type PairKindSettings = {
 /** Settings that both agents' pairs have. */
 type SharedPairSettings = {
   /**
-   * Drops a candidate with the same actions on both sides, and all but one candidate of a task and kind with the same
-   * chosen and the same rejected actions: K attempts of a small policy repeat each other, and their pairs would weigh one
-   * mistake K times. The papers play one attempt per task and need no such rule.
+   * Drops a candidate with the same actions on both sides, and all but one candidate of a task with the same chosen and
+   * the same rejected actions: K attempts of a small policy repeat each other, and two agents that begin as one policy
+   * repeat each other too, so their pairs would weigh one mistake many times. Of equal candidates of two kinds, the kind
+   * that `pairKinds` lists first keeps its one. The papers play one attempt per task and need no such rule.
    */
   dropSameActions: boolean;
   /**

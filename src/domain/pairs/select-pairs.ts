@@ -48,11 +48,14 @@ export type PreferencePair = {
  * - `tie`: both sides have the same reward
  * - `no-expert`: the attempt's task has no expert trajectory (counted once per attempt)
  * - `expert-not-better`: the attempt has the higher reward and the settings drop such pairs
- * - `same-actions`: both sides have the same actions, or another pair of the task has the same two sequences of actions
+ * - `same-actions`: both sides have the same actions, or another candidate of the task and kind has the same two sequences
+ * - `other-kind`: an earlier kind of `pairKinds` has kept a pair of the task with the same two sequences of actions, so a
+ *   mistake that both agents make is counted once, as the target's
  * - `task-cap`: the task has the maximum number of pairs of this kind
  * - `quota`: the kind has the maximum number of pairs
  */
-export type DropReason = 'tie' | 'no-expert' | 'expert-not-better' | 'same-actions' | 'task-cap' | 'quota';
+export type DropReason =
+  'tie' | 'no-expert' | 'expert-not-better' | 'same-actions' | 'other-kind' | 'task-cap' | 'quota';
 
 /** Every candidate is either in `pairs` or counted in `dropped`, which has no zero counts. */
 export type PairingResult = {
@@ -63,9 +66,9 @@ export type PairingResult = {
 /**
  * Turns candidates into pairs, oriented by reward, and counts the dropped candidates by reason.
  *
- * The rules apply in this order: expert present, no tie, expert better, no repeated actions, cap per task, quota. Cap and
- * quota keep the candidates with the smallest derived seeds: a uniform choice that depends only on ids and seed, and a
- * smaller quota keeps a subset of the pairs of a larger quota.
+ * The rules apply in this order: expert present, no tie, expert better, no repeated actions, no pair of another kind, cap
+ * per task, quota. Cap and quota keep the candidates with the smallest derived seeds: a uniform choice that depends only
+ * on ids and seed, and a smaller quota keeps a subset of the kind's pairs under a larger quota.
  *
  * @param candidates no two with the same trajectories, in any order
  * @returns          pairs by kind, task, chosen and rejected id
@@ -80,6 +83,7 @@ export function selectPairs(candidates: readonly PairCandidate[], selection: Pai
     hardNegativeReward,
   );
   const result: PairingResult = { pairs: [], dropped: [] };
+  const keptActions = new Set<string>();
   for (const kind of pairKinds) {
     const settings = selection.kinds[kind];
     if (settings) requireKindSettings(kind, settings);
@@ -91,8 +95,9 @@ export function selectPairs(candidates: readonly PairCandidate[], selection: Pai
       .filter((candidate) => candidate.kind === kind)
       .flatMap((candidate) => orient(candidate, selection, drop))
       .sort(compareIds);
-    const distinct = selection.dropSameActions ? dropRepeats(oriented, drop) : oriented;
+    const distinct = selection.dropSameActions ? dropRepeats(oriented, keptActions, drop) : oriented;
     const kept = applyLimits(distinct, kind, { ...settings, seed: selection.seed, drop });
+    for (const pair of kept) keptActions.add(actionsOf(pair));
     result.pairs.push(...kept.map((pair) => toPreferencePair(pair, kind, settings, selection)));
     result.dropped.push(...[...counts].map(([reason, count]) => ({ kind, reason, count })));
   }
@@ -119,17 +124,20 @@ function compareIds(a: OrientedPair, b: OrientedPair): number {
   );
 }
 
-function dropRepeats(pairs: readonly OrientedPair[], drop: Drop): OrientedPair[] {
+function dropRepeats(pairs: readonly OrientedPair[], ofOtherKinds: ReadonlySet<string>, drop: Drop): OrientedPair[] {
   const seen = new Set<string>();
-  return pairs.filter(({ chosen, rejected }) => {
-    const [chosenActions, rejectedActions] = [JSON.stringify(chosen.actions), JSON.stringify(rejected.actions)];
-    const key = JSON.stringify([chosen.taskId, chosenActions, rejectedActions]);
-    const isRepeated = chosenActions === rejectedActions || seen.has(key);
+  return pairs.filter((pair) => {
+    const key = actionsOf(pair);
+    const areSidesEqual = JSON.stringify(pair.chosen.actions) === JSON.stringify(pair.rejected.actions);
+    const reason = areSidesEqual || seen.has(key) ? 'same-actions' : ofOtherKinds.has(key) ? 'other-kind' : null;
     seen.add(key);
-    if (isRepeated) drop('same-actions');
-    return !isRepeated;
+    if (reason) drop(reason);
+    return !reason;
   });
 }
+
+const actionsOf = ({ chosen, rejected }: OrientedPair): string =>
+  JSON.stringify([chosen.taskId, chosen.actions, rejected.actions]);
 
 function applyLimits(
   pairs: readonly OrientedPair[],

@@ -67,6 +67,7 @@ test("the target's pairs are sound and complete, independent of the order and th
     ([played, otherPlayed], [known, otherKnown], settings, seed) => {
       const result = pairForTarget({ attempts: played, experts: known, seed }, settings);
       expectSound(result, [...played, ...known], settings);
+      if (settings.dropSameActions) expectDistinctActions(result, [...played, ...known]);
       for (const kind of pairKinds)
         expectWithinLimits(result, kind, settings.kinds[kind], countTargetCandidates(played, known, kind));
       const repeated = { attempts: [...otherPlayed, ...played], experts: [...otherKnown, ...known], seed };
@@ -80,6 +81,7 @@ test("the failure agent's pairs are sound and complete, independent of the order
   const property = fc.property(attempts, failureSettings, seeds, ([played, otherPlayed], settings, seed) => {
     const result = pairForFailureAgent({ attempts: played, seed }, settings);
     expectSound(result, played, { ...settings, forRole: 'failure' });
+    if (settings.dropSameActions) expectDistinctActions(result, played);
     expectWithinLimits(result, 'failure-failure', settings, countFailurePairs(played, settings.candidates === 'union'));
     for (const { chosenReward, kind } of result.pairs)
       expect([kind, isSuccess(chosenReward)]).toEqual(['failure-failure', false]);
@@ -119,6 +121,16 @@ function expectSound(
     expect(pair.forRole).toBe(forRole);
   }
   expect(dropped.every(({ count }) => count > 0)).toBe(true);
+}
+
+/** No two pairs of the training set, of any kinds, show the same two sequences of actions at one task. */
+function expectDistinctActions(
+  { pairs }: PairingResult,
+  sides: readonly (Side & { actions: readonly string[] })[],
+): void {
+  const actionsOf = new Map(sides.map(({ trajectoryId, actions }) => [trajectoryId, actions]));
+  const shown = pairs.map((pair) => [pair.taskId, actionsOf.get(pair.chosenId), actionsOf.get(pair.rejectedId)]);
+  expect(new Set(shown.map((of) => JSON.stringify(of))).size).toBe(pairs.length);
 }
 
 /** Each candidate of the kind is a pair or counted as dropped, and the kind's limits and weights are applied. */

@@ -91,6 +91,42 @@ describe("the target's pairs", () => {
     expect(pair(repeated, { ...settings, dropSameActions: false }).pairs).toHaveLength(3);
   });
 
+  test("a mistake that both agents make gives one pair, the target's, and is counted for the other kind", () => {
+    const attempts = [...groupOf([0, 0], { actions: ['f()'] }), ...groupOf([0, 0, 0], { role: 'failure' })];
+    const shared = attempts.map((attempt, i) => (i < 4 ? { ...attempt, actions: ['f()'] } : attempt));
+    const result = pair(shared);
+
+    expect(result.pairs.map(({ kind, rejectedId }) => [kind, rejectedId])).toEqual([
+      ['expert-target', '1/target/task-1/0'],
+      ['expert-failure', '1/failure/task-1/2'],
+    ]);
+    expect(result.dropped.filter(({ kind }) => kind.startsWith('expert'))).toEqual([
+      { kind: 'expert-target', reason: 'same-actions', count: 1 },
+      { kind: 'expert-failure', reason: 'other-kind', count: 1 },
+      { kind: 'expert-failure', reason: 'same-actions', count: 1 },
+    ]);
+    expect(pair(shared, { ...settings, dropSameActions: false }).pairs).toHaveLength(5);
+  });
+
+  test('a pair that the quota of its first kind drops is kept by the next kind', () => {
+    const attempts = [attemptOf({ actions: ['f()'] }), attemptOf({ role: 'failure', actions: ['f()'] })];
+    const kinds = { ...settings.kinds, 'expert-target': { ...settings.kinds['expert-target'], maxPairs: 0 } };
+
+    expect(kindsOf(pair(attempts, { ...settings, kinds }))).toEqual(['expert-failure']);
+  });
+
+  test("the failure agent's own pairs are unaffected by the target's", () => {
+    const attempts = [
+      attemptOf({ reward: 0.7, actions: ['g()'] }),
+      attemptOf({ reward: 0.2, role: 'failure', actions: ['f()'] }),
+    ];
+
+    expect(kindsOf(pair(attempts, settings, []))).toEqual(['failure-failure']);
+    expect(kindsOf(pairForFailureAgent({ attempts, seed: 7 }, defaultFailurePairSettings))).toEqual([
+      'failure-failure',
+    ]);
+  });
+
   test('the same actions at two tasks give two pairs', () => {
     const attempts = ['task-1', 'task-2'].map((taskId) => attemptOf({ taskId, actions: ['f()'] }));
 

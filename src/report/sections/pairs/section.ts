@@ -17,11 +17,14 @@ export const pairsSection = defineSection({
       return absence(campaign, 'pair', 'No preference pair was built');
     const total = pairs.reduce((all, group) => all + group.pairs, 0);
     const hard = pairs.reduce((all, group) => all + group.hardNegatives, 0);
-    const dropped = droppedPairs.reduce((all, { candidates }) => all + candidates, 0);
+    const countDropped = (groups: readonly DroppedGroup[]) =>
+      groups.reduce((all, { candidates }) => all + candidates, 0);
+    const inOtherKind = countDropped(droppedPairs.filter(({ reason }) => reason === 'other-kind'));
     return [
       lead(
         `${count(total)} pairs, ${count(hard)} of them with a hard negative as the rejected side; ` +
-          `${count(dropped)} candidates made no pair.`,
+          `${count(countDropped(droppedPairs))} candidates made no pair` +
+          (inOtherKind > 0 ? `, ${count(inOtherKind)} of them because another kind has the same pair.` : '.'),
       ),
       ...(pairs.length > 0 ? [panels(charts(pairs)), pairKey(pairs), pairTable(pairs)] : []),
       ...(droppedPairs.length > 0 ? [droppedTable(droppedPairs)] : []),
