@@ -2,7 +2,7 @@ import type { CampaignSpec } from './campaign-spec';
 
 /** Properties of the servers that decide whether two runs of a spec give the same result. */
 export type Serving = {
-  /** `small`: the built-in server, which computes in fixed shapes; `other`: a server at a configured address. */
+  /** `small`: the built-in server, whose rows are independent of the batch; `other`: a server at a configured address. */
   policyServer: 'small' | 'vllm' | 'other';
   /** Guarantee of the environment for a replay of recorded actions. */
   replay: 'observations' | 'score' | 'none';

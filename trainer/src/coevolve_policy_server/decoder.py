@@ -1,10 +1,9 @@
 """Inference of a policy in fixed shapes, so that a request never depends on concurrent requests.
 
-Prefill computes one slot in chunks of CHUNK tokens; decoding in float32 always computes all slots. Therefore
-every matrix product has the same shape while the server runs, and a request's numbers are bit-identical with
-and without concurrent requests. In bfloat16, where models are larger and idle slots expensive, decoding
-computes the slots up to the last one in use, rounded up to a power of 2: there concurrent requests change a
-completion within the rounding of bfloat16.
+Prefill computes one slot in chunks of CHUNK tokens. Decoding computes the slots up to the last one in use,
+rounded up to a size that was measured to give each row the bits of a pass over all slots; where no size does,
+it computes each slot alone. Therefore a request's numbers are bit-identical with and without concurrent
+requests, in float32 and in bfloat16.
 
 Weights and key-value cache have the stored type of the policy; residual stream, norms, rotation and logits
 are always float32.
@@ -21,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .batch_sizes import find_batch_sizes
 from .lazy_zeros import lazy_zeros
 from .model_config import DecoderConfig, read_decoder_config
 from .weights import PolicyWeights
@@ -45,7 +45,7 @@ class Layer(NamedTuple):
 
 
 class Decoder:
-    """Weights, key-value cache and forward passes of one policy. Axes: S slots, N of them in a decoding pass,
+    """Weights, key-value cache and forward passes of one policy. Axes: S slots, N of them in one computation,
     P positions, V vocabulary, D hidden, H query heads, K key-value heads, G = H / K, E head size."""
 
     def __init__(self, weights: PolicyWeights, *, slots: int, max_context: int) -> None:
@@ -70,11 +70,30 @@ class Decoder:
         self._prefill_mask = mask.repeat(self._group, 1).to(self.dtype)  # [G * CHUNK, P]
         self._rows = torch.arange(self.slots)
         self._columns = torch.arange(positions)
+        self.batch_sizes = find_batch_sizes(self)
+        """Numbers of slots that decoding may compute together, ascending; empty: each slot alone."""
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
         """Shape of the keys and values of one chunk of one slot: [layers, 2, K, CHUNK, E]."""
         return self._shape.layers, 2, self._shape.kv_heads, CHUNK, self._shape.head_size
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self._embedding)
+
+    @property
+    def kernel_shapes(self) -> tuple[object, ...]:
+        """All sizes and types that decide about the kernels of a decoding pass."""
+        shapes = tuple(None if weight is None else weight.shape for weight in self._layers[0])
+        return self._shape, shapes, self._head.shape, self.cache.shape, self.dtype
+
+    @property
+    def sums_per_token(self) -> int:
+        """Elements of the matrix products of all layers for one token."""
+        layer = self._layers[0]
+        products = (layer.qkv, layer.output, layer.gate_up, layer.down)
+        return len(self._layers) * sum(len(weight) for weight in products)
 
     @torch.inference_mode()
     def prefill(self, slot: int, start: int, ids: Tensor) -> Tensor:
@@ -99,17 +118,28 @@ class Decoder:
             x = self._finish_layer(x, mixed.reshape(CHUNK, -1), layer)
         return x
 
-    @torch.inference_mode()
     def decode(self, ids: Tensor, positions: Tensor, longest: int, used: int) -> Tensor:
         """Adds one token to each slot: `ids` [S] at `positions` [S], the largest of which is `longest`; slots
         from index `used` on are idle.
 
         Returns logits [N, V] with used <= N <= S. Rows of idle slots (position 0) are undefined.
         """
-        count = self.slots if self.dtype == torch.float32 else min(self.slots, 1 << (used - 1).bit_length())
-        ids, positions, rows = ids[:count], positions[:count], self._rows[:count]
+        for size in self.batch_sizes:
+            if size >= used:
+                return self.decode_range(0, ids[:size], positions[:size], longest)
+        alone = [
+            self.decode_range(slot, ids[slot : slot + 1], positions[slot : slot + 1], int(positions[slot]))
+            for slot in range(used)
+        ]
+        return torch.cat(alone)
+
+    @torch.inference_mode()
+    def decode_range(self, first: int, ids: Tensor, positions: Tensor, longest: int) -> Tensor:
+        """Adds one token to each slot from index `first` on: `ids` [N] at `positions` [N]; returns [N, V]."""
+        end = first + len(ids)
+        rows = self._rows[first:end]
         width = (longest // CHUNK + 1) * CHUNK
-        mask = torch.zeros(count, 1, 1, width, dtype=self.dtype)
+        mask = torch.zeros(len(ids), 1, 1, width, dtype=self.dtype)
         mask.masked_fill_((self._columns[:width] > positions[:, None])[:, None, None], -torch.inf)
         mask = mask.expand(-1, -1, self._group, -1)
         cos, sin = self._cos[positions], self._sin[positions]
@@ -118,10 +148,10 @@ class Decoder:
             q, k, v = self._project(x, layer, cos, sin)
             cache[0][rows, :, positions] = k
             cache[1][rows, :, positions] = v
-            q = q.view(count, self._shape.kv_heads, self._group, -1)
-            keys, values = cache[0, :count, :, :width], cache[1, :count, :, :width]
+            q = q.view(len(ids), self._shape.kv_heads, self._group, -1)
+            keys, values = cache[0, first:end, :, :width], cache[1, first:end, :, :width]
             mixed = F.scaled_dot_product_attention(q, keys, values, mask)
-            x = self._finish_layer(x, mixed.reshape(count, -1), layer)
+            x = self._finish_layer(x, mixed.reshape(len(ids), -1), layer)
         return self.logits(x)
 
     @torch.inference_mode()

@@ -74,15 +74,19 @@ def test_a_policy_stored_in_bfloat16_is_computed_in_bfloat16(
     assert 1e-5 < float((found - expected).abs().mean()) < 0.05 * float(expected.std())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("family", ["qwen3", "llama"])
 def test_logits_are_bit_identical_in_any_slot_with_and_without_other_requests(
-    policy: CreatePolicy, tokens: Tensor, family: str
+    policy: CreatePolicy, tokens: Tensor, family: str, dtype: torch.dtype
 ) -> None:
-    created = policy(family, False, torch.float32)
+    created = policy(family, dtype == torch.bfloat16, dtype)
     expected = logits_of(created, tokens, slot=0, concurrent=False)
     for slot in range(SLOTS):
         found = logits_of(created, tokens, slot=slot, concurrent=True)
         assert torch.equal(found, expected), f"slot {slot}"
+    for slot in (1, 2, 3, 7, 20):
+        found = logits_of(created, tokens, slot=slot, concurrent=False)
+        assert torch.equal(found, expected), f"slot {slot}, without other requests"
 
 
 def test_adapters_of_one_model_share_its_embedding(policy: CreatePolicy) -> None:

@@ -1,6 +1,7 @@
 """Small random policies of every architecture that the policy server supports, whole and as adapters."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 }
 
 
-def random_policy(store: Path, family: str, dtype: torch.dtype = torch.float32) -> tuple[Path, str]:
-    """Creates a whole policy without tokenizer in `store` under its hash."""
+def random_policy(
+    store: Path, family: str, dtype: torch.dtype = torch.float32, tokenizer_of: Path | None = None
+) -> tuple[Path, str]:
+    """Creates a whole policy in `store` under its hash, with the tokenizer of another policy if given."""
     config = AutoConfig.for_model(**ARCHITECTURES[family])
     torch.manual_seed(3)
     model = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
@@ -44,6 +47,8 @@ def random_policy(store: Path, family: str, dtype: torch.dtype = torch.float32) 
     weights = {name: weight.detach().to(dtype).contiguous() for name, weight in model.named_parameters()}
     write_weights(folder, weights, shard_bytes=100_000)
     (folder / "config.json").write_text(model.config.to_json_string())
+    if tokenizer_of is not None:
+        shutil.copy(tokenizer_of / "tokenizer.json", folder)
     return publish(folder, {"method": "import"})
 
 
@@ -54,6 +59,8 @@ def random_adapter(model: Path) -> tuple[Path, str]:
     folder = model.parent / "new"
     get_peft_model(_load(model), config).save_pretrained(str(folder))
     (folder / "README.md").unlink()
+    if (model / "tokenizer.json").exists():
+        shutil.copy(model / "tokenizer.json", folder)
     return publish(folder, {"method": "sft", "model_hash": model.name})
 
 
