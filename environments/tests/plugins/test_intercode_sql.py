@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -208,7 +209,7 @@ def test_options_narrow_the_draw(server: Client) -> None:
         ({"source": "file"}, "hosted.intercode-sql.questions"),
         ({"databases": ["nowhere"]}, "nowhere"),
         ({"patterns": "join"}, "options.patterns"),
-        ({"max_difficulty": 6}, "options.max_difficulty"),
+        ({"max_difficulty": 8}, "options.max_difficulty"),
         ({"schema": "yes"}, "options.schema"),
     ],
 )
@@ -221,7 +222,7 @@ def test_an_invalid_option_is_refused_by_name(server: Client, options: dict[str,
 
 def test_variants_have_the_requested_relation_to_their_parents(server: Client) -> None:
     parents = draw(server, "train", 40, seed=6)
-    for relation, shift in (("neighbour", 0), ("easier", -1), ("harder", 1)):
+    for relation in ("neighbour", "easier", "harder"):
         variants = relate(server, parents, relation, 60)
         assert len(variants) > 40
         assert not keys(variants) & keys(parents)
@@ -229,8 +230,57 @@ def test_variants_have_the_requested_relation_to_their_parents(server: Client) -
         for variant in variants:
             child, parent = variant["features"], parents[variant["parent"]]["features"]
             assert child["group"] == parent["group"]
-            assert child["difficulty"] == parent["difficulty"] + shift
+            if relation == "harder":
+                assert child["difficulty"] > parent["difficulty"]
+            else:
+                assert child["difficulty"] == parent["difficulty"] - (relation == "easier")
             assert relation != "neighbour" or child["pattern"] == parent["pattern"]
+
+
+def test_harder_tasks_have_more_clauses_than_their_parents_in_every_generation(server: Client) -> None:
+    options = {"databases": ["orchestra", "singer", "tvshow"], "max_difficulty": 4}
+    parents = draw(server, "train", 40, seed=3, **options)
+    means = [mean_clauses(parents)]
+    for _ in range(3):
+        body = {"parents": [p["definition"] for p in parents], "relation": "harder", "count": 40}
+        harder = server.post(f"{SQL}/data/variants", **body, seed=5, options=options)["tasks"]
+        assert len(harder) == 40
+        for task in harder:
+            assert clauses(task) > clauses(parents[task["parent"]])
+        means.append(mean_clauses(harder))
+        # The hardest tasks have no harder ones
+        parents = [task for task in harder if task["features"]["difficulty"] < 7]
+    assert means == sorted(means)
+    assert means[-1] - means[0] > 2
+
+
+def test_every_pattern_of_many_clauses_has_tasks_that_its_gold_solves(server: Client) -> None:
+    tasks = draw(server, "train", 150, seed=8, patterns=HARDEST, max_difficulty=7)
+    assert {task["features"]["pattern"] for task in tasks} == set(HARDEST)
+    assert {task["features"]["difficulty"] for task in tasks} == {6, 7}
+    assert all(clauses(task) >= task["features"]["difficulty"] - 3 for task in tasks)
+    with server.session() as session:
+        for task in tasks:
+            assert session.play(task["definition"], task["reference_actions"])["reward"] == 1.0
+    usual = draw(server, "train", 2000, seed=8)
+    assert not {task["features"]["pattern"] for task in usual} & set(HARDEST)
+
+
+HARDEST = [
+    *("filter-most-common", "join-conditions", "join-filter-order", "join-filter-count"),
+    *("join-above-average", "join-filter-having", "join-filter-most"),
+]
+
+
+def clauses(task: Any) -> int:
+    """Counts joins, conditions, groupings, orders, limits and subqueries of a generated query."""
+    sql = re.sub(r"'(?:[^']|'')*'", "", task["definition"]["gold"])
+    words = ("JOIN", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "(SELECT", " AND ", " OR ")
+    return sum(sql.count(word) for word in words) - sql.count(" BETWEEN ")
+
+
+def mean_clauses(tasks: list[Any]) -> float:
+    return sum(map(clauses, tasks)) / len(tasks)
 
 
 def test_rarer_variants_have_patterns_that_few_parents_have(server: Client) -> None:

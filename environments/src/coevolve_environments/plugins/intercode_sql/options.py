@@ -13,7 +13,8 @@ from coevolve_environments.plugins.validation import (
 from coevolve_environments.protocol import BadRequest
 
 SOURCES = ("generated", "wheel", "file")
-MAX_DIFFICULTY = 5
+DEFAULT_DIFFICULTY = 5
+MAX_DIFFICULTY = 7
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Options:
     """Empty means all."""
     patterns: tuple[str, ...] = ()
     """Empty means all. Only for generated tasks."""
-    max_difficulty: int = MAX_DIFFICULTY
+    max_difficulty: int = DEFAULT_DIFFICULTY
+    """Of drawn tasks. A variant that is harder than its parent may exceed it."""
     schema: bool = False
     """Lists the tables and columns in the first message."""
 
@@ -40,7 +42,7 @@ def read_options(
         names_option(options, "databases", databases) or (),
         names_option(options, "patterns", patterns) or (),
         integer_in_range(
-            options.get("max_difficulty", MAX_DIFFICULTY), "options.max_difficulty", MAX_DIFFICULTY
+            options.get("max_difficulty", DEFAULT_DIFFICULTY), "options.max_difficulty", MAX_DIFFICULTY
         ),
         boolean_option(options, "schema", False),
     )

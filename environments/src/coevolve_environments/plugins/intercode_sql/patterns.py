@@ -1,7 +1,12 @@
-"""The clause patterns of the question generator, from easy (1) to hard (5)."""
+"""The clause patterns of the question generator, from easy (1) to hard (7).
+
+Seed and held-out tasks have a difficulty up to 5 by default. The harder patterns are those of tasks that are
+synthesized as harder ones.
+"""
 
 from typing import NamedTuple
 
+from coevolve_environments.plugins.intercode_sql import combined_patterns as combined
 from coevolve_environments.plugins.intercode_sql import grouped_patterns as grouped
 from coevolve_environments.plugins.intercode_sql import joined_patterns as joined
 from coevolve_environments.plugins.intercode_sql import plain_patterns as plain
@@ -45,4 +50,11 @@ PATTERNS: dict[str, Pattern] = {
     "join-aggregate": Pattern(5, joined.join_aggregate),
     "join-order": Pattern(5, joined.join_order),
     "exclusion": Pattern(5, joined.exclusion),
+    "filter-most-common": Pattern(6, combined.filter_most_common),
+    "join-conditions": Pattern(6, combined.join_conditions),
+    "join-filter-order": Pattern(6, combined.join_filter_order),
+    "join-filter-count": Pattern(6, combined.join_filter_count),
+    "join-above-average": Pattern(7, combined.join_above_average),
+    "join-filter-having": Pattern(7, combined.join_filter_having),
+    "join-filter-most": Pattern(7, combined.join_filter_most),
 }

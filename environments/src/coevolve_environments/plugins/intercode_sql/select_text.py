@@ -9,6 +9,19 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`")
+_CLAUSE = re.compile(
+    r"\b(?:join|where|and|or|group\s+by|having|order\s+by|limit|union|intersect|except)\b|\(\s*select\b",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
+
+
+def count_clauses(sql: str) -> int:
+    """Counts joins, conditions, groupings, orders, limits, set operations and subqueries."""
+    text = _QUOTED.sub("''", sql)
+    return len(_CLAUSE.findall(text)) - len(_BETWEEN.findall(text))
+
 
 @dataclass
 class Select:

@@ -26,7 +26,7 @@ def make_record(
 ) -> TaskRecord:
     """
     Args:
-        difficulty: 1 (easy) to 5.
+        difficulty: 1 (easy) to 7.
         source: generated, wheel, file or composed.
         wording: number of the question among those with the same SQL, from 1, for distinct task ids.
         split: None means the split of the content key.

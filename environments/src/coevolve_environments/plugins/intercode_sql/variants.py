@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from coevolve_environments.plugins.intercode_sql.draw import allowed_patterns, draw_any, shuffled
-from coevolve_environments.plugins.intercode_sql.options import Options
+from coevolve_environments.plugins.intercode_sql.options import MAX_DIFFICULTY, Options
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
+from coevolve_environments.plugins.intercode_sql.select_text import count_clauses
 from coevolve_environments.plugins.intercode_sql.space import Draft, Space
 from coevolve_environments.protocol import Relation
 
@@ -35,7 +36,9 @@ def draw_variants(
 
     neighbour  same pattern and database, other parameters; the same table first
     rarer      same database, a pattern of the rarest third among the given parents
-    easier, harder  same database, difficulty one lower or higher
+    easier     same database, difficulty one lower
+    harder     same database, more clauses than the parent, of the next difficulty first; it may exceed the
+               difficulty of the options, so that tasks become harder with every generation
     random     any task that the options allow, without parent
     """
     rng = random.Random(f"{seed}/{relation}")
@@ -81,14 +84,25 @@ def _relation(
         return lambda parent: _of_patterns(
             space, parent, [p for p in rare if p != parent.pattern], rng, options
         )
-    step = 1 if relation == "harder" else -1
+    if relation == "harder":
+        return lambda parent: _harder(space, parent, rng, options)
     return lambda parent: _of_patterns(
         space,
         parent,
-        [name for name in allowed if PATTERNS[name].difficulty == parent.difficulty + step],
+        [name for name in allowed if PATTERNS[name].difficulty == parent.difficulty - 1],
         rng,
         options,
     )
+
+
+def _harder(space: Space, parent: Parent, rng: random.Random, options: Options) -> Iterator[Draft]:
+    unlimited = replace(options, max_difficulty=MAX_DIFFICULTY)
+    clauses = count_clauses(parent.sql)
+    for difficulty in range(parent.difficulty + 1, MAX_DIFFICULTY + 1):
+        patterns = [name for name in allowed_patterns(unlimited) if PATTERNS[name].difficulty == difficulty]
+        for draft in _of_patterns(space, parent, patterns, rng, unlimited):
+            if count_clauses(draft.sql) > clauses:
+                yield draft
 
 
 def _neighbours(space: Space, parent: Parent, rng: random.Random) -> Iterator[Draft]:
