@@ -198,6 +198,14 @@ create table policies (
   primary key (campaign_id, id)
 );
 
+-- The lists of callable functions in stored messages. A message of the role `functions` has the sha256 as its content.
+create table function_lists (
+  campaign_id integer not null references campaigns (id) on delete cascade,
+  sha256      text not null,   -- of the list, in hex
+  functions   text not null,   -- a JSON array as the environment wrote it; jsonb would sort its keys
+  primary key (campaign_id, sha256)
+);
+
 -- One row per finished attempt. Append-only: no statement updates a trajectory.
 create table trajectories (
   campaign_id       integer not null references campaigns (id) on delete cascade,

@@ -218,6 +218,12 @@ create table feedback_signals (
   constraint feedback_signals_pkey PRIMARY KEY (campaign_id, id),
   constraint feedback_signals_kind_check CHECK (kind = ANY (ARRAY['forgetting'::text, 'boundary'::text, 'rare'::text]))
 ) partition by LIST (campaign_id);
+create table function_lists (
+  campaign_id integer not null,
+  sha256 text not null,
+  functions text not null,
+  constraint function_lists_pkey PRIMARY KEY (campaign_id, sha256)
+);
 create table iterations (
   campaign_id integer not null,
   number smallint not null,
@@ -627,6 +633,7 @@ alter table exploration_turns add constraint exploration_turns_campaign_id_run_i
 alter table feedback_signals add constraint feedback_signals_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table feedback_signals add constraint feedback_signals_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table feedback_signals add constraint feedback_signals_campaign_id_trajectory_id_fkey FOREIGN KEY (campaign_id, trajectory_id) REFERENCES trajectories(campaign_id, id);
+alter table function_lists add constraint function_lists_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table iterations add constraint iterations_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table judge_calibrations add constraint judge_calibrations_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table judgements add constraint judgements_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;

@@ -1,4 +1,5 @@
 import { DomainError } from '../domain/base/errors';
+import { withFunctionsAsText } from '../domain/rollout/functions';
 import type { PreferencePairRow } from '../store/trajectories/preference-pairs';
 import type { RolloutRow } from '../store/trajectories/rollouts';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
@@ -15,7 +16,7 @@ export function trajectoryRow(trajectory: TrajectoryRow): object {
       turns: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
     };
   const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
-  return { trajectory_id: id, messages: [...opening, ...messages] };
+  return { trajectory_id: id, messages: withFunctionsAsText([...opening, ...messages]) };
 }
 
 export function pairRow(pair: PreferencePairRow, chosen: TrajectoryRow, rejected: TrajectoryRow): object {

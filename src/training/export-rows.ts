@@ -1,3 +1,4 @@
+import { withFunctionsAsText } from '../domain/rollout/functions';
 import type { TrainingDemonstration, TrainingPair } from '../store/training/training-examples';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
 import type { ChatMessage } from '../domain/rollout/turn';
@@ -32,7 +33,7 @@ export function demonstrationLine(example: TrainingDemonstration, trajectory: Tr
  * `observations`, the number of observations in both, is 0. TRL ignores `lambda_dpo` and `lambda_sft`.
  */
 export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: TrajectoryRow): string {
-  const prompt = sharedOpening(chosen.opening, rejected.opening);
+  const prompt = sharedOpening(withFunctionsAsText(chosen.opening), withFunctionsAsText(rejected.opening));
   const completions = [chosen, rejected].map((one) => untilLastAction(conversation(one)).slice(prompt.length));
   return line(
     {
@@ -56,10 +57,11 @@ export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: Tr
   );
 }
 
-const conversation = ({ opening, turns }: TrajectoryRow): ChatMessage[] => [
-  ...opening,
-  ...turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
-];
+const conversation = ({ opening, turns }: TrajectoryRow): ChatMessage[] =>
+  withFunctionsAsText([
+    ...opening,
+    ...turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
+  ]);
 
 const untilLastAction = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
   messages.slice(0, messages.findLastIndex(({ role }) => role === 'assistant') + 1);

@@ -23,7 +23,7 @@ export type World = {
 export function worldSession({ length, order = '', otherwise = {} }: World): EnvironmentSession {
   const actions: string[] = [];
   return {
-    reset: () => Promise.resolve(seen(`welcome ${order}`, { score: 0, tools: [{ name: 'look', nothing: {} }] })),
+    reset: () => Promise.resolve(seen(`welcome ${order}`, { score: 0 })),
     step(action) {
       actions.push(action);
       const done = actions.length === length;

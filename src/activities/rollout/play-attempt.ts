@@ -1,5 +1,6 @@
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
+import { withFunctionsAsText } from '../../domain/rollout/functions';
 import type { Outcome } from '../../domain/rollout/trajectory';
 import { EnvironmentError } from '../../envs/base/environment-error';
 import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
@@ -143,7 +144,7 @@ async function samplePolicy(
 ): Promise<SampledAction | null> {
   const request = {
     policyId: policyId!,
-    messages: [...conversation],
+    messages: withFunctionsAsText(conversation),
     seed,
     temperature: purpose === 'evaluation' ? spec.evaluation.temperature : spec.rollouts.temperature,
     maxTokens: spec.rollouts.maxTokens,

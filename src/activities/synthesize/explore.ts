@@ -3,7 +3,6 @@ import { DomainError } from '../../domain/base/errors';
 import { explorationCallId, type ExplorationOutcome } from '../../domain/tasks/exploration';
 import { explorationRunId, sessionHolder } from '../../domain/campaign/ids';
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
-import type { Observation } from '../../envs/base/environment';
 import { EnvironmentError } from '../../envs/base/environment-error';
 import { sessionRetries } from '../../envs/episode/session-retries';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
@@ -103,7 +102,7 @@ async function playOnce(
       episodeId: runId,
       holder: sessionHolder(key.campaignId),
     });
-    record.opening = toMessages(observed);
+    record.opening = observed.messages;
     while (!observed.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
       const callId = explorationCallId(runId, record.turns.length);
       const reply = await requestAction(deps, run, record, callId);
@@ -116,7 +115,7 @@ async function playOnce(
         };
       const action = reply.text.trim();
       observed = await session.step(action);
-      record.turns.push({ action, observation: toMessages(observed), callId });
+      record.turns.push({ action, observation: observed.messages, callId });
     }
     const { done, reward } = observed;
     return { outcome: done ? 'finished' : 'turn-limit', fault: null, reward: done ? reward : null };
@@ -124,10 +123,6 @@ async function playOnce(
     session.close();
   }
 }
-
-/** Appends the functions, which an observation holds separately, as a message for the explorer and the abstractor. */
-const toMessages = ({ messages, tools }: Observation): ChatMessage[] =>
-  tools ? [...messages, { role: 'system', content: `Functions: ${JSON.stringify(tools)}` }] : messages;
 
 function requestAction(deps: Dependencies, run: Run, { opening, turns }: Transcript, callId: string) {
   const { key, spec, context, round, seed, signal } = run;

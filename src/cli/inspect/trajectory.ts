@@ -1,4 +1,5 @@
 import { UsageError } from '../../base/errors';
+import { functionsRole, summarizeFunctions } from '../../domain/rollout/functions';
 import type { Command } from 'commander';
 import type { Resume } from '../../store/trajectories/turn-journal';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
@@ -32,7 +33,10 @@ export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]
   const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
   return [
     [`${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`, ...resumes.map(toLine)].join('\n'),
-    ...[...opening, ...messages].map(({ role, content }) => `${role}:\n  ${content.replaceAll('\n', '\n  ')}`),
+    ...[...opening, ...messages].map(({ role, content }) => {
+      const text = role === functionsRole ? summarizeFunctions(content) : content;
+      return `${role}:\n  ${text.replaceAll('\n', '\n  ')}`;
+    }),
   ].join('\n\n');
 }
 

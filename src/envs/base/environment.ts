@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { listOf } from '../../base/list-of';
+import { withFunctions, type CallableFunction } from '../../domain/rollout/functions';
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** Messages of an observation, with the roles that policy servers accept. */
@@ -13,9 +14,8 @@ export const toolsSchema = listOf(z.record(z.string(), z.unknown()), 10_000);
 
 /** Answer of the environment to a reset or a step. */
 export type Observation = {
+  /** A list of callable functions is a message of the role `functions` (`functionsRole`), sent when it has changed. */
   messages: ChatMessage[];
-  /** Functions that may be called from now on; absent if the environment has none or nothing changed. */
-  tools?: Record<string, unknown>[];
   done: boolean;
   /** In [0, 1]; counts only when `done`. */
   reward: number;
@@ -24,6 +24,20 @@ export type Observation = {
   rawScore: number | null;
   stopReason: string | null;
 };
+
+/** Returns a function that adds an episode's functions to its observations whenever they differ from those before. */
+export function functionsAdder(): (
+  messages: ChatMessage[],
+  functions: CallableFunction[] | null | undefined,
+) => ChatMessage[] {
+  let latest: string | undefined;
+  return (messages, functions) => {
+    const listed = functions ? JSON.stringify(functions) : latest;
+    if (listed === latest) return messages;
+    latest = listed;
+    return withFunctions(messages, functions!);
+  };
+}
 
 /** One episode in one environment. A session is used once: open, reset, step until done, close. */
 export type EnvironmentSession = {

@@ -73,8 +73,7 @@ function requireSame({ ordinal, score }: RecordedTurn, answer: Observation, isSa
 }
 
 /** Returns the sha256 (hex) of the answer to a reset. */
-export const digestOf = ({ messages, tools, done }: Observation): string =>
-  sha256(canonicalJson([messages, tools ?? null, done]));
+export const digestOf = ({ messages, done }: Observation): string => sha256(canonicalJson([messages, done]));
 
 /** Returns the sha256 (hex) of the episode up to an action's answer: equal only if everything before it is equal. */
 export const digestAfter = (action: string, answer: Observation, before: string): string =>

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  functionsAdder,
   messagesSchema,
   toolsSchema,
   type EnvironmentSession,
@@ -7,6 +8,7 @@ import {
   type OpenEnvironment,
   type ResetRequest,
 } from '../base/environment';
+import type { CallableFunction } from '../../domain/rollout/functions';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 import { EnvironmentError } from '../base/environment-error';
 import { serverHealth, type ServerHealth } from '../server/health';
@@ -41,7 +43,11 @@ export function openEnvClient(
     const callMs = (await health.find(name).catch(() => undefined))?.callMs ?? defaultCallMs;
     const environment = { ...endpoint, url: `${endpoint.url}/envs/${name}` };
     const session = await openSocket(environment, { ...socketOptions, signal, responseTimeoutMs: callMs + graceMs });
-    const send = async (message: object): Promise<Observation> => toObservation(await session.request(message));
+    const addFunctions = functionsAdder();
+    const send = async (message: object): Promise<Observation> => {
+      const { tools, ...observed } = toObservation(await session.request(message));
+      return { ...observed, messages: addFunctions(observed.messages, tools) };
+    };
     return {
       async reset(request) {
         const first = await send({ type: 'reset', data: resetData(request) });
@@ -60,7 +66,9 @@ const resetData = ({ task, seed, episodeId, holder }: ResetRequest): object => (
   ...(holder ? { lease: { holder } } : {}),
 });
 
-function toObservation({ observation, reward, done, metadata }: WireObservation): Observation {
+type WithTools = Observation & { tools: CallableFunction[] | null | undefined };
+
+function toObservation({ observation, reward, done, metadata }: WireObservation): WithTools {
   const parsed = observationSchema.safeParse(observation);
   const end = metadataSchema.safeParse(metadata);
   if (!parsed.success || !end.success)
@@ -69,7 +77,7 @@ function toObservation({ observation, reward, done, metadata }: WireObservation)
     throw new EnvironmentError('fault', `the environment ended the episode with the reward ${reward}, expected 0 to 1`);
   return {
     messages: parsed.data.messages,
-    ...(parsed.data.tools ? { tools: parsed.data.tools } : {}),
+    tools: parsed.data.tools,
     done,
     reward: reward ?? 0,
     score: parsed.data.info?.score ?? null,

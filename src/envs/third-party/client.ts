@@ -1,5 +1,12 @@
-import type { EnvironmentSession, Observation, OpenEnvironment, ResetRequest } from '../base/environment';
+import {
+  functionsAdder,
+  type EnvironmentSession,
+  type Observation,
+  type OpenEnvironment,
+  type ResetRequest,
+} from '../base/environment';
 import { EnvironmentError } from '../base/environment-error';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import type { ThirdPartyServer } from './read-servers';
 import { actionParserOf, type ParseAction } from './parse-action';
 import { messagesOf, toolsOf } from './observation';
@@ -22,13 +29,11 @@ export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
     const toAction = await parser();
     const { endpoint, answerSeconds, instruction } = server;
     const session = await openSocket(endpoint, { signal, responseTimeoutMs: answerSeconds * 1000 });
-    const score = scorer(server.reward);
+    const score = scorer(server.reward, instruction ? [{ role: 'system', content: instruction }] : []);
     const limited = turnLimiter(server.maxTurns);
     return {
       async reset(request) {
-        const first = score(await session.request({ type: 'reset', data: resetData(request) }));
-        const opening = instruction ? [{ role: 'system', content: instruction }] : [];
-        return { ...first, messages: [...opening, ...first.messages] };
+        return score(await session.request({ type: 'reset', data: resetData(request) }));
       },
       async step(text) {
         const parsed = toAction(text);
@@ -71,22 +76,28 @@ function turnLimiter(maxTurns: number): (observation: Observation) => Observatio
 }
 
 /**
- * Computes the reward of one episode from its observations, scaled to [0, 1].
+ * Converts the observations of one episode, with its reward scaled to [0, 1].
  *
+ * @param instruction messages before those of the first observation
  * @throws EnvironmentError `fault` if the episode ends without a reward, which does not mean 0
  */
-function scorer({ min, max, of }: ThirdPartyServer['reward']): (observation: WireObservation) => Observation {
+function scorer(
+  { min, max, of }: ThirdPartyServer['reward'],
+  instruction: readonly ChatMessage[],
+): (observation: WireObservation) => Observation {
   let sum: number | null = null;
+  let before = instruction;
+  const addFunctions = functionsAdder();
   return ({ observation, reward, done }) => {
     if (reward !== null) sum = (sum ?? 0) + reward;
     const raw = of === 'sum' ? sum : reward;
     if (done && raw === null) throw new EnvironmentError('fault', 'the environment ended the episode without a reward');
     if (raw !== null && !Number.isFinite(raw)) throw new EnvironmentError('fault', `the rewards add up to ${raw}`);
     const scaled = raw === null ? null : Math.min(1, Math.max(0, (raw - min) / (max - min)));
-    const tools = toolsOf(observation);
+    const messages = addFunctions([...before, ...messagesOf(observation)], toolsOf(observation));
+    before = [];
     return {
-      messages: messagesOf(observation),
-      ...(tools ? { tools } : {}),
+      messages,
       done,
       reward: done ? scaled! : 0,
       score: of === 'sum' ? scaled : null,

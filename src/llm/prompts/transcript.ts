@@ -1,3 +1,4 @@
+import { functionsRole } from '../../domain/rollout/functions';
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** An action with its observation, as shown in a prompt. */
@@ -29,9 +30,13 @@ export function formatTranscript(
     .join('\n\n');
 }
 
-/** Returns the contents of an observation's messages as one text, without their roles. */
-export const formatObservation = (messages: readonly ChatMessage[], limit = maxObservation): string =>
-  shortened(messages.map(({ content }) => content).join('\n'), limit) || '(nothing)';
+/** Returns the contents of an observation's messages as one text, without their roles; functions are never shortened. */
+export function formatObservation(messages: readonly ChatMessage[], limit = maxObservation): string {
+  const functions = messages.filter(({ role }) => role === functionsRole);
+  const others = messages.filter(({ role }) => role !== functionsRole);
+  const text = shortened(others.map(({ content }) => content).join('\n'), limit);
+  return [...functions.map(({ content }) => `Functions: ${content}`), text].filter(Boolean).join('\n') || '(nothing)';
+}
 
 /** Returns the first messages of a session, including the environment's instruction, as one text. */
 export const formatOpening = (opening: readonly ChatMessage[]): string =>

@@ -4,6 +4,7 @@ import type { ExplorationOutcome, ModelFailure, Reflection } from '../../domain/
 import { explorationContextId, explorationRunId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { lockEpoch, epochError, type IterationKey } from '../base/epoch';
+import { storeFunctions, withStoredFunctions } from '../base/function-lists';
 import { inTransaction } from '../base/pool';
 import { toJson, toText } from '../base/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
@@ -136,9 +137,10 @@ const runStore = (pool: Pool) => ({
    */
   async saveRun(key: IterationKey, run: NewRun): Promise<RunSummary> {
     const id = explorationRunId(run.contextId, run.round);
+    const { opening, turns } = await storeFunctions(pool, key.campaignId, run);
     await pool.query(insertRun, [
       ...[key.campaignId, key.iteration, key.epoch, id, run.contextId, run.round, run.seed],
-      ...[run.outcome, toText(run.fault), toJson(run.opening), run.reward, toJson(run.turns)],
+      ...[run.outcome, toText(run.fault), toJson(opening), run.reward, toJson(turns)],
     ]);
     const stored = await this.findRun(key.campaignId, id);
     if (!stored) throw await epochError(pool, key);
@@ -157,7 +159,7 @@ const runStore = (pool: Pool) => ({
        order by r.round`,
       [campaignId, contextId],
     );
-    return rows;
+    return withStoredFunctions(pool, campaignId, rows);
   },
 
   async findAbstraction(campaignId: number, contextId: string): Promise<AbstractionRow | undefined> {

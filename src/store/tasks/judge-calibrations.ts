@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { CorruptionKind } from '../../domain/evaluation/corrupt-actions';
 import type { Calibration, Confusion, Rate, Trust } from '../../domain/evaluation/judge-calibration';
 import { assertEpoch, lockEpoch, epochError, type IterationKey } from '../base/epoch';
+import { storeFunctions, withStoredFunctions } from '../base/function-lists';
 import { inTransaction } from '../base/pool';
 import { toJson } from '../base/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
@@ -83,7 +84,10 @@ export const judgeCalibrationStore = (pool: Pool) => ({
        order by ordinal`,
       [campaignId, iteration, from, to],
     );
-    return rows;
+    const played = rows.flatMap(({ transcript }) => transcript ?? []);
+    const complete = await withStoredFunctions(pool, campaignId, played);
+    const completeOf = new Map(played.map((transcript, i) => [transcript, complete[i]!]));
+    return rows.map((row) => ({ ...row, transcript: row.transcript && completeOf.get(row.transcript)! }));
   },
 
   /**
@@ -97,12 +101,13 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     { ordinal, corruption, actions, transcript, reward }: ItemRollout,
   ): Promise<void> {
     const { campaignId, iteration, epoch } = key;
+    const stored = await storeFunctions(pool, campaignId, transcript);
     await pool.query(
       `update calibration_items set corruption = $4, actions = $5::jsonb, transcript = $6::jsonb, reward = $7::float8
        where campaign_id = $1::integer and iteration = $2::smallint and ordinal = $3::integer and transcript is null
          and exists (select from iterations i
            where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $8::integer for share)`,
-      [campaignId, iteration, ordinal, corruption, toJson(actions), toJson(transcript), reward, epoch],
+      [campaignId, iteration, ordinal, corruption, toJson(actions), toJson(stored), reward, epoch],
     );
     await assertEpoch(pool, key);
   },

@@ -6,6 +6,7 @@ import type { ScoredAttempt, Outcome, Purpose } from '../../domain/rollout/traje
 import type { ChatMessage, StoredTurn } from '../../domain/rollout/turn';
 import { assertEpoch, epochError, type IterationKey } from '../base/epoch';
 import { toJson, toText } from '../base/postgres-text';
+import { storeFunctions, withStoredFunctions } from '../base/function-lists';
 
 export type NewTrajectory = AttemptKey & {
   campaignId: number;
@@ -43,10 +44,11 @@ export const trajectoryStore = (pool: Pool) => ({
    */
   async save(t: NewTrajectory): Promise<TrajectorySummary> {
     const id = trajectoryId(t);
+    const { opening, turns } = await storeFunctions(pool, t.campaignId, t);
     const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, [
       ...[t.campaignId, id, t.iteration, t.purpose, t.taskId, t.policyId, t.attempt, t.epoch, t.seed],
-      ...[t.outcome, t.reward, t.rawScore, toText(t.stopReason), toText(t.fault), toJson(t.opening)],
-      ...[t.turns.length, t.promptTokens, t.completionTokens, t.seconds, toJson(t.turns)],
+      ...[t.outcome, t.reward, t.rawScore, toText(t.stopReason), toText(t.fault), toJson(opening)],
+      ...[turns.length, t.promptTokens, t.completionTokens, t.seconds, toJson(turns)],
     ]);
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
     if (!stored) throw await epochError(pool, t);
@@ -134,7 +136,8 @@ export const trajectoryStore = (pool: Pool) => ({
        where t.campaign_id = $1::integer and t.id = any ($2::text[])`,
       [campaignId, ids],
     );
-    return new Map(rows.map((row) => [row.id, row]));
+    const complete = await withStoredFunctions(pool, campaignId, rows);
+    return new Map(complete.map((row) => [row.id, row]));
   },
 
   /** Counts attempts by purpose and outcome, for the commit row of a phase. */

@@ -73,8 +73,8 @@ const mismatches: { subject: string; world: World; turn: number; problem: RegExp
     problem: /turn 1 has another observation/,
   },
   {
-    subject: 'a change of the tools',
-    world: { length, otherwise: { 1: seen('?', { tools: [{ name: 'jump' }] }) } },
+    subject: 'a change of the functions',
+    world: { length, otherwise: { 1: seen('?', { messages: [{ role: 'functions', content: '[{"name":"jump"}]' }] }) } },
     ...{ turn: 1, problem: /turn 1 / },
   },
   { subject: 'an earlier end', world: { length: 3 }, turn: 3, problem: /turn 3 ends the episode/ },

@@ -187,15 +187,16 @@ test.each(clients)('a session of %s returns only observations that can be stored
   requireUsable(
     observation,
     () => reset(client()),
-    ({ messages: shown, reward, done, rawScore, score, stopReason, tools }) =>
+    ({ messages: shown, reward, done, rawScore, score, stopReason }) =>
       shown.length > 0 &&
       shown.every(
-        ({ role, content }) => ['system', 'user', 'assistant', 'tool'].includes(role) && content !== undefined,
+        ({ role, content }) =>
+          ['system', 'user', 'assistant', 'tool', 'functions'].includes(role) && content !== undefined,
       ) &&
       (!done || (reward >= 0 && reward <= 1)) &&
       [rawScore, score].every((value) => value === null || Number.isFinite(value)) &&
       (stopReason ?? '').length <= 200 &&
-      JSON.stringify([shown, tools]).length > 0,
+      JSON.stringify(shown).length > 0,
     (body) => server.answerMessagesWith([body]),
   ),
 );

@@ -149,3 +149,29 @@ test('the error for an unknown trajectory contains its id', async () => {
     message: expect.stringContaining('9/train/x/y/0'),
   });
 });
+
+test('lists of functions are stored once per campaign and returned with each conversation', async () => {
+  const { trajectories } = campaign.store;
+  const functions = (name: string) => ({ role: 'functions', content: JSON.stringify([{ name, description: '\0' }]) });
+  const opening = [{ role: 'system', content: 'Call functions.' }, functions('ls')];
+  const turns = [{ ...step('[ls()]'), observation: [{ role: 'tool', content: 'ok' }, functions('cd')] }];
+  const saved = [];
+  for (let n = 0; n < 3; n++)
+    saved.push(await trajectories.save(attempt(campaign.key, { taskId: await addTask(), opening, turns })));
+  for (const { id } of saved)
+    expect(await trajectories.get(campaign.campaignId, id)).toMatchObject({
+      opening,
+      turns: [{ observation: turns[0]!.observation }],
+    });
+  const { rows } = await database.pool.query<{ functions: string }>(
+    `select functions from function_lists where campaign_id = $1 order by functions`,
+    [campaign.campaignId],
+  );
+  expect(rows.map((row) => row.functions)).toEqual([functions('cd').content, functions('ls').content]);
+  const [stored] = (
+    await database.pool.query<{ opening: { content: string }[] }>(`select opening from trajectories where id = $1`, [
+      saved[0]!.id,
+    ])
+  ).rows;
+  expect(stored!.opening[1]!.content).toMatch(/^[0-9a-f]{64}$/);
+});

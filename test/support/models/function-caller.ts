@@ -29,7 +29,7 @@ function nextCall({ messages, body }: ModelRequest): string {
 }
 
 const shownFunctions = (text: string): ShownFunction[] =>
-  (JSON.parse(/Functions: (\[.*\])$/m.exec(text)![1]!) as (ShownFunction | { function: ShownFunction })[]).map(
+  (JSON.parse(/^functions: (\[.*\])$/m.exec(text)![1]!) as (ShownFunction | { function: ShownFunction })[]).map(
     (tool) => ('function' in tool ? tool.function : tool),
   );
 

@@ -2,7 +2,15 @@ import { absence, agentName, lead, note } from '../../page/blocks';
 import { count, rate } from '../../page/format';
 import { html, type Html } from '../../page/html';
 import { defineSection } from '../../page/section';
-import { findPairExample, listTaskExamples, type PairExample, type ShownAttempt, type TaskExample } from './query';
+import { functionsRole } from '../../../domain/rollout/functions';
+import {
+  findPairExample,
+  listTaskExamples,
+  type Message,
+  type PairExample,
+  type ShownAttempt,
+  type TaskExample,
+} from './query';
 
 /** Attempts side by side, for a comparison by eye. */
 export const attemptsSection = defineSection({
@@ -81,7 +89,11 @@ const rewardClass = (reward: number): string => (reward === 1 ? 'success' : rewa
 
 const turn = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
   html`<pre class="action">${cut(action)}</pre>
-    ${observation.map(({ role, content }) => html`<pre class="observation" title="${role}">${cut(content)}</pre>`)}`;
+    ${observation.map((message) => html`<pre class="observation" title="${message.role}">${textOf(message)}</pre>`)}`;
+
+/** A stored list of functions has its sha256 as content. */
+const textOf = ({ role, content }: Message): string =>
+  role === functionsRole ? `other functions from here on: list ${content.slice(0, 12)}` : cut(content);
 
 /** In characters. Longer actions and observations are cut: a schema dump would hide the comparison. */
 const maxTextLength = 900;

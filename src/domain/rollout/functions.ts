@@ -1,0 +1,70 @@
+import type { ChatMessage } from './turn';
+
+/** Role of a message that lists all functions that may be called from there on. Its content is a JSON array. */
+export const functionsRole = 'functions';
+
+/** A function as its environment describes it, usually with `name`, `description` and `parameters`. */
+export type CallableFunction = Record<string, unknown>;
+
+/** Adds the functions to the messages of an observation, after its system messages. */
+export function withFunctions(messages: readonly ChatMessage[], functions: readonly CallableFunction[]): ChatMessage[] {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  const at = first < 0 ? messages.length : first;
+  return messages.toSpliced(at, 0, { role: functionsRole, content: JSON.stringify(functions) });
+}
+
+/**
+ * Returns the conversation as a model reads it: each list of functions becomes text, in the system message before it or
+ * in the user message after it, so that no template meets two messages of one role in a row. A later list names only the
+ * functions that are new, unless some are gone. Prefixes that end before an action stay equal when a conversation grows.
+ */
+export function withFunctionsAsText(conversation: readonly ChatMessage[]): ChatMessage[] {
+  const shown: ChatMessage[] = [];
+  let known: readonly string[] | null = null;
+  let pending: string | null = null;
+  for (const { role, content } of conversation) {
+    if (role === functionsRole) {
+      const listed = (JSON.parse(content) as unknown[]).map((one) => JSON.stringify(one));
+      const text = describe(listed, known);
+      known = listed;
+      const last = shown.at(-1);
+      if (last?.role === 'system') shown[shown.length - 1] = { role: 'system', content: `${last.content}\n\n${text}` };
+      else if (!last) shown.push({ role: 'system', content: text });
+      else pending = text;
+    } else if (pending !== null && role === 'user') {
+      shown.push({ role, content: `${pending}\n\n${content}` });
+      pending = null;
+    } else {
+      if (pending !== null) shown.push({ role: 'user', content: pending });
+      pending = null;
+      shown.push({ role, content });
+    }
+  }
+  if (pending !== null) shown.push({ role: 'user', content: pending });
+  return shown;
+}
+
+/** @param known functions of the list before this one; null without one */
+function describe(listed: readonly string[], known: readonly string[] | null): string {
+  if (known === null) return withLines('You may call these functions', listed);
+  const added = listed.filter((one) => !known.includes(one));
+  const isExtended = known.every((one) => listed.includes(one));
+  return isExtended
+    ? withLines('From now on you may also call these functions', added)
+    : withLines('From now on you may call these functions and no others', listed);
+}
+
+const withLines = (sentence: string, functions: readonly string[]): string =>
+  functions.length === 0 ? `${sentence}: none` : `${sentence}, one JSON object per line:\n${functions.join('\n')}`;
+
+/** Returns a summary of a list of functions for people: their number and names. */
+export function summarizeFunctions(content: string): string {
+  const functions = JSON.parse(content) as CallableFunction[];
+  return `${functions.length} function${functions.length === 1 ? '' : 's'}: ${functions.map(nameOf).join(', ')}`;
+}
+
+/** OpenAI's form may hold the description in `function`. */
+function nameOf({ name, function: nested }: CallableFunction): string {
+  const found = name ?? (nested as { name?: unknown } | undefined)?.name;
+  return typeof found === 'string' ? found : '(without a name)';
+}
